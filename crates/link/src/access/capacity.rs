@@ -63,6 +63,26 @@ impl Capacity {
         (self.0 % parts.max(1) as u128) as usize
     }
 
+    /// This, times `part / whole`, rounded down. The part is at most the whole, which is above zero.
+    pub(crate) fn scaled(self, part: u64, whole: u64) -> Self {
+        if part == whole {
+            return self;
+        }
+        let (part, whole) = (u128::from(part), u128::from(whole));
+        // In two steps, of which none overflows.
+        Self(self.0 / whole * part + self.0 % whole * part / whole)
+    }
+
+    /// This, times `whole / part`, rounded up. The part is at most the whole, and above zero.
+    pub(crate) fn scaled_up(self, whole: u64, part: u64) -> Self {
+        if part == whole {
+            return self;
+        }
+        let (part, whole) = (u128::from(part), u128::from(whole));
+        let rest = (self.0 % part * whole).div_ceil(part);
+        Self((self.0 / part).saturating_mul(whole).saturating_add(rest))
+    }
+
     /// Its part in proportion: this, times `part / whole`, rounded down. The whole is above zero.
     pub(crate) fn in_proportion(self, part: Self, whole: Self) -> Self {
         self.0.checked_mul(part.0).map_or_else(

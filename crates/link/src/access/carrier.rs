@@ -6,6 +6,7 @@ use bentpipe_types::{BitRate, Span};
 
 use super::capacity::Capacity;
 use super::hub::Hub;
+use crate::changes::Rates;
 
 /// A carrier, or a group of carriers that are planned together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +22,7 @@ pub struct CarrierSettings {
 /// What a terminal may ask of a carrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TerminalSettings {
-    /// At which it sends: more than this times a frame it is never granted.
+    /// At which it sends in clear sky: more than this times a frame it is never granted.
     pub rate: BitRate,
     /// Granted in each frame without being asked for (CRA). All terminals' together are at most the carrier's rate.
     pub constant: Option<BitRate>,
@@ -53,6 +54,12 @@ pub(super) struct Grant {
     pub(super) free: Capacity,
     /// How long after the frame's beginning its burst begins.
     pub(super) begins: Span,
+    /// At which it is sent; none where its path carries nothing, or the plan has no mode for it.
+    pub(super) rate: Option<BitRate>,
+    /// Its path carries something.
+    pub(super) reaches: bool,
+    /// What the plan has besides, in a mode that its path no longer allows.
+    pub(super) faded: Capacity,
 }
 
 impl Grant {
@@ -74,6 +81,8 @@ pub struct Access {
     pub(super) terminal: usize,
     pub(super) settings: TerminalSettings,
     pub(super) frame: Span,
+    /// What a plan takes from a request's arrival to the terminals.
+    pub(super) back: Span,
     pub(super) lag: u64,
 }
 
@@ -95,6 +104,7 @@ impl Carrier {
                 terminal,
                 settings: *of,
                 frame: settings.frame,
+                back,
                 lag: (of.request_delay + back)
                     .as_nanos()
                     .div_ceil(settings.frame.as_nanos())
@@ -113,6 +123,17 @@ impl Access {
     #[must_use]
     pub fn lag(&self) -> u64 {
         self.lag
+    }
+
+    /// Its rate changes as these say.
+    pub(super) fn follow(&self, rates: Rates) {
+        self.carrier.hub().follow(self.terminal, rates, self.lag);
+    }
+
+    /// What it has been granted as constant capacity in all frames before this one, which is the last that anybody has
+    /// entered, and what it has of this one; `None` where all frames are the same.
+    pub(super) fn constant(&self, frame: u64) -> Option<(Capacity, Capacity)> {
+        self.carrier.hub().constant(self.terminal, frame)
     }
 
     /// A request that the plan of `frame` heeds.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_types::{BitRate, Span};
+use bentpipe_types::Span;
 
 use super::capacity::Capacity;
 use super::carrier::{CarrierSettings, Grant, Request, TerminalSettings};
+use super::constant::Constants;
+use super::modes::Modes;
 use super::prefix::PrefixSums;
 use super::sharing::{evenly, in_proportion};
 use super::takers::{Asker, FreeShares, Takers};
+use crate::changes::Rates;
 
 /// What the hub knows.
 ///
@@ -19,11 +22,13 @@ pub(super) struct Hub {
     frame: Span,
     capacity: Capacity,
     terminals: Vec<TerminalSettings>,
-    /// What all have of a frame without asking.
-    constant: Capacity,
+    modes: Modes,
+    constants: Constants,
     /// How long the burst of each takes that asks for nothing, in nanoseconds, but for those who take what is free.
     bursts: PrefixSums,
     takers: Takers,
+    /// Each terminal's as they have it.
+    asleep: Vec<Asleep>,
     /// What has been asked for and not given, by terminal, in their order. What is asked for by volume stays owed.
     wants: Vec<Want>,
     given: Vec<Capacity>,
@@ -32,6 +37,17 @@ pub(super) struct Hub {
     /// The frame that is planned next.
     next: u64,
     plan: Plan,
+}
+
+/// A terminal that asks for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Asleep {
+    /// What of the carrier it could be given besides what is constant.
+    room: Capacity,
+    /// How long its burst takes of what is constant, in nanoseconds.
+    burst: u64,
+    /// It can be given something.
+    has_mode: bool,
 }
 
 /// What a terminal is to get besides what is constant.
@@ -52,51 +68,83 @@ struct Plan {
     free: FreeShares,
 }
 
-impl TerminalSettings {
-    /// What it can send in a frame.
-    fn own(&self, frame: Span) -> Capacity {
-        Capacity::of(self.rate, frame)
-    }
-
-    /// What it has of each frame without asking.
-    fn constant(&self, frame: Span) -> Capacity {
-        let carries = |rate: BitRate| Capacity::of(rate, frame);
-        self.constant.map_or(Capacity::ZERO, carries)
-    }
-
-    /// What it could be given besides.
-    fn room(&self, frame: Span) -> Capacity {
-        self.own(frame) - self.constant(frame)
-    }
-}
-
 impl Hub {
     pub(super) fn new(settings: CarrierSettings, terminals: &[TerminalSettings]) -> Self {
         let frame = settings.frame;
-        let mut bursts = PrefixSums::new(terminals.len());
-        let mut takers = Takers::default();
-        let mut constant = Capacity::ZERO;
-        for (terminal, of) in terminals.iter().enumerate() {
-            constant += of.constant(frame);
-            if of.free {
-                takers.add(terminal, of.room(frame), of.rate);
-            } else {
-                let takes = of.constant(frame).time_at(of.rate);
-                bursts.change(terminal, 0, takes.as_nanos());
-            }
-        }
-        Self {
+        let capacity = Capacity::of(settings.rate, frame);
+        let mut hub = Self {
             frame,
-            capacity: Capacity::of(settings.rate, frame),
+            capacity,
             terminals: terminals.to_vec(),
-            constant,
-            bursts,
-            takers,
+            modes: Modes::new(frame, terminals.iter().map(|of| of.rate)),
+            constants: Constants::new(frame, capacity, terminals),
+            bursts: PrefixSums::new(terminals.len()),
+            takers: Takers::default(),
+            asleep: vec![Asleep::default(); terminals.len()],
             wants: Vec::new(),
             given: vec![Capacity::ZERO; terminals.len()],
             requests: BTreeMap::new(),
             next: 0,
             plan: Plan::default(),
+        };
+        for terminal in 0..terminals.len() {
+            hub.place(terminal);
+        }
+        hub
+    }
+
+    /// A terminal's rate changes as these say; the hub knows what it was so many frames before.
+    pub(super) fn follow(&mut self, terminal: usize, rates: Rates, lag: u64) {
+        self.modes.follow(terminal, rates, lag);
+    }
+
+    /// Its mode or what is constant may be another than before: takes it into the sums.
+    fn place(&mut self, terminal: usize) {
+        let rate = self.terminals[terminal].rate;
+        let constant = self.constants.of(terminal).on_air;
+        let has_mode = self.modes.of(terminal).is_known();
+        let now = Asleep {
+            room: if has_mode {
+                Capacity::of(rate, self.frame) - constant
+            } else {
+                Capacity::ZERO
+            },
+            burst: constant.time_at(rate).as_nanos(),
+            has_mode,
+        };
+        let before = std::mem::replace(&mut self.asleep[terminal], now);
+        if now == before {
+            return;
+        }
+        if self.terminals[terminal].free {
+            // Their bursts depend on what is free.
+            if before.has_mode {
+                self.takers.remove(terminal, before.room, rate);
+            }
+            if now.has_mode {
+                self.takers.add(terminal, now.room, rate);
+            }
+        } else {
+            self.bursts.change(terminal, before.burst, now.burst);
+        }
+    }
+
+    /// What a terminal has been granted as constant capacity in all frames before this one, which is the last that was
+    /// entered, and what it has of this one; `None` where all frames are the same.
+    pub(super) fn constant(&mut self, terminal: usize, frame: u64) -> Option<(Capacity, Capacity)> {
+        self.enter_modes(frame);
+        let constant = self.constants.of(terminal);
+        (self.modes.change()).then(|| (constant.before(frame), constant.bits))
+    }
+
+    /// Enters all frames up to this one in which a terminal's mode is another.
+    fn enter_modes(&mut self, frame: u64) {
+        while let Some(next) = self.modes.next(frame) {
+            let changed = self.modes.enter(next);
+            let others = self.constants.change(next, &changed, &self.modes);
+            for terminal in changed.into_iter().chain(others) {
+                self.place(terminal);
+            }
         }
     }
 
@@ -127,14 +175,19 @@ impl Hub {
 
     /// What a terminal has of the frame that was planned last.
     pub(super) fn grant(&self, terminal: usize) -> Grant {
-        let (of, plan) = (&self.terminals[terminal], &self.plan);
+        let (of, mode, plan) = (
+            &self.terminals[terminal],
+            self.modes.of(terminal),
+            &self.plan,
+        );
         let asked = plan.asked.binary_search_by_key(&terminal, |(one, _)| *one);
-        let grant = match asked {
+        let planned = match asked {
             Ok(index) => plan.asked[index].1,
             Err(_) => Grant {
-                constant: of.constant(self.frame),
+                constant: self.constants.of(terminal).planned,
                 free: if of.free {
-                    (plan.free).of(terminal, of.room(self.frame), of.rate)
+                    let on_air = (plan.free).of(terminal, self.asleep[terminal].room, of.rate);
+                    mode.planned(on_air)
                 } else {
                     Capacity::ZERO
                 },
@@ -146,8 +199,18 @@ impl Hub {
         let before = self.bursts.before(terminal)
             + (plan.free).bursts_before(terminal, &self.takers, self.frame)
             + plan.longer[asked_before];
-        Grant {
+        let grant = Grant {
+            constant: mode.left_of(planned.constant),
+            by_rate: mode.left_of(planned.by_rate),
+            by_volume: mode.left_of(planned.by_volume),
+            free: mode.left_of(planned.free),
             begins: Span::from_nanos(before % self.frame.as_nanos()),
+            rate: mode.rate(),
+            reaches: mode.reaches(),
+            faded: Capacity::ZERO,
+        };
+        Grant {
+            faded: planned.all() - grant.all(),
             ..grant
         }
     }
@@ -179,13 +242,14 @@ impl Hub {
         }
     }
 
+    /// All is shared as time on the air, which is what a carrier has: who has faded gets less for it.
     fn plan(&mut self, frame: u64) {
+        self.enter_modes(frame);
         self.heed(frame);
-        let span = self.frame;
-        let of = |want: &Want| &self.terminals[want.terminal];
         // What each may still be given in this frame, and what is left of the carrier.
-        let mut room: Vec<Capacity> = self.wants.iter().map(|want| of(want).room(span)).collect();
-        let mut left = self.capacity - self.constant;
+        let wants = self.wants.iter();
+        let mut room: Vec<Capacity> = wants.map(|want| self.asleep[want.terminal].room).collect();
+        let mut left = self.capacity - self.constants.on_air;
         let mut take = |given: &[Capacity], room: &mut [Capacity]| {
             for (room, given) in room.iter_mut().zip(given) {
                 *room = *room - *given;
@@ -193,53 +257,72 @@ impl Hub {
             }
             left
         };
-        let still = take(&[], &mut room);
-        let rates = self.wants.iter().zip(&room);
-        let rates: Vec<Capacity> = rates.map(|(want, room)| want.by_rate.min(*room)).collect();
-        let by_rate = in_proportion(&rates, still);
-        let still = take(&by_rate, &mut room);
-        let volumes = self.wants.iter().zip(&room);
-        let volumes: Vec<Capacity> = volumes.map(|(want, room)| want.owed.min(*room)).collect();
-        let by_volume = evenly(&volumes, still);
-        let still = take(&by_volume, &mut room);
-        let free = if self.takers.are_there() {
-            let askers = self.wants.iter().zip(&room);
-            let askers = askers.filter(|(want, _)| of(want).free);
-            let askers = askers.map(|(want, room)| Asker {
-                terminal: want.terminal,
-                rate: of(want).rate,
-                usual: of(want).room(span),
-                wants: *room,
-            });
-            let askers: Vec<Asker> = askers.collect();
-            self.takers.share(still, &askers, self.terminals.len())
-        } else {
-            FreeShares::default()
+        let wanted = |of: fn(&Want) -> Capacity, room: &[Capacity]| -> Vec<Capacity> {
+            let wants = self.wants.iter().zip(room);
+            let on_air = |want: &Want| self.modes.of(want.terminal).on_air(of(want));
+            wants.map(|(want, room)| on_air(want).min(*room)).collect()
         };
+        let still = take(&[], &mut room);
+        let by_rate = in_proportion(&wanted(|want| want.by_rate, &room), still);
+        let still = take(&by_rate, &mut room);
+        let by_volume = evenly(&wanted(|want| want.owed, &room), still);
+        let still = take(&by_volume, &mut room);
+        let free = self.share_free(&room, still);
         let plan = &mut self.plan;
         plan.asked.clear();
         plan.longer.clear();
         let (mut longer, mut free_shares) = (0, free.askers.iter());
         for (index, want) in self.wants.iter_mut().enumerate() {
             let (terminal, of) = (want.terminal, &self.terminals[want.terminal]);
-            want.by_rate = Capacity::ZERO;
-            want.owed = want.owed - by_volume[index];
-            self.given[terminal] += by_volume[index];
-            let constant = of.constant(span);
-            let grant = Grant {
-                constant,
-                by_rate: by_rate[index],
-                by_volume: by_volume[index],
-                free: (of.free.then(|| free_shares.next()).flatten().copied()).unwrap_or_default(),
-                begins: Span::ZERO,
+            let (mode, constant) = (self.modes.of(terminal), self.constants.of(terminal));
+            let free = if of.free && self.asleep[terminal].has_mode {
+                free_shares.next().copied().unwrap_or_default()
+            } else {
+                Capacity::ZERO
             };
+            let on_air = constant.on_air + by_rate[index] + by_volume[index] + free;
+            let grant = Grant {
+                constant: constant.planned,
+                by_rate: mode.planned(by_rate[index]).min(want.by_rate),
+                by_volume: mode.planned(by_volume[index]).min(want.owed),
+                free: mode.planned(free),
+                ..Grant::default()
+            };
+            want.by_rate = Capacity::ZERO;
+            want.owed = want.owed - grant.by_volume;
+            self.given[terminal] += grant.by_volume;
             plan.asked.push((terminal, grant));
             plan.longer.push(longer);
-            let usual = if of.free { Capacity::ZERO } else { constant };
-            longer += (grant.all().time_at(of.rate) - usual.time_at(of.rate)).as_nanos();
+            let usual = if of.free {
+                0
+            } else {
+                self.asleep[terminal].burst
+            };
+            longer += on_air.time_at(of.rate).as_nanos() - usual;
         }
         plan.longer.push(longer);
         plan.free = free;
         self.wants.retain(|want| !want.owed.is_zero());
+    }
+
+    fn takes(&self, terminal: usize) -> bool {
+        self.terminals[terminal].free && self.asleep[terminal].has_mode
+    }
+
+    /// Shares what nobody has asked for, where those who have asked can still take so much.
+    fn share_free(&self, room: &[Capacity], left: Capacity) -> FreeShares {
+        if !self.takers.are_there() {
+            return FreeShares::default();
+        }
+        let askers = self.wants.iter().zip(room);
+        let askers = askers.filter(|(want, _)| self.takes(want.terminal));
+        let askers = askers.map(|(want, room)| Asker {
+            terminal: want.terminal,
+            rate: self.terminals[want.terminal].rate,
+            usual: self.asleep[want.terminal].room,
+            wants: *room,
+        });
+        let askers: Vec<Asker> = askers.collect();
+        self.takers.share(left, &askers, self.terminals.len())
     }
 }

@@ -91,6 +91,18 @@ impl Takers {
         members.insert(before(members, terminal), terminal);
     }
 
+    /// One less, that could have taken so much.
+    pub(super) fn remove(&mut self, terminal: usize, usual: Capacity, rate: BitRate) {
+        if let Some(members) = self.groups.get_mut(&(usual, rate)) {
+            if let Ok(index) = members.binary_search(&terminal) {
+                members.remove(index);
+            }
+            if members.is_empty() {
+                self.groups.remove(&(usual, rate));
+            }
+        }
+    }
+
     /// Shares `left` among all of `terminals`: as [`evenly`](super::sharing::evenly) does, to the last remainder.
     ///
     /// In the order of what they can take, each gets its part of what is left, and no more than it can take. From the
