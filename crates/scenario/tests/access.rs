@@ -301,16 +301,6 @@ fn what_makes_no_sense_is_refused_in_a_line() {
             "\"20 s\"",
             r#"--set links.satellite.return.access.frame="20 s": expected "1 ms" to "10 s", got "20 s""#,
         ),
-        (
-            "links.satellite.return.outages",
-            r#"[{ at = "1 s", lasts = "1 s" }]"#,
-            "terminals.toml:12: links.satellite.return.access: expected no outages beside it: how much goes when is the hub's to say (delays and losses may change)",
-        ),
-        (
-            "links.satellite.return.schedule",
-            r#"[{ at = "1 s", rate = "1 kbit/s" }]"#,
-            "terminals.toml:12: links.satellite.return.access: expected no rate that changes beside it: how much goes when is the hub's to say (delays and losses may change)",
-        ),
     ] {
         let refusal = parsed(&[(key, value)]).expect_err("it makes no sense");
         assert_eq!(refusal, message);
