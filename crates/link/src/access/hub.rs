@@ -326,3 +326,56 @@ impl Hub {
         self.takers.share(left, &askers, self.terminals.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_types::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_has_a_place_for_each_that_asks_and_for_no_other() {
+        let rate = BitRate::new(8_000).expect("not zero");
+        let terminal = |constant, free| TerminalSettings {
+            rate,
+            constant: BitRate::new(constant),
+            rate_based: Some(rate),
+            volume_based: true,
+            free,
+            request_delay: Span::ZERO,
+            grant_delay: Span::ZERO,
+        };
+        let mut terminals = vec![terminal(8, false); 500];
+        terminals.extend([terminal(0, true); 500]);
+        let settings = CarrierSettings {
+            rate,
+            frame: Span::from_millis(10),
+            processing: Span::ZERO,
+        };
+        let mut hub = Hub::new(settings, &terminals);
+        for frame in 1..100 {
+            for asking in [499, 999] {
+                let request = Request {
+                    by_rate: Capacity::of(rate, Span::from_millis(1)),
+                    by_volume: Capacity::ZERO,
+                };
+                hub.ask(frame, asking, request);
+            }
+            hub.plan_until(frame);
+            assert_eq!(hub.plan.asked.len(), 2);
+            // All who take what is free and have asked for nothing are one group.
+            assert_eq!(hub.plan.free.askers.len(), 1);
+            let all: Vec<Grant> = (0..1_000).map(|terminal| hub.grant(terminal)).collect();
+            let granted = all.iter().fold(Capacity::ZERO, |sum, one| sum + one.all());
+            assert_eq!(granted, Capacity::of(rate, settings.frame));
+            assert_eq!(all[499].by_rate, all[999].by_rate);
+            // One begins where the one before it ends, to half a nanosecond each.
+            let apart = |one: &Grant, next: &Grant| {
+                (one.begins + one.all().time_at(rate))
+                    .as_nanos()
+                    .abs_diff(next.begins.as_nanos())
+            };
+            assert!(all.windows(2).all(|pair| apart(&pair[0], &pair[1]) == 0));
+        }
+    }
+}
