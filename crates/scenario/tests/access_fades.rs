@@ -4,6 +4,8 @@
 use std::fs;
 
 use bentpipe_scenario::{AccessSummary, RunOptions, RunOutput, Scenario};
+use proptest::prelude::*;
+use proptest::sample::select;
 
 /// Twenty terminals on one carrier, and one more with a link of its own: all have more to send than there is.
 const NETWORK: &str = r#"
@@ -283,4 +285,87 @@ fn what_does_not_fit_is_refused_in_a_line() {
         refusal.to_string(),
         r#"rain.toml:23: links.far.forward.schedule.rate: expected at most its rate, "1 Mbit/s", which it has in clear sky, got "9 Mbit/s""#
     );
+}
+
+const ACCESSES: [&str; 6] = [
+    r#"{ kind = "on-demand", carrier = "uplink" }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", rate_based = "300 kbit/s" }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", constant = "100 kbit/s", volume_based = true }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", constant = "200 kbit/s", free = true }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", rate_based = "1 Mbit/s", volume_based = true, free = true }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", free = true, request_delay = "3 ms", grant_delay = "1 ms" }"#,
+];
+const CHANGES: [(&str, &str); 7] = [
+    ("in_order", "true"),
+    (
+        "schedule",
+        r#"[{ at = "1 s", rate = "100 kbit/s" }, { at = "2.01 s", rate = "0 bit/s" }, { at = "2.5 s", rate = "700 kbit/s" }]"#,
+    ),
+    (
+        "schedule",
+        r#"[{ at = "0 s", rate = "30 kbit/s", delay = "100 ms" }, { at = "4 s", rate = "1 Mbit/s", packet_loss_rate = 0.1 }]"#,
+    ),
+    (
+        "fading",
+        r#"{ clear = "exponential(500 ms)", faded = "exponential(300 ms)", rate = "0 bit/s" }"#,
+    ),
+    (
+        "fading",
+        r#"{ clear = "uniform(1 ms, 200 ms)", faded = "uniform(1 ms, 90 ms)", rate = "333333 bit/s", packet_loss_rate = 0.2 }"#,
+    ),
+    (
+        "outages",
+        r#"[{ at = "1 s", lasts = "600 ms", every = "2 s" }]"#,
+    ),
+    (
+        "outages",
+        r#"[{ at = "1 s", lasts = "17 ms", every = "29 ms", sending = "held", in_flight = "held" }, { at = "900 ms", lasts = "1 s" }]"#,
+    ),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A debug build counts every packet, and what each frame of a carrier has.
+    #[test]
+    fn whatever_the_weather_nothing_is_lost_that_is_not_counted(
+        homes in (select(&ACCESSES), select(&CHANGES)),
+        far in (select(&ACCESSES), select(&CHANGES)),
+        carrier in select(&["1 Mbit/s", "1300 kbit/s", "5 Mbit/s"]),
+        bulk in any::<bool>(),
+        seed in 1..1_000_u32,
+    ) {
+        let key = |link: &str, key: &str| format!("links.{link}.forward.{key}");
+        let (of_homes, of_far) = (key("homes", homes.1.0), key("far", far.1.0));
+        let seed = seed.to_string();
+        let carrier = format!("{{ rate = \"{carrier}\", frame = \"20 ms\" }}");
+        let mut settings = vec![
+            ("duration", "\"8 s\""),
+            ("hosts.home.count", "4"),
+            ("carriers.uplink", &carrier),
+            ("links.homes.forward.access", homes.0),
+            ("links.far.forward.access", far.0),
+            (&of_homes, homes.1.1),
+            (&of_far, far.1.1),
+            ("seed", &seed),
+        ];
+        if bulk {
+            settings.push(("flows.home.app", r#"{ kind = "bulk", direction = "both" }"#));
+        }
+        let output = run(&settings);
+        for link in &output.summary.links {
+            prop_assert!(link.utilization <= 1.0, "{link:?}");
+            let Some(access) = &link.access else { continue };
+            prop_assert!(access.used_bytes <= access.granted_bytes, "{link:?}");
+            let parts = access.granted_constant_bytes
+                + access.granted_rate_based_bytes
+                + access.granted_volume_based_bytes
+                + access.granted_free_bytes;
+            // Each is rounded down.
+            prop_assert!(parts <= access.granted_bytes && access.granted_bytes <= parts + 3);
+            prop_assert!(link.bytes_delivered <= access.used_bytes, "{link:?}");
+        }
+        let links = |output: &RunOutput| serde_json::to_string(&output.summary.links).ok();
+        prop_assert_eq!(links(&output), links(&run(&settings)));
+    }
 }

@@ -275,7 +275,9 @@ fn skies() -> impl Strategy<Value = Vec<model::Sky>> {
         Just(InFlight::Lost),
         Just(InFlight::Held)
     ];
-    let away = (0_u64..3_000, 1_u64..300, sending, in_flight);
+    // Once, or over and over again; frames of 10 ms and outages beat.
+    let again = prop_oneof![Just(0), 1_u64..400];
+    let away = (0_u64..3_000, 1_u64..300, again, sending, in_flight);
     let sky = (steps, prop::collection::vec(away, 0..3));
     let skies = sky.prop_map(|(steps, away)| {
         let mut now = 0;
@@ -288,9 +290,10 @@ fn skies() -> impl Strategy<Value = Vec<model::Sky>> {
             steps: steps.collect(),
             away: away
                 .into_iter()
-                .map(|(at, lasts, sending, in_flight)| model::Away {
+                .map(|(at, lasts, again, sending, in_flight)| model::Away {
                     from: at * 1_000_000,
                     to: (at + lasts) * 1_000_000,
+                    every: (again > 0).then_some((lasts + again) * 1_000_000),
                     sending,
                     in_flight,
                 })
@@ -331,13 +334,23 @@ proptest! {
                 outages: (sky.away.iter())
                     .map(|of| {
                         let lasts = of.to - of.from;
-                        outage(of.from / 1_000_000, lasts / 1_000_000, of.sending, of.in_flight)
+                        Outages {
+                            at: Span::from_nanos(of.from),
+                            lasts: Span::from_nanos(lasts),
+                            every: of.every.map(Span::from_nanos),
+                            sending: of.sending,
+                            in_flight: of.in_flight,
+                        }
                     })
                     .collect(),
                 ..Changes::default()
             }
         });
         let changes: Vec<Changes> = changes.collect();
+        // The model has each time that it is away of its own.
+        for sky in &mut skies {
+            sky.away = sky.away.iter().flat_map(|of| of.all(60_000_000_000)).collect();
+        }
         let carrier = CarrierSettings { processing: ms(processing), ..CARRIER };
         let run = || {
             let mut links = under(carrier, &terminals, changes.clone());

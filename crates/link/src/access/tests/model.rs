@@ -28,8 +28,26 @@ pub(super) struct Sky {
 pub(super) struct Away {
     pub(super) from: u64,
     pub(super) to: u64,
+    pub(super) every: Option<u64>,
     pub(super) sending: Sending,
     pub(super) in_flight: InFlight,
+}
+
+impl Away {
+    /// Each time up to then.
+    pub(super) fn all(self, until: u64) -> Vec<Self> {
+        let (mut all, mut at) = (Vec::new(), 0);
+        while self.from + at < until {
+            all.push(Self {
+                from: self.from + at,
+                to: self.to + at,
+                every: None,
+                ..self
+            });
+            at += self.every.unwrap_or(until);
+        }
+        all
+    }
 }
 
 impl Sky {
