@@ -40,6 +40,11 @@ impl Path {
         self.rates.as_ref()
     }
 
+    /// It never goes away.
+    pub(super) fn stays(&self) -> bool {
+        self.outages.is_empty()
+    }
+
     /// Until when nothing can be sent at `at`, as the terminal knows.
     pub(super) fn held(&self, at: Time) -> Option<Time> {
         held(&self.outages, at)
@@ -53,7 +58,7 @@ impl Path {
 
     /// What becomes of a request that is made at `now`: what would become of a packet.
     pub(super) fn request(&mut self, now: Time, delay: Span) -> Arrival {
-        if self.outages.is_empty() {
+        if self.stays() {
             return Arrival::InTime;
         }
         let (arrival, lost) = passes(&self.outages, now, now, now + delay);
@@ -84,6 +89,6 @@ impl Path {
 
     /// How many requests were lost; `None` where none can be.
     pub(super) fn lost_requests(&self) -> Option<u64> {
-        (!self.outages.is_empty()).then_some(self.lost)
+        (!self.stays()).then_some(self.lost)
     }
 }

@@ -225,6 +225,11 @@ impl Terminal {
 
     /// Sends what it may of the packet that is being sent: when its last bit goes, if that is in this frame.
     pub(crate) fn go_on(&mut self, now: Time) -> Option<Time> {
+        if self.path.stays() {
+            let (goes, ends) = self.burst.send(now, None, self.to_go);
+            self.sent(goes);
+            return self.to_go.is_zero().then_some(ends);
+        }
         let frame_ends = self.begins(self.frame.map_or(0, |frame| frame + 1));
         let mut from = now;
         while from < frame_ends {
