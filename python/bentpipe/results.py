@@ -139,8 +139,8 @@ class AccessResult:
     """What a direction with capacity on demand has asked for, got and used; bytes on the air.
 
     `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
-    `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants that
-    came in a mode that the path no longer allowed; None where the rate does not change.
+    `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants
+    that came in a mode that the path no longer allowed; None where the rate does not change.
     """
 
     requests: int

@@ -199,7 +199,7 @@ def test_a_run_draws_a_fade_and_tells_what_it_took(tmp_path: Path) -> None:
     faded = {
         link.name: link.access.faded_bytes for link in summary.links if link.access is not None
     }
-    # 520 ms are 20 frames, begun ones too, that were planned for 88 kbit/s and are good for 50 of 2000.
+    # 520 ms are 20 frames, begun ones too, planned for 88 kbit/s and good for 50 of 2000.
     assert faded["homes-1.forward"] is None
     lost = 20 * 88e3 * (1 - 50 / 2000) * 0.0265 / 8
     assert faded["desks-1.forward"] == pytest.approx(lost, rel=0.06)
