@@ -139,7 +139,8 @@ class AccessResult:
     """What a direction with capacity on demand has asked for, got and used; bytes on the air.
 
     `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
-    `unused_share` is of what was granted; None if that was nothing.
+    `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants
+    that came in a mode that the path no longer allowed; None where the rate does not change.
     """
 
     requests: int
@@ -153,6 +154,7 @@ class AccessResult:
     used_bytes: int
     unused_share: float | None
     wait_ms: WaitResult
+    faded_bytes: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

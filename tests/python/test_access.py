@@ -147,3 +147,79 @@ def test_in_real_time_packets_wait_as_long() -> None:
     assert waits[0] is not None
     # The kernel's ends begin when they begin: up to a frame sooner or later.
     assert waits[1] == pytest.approx(waits[0], abs=27.0)
+
+
+FADE = [{"at": "4 s", "rate": "250 kbit/s"}, {"at": "8 s", "rate": "1 Mbit/s"}]
+
+
+def test_a_prediction_takes_the_average_of_a_fade() -> None:
+    scenario = terminal({"rate_based": "1 Mbit/s", "kind": "on-demand"}, kind="bulk")
+    faded = scenario.with_settings({"links.satellite.return.schedule": FADE})
+    (predicted,) = bentpipe.predict(faded).flows
+    # A third of the time at a quarter.
+    assert predicted.limits_bps["downlink"] == pytest.approx(1448 / 1500 * 0.75e6)
+    assert any("rate that changes" in what for what in predicted.ignored)
+
+
+def test_how_deep_a_fade_is_is_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "rain.toml").write_text(
+        """
+scenario = "rcs2-terminals"
+[set]
+duration = "15 s"
+links.offices.fading = { clear = "1 s", faded = "9 s" }
+[axes]
+links.offices.fading.rate = ["2 Mbit/s", "500 kbit/s", "100 kbit/s"]
+""",
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    words = ["sweep", str(tmp_path / "rain.toml"), "--out", str(out), "--workers", "1"]
+    assert cli.execute(words) == 0
+    done = bentpipe.load_sweep(out)
+    assert not done.failures
+    sent = {
+        row["cell"]: row["bytes_delivered"]
+        for row in done.rows("link").to_pylist()
+        if row["name"] == "offices-1.forward"
+    }
+    assert sent[0] > sent[1] > sent[2]
+
+
+def test_a_run_draws_a_fade_and_tells_what_it_took(tmp_path: Path) -> None:
+    fade = 'links.desks.schedule=[{ at = "10 s", rate = "50 kbit/s" }]'
+    words = ["run", "rcs2-terminals", "--set", "duration=20 s", "--set", fade]
+    assert cli.execute([*words, "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "desks-1.forward.granted.svg").exists()
+    summary = bentpipe.run(
+        Scenario.of("rcs2-terminals").with_settings(
+            {"duration": "20 s", "links.desks.schedule": [{"at": "10 s", "rate": "50 kbit/s"}]}
+        )
+    ).summary
+    faded = {
+        link.name: link.access.faded_bytes for link in summary.links if link.access is not None
+    }
+    # 520 ms are 20 frames, begun ones too, planned for 88 kbit/s and good for 50 of 2000.
+    assert faded["homes-1.forward"] is None
+    lost = 20 * 88e3 * (1 - 50 / 2000) * 0.0265 / 8
+    assert faded["desks-1.forward"] == pytest.approx(lost, rel=0.06)
+
+
+@live
+@up_to_three_times
+def test_in_real_time_a_fade_takes_as_much() -> None:
+    scenario = terminal(
+        {"constant": "1 Mbit/s", "kind": "on-demand"},
+        kind="packets",
+        size="972 B",
+        interval="10 ms",
+    ).with_settings({"links.satellite.return.schedule": FADE, "duration": "10 s"})
+    simulated = bentpipe.run(scenario, no_probes=True)
+    emulated = bentpipe.emulate(scenario)
+    granted = []
+    for result in (simulated, emulated):
+        access = result.summary.links[1].access
+        assert access is not None
+        granted.append((access.granted_constant_bytes, access.used_bytes))
+    assert granted[0][0] == granted[1][0]
+    assert granted[1][1] == pytest.approx(granted[0][1], rel=0.02)

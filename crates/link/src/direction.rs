@@ -2,7 +2,7 @@
 
 use bentpipe_types::{BitRate, PacketStore, RandomStream, Span, Time};
 
-use crate::access::{Access, AccessCounts, Terminal};
+use crate::access::{Access, AccessCounts, Path, Terminal};
 use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
@@ -115,6 +115,9 @@ impl Direction {
             let random = |purpose: &str| RandomStream::new(seed, &component, purpose);
             Box::new(Course::new(usual, changes, &random))
         });
+        let path = (course.as_ref()).map_or_else(Path::default, |course| {
+            Path::new(course.rates(), course.outages())
+        });
         let managed = Managed::new(
             transmitter,
             settings.delay,
@@ -126,7 +129,7 @@ impl Direction {
         );
         Self::Managed(Box::new(match settings.access {
             None => managed,
-            Some(access) => managed.on_demand(Terminal::new(access, settings.redundancy)),
+            Some(access) => managed.on_demand(Terminal::new(access, settings.redundancy, path)),
         }))
     }
 

@@ -494,6 +494,9 @@ impl Managed {
         if let Some(course) = &self.course {
             course.tally(each);
         }
+        if let Some(access) = &self.access {
+            access.tally(each);
+        }
     }
 }
 

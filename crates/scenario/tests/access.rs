@@ -301,16 +301,6 @@ fn what_makes_no_sense_is_refused_in_a_line() {
             "\"20 s\"",
             r#"--set links.satellite.return.access.frame="20 s": expected "1 ms" to "10 s", got "20 s""#,
         ),
-        (
-            "links.satellite.return.outages",
-            r#"[{ at = "1 s", lasts = "1 s" }]"#,
-            "terminals.toml:12: links.satellite.return.access: expected no outages beside it: how much goes when is the hub's to say (delays and losses may change)",
-        ),
-        (
-            "links.satellite.return.schedule",
-            r#"[{ at = "1 s", rate = "1 kbit/s" }]"#,
-            "terminals.toml:12: links.satellite.return.access: expected no rate that changes beside it: how much goes when is the hub's to say (delays and losses may change)",
-        ),
     ] {
         let refusal = parsed(&[(key, value)]).expect_err("it makes no sense");
         assert_eq!(refusal, message);
@@ -411,6 +401,21 @@ fn it_goes_with_everything_that_makes_packets_others() {
             r#"{ probability = 0.05, late_by = "20 ms" }"#,
         )],
         &[("links.satellite.forward.access.kind", "\"on-demand\"")],
+        &[(
+            "links.satellite.return.fading",
+            r#"{ clear = "exponential(3 s)", faded = "exponential(1 s)", rate = "150 kbit/s", packet_loss_rate = 0.01 }"#,
+        )],
+        &[
+            (
+                "links.satellite.return.schedule",
+                r#"[{ at = "2 s", rate = "90 kbit/s" }, { at = "3 s", rate = "0 bit/s" }, { at = "5 s", rate = "1 Mbit/s" }]"#,
+            ),
+            ("links.satellite.return.schedule_every", "\"10 s\""),
+        ],
+        &[(
+            "links.satellite.return.outages",
+            r#"[{ at = "3 s", lasts = "700 ms", every = "11 s" }, { at = "5 s", lasts = "13 ms", every = "97 ms", sending = "held", in_flight = "held" }]"#,
+        )],
     ] {
         for access in accesses {
             let mut settings = bulk.to_vec();

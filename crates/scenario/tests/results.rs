@@ -78,7 +78,7 @@ fn a_run_has_the_fields_of_the_schema() {
         links.many = { between = ["a", "c"], one_way = true, broadcast = true, rate = "1 Mbit/s", delay = "10 ms" }
         flows.r = { from = "a", to = "all", app = { kind = "carousel", size = "1 kB", rate = "1 Mbit/s", files = 1 } }
         classes.c.applications = ["ping"]
-        links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms", forward = { acks.kind = "filter", access.kind = "on-demand" }, return.queue = { kind = "priority", classes = ["c"] } }
+        links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms", forward = { acks.kind = "filter", access.kind = "on-demand", fading = { clear = "1 s", faded = "1 s", rate = "500 kbit/s" } }, return.queue = { kind = "priority", classes = ["c"] } }
         flows.f = { from = "a", to = "b", app = { kind = "bulk", size = "10 kB" } }
         flows.g = { from = "a", to = "b", app = { kind = "request-response", response = "1 kB", pause = "1 s" } }
         flows.h = { from = "a", to = "b", app = { kind = "web", page = "fixed", objects = 1, pages = 1 } }

@@ -22,14 +22,18 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    /// One of `granted` in the frame from `start` on, at `rate`, `begins` after the frame's beginning.
+    /// One of `granted` in the frame from `start` on, at `rate`, `begins` after the frame's beginning. Without a rate there
+    /// is none.
     pub(super) fn new(
         start: Time,
         frame: Span,
         begins: Span,
         granted: Capacity,
-        rate: BitRate,
+        rate: Option<BitRate>,
     ) -> Self {
+        let Some(rate) = rate else {
+            return Self::default();
+        };
         let until_end = Capacity::of(rate, frame.saturating_sub(begins));
         let tail = (start + begins, granted.min(until_end));
         let head = (start, granted.less(until_end));
@@ -50,15 +54,19 @@ impl Burst {
         self.parts[0].1 + self.parts[1].1
     }
 
+    /// What of it comes before `at`.
+    fn before(&self, at: Time, rate: BitRate) -> Capacity {
+        let passed =
+            |(begins, length): (Time, Capacity)| Capacity::of(rate, at.since(begins)).min(length);
+        passed(self.parts[0]) + passed(self.parts[1])
+    }
+
     /// What is past at `now` can no longer be used.
     fn pass(&mut self, now: Time) {
         // What follows on what was sent last has lost nothing, though the instant is a rounded one.
-        let Some(rate) = self.rate.filter(|_| now != self.sent_at) else {
-            return;
-        };
-        let passed =
-            |(begins, length): (Time, Capacity)| Capacity::of(rate, now.since(begins)).min(length);
-        self.over = self.over.max(passed(self.parts[0]) + passed(self.parts[1]));
+        if let Some(rate) = self.rate.filter(|_| now != self.sent_at) {
+            self.over = self.over.max(self.before(now, rate));
+        }
     }
 
     /// When something may be sent, from `now` on; `None`: no more in this frame.
@@ -76,13 +84,23 @@ impl Burst {
         })
     }
 
-    /// Sends up to `to_go` from `now` on: what of it goes in this frame, and when the last of that has gone.
-    pub(super) fn send(&mut self, now: Time, to_go: Capacity) -> (Capacity, Time) {
+    /// Sends up to `to_go` from `now` on: what of it goes in this frame and before `until`, and when the last of that has
+    /// gone.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        until: Option<Time>,
+        to_go: Capacity,
+    ) -> (Capacity, Time) {
         self.pass(now);
-        let goes = to_go.min(self.granted() - self.over);
-        let Some(rate) = self.rate.filter(|_| !goes.is_zero()) else {
+        let Some(rate) = self.rate else {
             return (Capacity::ZERO, now);
         };
+        let most = until.map_or(self.granted(), |until| self.before(until, rate));
+        let goes = to_go.min(most.less(self.over));
+        if goes.is_zero() {
+            return (Capacity::ZERO, now);
+        }
         self.over += goes;
         let [(first, length), (second, _)] = self.parts;
         let ends = if self.over <= length {

@@ -14,6 +14,8 @@ pub(crate) struct Capacity(u128);
 
 impl Capacity {
     pub(crate) const ZERO: Self = Self(0);
+    /// A bit/s times a nanosecond.
+    pub(crate) const LEAST: Self = Self(1);
 
     /// What `rate` carries in `span`.
     pub(crate) fn of(rate: BitRate, span: Span) -> Self {
@@ -54,6 +56,31 @@ impl Capacity {
     /// One of so many equal parts, rounded down.
     pub(crate) fn share_of(self, parts: usize) -> Self {
         Self(self.0 / parts.max(1) as u128)
+    }
+
+    /// How many of so many equal parts would be larger, had what is rounded down been given to them.
+    pub(crate) fn remainder_of(self, parts: usize) -> usize {
+        (self.0 % parts.max(1) as u128) as usize
+    }
+
+    /// This, times `part / whole`, rounded down. The part is at most the whole, which is above zero.
+    pub(crate) fn scaled(self, part: u64, whole: u64) -> Self {
+        if part == whole {
+            return self;
+        }
+        let (part, whole) = (u128::from(part), u128::from(whole));
+        // In two steps, of which none overflows.
+        Self(self.0 / whole * part + self.0 % whole * part / whole)
+    }
+
+    /// This, times `whole / part`, rounded up. The part is at most the whole, and above zero.
+    pub(crate) fn scaled_up(self, whole: u64, part: u64) -> Self {
+        if part == whole {
+            return self;
+        }
+        let (part, whole) = (u128::from(part), u128::from(whole));
+        let rest = (self.0 % part * whole).div_ceil(part);
+        Self((self.0 / part).saturating_mul(whole).saturating_add(rest))
     }
 
     /// Its part in proportion: this, times `part / whole`, rounded down. The whole is above zero.

@@ -21,6 +21,9 @@ pub struct AccessCounts {
     pub granted_free: u64,
     /// Bytes granted in all: the four together, before each is rounded down.
     pub granted: u64,
+    /// Bytes of plans besides, in a mode that its path no longer allowed when the frame came, of frames for which there was anything
+    /// to send or to wait for; `None` where its rate stays.
+    pub faded: Option<u64>,
     /// Bytes sent.
     pub used: u64,
     /// How long what came to an idle terminal waited until its first bit was sent.

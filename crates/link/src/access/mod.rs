@@ -16,12 +16,19 @@
 mod burst;
 mod capacity;
 mod carrier;
+mod constant;
 mod counts;
+mod hub;
+mod modes;
+mod path;
+mod prefix;
 mod sharing;
+mod takers;
 mod terminal;
 
 pub use carrier::{Access, Carrier, CarrierSettings, TerminalSettings};
 pub use counts::AccessCounts;
+pub(crate) use path::Path;
 pub(crate) use terminal::Terminal;
 
 #[cfg(test)]

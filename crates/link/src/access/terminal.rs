@@ -7,7 +7,9 @@ use bentpipe_types::{Bytes, Span, Time};
 use super::burst::Burst;
 use super::capacity::Capacity;
 use super::carrier::{Grant, Request};
+use super::path::{Arrival, Path};
 use super::{Access, AccessCounts};
+use crate::{Flow, Tally};
 
 /// A direction's side of capacity on demand.
 ///
@@ -34,6 +36,9 @@ pub(crate) struct Terminal {
     /// Volumes asked for and not granted.
     by_volume: Capacity,
     asked_by_volume: Capacity,
+    /// Volumes that the hub has never heard of, as it turned out.
+    unheard: Capacity,
+    path: Path,
     /// When something came to it that had nothing to send; until it can be sent.
     waits_since: Option<Time>,
     sums: Sums,
@@ -45,6 +50,9 @@ pub(crate) struct Terminal {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     asked_by_rate: Capacity,
+    faded: Capacity,
+    /// What has been sent, as time on the air in clear sky's capacity.
+    on_air: Capacity,
     granted_by_rate: Capacity,
     granted_by_volume: Capacity,
     granted_free: Capacity,
@@ -52,8 +60,11 @@ struct Sums {
 }
 
 impl Terminal {
-    /// With `redundancy` bits on the air per bit.
-    pub(crate) fn new(access: Access, redundancy: f64) -> Self {
+    /// With `redundancy` bits on the air per bit, over this path.
+    pub(crate) fn new(access: Access, redundancy: f64, path: Path) -> Self {
+        if let Some(rates) = path.rates() {
+            access.follow(rates.clone());
+        }
         let settings = access.settings;
         let carries =
             |rate: Option<_>| rate.map_or(Capacity::ZERO, |rate| Capacity::of(rate, access.frame));
@@ -71,6 +82,8 @@ impl Terminal {
             by_rate: VecDeque::new(),
             by_volume: Capacity::ZERO,
             asked_by_volume: Capacity::ZERO,
+            unheard: Capacity::ZERO,
+            path,
             waits_since: None,
             sums: Sums::default(),
             counts: AccessCounts::default(),
@@ -98,11 +111,11 @@ impl Terminal {
         let (grant, given) = self.access.enter(frame);
         self.frame = Some(frame);
         self.grant = grant;
-        self.by_volume = self.asked_by_volume.less(given);
+        self.unheard += self.path.unheard_by(frame);
+        self.by_volume = self.asked_by_volume.less(given).less(self.unheard);
         self.by_rate.retain(|(of, _)| *of > frame);
         let (start, span) = (self.begins(frame), self.access.frame);
-        let rate = self.access.settings.rate;
-        self.burst = Burst::new(start, span, grant.begins, grant.all(), rate);
+        self.burst = Burst::new(start, span, grant.begins, grant.all(), grant.rate);
         if self.awake {
             let backlog = self.byte * waiting + self.to_go;
             self.ask(frame, backlog);
@@ -118,6 +131,7 @@ impl Terminal {
         sums.granted_by_rate += grant.by_rate;
         sums.granted_by_volume += grant.by_volume;
         sums.granted_free += grant.free;
+        sums.faded += grant.faded;
     }
 
     /// Asks for what is neither in this frame's grant nor asked for already: the rules of SNS-3's request manager, once a
@@ -128,13 +142,19 @@ impl Terminal {
     /// there is a request each frame. By volume (`GetVbdcBytes`), the rest. What is constant counts for this frame
     /// alone: what it carries until the grant comes is for packets that have not come yet, and if none do, as much
     /// of the grant is left over.
+    ///
+    /// Where nothing can be sent, no request is made. One that an outage takes is asked for again when the plan that should
+    /// have heeded it has come without.
     fn ask(&mut self, frame: u64, backlog: Capacity) {
-        let settings = self.access.settings;
+        let (settings, now) = (self.access.settings, self.begins(frame));
+        if !self.grant.reaches || self.path.held(now).is_some() {
+            return;
+        }
         let asked_by_rate = self.by_rate.iter().map(|(_, asked)| *asked);
         let to_come =
             asked_by_rate.fold(self.by_volume, |sum, asked| sum + asked) + self.grant.all();
         let missing = backlog.less(to_come);
-        let arrived = self.arrived.less(self.constant);
+        let arrived = self.arrived.less(self.grant.constant);
         let by_rate = missing.max(arrived).min(self.rate_based);
         let by_volume = if settings.volume_based {
             missing.less(by_rate)
@@ -145,8 +165,20 @@ impl Terminal {
         if request == Request::default() {
             return;
         }
-        let heeded = frame + self.access.lag;
-        self.access.ask(heeded, request);
+        let lag = frame + self.access.lag;
+        let heeded = match self.path.request(now, settings.request_delay) {
+            Arrival::InTime => Some(lag),
+            Arrival::HeldUntil(arrival) => {
+                let plan = (arrival + self.access.back).as_nanos();
+                Some(lag.max(plan.div_ceil(self.access.frame.as_nanos())))
+            }
+            Arrival::Never => None,
+        };
+        match heeded {
+            Some(heeded) => self.access.ask(heeded, request),
+            None => self.path.asked_in_vain(lag, by_volume),
+        }
+        let heeded = heeded.unwrap_or(lag);
         if !by_rate.is_zero() {
             self.by_rate.push_back((heeded, by_rate));
         }
@@ -167,11 +199,20 @@ impl Terminal {
 
     /// May a packet's first bit be sent at `now`? If not: when next, as far as is known.
     pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
-        match self.burst.next(now) {
+        match self.next_in_burst(now) {
             Some(at) if at <= now => Ok(()),
             Some(at) => Err(at),
             None => Err(self.begins(self.frame.map_or(0, |frame| frame + 1))),
         }
+    }
+
+    /// When something may be sent in this frame, from `now` on.
+    fn next_in_burst(&mut self, now: Time) -> Option<Time> {
+        let mut at = self.burst.next(now)?;
+        while let Some(end) = self.path.held(at) {
+            at = self.burst.next(end)?;
+        }
+        Some(at)
     }
 
     /// The transmission of a packet of so many bytes begins.
@@ -184,10 +225,35 @@ impl Terminal {
 
     /// Sends what it may of the packet that is being sent: when its last bit goes, if that is in this frame.
     pub(crate) fn go_on(&mut self, now: Time) -> Option<Time> {
-        let (goes, ends) = self.burst.send(now, self.to_go);
+        if self.path.stays() {
+            let (goes, ends) = self.burst.send(now, None, self.to_go);
+            self.sent(goes);
+            return self.to_go.is_zero().then_some(ends);
+        }
+        let frame_ends = self.begins(self.frame.map_or(0, |frame| frame + 1));
+        let mut from = now;
+        while from < frame_ends {
+            if let Some(end) = self.path.held(from) {
+                from = end;
+                continue;
+            }
+            let until = self.path.next_held(from);
+            let (goes, ends) = self.burst.send(from, until, self.to_go);
+            self.sent(goes);
+            if self.to_go.is_zero() {
+                return Some(ends);
+            }
+            from = until?;
+        }
+        None
+    }
+
+    fn sent(&mut self, goes: Capacity) {
         self.to_go = self.to_go - goes;
         self.sums.used += goes;
-        self.to_go.is_zero().then_some(ends)
+        let own = self.access.settings.rate;
+        let rate = self.grant.rate.unwrap_or(own);
+        self.sums.on_air += goes.scaled_up(own.bits_per_second(), rate.bits_per_second());
     }
 
     /// What it has been granted until `now`, in bits: of the present frame, what has passed of it.
@@ -198,21 +264,32 @@ impl Terminal {
         let start = self.frame.map_or(Time::ZERO, |frame| self.begins(frame));
         let frame = self.access.frame.as_secs_f64();
         let passed = (now.since(start).as_secs_f64() / frame).min(1.0);
-        let constant = self.constant.bits() * now.as_secs_f64() / frame;
+        let of = now.as_nanos() / self.access.frame.as_nanos();
+        let constant = match self.access.constant(of) {
+            Some((before, present)) => {
+                let passed = now.since(self.begins(of)).as_secs_f64() / frame;
+                before.bits() + present.bits() * passed
+            }
+            None => self.constant.bits() * now.as_secs_f64() / frame,
+        };
         constant + dynamic.bits() + present.bits() * passed
     }
 
     /// Time it has sent, up to `now`.
     pub(crate) fn busy(&self, now: Time) -> Span {
-        let busy = self.sums.used.time_at(self.access.settings.rate);
+        let busy = self.sums.on_air.time_at(self.access.settings.rate);
         busy.saturating_sub(self.burst.sent_at().since(now))
     }
 
     /// What it has asked for, got and used, up to the end of the frame of `now`.
     pub(crate) fn counts(&self, now: Time) -> AccessCounts {
         let (sums, grant) = (&self.sums, &self.grant);
-        let frames = now.as_nanos() / self.access.frame.as_nanos() + 1;
-        let constant = self.constant * frames;
+        let present = now.as_nanos() / self.access.frame.as_nanos();
+        let constant = match self.access.constant(present) {
+            Some((before, of_this)) => before + of_this,
+            None => self.constant * (present + 1),
+        };
+        let faded = sums.faded + grant.faded;
         let by_rate = sums.granted_by_rate + grant.by_rate;
         let by_volume = sums.granted_by_volume + grant.by_volume;
         let free = sums.granted_free + grant.free;
@@ -226,7 +303,15 @@ impl Terminal {
             granted_free: bytes(free),
             granted: bytes(constant + by_rate + by_volume + free),
             used: bytes(sums.used),
+            faded: (self.path.rates()).map(|_| bytes(faded)),
             ..self.counts.clone()
+        }
+    }
+
+    /// Tells what the path has done to requests, by name.
+    pub(crate) fn tally(&self, each: &mut Tally<'_>) {
+        if let Some(lost) = self.path.lost_requests() {
+            each(None::<Flow>, "requests_lost", lost);
         }
     }
 }

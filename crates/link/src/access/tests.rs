@@ -1,12 +1,16 @@
 //! Terminals against closed forms, and against a model that walks through every frame.
 
+mod fades;
 mod model;
 
 use bentpipe_types::{BitRate, Endpoint, IpVersion, Packet, PacketRef, PacketStore, Span, Time};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Direction, DropTail, Ends, Limit, Managed, Settings, Verdict, Watch};
+use crate::{
+    Changes, Direction, DropTail, Ends, InFlight, Limit, Managed, Sending, Settings, Streams,
+    Verdict, Watch,
+};
 
 struct Nobody;
 
@@ -51,6 +55,15 @@ fn silent() -> TerminalSettings {
 }
 
 fn direction(access: Option<Access>, rate: BitRate, redundancy: f64) -> Managed {
+    changing(access, rate, redundancy, None)
+}
+
+fn changing(
+    access: Option<Access>,
+    rate: BitRate,
+    redundancy: f64,
+    changes: Option<(Changes, Streams)>,
+) -> Managed {
     let settings = Settings {
         rate,
         delay: ms(250),
@@ -61,7 +74,7 @@ fn direction(access: Option<Access>, rate: BitRate, redundancy: f64) -> Managed 
         errors: Vec::new(),
         redundancy,
         ends: Ends::default(),
-        changes: None,
+        changes,
         access,
     };
     match Direction::managed(settings) {
@@ -363,7 +376,8 @@ proptest! {
         prop_assert_eq!(arrivals.len(), offers.len(), "all that is asked for is granted in the end");
 
         let frames = until.as_nanos() / CARRIER.frame.as_nanos();
-        let model = model::walk(carrier, &terminals, &offers, frames);
+        let skies = vec![model::Sky::default(); terminals.len()];
+        let model = model::walk(carrier, &terminals, &skies, &offers, frames);
         let mut sent: Vec<Option<Time>> = vec![None; offers.len()];
         for (at, _, number) in &arrivals {
             sent[*number as usize] = Some(Time::from_nanos(at.as_nanos() - ms(250).as_nanos()));

@@ -4,7 +4,9 @@ use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
 use super::fading::Fading;
 use super::opportunities::Turns;
-use super::{Changes, InFlight, Profile, RateCourse, Sending};
+use super::outages::{held, passes};
+use super::rates::Rates;
+use super::{Changes, Outages, RateCourse, Sending};
 use crate::errors::PacketLoss;
 use crate::{Flow, Tally};
 
@@ -28,8 +30,7 @@ pub(crate) struct Passage {
 /// How the rate comes about.
 #[derive(Debug)]
 enum Clock {
-    Constant,
-    Steps(Profile<u64>),
+    Rated,
     Turns(Turns),
 }
 
@@ -46,12 +47,11 @@ struct Counted {
 /// A direction as it changes: asked about at times that never go back.
 #[derive(Debug)]
 pub(crate) struct Course {
-    rate: BitRate,
+    rates: Rates,
     redundancy: f64,
     delay: Span,
     changes: Changes,
     clock: Clock,
-    fading: Option<Fading>,
     losses: Losses,
     duplication: PacketLoss,
     corruption: PacketLoss,
@@ -108,15 +108,20 @@ impl Course {
         let share = |purpose, share| PacketLoss::new(share, random(purpose));
         let late = changes.reordering.map_or(0.0, |(share, _)| share);
         Self {
-            rate: usual.rate,
+            rates: Rates {
+                own: usual.rate,
+                steps: match &changes.rate {
+                    RateCourse::Steps(profile) => Some(profile.clone()),
+                    RateCourse::Constant | RateCourse::Opportunities(_) => None,
+                },
+                fading: (changes.fading).map(|settings| Fading::new(settings, random("fading"))),
+            },
             redundancy: usual.redundancy,
             delay: usual.delay,
             clock: match &changes.rate {
-                RateCourse::Constant => Clock::Constant,
-                RateCourse::Steps(profile) => Clock::Steps(profile.clone()),
                 RateCourse::Opportunities(of) => Clock::Turns(Turns::new(of.clone())),
+                RateCourse::Constant | RateCourse::Steps(_) => Clock::Rated,
             },
-            fading: (changes.fading).map(|settings| Fading::new(settings, random("fading"))),
             losses: Losses::new(random("changing losses")),
             duplication: share("duplication", changes.duplication),
             corruption: share("corruption", changes.corruption),
@@ -130,6 +135,16 @@ impl Course {
         }
     }
 
+    /// What the path allows, from the start of the run on: before anything has been asked of it.
+    pub(crate) fn rates(&self) -> Rates {
+        self.rates.clone()
+    }
+
+    /// When it goes away.
+    pub(crate) fn outages(&self) -> &[Outages] {
+        &self.changes.outages
+    }
+
     /// A packet has been offered: what could have been sent until now no longer can.
     pub(crate) fn offered(&mut self, now: Time) {
         if let Clock::Turns(turns) = &mut self.clock {
@@ -141,8 +156,8 @@ impl Course {
     pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
         let changes = &self.changes;
         match &mut self.clock {
-            Clock::Turns(turns) => turns.ready(now, |at| held(changes, at)),
-            Clock::Constant | Clock::Steps(_) => Ok(()),
+            Clock::Turns(turns) => turns.ready(now, |at| held(&changes.outages, at)),
+            Clock::Rated => Ok(()),
         }
     }
 
@@ -157,9 +172,9 @@ impl Course {
                 let busy = u128::from(length.get()) * u128::from(period) / u128::from(worth);
                 self.busy += Span::from_nanos(busy as u64);
                 let on_air = libm::round(length.get() as f64 * self.redundancy);
-                turns.send(on_air as u64, |at| held(changes, at))
+                turns.send(on_air as u64, |at| held(&changes.outages, at))
             }
-            Clock::Constant | Clock::Steps(_) => {
+            Clock::Rated => {
                 let departure = self.sent_by(start, length);
                 self.busy += departure.since(start);
                 self.sending_until = departure;
@@ -215,23 +230,8 @@ impl Course {
 
     /// The transmitter's rate in bit/s, and until when it is that.
     fn rate_at(&mut self, now: Time) -> (u64, Option<Time>) {
-        let (mut rate, mut until) = match &self.clock {
-            Clock::Steps(profile) => {
-                let (rate, until) = profile.at(now);
-                (rate.unwrap_or(self.rate.bits_per_second()), until)
-            }
-            Clock::Constant | Clock::Turns(_) => (self.rate.bits_per_second(), None),
-        };
+        let (mut rate, mut until) = self.rates.at(now);
         let mut sooner = |at: Time| until = Some(until.map_or(at, |until| until.min(at)));
-        if let Some(fading) = &mut self.fading
-            && let Some(slower) = fading.settings.rate
-        {
-            let (faded, changes) = fading.at(now);
-            sooner(changes);
-            if faded {
-                rate = rate.min(slower);
-            }
-        }
         for outages in &self.changes.outages {
             if outages.sending == Sending::Held {
                 match outages.at(now) {
@@ -261,7 +261,7 @@ impl Course {
             arrival += lateness.span(&mut self.lateness);
             self.counted.reordered += 1;
         }
-        let (held_until, cut) = self.meets_outages(start, departure, arrival);
+        let (held_until, cut) = passes(&self.changes.outages, start, departure, arrival);
         self.counted.held += u64::from(held_until > arrival);
         arrival = held_until;
         self.counted.outage_losses += u64::from(cut && !fate.lost);
@@ -284,49 +284,13 @@ impl Course {
         {
             hazard += rates.hazard(bits);
         }
-        if let Some(fading) = &mut self.fading
+        if let Some(fading) = &mut self.rates.fading
             && at <= Time::LAST
             && fading.at(at).0
         {
             hazard += fading.settings.losses.hazard(bits);
         }
         hazard > 0.0 && self.losses.loses(hazard)
-    }
-
-    /// When a packet arrives that outages may hold, and whether one loses it.
-    fn meets_outages(&self, start: Time, departure: Time, arrival: Time) -> (Time, bool) {
-        let outages = &self.changes.outages;
-        let mut lost = false;
-        let mut arrival = arrival;
-        // Who is held by one may meet the next.
-        loop {
-            let before = arrival;
-            for outages in outages {
-                let Some(begins) = outages.next(start).filter(|begins| *begins < arrival) else {
-                    continue;
-                };
-                match outages.in_flight {
-                    InFlight::Arrive => {}
-                    InFlight::Lost => lost = true,
-                    InFlight::Held => {
-                        let mut begins = Some(begins);
-                        while let Some(down) = begins.filter(|down| *down < arrival) {
-                            arrival = arrival.max(down + outages.lasts);
-                            begins = outages.next(down).filter(|_| arrival <= Time::LAST);
-                        }
-                    }
-                }
-            }
-            if arrival == before {
-                break;
-            }
-        }
-        lost |= outages.iter().any(|outages| {
-            outages.sending == Sending::Lost
-                && (outages.at(start).is_ok()
-                    || outages.next(start).is_some_and(|begins| begins < departure))
-        });
-        (arrival, lost)
     }
 
     /// Time the transmitter has worked, up to `now`.
@@ -352,13 +316,4 @@ impl Course {
         tell(changes.duplication > 0.0, "duplicated", counted.duplicated);
         tell(changes.corruption > 0.0, "corrupted", counted.corrupted);
     }
-}
-
-/// Until when nothing goes, if so.
-fn held(changes: &Changes, at: Time) -> Option<Time> {
-    let outages = changes.outages.iter();
-    outages
-        .filter(|outages| outages.sending == Sending::Held)
-        .filter_map(|outages| outages.at(at).ok())
-        .max()
 }

@@ -11,6 +11,7 @@ mod fading;
 mod opportunities;
 mod outages;
 mod profile;
+mod rates;
 
 pub use fading::FadingSettings;
 pub(crate) use opportunities::OPPORTUNITY;
@@ -19,6 +20,8 @@ pub use outages::{InFlight, Outages, Sending};
 pub use profile::Profile;
 
 pub(crate) use course::{Course, Fate, Passage, Usual};
+pub(crate) use outages::{held, passes};
+pub(crate) use rates::Rates;
 
 use bentpipe_types::{Distribution, Span};
 

@@ -66,6 +66,47 @@ impl Outages {
     }
 }
 
+/// Until when nothing goes, if so.
+pub(crate) fn held(all: &[Outages], at: Time) -> Option<Time> {
+    let holding = all.iter().filter(|of| of.sending == Sending::Held);
+    holding.filter_map(|outages| outages.at(at).ok()).max()
+}
+
+/// When something arrives whose first bit is sent at `start` and its last at `departure`, and whether it is lost.
+pub(crate) fn passes(all: &[Outages], start: Time, departure: Time, arrival: Time) -> (Time, bool) {
+    let mut lost = false;
+    let mut arrival = arrival;
+    // Who is held by one may meet the next.
+    loop {
+        let before = arrival;
+        for outages in all {
+            let Some(begins) = outages.next(start).filter(|begins| *begins < arrival) else {
+                continue;
+            };
+            match outages.in_flight {
+                InFlight::Arrive => {}
+                InFlight::Lost => lost = true,
+                InFlight::Held => {
+                    let mut begins = Some(begins);
+                    while let Some(down) = begins.filter(|down| *down < arrival) {
+                        arrival = arrival.max(down + outages.lasts);
+                        begins = outages.next(down).filter(|_| arrival <= Time::LAST);
+                    }
+                }
+            }
+        }
+        if arrival == before {
+            break;
+        }
+    }
+    lost |= all.iter().any(|outages| {
+        outages.sending == Sending::Lost
+            && (outages.at(start).is_ok()
+                || outages.next(start).is_some_and(|begins| begins < departure))
+    });
+    (arrival, lost)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,9 +7,9 @@ use bentpipe_types::{BitRate, Span};
 
 use super::fault;
 use super::links::LinkTable;
-use crate::document::{Fault, Wrong};
+use crate::document::{Fault, Segment, Wrong};
 use crate::error::quoted;
-use crate::quantity::{Delay, Length, Rate, length_within};
+use crate::quantity::{Delay, Length, Rate, ScheduledRate, length_within};
 use crate::schema::hints::list;
 use crate::schema::{AccessFile, AccessKind, CarrierFile, Named};
 use crate::{Carrier, Link, OnDemand, Way};
@@ -92,11 +92,8 @@ impl LinkTable<'_> {
             let message = "expected \"continuous\": a channel that many hear is its sender's alone, who asks nobody";
             return refuse("kind", message.to_owned());
         }
-        if let Some(what) = beside.changes.and_then(stands_against) {
-            let message = format!(
-                "expected no {what} beside it: how much goes when is the hub's to say (delays and losses may change)"
-            );
-            return refuse("", message);
+        if let Some(changes) = beside.changes {
+            self.fits_changes(way, beside.rate, changes)?;
         }
         let carrier = match self.carrier(file, beside.rate) {
             Ok(carrier) => carrier,
@@ -131,6 +128,52 @@ impl LinkTable<'_> {
                 .map_or(beside.delay, |Delay(delay)| delay),
             grant_delay: file.grant_delay.map_or(beside.back, |Delay(delay)| delay),
         }))
+    }
+
+    /// A fade takes of the rate that a terminal has in clear sky, by which its carrier counts: there is one, and no other is
+    /// above it.
+    fn fits_changes(&self, way: Way, clear: BitRate, changes: &Changes) -> Result<(), Fault> {
+        let own = self.own(way);
+        let profile = match &changes.rate {
+            RateCourse::Constant => return Ok(()),
+            RateCourse::Steps(profile) => profile,
+            RateCourse::Opportunities(_) => {
+                let own = own.is_some_and(|own| own.traces.is_some());
+                let message = "expected no trace of instants beside access: how much goes when is the hub's to say";
+                return Err(Fault::new(self.path(way, own, &["traces"]), message));
+            }
+        };
+        if own.and_then(|own| own.rate).or(self.link.rate).is_none() {
+            let expected = "beside access the terminal's rate in clear sky, from which the carrier's share in a fade follows";
+            return Err(self.missing(way, "rate", |other| other.rate.is_some(), expected));
+        }
+        let above = |rate: u64| rate > clear.bits_per_second();
+        let Some((_, most)) = profile.steps().iter().find(|(_, rate)| above(*rate)) else {
+            return Ok(());
+        };
+        let own_steps = own.and_then(|own| own.schedule.as_ref());
+        let steps = own_steps.or(self.link.schedule.as_ref());
+        let step = steps.into_iter().flatten().position(|step| {
+            let rate = step.rate.as_ref();
+            rate.is_some_and(|rate| above(rate.0))
+        });
+        let message = format!(
+            r#"expected at most its rate, "{}", which it has in clear sky, got "{}""#,
+            Rate(clear),
+            ScheduledRate(*most)
+        );
+        let path = match step {
+            Some(index) => {
+                let mut path = self.path(way, own_steps.is_some(), &["schedule"]);
+                path.extend([Segment::Index(index), Segment::Key("rate".to_owned())]);
+                path
+            }
+            None => {
+                let own = own.is_some_and(|own| own.traces.is_some());
+                self.path(way, own, &["traces"])
+            }
+        };
+        Err(Fault::new(path, message))
     }
 
     fn carrier(&self, file: &AccessFile, rate: BitRate) -> Result<Carrier, Wrong> {
@@ -176,22 +219,5 @@ impl LinkTable<'_> {
             return Err(("carrier", message));
         }
         Ok(carrier.clone())
-    }
-}
-
-/// A change of the path that says how much goes when.
-fn stands_against(changes: &Changes) -> Option<&'static str> {
-    let fades = changes
-        .fading
-        .as_ref()
-        .is_some_and(|fading| fading.rate.is_some());
-    if changes.rate != RateCourse::Constant {
-        Some("rate that changes")
-    } else if fades {
-        Some("rate in a fade")
-    } else if !changes.outages.is_empty() {
-        Some("outages")
-    } else {
-        None
     }
 }

@@ -427,7 +427,7 @@ impl<'a> LinkTable<'a> {
 
     /// Where a key is missed: in the direction, if the other one has it, or there is a table for this
     /// one; else in the link.
-    fn missing(
+    pub(super) fn missing(
         &self,
         way: Way,
         key: &str,

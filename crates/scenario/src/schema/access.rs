@@ -12,7 +12,8 @@ use bentpipe_types::words;
 pub struct AccessFile {
     /// Whether it has its rate to itself, or asks for it.
     pub kind: AccessKind,
-    /// Capacity that it has in each frame without asking (CRA), used or not. At most its `rate`. Default: none.
+    /// Capacity that it has in each frame without asking (CRA), used or not. At most its `rate`. In a fade it takes more of
+    /// the carrier, until it takes all of the terminal's time. Default: none.
     pub constant: Option<Rate>,
     /// The most that it asks for by rate (RBDC), besides what is constant: each frame the rate at which packets come, or
     /// what takes away those that wait, whichever is more. At most its `rate`. What a carrier cannot give is refused, and asked for anew.

@@ -14,7 +14,8 @@ pub struct StepFile {
     /// after the step before it.
     pub at: Length,
     /// Rate of the transmitter. A packet that is being sent goes on at the new rate. "0 bit/s": nothing
-    /// is sent.
+    /// is sent. Beside `access`, what the terminal's modulation and coding allow, from the next frame on: at most the
+    /// direction's `rate`, which it has in clear sky.
     pub rate: Option<ScheduledRate>,
     /// Propagation delay of packets whose last bit is sent from then on.
     pub delay: Option<Delay>,
@@ -116,7 +117,8 @@ pub struct FadingFile {
     pub clear: RandomLength,
     /// How long it is faded.
     pub faded: RandomLength,
-    /// Rate of the transmitter in a fade, if that is below what it has.
+    /// Rate of the transmitter in a fade, if that is below what it has. Beside `access`, what the terminal's modulation and
+    /// coding then allow, from the next frame on.
     pub rate: Option<ScheduledRate>,
     /// Probability that a packet is lost in a fade. Default: 1, where neither `rate` nor
     /// `bit_error_rate` is there.

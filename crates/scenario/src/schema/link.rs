@@ -44,7 +44,8 @@ macro_rules! with_direction_keys {
             pub errors: Option<ErrorsFile>,
             /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667. Default: 1.
             pub redundancy: Option<Redundancy>,
-            /// When it may send: always, or when a hub lets it. Default: always.
+            /// When it may send: always, or when a hub lets it; in a fade (`schedule`, `traces`, `fading`) the same bits then
+            /// take more of the carrier. Default: always.
             pub access: Option<AccessFile>,
             /// What is done about acknowledgments that are too many for the link.
             pub acks: Option<AcksFile>,

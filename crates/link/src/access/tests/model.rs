@@ -6,9 +6,89 @@ use super::*;
 const BYTE: u128 = 8_000_000_000;
 
 pub(super) struct Walked {
-    /// When each packet's last bit went, in nanoseconds.
+    /// When each packet's first and last bit went, in nanoseconds.
+    pub(super) starts: Vec<Option<f64>>,
     pub(super) departures: Vec<Option<f64>>,
     pub(super) asked_by_volume: Vec<u128>,
+    /// What each has been granted, in a mode that its path allowed.
+    pub(super) granted: Vec<u128>,
+    pub(super) constant: Vec<u128>,
+    pub(super) faded: Vec<u128>,
+    pub(super) requests_lost: Vec<u64>,
+}
+
+/// A path: what its rate becomes when, in nanoseconds and bit/s, and each time that it is away.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Sky {
+    pub(super) steps: Vec<(u64, u64)>,
+    pub(super) away: Vec<Away>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Away {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) every: Option<u64>,
+    pub(super) sending: Sending,
+    pub(super) in_flight: InFlight,
+}
+
+impl Away {
+    /// Each time up to then.
+    pub(super) fn all(self, until: u64) -> Vec<Self> {
+        let (mut all, mut at) = (Vec::new(), 0);
+        while self.from + at < until {
+            all.push(Self {
+                from: self.from + at,
+                to: self.to + at,
+                every: None,
+                ..self
+            });
+            at += self.every.unwrap_or(until);
+        }
+        all
+    }
+}
+
+impl Sky {
+    fn rate(&self, at: u128, own: u64) -> u128 {
+        let mut past = self
+            .steps
+            .iter()
+            .filter(|(from, _)| u128::from(*from) <= at);
+        u128::from(past.next_back().map_or(own, |(_, rate)| *rate))
+    }
+
+    /// When what is sent at an instant arrives, if ever.
+    fn passes(&self, sent: u128, delay: u128) -> Option<u128> {
+        let mut arrival = sent + delay;
+        loop {
+            let before = arrival;
+            for away in &self.away {
+                let (from, to) = (u128::from(away.from), u128::from(away.to));
+                if away.sending == Sending::Lost && from <= sent && sent < to {
+                    return None;
+                }
+                if sent < from && from < arrival {
+                    match away.in_flight {
+                        InFlight::Arrive => {}
+                        InFlight::Lost => return None,
+                        InFlight::Held => arrival = arrival.max(to),
+                    }
+                }
+            }
+            if arrival == before {
+                return Some(arrival);
+            }
+        }
+    }
+
+    fn holds(&self, at: u128) -> Option<u128> {
+        let holding = self.away.iter().filter(|away| {
+            away.sending == Sending::Held && u128::from(away.from) <= at && at < u128::from(away.to)
+        });
+        holding.map(|away| u128::from(away.to)).max()
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -37,6 +117,7 @@ fn fill(wants: &[u128], mut left: u128) -> Vec<u128> {
 pub(super) fn walk(
     carrier: CarrierSettings,
     terminals: &[TerminalSettings],
+    skies: &[Sky],
     offers: &[Offer],
     frames: u64,
 ) -> Walked {
@@ -56,35 +137,81 @@ pub(super) fn walk(
             wait.as_nanos().div_ceil(carrier.frame.as_nanos()).max(1)
         })
         .collect();
-    // Of each terminal: all that it has asked for, and been given by volume.
+    // Of each terminal: all that it has asked for, what of that by when it knows to be in vain, and what it has been
+    // given by volume.
     let mut asked: Vec<Vec<Asked>> = vec![Vec::new(); count];
+    let mut heard: Vec<Vec<Asked>> = vec![Vec::new(); count];
+    let mut unheard: Vec<Vec<(u64, u128)>> = vec![Vec::new(); count];
     let mut given = vec![0_u128; count];
+    let mut granted = vec![0_u128; count];
+    let mut all_constant = vec![0_u128; count];
+    let mut faded = vec![0_u128; count];
     // Of each packet, what is to go.
     let mut to_go: Vec<u128> = offers
         .iter()
         .map(|(.., length)| u128::from(*length) * BYTE)
         .collect();
+    let mut starts = vec![None; offers.len()];
     let mut departures = vec![None; offers.len()];
     for frame in 0..frames {
         let start = u128::from(frame) * span;
+        // The modes: what the plan knows, and what the path allows.
+        let own: Vec<u128> = terminals
+            .iter()
+            .map(|of| u128::from(of.rate.bits_per_second()))
+            .collect();
+        let path: Vec<u128> = (0..count)
+            .map(|one| skies[one].rate(start, own[one] as u64))
+            .collect();
+        let known: Vec<u128> = (0..count)
+            .map(|one| {
+                let heard = u128::from(frame.saturating_sub(lags[one])) * span;
+                skies[one].rate(heard, own[one] as u64)
+            })
+            .collect();
+        let on_air = |one: usize, bits: u128| match known[one] {
+            0 => 0,
+            known => (bits * own[one]).div_ceil(known),
+        };
+        let good_for = |one: usize, air: u128| air * known[one] / own[one];
         // The plan.
-        let asked_for = |terminal: usize| asked[terminal].iter().filter(|of| of.frame <= frame);
+        let asked_for = |terminal: usize| heard[terminal].iter().filter(|of| of.frame <= frame);
         let owed = |terminal: usize| {
             asked_for(terminal).map(|of| of.by_volume).sum::<u128>() - given[terminal]
         };
-        let constant: Vec<u128> = terminals.iter().map(|of| per_frame(of.constant)).collect();
-        let mut left = per_frame(Some(carrier.rate)) - constant.iter().sum::<u128>();
-        let own: Vec<u128> = terminals
-            .iter()
-            .map(|of| per_frame(Some(of.rate)))
+        let whole = per_frame(Some(carrier.rate));
+        let promised: Vec<u128> = (0..count)
+            .map(|one| per_frame(terminals[one].constant).min(known[one] * span))
             .collect();
-        let wants: Vec<u128> = (0..count)
-            .map(|one| {
-                let now = asked_for(one).filter(|of| of.frame == frame);
-                now.map(|of| of.by_rate)
-                    .sum::<u128>()
-                    .min(own[one] - constant[one])
+        let needs: Vec<u128> = (0..count).map(|one| on_air(one, promised[one])).collect();
+        let all: u128 = needs.iter().sum();
+        let constant: Vec<u128> = needs
+            .iter()
+            .map(|need| {
+                if all > whole {
+                    need * whole / all
+                } else {
+                    *need
+                }
             })
+            .collect();
+        let mut left = whole - constant.iter().sum::<u128>();
+        let most: Vec<u128> = (0..count)
+            .map(|one| {
+                if known[one] == 0 {
+                    0
+                } else {
+                    own[one] * span - constant[one]
+                }
+            })
+            .collect();
+        // Of requests that arrive together, the last says at which rate.
+        let rate_now = |one: usize| {
+            let mut now = asked_for(one).filter(|of| of.frame == frame);
+            now.next_back().map_or(0, |of| of.by_rate)
+        };
+        let wants: Vec<u128> = (0..count)
+            .map(|one| on_air(one, rate_now(one)).min(most[one]))
             .collect();
         let all: u128 = wants.iter().sum();
         let by_rate: Vec<u128> = wants
@@ -92,8 +219,10 @@ pub(super) fn walk(
             .map(|want| if all > left { want * left / all } else { *want })
             .collect();
         left -= by_rate.iter().sum::<u128>();
-        let room = |one: usize| own[one] - constant[one] - by_rate[one];
-        let wants: Vec<u128> = (0..count).map(|one| owed(one).min(room(one))).collect();
+        let room = |one: usize| most[one] - by_rate[one];
+        let wants: Vec<u128> = (0..count)
+            .map(|one| on_air(one, owed(one)).min(room(one)))
+            .collect();
         let by_volume = fill(&wants, left);
         left -= by_volume.iter().sum::<u128>();
         let wants: Vec<u128> = (0..count)
@@ -106,13 +235,42 @@ pub(super) fn walk(
             })
             .collect();
         let free = fill(&wants, left);
-        let grants: Vec<u128> = (0..count)
+        let air: Vec<u128> = (0..count)
             .map(|one| constant[one] + by_rate[one] + by_volume[one] + free[one])
             .collect();
-        assert!(grants.iter().sum::<u128>() <= per_frame(Some(carrier.rate)));
+        assert!(air.iter().sum::<u128>() <= whole);
+        let kept = |one: usize, bits: u128| {
+            if path[one] < known[one] {
+                bits * path[one] / known[one]
+            } else {
+                bits
+            }
+        };
+        let constant: Vec<u128> = (0..count)
+            .map(|one| good_for(one, constant[one]).min(promised[one]))
+            .collect();
+        let volume: Vec<u128> = (0..count)
+            .map(|one| good_for(one, by_volume[one]).min(owed(one)))
+            .collect();
+        let parts = |one: usize| {
+            [
+                constant[one],
+                good_for(one, by_rate[one]).min(rate_now(one)),
+                volume[one],
+                good_for(one, free[one]),
+            ]
+        };
+        let grants: Vec<u128> = (0..count)
+            .map(|one| parts(one).iter().map(|part| kept(one, *part)).sum())
+            .collect();
+        for one in 0..count {
+            granted[one] += grants[one];
+            all_constant[one] += kept(one, constant[one]);
+            faded[one] += parts(one).iter().sum::<u128>() - grants[one];
+        }
         // What each asks for. What comes with the frame comes too late.
         for one in 0..count {
-            given[one] += by_volume[one];
+            given[one] += volume[one];
             let mine = |index: &usize| offers[*index].1 == one;
             let came = |index: &usize| u128::from(offers[*index].0.as_nanos());
             let earlier = (0..offers.len()).filter(mine).filter(|of| came(of) < start);
@@ -127,43 +285,92 @@ pub(super) fn walk(
                 .map(|of| of.by_rate)
                 .sum();
             let all_asked: u128 = asked[one].iter().map(|of| of.by_volume).sum();
-            let to_come = grants[one] + coming + (all_asked - given[one]);
+            let vain: u128 = unheard[one]
+                .iter()
+                .filter(|(due, _)| *due <= frame)
+                .map(|(_, volume)| volume)
+                .sum();
+            let to_come = grants[one] + coming + (all_asked - given[one] - vain);
             let missing = backlog.saturating_sub(to_come);
             let most = per_frame(terminals[one].rate_based);
-            let by_rate = missing.max(arrived.saturating_sub(constant[one])).min(most);
+            let by_rate = missing
+                .max(arrived.saturating_sub(kept(one, constant[one])))
+                .min(most);
             let by_volume = if terminals[one].volume_based {
                 missing.saturating_sub(by_rate)
             } else {
                 0
             };
-            asked[one].push(Asked {
-                frame: frame + lags[one],
+            if path[one] == 0 || skies[one].holds(start).is_some() || by_rate + by_volume == 0 {
+                continue;
+            }
+            let delay = u128::from(terminals[one].request_delay.as_nanos());
+            let back = u128::from((carrier.processing + farthest).as_nanos());
+            let expected = frame + lags[one];
+            let heeded = skies[one].passes(start, delay).map(|arrival| {
+                let plan = (arrival + back).div_ceil(span) as u64;
+                plan.max(frame + 1)
+            });
+            let request = |frame: u64| Asked {
+                frame,
                 by_rate,
                 by_volume,
-            });
+            };
+            match heeded {
+                Some(heeded) => {
+                    heard[one].push(request(heeded));
+                    asked[one].push(request(heeded));
+                }
+                None => {
+                    asked[one].push(request(expected));
+                    unheard[one].push((expected, by_volume));
+                }
+            }
         }
         // What each sends: bursts one behind the other on a line as long as all carriers together.
         let mut line = 0_u128;
         for one in 0..count {
-            let speed = u128::from(terminals[one].rate.bits_per_second());
-            let (begins, takes) = (line % span, (grants[one] + speed / 2) / speed);
+            // Its place is as long as its time on the air, what it sends there is what its mode makes of it.
+            let (begins, takes) = (line % span, (air[one] + own[one] / 2) / own[one]);
             line += takes;
+            let speed = known[one].min(path[one]);
+            if speed == 0 {
+                continue;
+            }
             let tail = grants[one].min((span - begins) * speed);
             let parts = [(start, grants[one] - tail), (start + begins, tail)];
             for (from, carries) in parts {
                 let mut used = 0;
                 for index in (0..offers.len()).filter(|index| offers[*index].1 == one) {
-                    if to_go[index] == 0 {
-                        continue;
-                    }
                     // What has passed before it came is gone.
                     let came = u128::from(offers[index].0.as_nanos());
-                    used = carries.min(used.max(came.saturating_sub(from) * speed));
-                    let goes = to_go[index].min(carries - used);
-                    used += goes;
-                    to_go[index] -= goes;
-                    if goes > 0 && to_go[index] == 0 {
-                        departures[index] = Some(from as f64 + used as f64 / speed as f64);
+                    while to_go[index] > 0 {
+                        used = carries.min(used.max(came.saturating_sub(from) * speed));
+                        if used == carries {
+                            break;
+                        }
+                        // What passes while it is away is gone, too.
+                        let away = skies[one].away.iter();
+                        let away = away.filter(|away| away.sending == Sending::Held);
+                        let place = |at: u64| u128::from(at).saturating_sub(from) * speed;
+                        let gaps: Vec<(u128, u128)> =
+                            away.map(|of| (place(of.from), place(of.to))).collect();
+                        if let Some((_, over)) =
+                            gaps.iter().find(|(gap, over)| *gap <= used && used < *over)
+                        {
+                            used = carries.min(*over);
+                            continue;
+                        }
+                        let next = gaps.iter().map(|(gap, _)| *gap).filter(|gap| *gap > used);
+                        let until = next.min().unwrap_or(carries).min(carries);
+                        let at = |used: u128| from as f64 + used as f64 / speed as f64;
+                        starts[index] = starts[index].or(Some(at(used)));
+                        let goes = to_go[index].min(until - used);
+                        used += goes;
+                        to_go[index] -= goes;
+                        if to_go[index] == 0 {
+                            departures[index] = Some(at(used));
+                        }
                     }
                     if to_go[index] > 0 {
                         break;
@@ -176,8 +383,14 @@ pub(super) fn walk(
         .iter()
         .map(|all| all.iter().map(|of| of.by_volume).sum())
         .collect();
+    let requests_lost = unheard.iter().map(|all| all.len() as u64).collect();
     Walked {
+        starts,
         departures,
         asked_by_volume,
+        granted,
+        constant: all_constant,
+        faded,
+        requests_lost,
     }
 }

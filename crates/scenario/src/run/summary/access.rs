@@ -26,6 +26,10 @@ pub struct AccessSummary {
     pub granted_volume_based_bytes: u64,
     /// Bytes granted though nobody had asked for them, in frames for which there was something to send or to wait for.
     pub granted_free_bytes: u64,
+    /// Bytes that were planned besides, in a mode that the path no longer allowed when the frame came, of frames for which there
+    /// was something to send or to wait for. Only of a direction whose rate changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faded_bytes: Option<u64>,
     /// Bytes sent.
     pub used_bytes: u64,
     /// The share of the granted bytes that went unused; null if none were granted.
@@ -45,6 +49,7 @@ impl AccessSummary {
             granted_rate_based_bytes: counts.granted_by_rate,
             granted_volume_based_bytes: counts.granted_by_volume,
             granted_free_bytes: counts.granted_free,
+            faded_bytes: counts.faded,
             used_bytes: counts.used,
             unused_share: counts.unused_share(),
             wait_ms: WaitSummary::new(&counts.waits),

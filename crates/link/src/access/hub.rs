@@ -1,0 +1,381 @@
+//! The hub: what it has been asked for, and its plan of the present frame.
+
+use std::collections::BTreeMap;
+
+use bentpipe_types::Span;
+
+use super::capacity::Capacity;
+use super::carrier::{CarrierSettings, Grant, Request, TerminalSettings};
+use super::constant::Constants;
+use super::modes::Modes;
+use super::prefix::PrefixSums;
+use super::sharing::{evenly, in_proportion};
+use super::takers::{Asker, FreeShares, Takers};
+use crate::changes::Rates;
+
+/// What the hub knows.
+///
+/// A plan costs a step for each terminal that has asked for something, and none for one that has not: what that one has of
+/// a frame is worked out when it comes and asks, from what stands for good and from sums.
+#[derive(Debug)]
+pub(super) struct Hub {
+    frame: Span,
+    capacity: Capacity,
+    terminals: Vec<TerminalSettings>,
+    modes: Modes,
+    constants: Constants,
+    /// How long the burst of each takes that asks for nothing, in nanoseconds, but for those who take what is free.
+    bursts: PrefixSums,
+    takers: Takers,
+    /// Each terminal's as they have it.
+    asleep: Vec<Asleep>,
+    /// What has been asked for and not given, by terminal, in their order. What is asked for by volume stays owed.
+    wants: Vec<Want>,
+    given: Vec<Capacity>,
+    /// By the first frame whose plan heeds them.
+    requests: BTreeMap<u64, Vec<(usize, Request)>>,
+    /// The frame that is planned next.
+    next: u64,
+    plan: Plan,
+}
+
+/// A terminal that asks for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Asleep {
+    /// What of the carrier it could be given besides what is constant.
+    room: Capacity,
+    /// How long its burst takes of what is constant, in nanoseconds.
+    burst: u64,
+    /// It can be given something.
+    has_mode: bool,
+}
+
+/// What a terminal is to get besides what is constant.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    terminal: usize,
+    by_rate: Capacity,
+    owed: Capacity,
+}
+
+/// The plan of a frame.
+#[derive(Debug, Default)]
+struct Plan {
+    /// What those get who have asked for something, in their order; when their bursts begin is not in it.
+    asked: Vec<(usize, Grant)>,
+    /// How much longer the bursts of so many of them take than they would, had they asked for nothing, in nanoseconds.
+    longer: Vec<u64>,
+    free: FreeShares,
+}
+
+impl Hub {
+    pub(super) fn new(settings: CarrierSettings, terminals: &[TerminalSettings]) -> Self {
+        let frame = settings.frame;
+        let capacity = Capacity::of(settings.rate, frame);
+        let mut hub = Self {
+            frame,
+            capacity,
+            terminals: terminals.to_vec(),
+            modes: Modes::new(frame, terminals.iter().map(|of| of.rate)),
+            constants: Constants::new(frame, capacity, terminals),
+            bursts: PrefixSums::new(terminals.len()),
+            takers: Takers::default(),
+            asleep: vec![Asleep::default(); terminals.len()],
+            wants: Vec::new(),
+            given: vec![Capacity::ZERO; terminals.len()],
+            requests: BTreeMap::new(),
+            next: 0,
+            plan: Plan::default(),
+        };
+        for terminal in 0..terminals.len() {
+            hub.place(terminal);
+        }
+        hub
+    }
+
+    /// A terminal's rate changes as these say; the hub knows what it was so many frames before.
+    pub(super) fn follow(&mut self, terminal: usize, rates: Rates, lag: u64) {
+        self.modes.follow(terminal, rates, lag);
+    }
+
+    /// Its mode or what is constant may be another than before: takes it into the sums.
+    fn place(&mut self, terminal: usize) {
+        let rate = self.terminals[terminal].rate;
+        let constant = self.constants.of(terminal).on_air;
+        let has_mode = self.modes.of(terminal).is_known();
+        let now = Asleep {
+            room: if has_mode {
+                Capacity::of(rate, self.frame) - constant
+            } else {
+                Capacity::ZERO
+            },
+            burst: constant.time_at(rate).as_nanos(),
+            has_mode,
+        };
+        let before = std::mem::replace(&mut self.asleep[terminal], now);
+        if now == before {
+            return;
+        }
+        if self.terminals[terminal].free {
+            // Their bursts depend on what is free.
+            if before.has_mode {
+                self.takers.remove(terminal, before.room, rate);
+            }
+            if now.has_mode {
+                self.takers.add(terminal, now.room, rate);
+            }
+        } else {
+            self.bursts.change(terminal, before.burst, now.burst);
+        }
+    }
+
+    /// What a terminal has been granted as constant capacity in all frames before this one, which is the last that was
+    /// entered, and what it has of this one; `None` where all frames are the same.
+    pub(super) fn constant(&mut self, terminal: usize, frame: u64) -> Option<(Capacity, Capacity)> {
+        self.enter_modes(frame);
+        let constant = self.constants.of(terminal);
+        (self.modes.change()).then(|| (constant.before(frame), constant.bits))
+    }
+
+    /// Enters all frames up to this one in which a terminal's mode is another.
+    fn enter_modes(&mut self, frame: u64) {
+        while let Some(next) = self.modes.next(frame) {
+            let changed = self.modes.enter(next);
+            let others = self.constants.change(next, &changed, &self.modes);
+            for terminal in changed.into_iter().chain(others) {
+                self.place(terminal);
+            }
+        }
+    }
+
+    /// A request that the plan of `frame` heeds.
+    pub(super) fn ask(&mut self, frame: u64, terminal: usize, request: Request) {
+        let requests = self.requests.entry(frame).or_default();
+        requests.push((terminal, request));
+    }
+
+    /// What a terminal has ever been given by volume.
+    pub(super) fn given(&self, terminal: usize) -> Capacity {
+        self.given[terminal]
+    }
+
+    /// Plans all frames up to this one. Where nobody has asked for anything, plans are the same, and one will do.
+    pub(super) fn plan_until(&mut self, frame: u64) {
+        while self.next <= frame {
+            let asked_for = match self.requests.first_key_value() {
+                _ if !self.wants.is_empty() => self.next,
+                Some((first, _)) => self.next.max(*first),
+                None => frame,
+            };
+            let planned = asked_for.min(frame);
+            self.plan(planned);
+            self.next = planned + 1;
+        }
+    }
+
+    /// What a terminal has of the frame that was planned last.
+    pub(super) fn grant(&self, terminal: usize) -> Grant {
+        let (of, mode, plan) = (
+            &self.terminals[terminal],
+            self.modes.of(terminal),
+            &self.plan,
+        );
+        let asked = plan.asked.binary_search_by_key(&terminal, |(one, _)| *one);
+        let planned = match asked {
+            Ok(index) => plan.asked[index].1,
+            Err(_) => Grant {
+                constant: self.constants.of(terminal).planned,
+                free: if of.free {
+                    let on_air = (plan.free).of(terminal, self.asleep[terminal].room, of.rate);
+                    mode.planned(on_air)
+                } else {
+                    Capacity::ZERO
+                },
+                ..Grant::default()
+            },
+        };
+        // Bursts stand one behind the other, in the order of the terminals.
+        let asked_before = asked.unwrap_or_else(|index| index);
+        let before = self.bursts.before(terminal)
+            + (plan.free).bursts_before(terminal, &self.takers, self.frame)
+            + plan.longer[asked_before];
+        let grant = Grant {
+            constant: mode.left_of(planned.constant),
+            by_rate: mode.left_of(planned.by_rate),
+            by_volume: mode.left_of(planned.by_volume),
+            free: mode.left_of(planned.free),
+            begins: Span::from_nanos(before % self.frame.as_nanos()),
+            rate: mode.rate(),
+            reaches: mode.reaches(),
+            faded: Capacity::ZERO,
+        };
+        Grant {
+            faded: planned.all() - grant.all(),
+            ..grant
+        }
+    }
+
+    /// What was asked for by `frame` is owed from then on.
+    fn heed(&mut self, frame: u64) {
+        let asked_before = self.wants.len();
+        while let Some(requests) = self.requests.first_entry()
+            && *requests.key() <= frame
+        {
+            let requests = requests.remove().into_iter();
+            self.wants.extend(requests.map(|(terminal, request)| Want {
+                terminal,
+                by_rate: request.by_rate,
+                owed: request.by_volume,
+            }));
+        }
+        if self.wants.len() > asked_before {
+            self.wants.sort_by_key(|want| want.terminal);
+            self.wants.dedup_by(|later, want| {
+                let same = later.terminal == want.terminal;
+                if same {
+                    // A later request for a rate takes the place of one before it; volumes add up.
+                    want.by_rate = later.by_rate;
+                    want.owed += later.owed;
+                }
+                same
+            });
+        }
+    }
+
+    /// All is shared as time on the air, which is what a carrier has: who has faded gets less for it.
+    fn plan(&mut self, frame: u64) {
+        self.enter_modes(frame);
+        self.heed(frame);
+        // What each may still be given in this frame, and what is left of the carrier.
+        let wants = self.wants.iter();
+        let mut room: Vec<Capacity> = wants.map(|want| self.asleep[want.terminal].room).collect();
+        let mut left = self.capacity - self.constants.on_air;
+        let mut take = |given: &[Capacity], room: &mut [Capacity]| {
+            for (room, given) in room.iter_mut().zip(given) {
+                *room = *room - *given;
+                left = left - *given;
+            }
+            left
+        };
+        let wanted = |of: fn(&Want) -> Capacity, room: &[Capacity]| -> Vec<Capacity> {
+            let wants = self.wants.iter().zip(room);
+            let on_air = |want: &Want| self.modes.of(want.terminal).on_air(of(want));
+            wants.map(|(want, room)| on_air(want).min(*room)).collect()
+        };
+        let still = take(&[], &mut room);
+        let by_rate = in_proportion(&wanted(|want| want.by_rate, &room), still);
+        let still = take(&by_rate, &mut room);
+        let by_volume = evenly(&wanted(|want| want.owed, &room), still);
+        let still = take(&by_volume, &mut room);
+        let free = self.share_free(&room, still);
+        let plan = &mut self.plan;
+        plan.asked.clear();
+        plan.longer.clear();
+        let (mut longer, mut free_shares) = (0, free.askers.iter());
+        for (index, want) in self.wants.iter_mut().enumerate() {
+            let (terminal, of) = (want.terminal, &self.terminals[want.terminal]);
+            let (mode, constant) = (self.modes.of(terminal), self.constants.of(terminal));
+            let free = if of.free && self.asleep[terminal].has_mode {
+                free_shares.next().copied().unwrap_or_default()
+            } else {
+                Capacity::ZERO
+            };
+            let on_air = constant.on_air + by_rate[index] + by_volume[index] + free;
+            let grant = Grant {
+                constant: constant.planned,
+                by_rate: mode.planned(by_rate[index]).min(want.by_rate),
+                by_volume: mode.planned(by_volume[index]).min(want.owed),
+                free: mode.planned(free),
+                ..Grant::default()
+            };
+            want.by_rate = Capacity::ZERO;
+            want.owed = want.owed - grant.by_volume;
+            self.given[terminal] += grant.by_volume;
+            plan.asked.push((terminal, grant));
+            plan.longer.push(longer);
+            let usual = if of.free {
+                0
+            } else {
+                self.asleep[terminal].burst
+            };
+            longer += on_air.time_at(of.rate).as_nanos() - usual;
+        }
+        plan.longer.push(longer);
+        plan.free = free;
+        self.wants.retain(|want| !want.owed.is_zero());
+    }
+
+    fn takes(&self, terminal: usize) -> bool {
+        self.terminals[terminal].free && self.asleep[terminal].has_mode
+    }
+
+    /// Shares what nobody has asked for, where those who have asked can still take so much.
+    fn share_free(&self, room: &[Capacity], left: Capacity) -> FreeShares {
+        if !self.takers.are_there() {
+            return FreeShares::default();
+        }
+        let askers = self.wants.iter().zip(room);
+        let askers = askers.filter(|(want, _)| self.takes(want.terminal));
+        let askers = askers.map(|(want, room)| Asker {
+            terminal: want.terminal,
+            rate: self.terminals[want.terminal].rate,
+            usual: self.asleep[want.terminal].room,
+            wants: *room,
+        });
+        let askers: Vec<Asker> = askers.collect();
+        self.takers.share(left, &askers, self.terminals.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_types::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_has_a_place_for_each_that_asks_and_for_no_other() {
+        let rate = BitRate::new(8_000).expect("not zero");
+        let terminal = |constant, free| TerminalSettings {
+            rate,
+            constant: BitRate::new(constant),
+            rate_based: Some(rate),
+            volume_based: true,
+            free,
+            request_delay: Span::ZERO,
+            grant_delay: Span::ZERO,
+        };
+        let mut terminals = vec![terminal(8, false); 500];
+        terminals.extend([terminal(0, true); 500]);
+        let settings = CarrierSettings {
+            rate,
+            frame: Span::from_millis(10),
+            processing: Span::ZERO,
+        };
+        let mut hub = Hub::new(settings, &terminals);
+        for frame in 1..100 {
+            for asking in [499, 999] {
+                let request = Request {
+                    by_rate: Capacity::of(rate, Span::from_millis(1)),
+                    by_volume: Capacity::ZERO,
+                };
+                hub.ask(frame, asking, request);
+            }
+            hub.plan_until(frame);
+            assert_eq!(hub.plan.asked.len(), 2);
+            // All who take what is free and have asked for nothing are one group.
+            assert_eq!(hub.plan.free.askers.len(), 1);
+            let all: Vec<Grant> = (0..1_000).map(|terminal| hub.grant(terminal)).collect();
+            let granted = all.iter().fold(Capacity::ZERO, |sum, one| sum + one.all());
+            assert_eq!(granted, Capacity::of(rate, settings.frame));
+            assert_eq!(all[499].by_rate, all[999].by_rate);
+            // One begins where the one before it ends, to half a nanosecond each.
+            let apart = |one: &Grant, next: &Grant| {
+                (one.begins + one.all().time_at(rate))
+                    .as_nanos()
+                    .abs_diff(next.begins.as_nanos())
+            };
+            assert!(all.windows(2).all(|pair| apart(&pair[0], &pair[1]) == 0));
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Capacity on demand under rain: what a fade takes from a terminal and from those that share its carrier, outages, what is
+//! refused.
+
+use std::fs;
+
+use bentpipe_scenario::{AccessSummary, RunOptions, RunOutput, Scenario};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Twenty terminals on one carrier, and one more with a link of its own: all have more to send than there is.
+const NETWORK: &str = r#"
+name = "rain"
+duration = "60 s"
+[hosts.server]
+[hosts.home]
+count = 20
+[hosts.far]
+[carriers.uplink]
+rate = "4.2 Mbit/s"
+frame = "25 ms"
+[links.homes]
+between = ["home", "server"]
+rate = "1 Mbit/s"
+delay = "250 ms"
+forward = { access = { kind = "on-demand", carrier = "uplink" } }
+[links.far]
+between = ["far", "server"]
+rate = "1 Mbit/s"
+delay = "250 ms"
+forward = { access = { kind = "on-demand", carrier = "uplink" } }
+[flows.home]
+from = "home"
+to = "server"
+app = { kind = "packets", size = "972 B", interval = "20 ms" }
+[flows.far]
+from = "far"
+to = "server"
+app = { kind = "packets", size = "972 B", interval = "20 ms" }
+"#;
+
+fn parsed(settings: &[(&str, &str)]) -> Result<Scenario, String> {
+    Scenario::parse(NETWORK, "rain.toml", settings).map_err(|error| error.to_string())
+}
+
+fn run(settings: &[(&str, &str)]) -> RunOutput {
+    let scenario = parsed(settings).expect("it is right");
+    scenario.run(&RunOptions::default()).expect("it runs")
+}
+
+fn access<'a>(output: &'a RunOutput, direction: &str) -> &'a AccessSummary {
+    let mut links = output.summary.links.iter();
+    let found = links.find(|link| link.name == direction);
+    let access = found.expect("it is there").access.as_ref();
+    access.expect("it has to ask")
+}
+
+fn counter(output: &RunOutput, direction: &str, name: &str) -> Option<u64> {
+    let mut links = output.summary.links.iter();
+    let link = links.find(|link| link.name == direction)?;
+    link.counters.as_ref()?.total.get(name).copied()
+}
+
+/// Frames of the run for which all have asked: the first packets come at 20 ms, are in the requests of 25 ms, and the first
+/// frame that is full begins at 525 ms.
+const FULL: u64 = (60_000 - 525) / 25 + 1;
+/// A twenty-first of the carrier in a frame, in bytes.
+const SHARE: u64 = 625;
+
+#[test]
+fn one_in_a_fade_gets_less_for_its_time_and_the_others_keep_theirs() {
+    // Time on the air is shared evenly.
+    let clear = run(&[]);
+    let faded = run(&[(
+        "links.far.forward.schedule",
+        r#"[{ at = "0 s", rate = "250 kbit/s" }]"#,
+    )]);
+    for home in ["homes-1.forward", "homes-20.forward"] {
+        assert_eq!(access(&clear, home).granted_bytes, FULL * SHARE);
+        assert_eq!(access(&faded, home).granted_bytes, FULL * SHARE);
+        assert_eq!(access(&faded, home).faded_bytes, None);
+    }
+    assert_eq!(access(&clear, "far.forward").granted_bytes, FULL * SHARE);
+    let far = access(&faded, "far.forward");
+    assert_eq!(far.granted_bytes, FULL * SHARE / 4);
+    assert_eq!(far.faded_bytes, Some(0));
+    // What is granted and not used is the last of a packet that had not come.
+    assert!(far.granted_bytes - far.used_bytes < 1_000, "{far:?}");
+}
+
+#[test]
+fn what_is_constant_takes_more_of_a_carrier_in_a_fade_and_leaves_the_others_less() {
+    let constant = r#"{ kind = "on-demand", carrier = "uplink", constant = "200 kbit/s" }"#;
+    let with = |rate: &str| {
+        let schedule = format!(r#"[{{ at = "0 s", rate = "{rate}" }}]"#);
+        run(&[
+            ("links.far.forward.access", constant),
+            ("links.far.forward.schedule", &schedule),
+        ])
+    };
+    // 200 kbit/s of 1 Mbit/s, then of 250 kbit/s: a fifth of the terminal's time, and four fifths.
+    for (rate, takes) in [("1 Mbit/s", 200_000), ("250 kbit/s", 800_000)] {
+        let output = with(rate);
+        let far = access(&output, "far.forward");
+        assert_eq!(
+            far.granted_constant_bytes,
+            200_000 / 8 / 40 * 2_401,
+            "{rate}"
+        );
+        let each = FULL * (4_200_000 - takes) / 20 / (8 * 40);
+        let home = access(&output, "homes-7.forward");
+        assert_eq!(home.granted_bytes, each, "{rate}");
+    }
+}
+
+#[test]
+fn a_storm_over_a_group_is_a_carrier_of_less() {
+    // From 30 s on all homes send at a third. What was planned for clear sky until the hub knew is good for a third, too.
+    let output = run(&[(
+        "links.homes.forward.schedule",
+        r#"[{ at = "30 s", rate = "333 kbit/s" }]"#,
+    )]);
+    let third = |bits: u64| bits * 333 / 1_000;
+    let frame = SHARE * 8_000;
+    let (clear, storm) = ((30_000 - 525) / 25, FULL - (30_000 - 525) / 25);
+    let home = access(&output, "homes-3.forward");
+    assert_eq!(
+        home.granted_bytes,
+        (clear * frame + storm * third(frame)) / 8_000
+    );
+    assert_eq!(home.faded_bytes, Some(20 * (frame - third(frame)) / 8_000));
+    assert_eq!(access(&output, "far.forward").granted_bytes, FULL * SHARE);
+}
+
+#[test]
+fn random_fades_are_each_terminals_own() {
+    let fading =
+        r#"{ clear = "exponential(5 s)", faded = "exponential(5 s)", rate = "500 kbit/s" }"#;
+    let output = run(&[("links.homes.forward.fading", fading)]);
+    let granted = |number: u64| access(&output, &format!("homes-{number}.forward")).granted_bytes;
+    let all: Vec<u64> = (1..=20).map(granted).collect();
+    let (least, most) = (FULL * SHARE / 2, FULL * SHARE);
+    assert!(
+        all.iter().all(|one| (least..=most).contains(one)),
+        "{all:?}"
+    );
+    // Half of the time each, on average: a deviation of the mean over sixty seconds is a tenth or so of twenty.
+    let mean = all.iter().sum::<u64>() / 20;
+    assert!(
+        mean.abs_diff(FULL * SHARE * 3 / 4) < FULL * SHARE / 10,
+        "{mean}"
+    );
+    assert!(
+        all.iter().any(|one| one.abs_diff(mean) > mean / 20),
+        "{all:?}"
+    );
+    let again = run(&[("links.homes.forward.fading", fading)]);
+    let text = |output: &RunOutput| serde_json::to_string(&output.summary.links).expect("numbers");
+    assert_eq!(text(&output), text(&again));
+}
+
+#[test]
+fn an_outage_takes_requests_too() {
+    let alone = [
+        ("links.far.forward.access.carrier", "\"own\""),
+        ("carriers.own", r#"{ rate = "1 Mbit/s", frame = "25 ms" }"#),
+    ];
+    let outage = |sending: &str| {
+        let outage = format!(
+            r#"[{{ at = "10 s", lasts = "1 s", sending = "{sending}", in_flight = "arrive" }}]"#
+        );
+        let mut settings = alone.to_vec();
+        settings.push(("links.far.forward.outages", &outage));
+        run(&settings)
+    };
+    let lost = outage("lost");
+    // One a frame, from 10 s on to before 11 s.
+    assert_eq!(counter(&lost, "far.forward", "requests_lost"), Some(40));
+    assert_eq!(counter(&run(&alone), "far.forward", "requests_lost"), None);
+    let held = outage("held");
+    assert_eq!(counter(&held, "far.forward", "requests_lost"), Some(0));
+    let link = |output: &RunOutput| {
+        output
+            .summary
+            .links
+            .iter()
+            .find(|of| of.name == "far.forward")
+            .cloned()
+    };
+    let (lost, held) = (link(&lost).expect("there"), link(&held).expect("there"));
+    // Half a second of grants is sent in vain; then no plan has heard of anything, and what waits is held up, as where the
+    // terminal knows.
+    assert_eq!(lost.packets_lost, 25);
+    assert_eq!(held.packets_lost, 0);
+    let all = |link: &bentpipe_scenario::LinkSummary| link.packets_delivered + link.packets_lost;
+    // What is on its way or waits for its grant when the run ends.
+    assert!(all(&held) > 2_999 - 50, "{held:?}");
+    let wasted = held.access.as_ref().expect("it asks");
+    // What was granted for the second in which nothing was sent.
+    let unused = wasted.granted_bytes - wasted.used_bytes;
+    assert!((24_000..28_000).contains(&unused), "{wasted:?}");
+}
+
+#[test]
+fn the_granted_rate_follows_a_fade() {
+    let output = run(&[
+        (
+            "probes",
+            r#"{ series = ["far.forward.granted"], interval = "1 s" }"#,
+        ),
+        ("links.far.forward.access.constant", "\"100 kbit/s\""),
+        (
+            "links.far.forward.schedule",
+            r#"[{ at = "20 s", rate = "50 kbit/s" }, { at = "40 s", rate = "1 Mbit/s" }]"#,
+        ),
+    ]);
+    let series = &output.series[0];
+    let at = |second: usize| series.values[second];
+    assert!((at(10) - 100_000.0).abs() < 1.0, "{}", at(10));
+    assert!((at(30) - 50_000.0).abs() < 1.0, "{}", at(30));
+    assert!((at(50) - 100_000.0).abs() < 1.0, "{}", at(50));
+    let bits: f64 = series.values.iter().sum();
+    let granted = access(&output, "far.forward").granted_bytes * 8;
+    // The summary has the whole of the last frame.
+    assert!(
+        (bits - granted as f64).abs() < 2_600.0,
+        "{bits} of {granted}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_a_line() {
+    let folder = std::env::temp_dir().join("bentpipe-access-fades");
+    fs::create_dir_all(&folder).expect("a folder for a test");
+    let file = |name: &str, text: &str| {
+        fs::write(folder.join(name), text).expect("written");
+        format!(r#"[{{ file = "{}" }}]"#, folder.join(name).display())
+    };
+    let table = file("fast.csv", "time (s),rate (Mbit/s)\n0,0.5\n9,1.5\n");
+    let instants = file("instants", "2\n").replace(" }]", r#", format = "mahimahi" }]"#);
+    let steps = r#"[{ at = "0 s", rate = "1 kbit/s" }, { at = "2 s", rate = "2 Mbit/s" }]"#;
+    let (traces, schedule) = ("links.far.forward.traces", "links.far.forward.schedule");
+    let of_the_trace = [
+        "between = [\"far\", \"server\"]\nrate = \"1 Mbit/s\"",
+        "between = [\"far\", \"server\"]\nreturn.rate = \"1 Mbit/s\"",
+    ];
+    let text = NETWORK.replace(of_the_trace[0], of_the_trace[1]);
+    for (text, key, value, message) in [
+        (
+            NETWORK,
+            schedule,
+            steps,
+            r#".rate: expected at most its rate, "1 Mbit/s", which it has in clear sky, got "2 Mbit/s""#,
+        ),
+        (
+            NETWORK,
+            traces,
+            &table,
+            r#": expected at most its rate, "1 Mbit/s", which it has in clear sky, got "1500 kbit/s""#,
+        ),
+        (
+            &text,
+            traces,
+            &table,
+            "links.far.forward.rate: missing; expected beside access the terminal's rate in clear sky, from which the carrier's share in a fade follows",
+        ),
+        (
+            &text,
+            traces,
+            &instants,
+            ": expected no trace of instants beside access: how much goes when is the hub's to say",
+        ),
+    ] {
+        let refusal =
+            Scenario::parse(text, "rain.toml", &[(key, value)]).expect_err("it makes no sense");
+        let refusal = refusal.to_string();
+        assert!(refusal.ends_with(message), "{refusal}");
+    }
+    // In the file it is told with its line.
+    let text = NETWORK.replace(
+        "[flows.home]",
+        "[links.far.forward]\nschedule = [\n    { at = \"1 s\", rate = \"9 Mbit/s\" },\n]\n[flows.home]",
+    ).replace("forward = { access = { kind = \"on-demand\", carrier = \"uplink\" } }\n[links.far.forward]", "[links.far.forward]\naccess = { kind = \"on-demand\", carrier = \"uplink\" }");
+    let refusal = Scenario::parse(&text, "rain.toml", &[]).expect_err("it is too fast");
+    assert_eq!(
+        refusal.to_string(),
+        r#"rain.toml:23: links.far.forward.schedule.rate: expected at most its rate, "1 Mbit/s", which it has in clear sky, got "9 Mbit/s""#
+    );
+}
+
+const ACCESSES: [&str; 6] = [
+    r#"{ kind = "on-demand", carrier = "uplink" }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", rate_based = "300 kbit/s" }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", constant = "100 kbit/s", volume_based = true }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", constant = "200 kbit/s", free = true }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", rate_based = "1 Mbit/s", volume_based = true, free = true }"#,
+    r#"{ kind = "on-demand", carrier = "uplink", free = true, request_delay = "3 ms", grant_delay = "1 ms" }"#,
+];
+const CHANGES: [(&str, &str); 7] = [
+    ("in_order", "true"),
+    (
+        "schedule",
+        r#"[{ at = "1 s", rate = "100 kbit/s" }, { at = "2.01 s", rate = "0 bit/s" }, { at = "2.5 s", rate = "700 kbit/s" }]"#,
+    ),
+    (
+        "schedule",
+        r#"[{ at = "0 s", rate = "30 kbit/s", delay = "100 ms" }, { at = "4 s", rate = "1 Mbit/s", packet_loss_rate = 0.1 }]"#,
+    ),
+    (
+        "fading",
+        r#"{ clear = "exponential(500 ms)", faded = "exponential(300 ms)", rate = "0 bit/s" }"#,
+    ),
+    (
+        "fading",
+        r#"{ clear = "uniform(1 ms, 200 ms)", faded = "uniform(1 ms, 90 ms)", rate = "333333 bit/s", packet_loss_rate = 0.2 }"#,
+    ),
+    (
+        "outages",
+        r#"[{ at = "1 s", lasts = "600 ms", every = "2 s" }]"#,
+    ),
+    (
+        "outages",
+        r#"[{ at = "1 s", lasts = "17 ms", every = "29 ms", sending = "held", in_flight = "held" }, { at = "900 ms", lasts = "1 s" }]"#,
+    ),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A debug build counts every packet, and what each frame of a carrier has.
+    #[test]
+    fn whatever_the_weather_nothing_is_lost_that_is_not_counted(
+        homes in (select(&ACCESSES), select(&CHANGES)),
+        far in (select(&ACCESSES), select(&CHANGES)),
+        carrier in select(&["1 Mbit/s", "1300 kbit/s", "5 Mbit/s"]),
+        bulk in any::<bool>(),
+        seed in 1..1_000_u32,
+    ) {
+        let key = |link: &str, key: &str| format!("links.{link}.forward.{key}");
+        let (of_homes, of_far) = (key("homes", homes.1.0), key("far", far.1.0));
+        let seed = seed.to_string();
+        let carrier = format!("{{ rate = \"{carrier}\", frame = \"20 ms\" }}");
+        let mut settings = vec![
+            ("duration", "\"8 s\""),
+            ("hosts.home.count", "4"),
+            ("carriers.uplink", &carrier),
+            ("links.homes.forward.access", homes.0),
+            ("links.far.forward.access", far.0),
+            (&of_homes, homes.1.1),
+            (&of_far, far.1.1),
+            ("seed", &seed),
+        ];
+        if bulk {
+            settings.push(("flows.home.app", r#"{ kind = "bulk", direction = "both" }"#));
+        }
+        let output = run(&settings);
+        for link in &output.summary.links {
+            prop_assert!(link.utilization <= 1.0, "{link:?}");
+            let Some(access) = &link.access else { continue };
+            prop_assert!(access.used_bytes <= access.granted_bytes, "{link:?}");
+            let parts = access.granted_constant_bytes
+                + access.granted_rate_based_bytes
+                + access.granted_volume_based_bytes
+                + access.granted_free_bytes;
+            // Each is rounded down.
+            prop_assert!(parts <= access.granted_bytes && access.granted_bytes <= parts + 3);
+            prop_assert!(link.bytes_delivered <= access.used_bytes, "{link:?}");
+        }
+        let links = |output: &RunOutput| serde_json::to_string(&output.summary.links).ok();
+        prop_assert_eq!(links(&output), links(&run(&settings)));
+    }
+}
