@@ -43,8 +43,8 @@ app = { kind = "bulk" }
 # The boxes' addresses in the row server - hub - sky - terminal - client, and two that nobody has.
 SERVER = ("10.1.0.1", "fd00:1::1")
 ENDS = [("10.1.0.250", "10.4.0.250"), ("fd00:1::fa", "fd00:4::fa")]
-SATELLITE = ("--link", "satellite", *("--interface", "hub=to-hub"))
-SATELLITE += ("--interface", "terminal=to-terminal")
+BOTH_ENDS = ("--interface", "hub=to-hub", "--interface", "terminal=to-terminal")
+SATELLITE = ("--link", "satellite", *BOTH_ENDS)
 
 # Says between which ports segments have crossed an interface, when it is asked to.
 LISTENS = """
