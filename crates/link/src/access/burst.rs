@@ -63,8 +63,7 @@ impl Burst {
 
     /// What is past at `now` can no longer be used.
     fn pass(&mut self, now: Time) {
-        // What follows on what was sent last has lost nothing, though the instant is a rounded one.
-        if let Some(rate) = self.rate.filter(|_| now != self.sent_at) {
+        if let Some(rate) = self.rate {
             self.over = self.over.max(self.before(now, rate));
         }
     }
@@ -85,7 +84,7 @@ impl Burst {
     }
 
     /// Sends up to `to_go` from `now` on: what of it goes in this frame and before `until`, and when the last of that has
-    /// gone.
+    /// gone, to the nanosecond.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -110,6 +109,14 @@ impl Burst {
         };
         self.sent_at = ends.max(now);
         (goes, self.sent_at)
+    }
+
+    /// What passes between the last bit that was sent and [`sent_at`](Self::sent_at), where that is rounded up: it is for
+    /// what follows at once, even where the frame is over then.
+    pub(super) fn rest(&mut self) -> Capacity {
+        let before = self.over;
+        self.pass(self.sent_at);
+        self.over.less(before)
     }
 
     /// When what was sent last ends, or ended.

@@ -29,6 +29,10 @@ pub(crate) struct Terminal {
     awake: bool,
     /// What is to go of the packet that is being sent.
     to_go: Capacity,
+    /// What has gone already of the packet behind the one that was sent last. That one ends between two nanoseconds, and
+    /// the next begins then, though it is taken from the queue at a whole one, which may be in another frame: half a
+    /// nanosecond's worth at most.
+    ahead: Capacity,
     /// What has come since the frame began.
     arrived: Capacity,
     /// Rates asked for, and the frame that each is for, of frames to come.
@@ -78,6 +82,7 @@ impl Terminal {
             burst: Burst::default(),
             awake: false,
             to_go: Capacity::ZERO,
+            ahead: Capacity::ZERO,
             arrived: Capacity::ZERO,
             by_rate: VecDeque::new(),
             by_volume: Capacity::ZERO,
@@ -117,7 +122,7 @@ impl Terminal {
         let (start, span) = (self.begins(frame), self.access.frame);
         self.burst = Burst::new(start, span, grant.begins, grant.all(), grant.rate);
         if self.awake {
-            let backlog = self.byte * waiting + self.to_go;
+            let backlog = (self.byte * waiting + self.to_go).less(self.ahead);
             self.ask(frame, backlog);
             let waits_for_some = !self.by_volume.is_zero() || !self.by_rate.is_empty();
             self.awake = waits_for_some || !backlog.is_zero();
@@ -193,12 +198,17 @@ impl Terminal {
         self.awake = true;
         self.arrived += self.byte * bytes.get();
         if idle {
+            self.ahead = Capacity::ZERO;
             self.waits_since = Some(now);
         }
     }
 
     /// May a packet's first bit be sent at `now`? If not: when next, as far as is known.
     pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
+        if self.ahead >= self.byte {
+            // So fast that the next may have gone altogether.
+            return Ok(());
+        }
         match self.next_in_burst(now) {
             Some(at) if at <= now => Ok(()),
             Some(at) => Err(at),
@@ -218,6 +228,9 @@ impl Terminal {
     /// The transmission of a packet of so many bytes begins.
     pub(crate) fn begin(&mut self, now: Time, bytes: Bytes) {
         self.to_go = self.byte * bytes.get();
+        let gone = self.ahead.min(self.to_go);
+        self.ahead = self.ahead - gone;
+        self.sent(gone);
         if let Some(since) = self.waits_since.take() {
             self.counts.waits.record(now.since(since));
         }
@@ -225,6 +238,15 @@ impl Terminal {
 
     /// Sends what it may of the packet that is being sent: when its last bit goes, if that is in this frame.
     pub(crate) fn go_on(&mut self, now: Time) -> Option<Time> {
+        if self.to_go.is_zero() {
+            return Some(now);
+        }
+        let ends = self.send(now)?;
+        self.ahead = self.burst.rest();
+        Some(ends)
+    }
+
+    fn send(&mut self, now: Time) -> Option<Time> {
         if self.path.stays() {
             let (goes, ends) = self.burst.send(now, None, self.to_go);
             self.sent(goes);

@@ -322,6 +322,71 @@ fn redundancy_is_asked_for_and_granted_too() {
     assert_eq!(counts(&links[0], at(9_000)).asked_by_volume, 770);
 }
 
+#[test]
+fn what_goes_between_two_nanoseconds_is_not_asked_for_again() {
+    let by_volume = |own, up, down| TerminalSettings {
+        rate: rate(own),
+        volume_based: true,
+        request_delay: ms(up),
+        grant_delay: ms(down),
+        ..silent()
+    };
+    let terminals = [
+        by_volume(3_000, 0, 0),
+        by_volume(3_000, 5, 0),
+        by_volume(8_000, 35, 64),
+    ];
+    let mut links = links(CARRIER, &terminals);
+    let lengths = [(2, 40), (2, 40), (1, 52), (0, 55), (0, 40)];
+    let offers = lengths.map(|(terminal, length)| (Time::ZERO, terminal, length));
+    let arrivals = drive(&mut links, &offers, at(5_000));
+    // All ask at 10 ms; the plans of 80 ms and later heed two of them, those of 110 ms and later the last. It is then owed
+    // 640 bits, less than the first terminal and more than the second, and gets the second third of the 80 bits of each frame:
+    // 26.666666667. Twelve of them are 320.000000004: the first packet ends half a picosecond before its burst, which ends
+    // with its frame at 230 ms. What is left is the next one's, and with 44, 5 * 50 and 25.999999996 bits all that has been asked
+    // for: the last of them goes half a picosecond before 3.25 ms of the frame of 290 ms have passed.
+    let sent: Vec<Time> = (arrivals.iter())
+        .filter(|(_, terminal, _)| *terminal == 2)
+        .map(|(at, ..)| Time::from_nanos(at.as_nanos() - ms(250).as_nanos()))
+        .collect();
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[1], Time::from_nanos(293_250_000));
+    let counts = counts(&links[2], at(5_000));
+    assert_eq!((counts.requests, counts.asked_by_volume), (1, 80));
+    assert_eq!((counts.granted, counts.used), (80, 80));
+}
+
+#[test]
+fn what_goes_between_two_nanoseconds_is_for_who_waits() {
+    let all = |of: u64| TerminalSettings {
+        rate: rate(of),
+        constant: Some(rate(of)),
+        ..silent()
+    };
+    // 320 bits go in 106,666,666 2/3 ns. What has waited follows then, what comes a third of a nanosecond later does not.
+    let sent = |second: u64| {
+        let offers = [(Time::ZERO, 0, 40), (Time::from_nanos(second), 0, 40)];
+        let arrivals = drive(&mut links(CARRIER, &[all(3_000)]), &offers, at(5_000));
+        arrivals[1].0.as_nanos() - ms(250).as_nanos()
+    };
+    assert_eq!(sent(106_666_666), 213_333_333);
+    assert_eq!(sent(106_666_667), 213_333_334);
+    // Whatever the rate: here half a nanosecond is six bytes, and a packet 3.2 ns.
+    let carrier = CarrierSettings {
+        rate: rate(100_000_000_000),
+        frame: Span::from_micros(1),
+        ..CARRIER
+    };
+    let offers = vec![(Time::ZERO, 0, 40); 1_000];
+    let fast = &mut links(carrier, &[all(100_000_000_000)]);
+    for (index, arrival) in (1..).zip(drive(fast, &offers, at(5_000))) {
+        assert_eq!(
+            arrival.0.as_nanos() - ms(250).as_nanos(),
+            (index * 32 + 5) / 10
+        );
+    }
+}
+
 fn terminals() -> impl Strategy<Value = Vec<TerminalSettings>> {
     let terminal = (
         prop_oneof![Just(8_000_u64), Just(3_000)],
