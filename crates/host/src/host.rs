@@ -309,9 +309,7 @@ impl<P: Realm> Host<P> {
 
     /// An application's entry has come up.
     fn run_application(&mut self, id: ApplicationId, cx: &mut Ctx<'_>) {
-        if let Some(waking) = &mut self.sockets.waking {
-            waking.acted(cx.now);
-        }
+        self.acted(cx.now);
         let Some(application) = self.applications[id.0 as usize].as_deref_mut() else {
             return;
         };

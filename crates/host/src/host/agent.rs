@@ -178,7 +178,7 @@ impl<P: Realm> Host<P> {
     }
 
     /// Something has happened that no packet has asked for.
-    fn acted(&mut self, now: Time) {
+    pub(super) fn acted(&mut self, now: Time) {
         if let Some(waking) = &mut self.sockets.waking {
             waking.acted(now);
         }
