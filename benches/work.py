@@ -27,8 +27,8 @@ RECORD = HERE / "work.json"
 TOLERANCE = 0.05
 
 # Scenario and simulated seconds: ten thousand packets or more, so that reading the file is little.
-# The others are none of compare.py's: what vanzara2014 spends most on besides, and flows of which the scenario says little,
-# whose buffers grow.
+# The others are none of compare.py's: what vanzara2014 spends most on besides, and flows of which
+# the scenario says little, whose buffers grow.
 CASES = {
     "bulk-1": 20,
     "bulk-3": 20,

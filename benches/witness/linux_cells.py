@@ -36,7 +36,7 @@ BEYOND = {
     "return-bbr-10M-600ms-500-16k": "0.41 to 0.43 Mbit/s in six of eight runs, 0.40 in the last",
     "return-bbr-8M-200ms-133-28.8k-q10": "the random phase in which BBR's cycle begins",
     "return-bbr-24M-300ms-300-96k-q30": "the random phase in which BBR's cycle begins",
-    "return-bbr-5M-540ms-112-9.6k-q8": "2.14 to 2.30 Mbit/s in four runs of Linux's, 2.17 to 2.30 simulated",
+    "return-bbr-5M-540ms-112-9.6k-q8": "2.14 to 2.30 Mbit/s in four runs, 2.17 to 2.30 simulated",
     "fast-bbr-200M-560ms-9333": "a handshake takes a kernel longer than a segment's answer",
     "fast-bbr-100M-560ms-2333": "a handshake takes a kernel longer than a segment's answer",
 }
