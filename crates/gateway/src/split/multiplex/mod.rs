@@ -89,7 +89,7 @@ pub(super) struct Multiplex<P> {
     deadlines: Deadlines,
     /// SYNs that can't be carried.
     returned: Vec<Returned>,
-    /// The other gateway has no memory for more persistent connections, or knows of none, or is not there: until then, it
+    /// The other gateway has no memory for more persistent connections, or knows of none: until then, it
     /// is not asked again.
     refused_until: Time,
     scratch: Vec<u8>,
@@ -331,11 +331,7 @@ impl<P: Payload> Multiplex<P> {
                 && trunk.socket.next_deadline().is_some_and(|at| at <= cx.now)
             {
                 trunk.socket.on_deadline(cx);
-                if trunk.is_unanswered() {
-                    self.fail(slot, around, cx);
-                } else {
-                    self.look(slot, around, cx);
-                }
+                self.look(slot, around, cx);
             }
         }
         while let Some(index) = self.deadlines.due(cx.now) {

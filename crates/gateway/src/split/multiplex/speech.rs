@@ -168,8 +168,7 @@ impl<P: Payload> Multiplex<P> {
         around.counters.trunk_ended(&trunk.socket);
         around.counters.trunks_failed += 1;
         let began = trunk.socket.connection().peer_initial_sequence().is_some();
-        let refused =
-            !began && (trunk.socket.take_events().has(Events::RESET) || trunk.is_unanswered());
+        let refused = !began && trunk.socket.take_events().has(Events::RESET);
         if refused {
             self.refused_until = cx.now + REFUSED;
         }

@@ -16,10 +16,6 @@ const MOST_UNSENT_SEGMENTS: u64 = 4;
 /// and doesn't read what becomes of them, is none.
 pub(super) const MOST_RESETS: usize = 1 << 16;
 
-/// So many SYNs without an answer, the first one's timer of a second doubled each time: after three seconds, connections
-/// have parts of their own.
-const UNANSWERED: u64 = 2;
-
 /// A persistent connection.
 #[derive(Debug)]
 pub(super) struct Trunk {
@@ -59,12 +55,6 @@ impl Trunk {
             reserved,
             held: 0,
         }
-    }
-
-    /// Has the other gateway never said anything, so often as it was asked? Then it may not be there.
-    pub(super) fn is_unanswered(&self) -> bool {
-        let tcp = self.socket.connection();
-        tcp.peer_initial_sequence().is_none() && tcp.statistics().timeouts >= UNANSWERED
     }
 
     /// A number for a stream that is opened from here.

@@ -1,7 +1,7 @@
 //! Connections over persistent ones: what is the same as without, and what is not.
 
 use bentpipe_tcp::{Events, Source, State};
-use bentpipe_types::{Agent, Flags, PacketStore, Port, Seq, Span};
+use bentpipe_types::{Agent, Flags, Port, Seq, Span};
 
 use super::Net;
 use super::bodies::{self, ms, read, write};
@@ -379,32 +379,6 @@ fn without_memory_for_a_persistent_connection_each_has_a_part_of_its_own() {
     assert_eq!(net.state(CLIENT), State::Established);
     assert_eq!(net.count(0, "multiplex.opened"), 0);
     assert_eq!(net.count(0, "connections.split"), 1);
-}
-
-#[test]
-fn where_no_other_gateway_answers_each_has_a_part_of_its_own() {
-    let mut net = Net::new(multiplexed(2, |_| {}), &HOPS);
-    // What is for the other gateway gets lost, as where nobody has its address.
-    let is_between_gateways = |packets: &PacketStore, packet| {
-        let record = packets.get(packet);
-        record.source.port == record.destination.port
-    };
-    net.hook(
-        1,
-        Box::new(move |_, packet, packets| (!is_between_gateways(packets, packet)).then_some(())),
-    );
-    net.connect(CLIENT, 7);
-    let begin = net.world.now;
-    let open = |net: &Net| net.state(CLIENT) == State::Established;
-    assert!(net.run_until(begin + Span::from_secs(5), open));
-    // The second of its SYNs was given up 3 s after the first; then a round trip, as without.
-    assert_eq!(net.world.now.since(begin), Span::from_millis(3_506));
-    write(&mut net, CLIENT, 50_000);
-    net.run(Span::from_secs(10));
-    assert_eq!(read(&mut net, SERVER), 50_000);
-    assert_eq!(net.count(0, "multiplex.failed"), 1);
-    // For a minute nobody asks again, nor waits.
-    assert_eq!(net.count(0, "multiplex.opened"), 1);
 }
 
 /// Whoever speaks on such a connection without being a gateway is cut off.
