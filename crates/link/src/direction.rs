@@ -115,8 +115,11 @@ impl Direction {
             let random = |purpose: &str| RandomStream::new(seed, &component, purpose);
             Box::new(Course::new(usual, changes, &random))
         });
-        let path = (course.as_ref()).map_or_else(Path::default, |course| {
-            Path::new(course.rates(), course.outages())
+        let terminal = settings.access.map(|access| {
+            let path = (course.as_ref()).map_or_else(Path::default, |course| {
+                Path::new(course.rates(), course.outages())
+            });
+            Terminal::new(access, settings.redundancy, path)
         });
         let managed = Managed::new(
             transmitter,
@@ -127,9 +130,9 @@ impl Direction {
             settings.ends,
             course,
         );
-        Self::Managed(Box::new(match settings.access {
+        Self::Managed(Box::new(match terminal {
             None => managed,
-            Some(access) => managed.on_demand(Terminal::new(access, settings.redundancy, path)),
+            Some(terminal) => managed.on_demand(terminal),
         }))
     }
 

@@ -107,9 +107,17 @@ pub struct Multiplex {
 pub struct RealEnds {
     /// The node that stands for all hosts on this side, by index.
     pub hosts: usize,
-    /// The address of this one, and
+    /// Between which the connections are.
+    pub addresses: Addresses,
+}
+
+/// The addresses between which a gateway's persistent connections to another one are: of each side's network, and nobody's
+/// there, so that routers send to the gateway's machine what is for it, and the machine's kernel does not take it for its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// This gateway's.
     pub own: IpAddr,
-    /// of the other.
+    /// The other's.
     pub peer: IpAddr,
 }
 

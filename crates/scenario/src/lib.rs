@@ -58,8 +58,8 @@ pub use custom::CustomControls;
 pub use document::{KeyPath, Segment, key_lines};
 pub use error::ScenarioError;
 pub use gateway::{
-    Anticipation, Crash, Gateway, HybridGateway, Multiplex, Processing, RealEnds, SplitGateway,
-    TrafficClass,
+    Addresses, Anticipation, Crash, Gateway, HybridGateway, Multiplex, Processing, RealEnds,
+    SplitGateway, TrafficClass,
 };
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use queue::Queue;
@@ -80,7 +80,7 @@ pub use schema::{
     AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,
     QueueKind, SlowStart, Spacing, json_schema, results_schema,
 };
-pub use station::{Addresses, Side, Station, StationError};
+pub use station::{Side, Station, StationError};
 pub use tcp_settings::TcpSettings;
 #[doc(hidden)]
 pub use traces::check_trace;

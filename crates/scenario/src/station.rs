@@ -17,7 +17,9 @@ use bentpipe_types::Span;
 
 use crate::quantity::Interval;
 use crate::schema::TcpFile;
-use crate::{Gateway, HostSettings, Link, Node, NodeKind, Probes, Scenario, TcpSettings, Way};
+use crate::{
+    Addresses, Gateway, HostSettings, Link, Node, NodeKind, Probes, Scenario, TcpSettings, Way,
+};
 use gateway::placed;
 use links::{knows_classes, real, sent_by};
 use names::{find_gateway, find_link};
@@ -33,16 +35,6 @@ pub struct Side {
     pub mtu: u32,
     /// What leaves here is sent at the file's rate, through the file's queue.
     pub shaped: bool,
-}
-
-/// The addresses between which a gateway's persistent connections to another one are: of each side's network, and nobody's
-/// there, so that routers send to the gateway's machine what is for it, and the machine's kernel does not take it for its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Addresses {
-    /// This gateway's.
-    pub own: IpAddr,
-    /// The other's.
-    pub peer: IpAddr,
 }
 
 /// What a machine plays: a scenario of its own, in which [`ENDS`](Station::ENDS) are outside.
@@ -121,8 +113,8 @@ impl Station {
         nodes.find_map(|(index, node)| match &node.kind {
             NodeKind::Gateway(Gateway::Split(split)) => {
                 let with = split.multiplex?;
-                let real = with.real?;
-                Some([(index, real.own), (with.peer, real.peer)])
+                let Addresses { own, peer } = with.real?.addresses;
+                Some([(index, own), (with.peer, peer)])
             }
             _ => None,
         })

@@ -267,7 +267,7 @@ pub struct Party {
 }
 
 /// Who is at one end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum HostAddress {
     /// A node of the network.
     Node(Address),

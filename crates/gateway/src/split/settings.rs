@@ -53,9 +53,6 @@ pub struct Multiplexing {
     pub peer: Address,
     /// How many there are at most.
     pub connections: usize,
-    /// The streams that are opened from here have odd numbers. Those of the other gateway have even ones then, or the other
-    /// way round.
-    pub odd: bool,
     /// Between real networks.
     pub real: Option<RealSide>,
 }
@@ -77,19 +74,6 @@ impl RealSide {
         match self.own {
             IpAddr::V4(_) => IpVersion::V4,
             IpAddr::V6(_) => IpVersion::V6,
-        }
-    }
-}
-
-impl Multiplexing {
-    /// Up to so many connections between two nodes of one network.
-    #[must_use]
-    pub fn between(here: Address, peer: Address, connections: usize) -> Self {
-        Self {
-            peer,
-            connections,
-            odd: here > peer,
-            real: None,
         }
     }
 }

@@ -46,8 +46,8 @@ struct Asleep {
     room: Capacity,
     /// How long its burst takes of what is constant, in nanoseconds.
     burst: u64,
-    /// It can be given something.
-    has_mode: bool,
+    /// It can be given what is free.
+    takes: bool,
 }
 
 /// What a terminal is to get besides what is constant.
@@ -100,7 +100,8 @@ impl Hub {
 
     /// Its mode or what is constant may be another than before: takes it into the sums.
     fn place(&mut self, terminal: usize) {
-        let rate = self.terminals[terminal].rate;
+        let of = &self.terminals[terminal];
+        let rate = of.rate;
         let constant = self.constants.of(terminal).on_air;
         let has_mode = self.modes.of(terminal).is_known();
         let now = Asleep {
@@ -110,18 +111,18 @@ impl Hub {
                 Capacity::ZERO
             },
             burst: constant.time_at(rate).as_nanos(),
-            has_mode,
+            takes: of.free && has_mode,
         };
         let before = std::mem::replace(&mut self.asleep[terminal], now);
         if now == before {
             return;
         }
-        if self.terminals[terminal].free {
+        if of.free {
             // Their bursts depend on what is free.
-            if before.has_mode {
+            if before.takes {
                 self.takers.remove(terminal, before.room, rate);
             }
-            if now.has_mode {
+            if now.takes {
                 self.takers.add(terminal, now.room, rate);
             }
         } else {
@@ -275,7 +276,7 @@ impl Hub {
         for (index, want) in self.wants.iter_mut().enumerate() {
             let (terminal, of) = (want.terminal, &self.terminals[want.terminal]);
             let (mode, constant) = (self.modes.of(terminal), self.constants.of(terminal));
-            let free = if of.free && self.asleep[terminal].has_mode {
+            let free = if self.asleep[terminal].takes {
                 free_shares.next().copied().unwrap_or_default()
             } else {
                 Capacity::ZERO
@@ -305,17 +306,13 @@ impl Hub {
         self.wants.retain(|want| !want.owed.is_zero());
     }
 
-    fn takes(&self, terminal: usize) -> bool {
-        self.terminals[terminal].free && self.asleep[terminal].has_mode
-    }
-
     /// Shares what nobody has asked for, where those who have asked can still take so much.
     fn share_free(&self, room: &[Capacity], left: Capacity) -> FreeShares {
         if !self.takers.are_there() {
             return FreeShares::default();
         }
         let askers = self.wants.iter().zip(room);
-        let askers = askers.filter(|(want, _)| self.takes(want.terminal));
+        let askers = askers.filter(|(want, _)| self.asleep[want.terminal].takes);
         let askers = askers.map(|(want, room)| Asker {
             terminal: want.terminal,
             rate: self.terminals[want.terminal].rate,

@@ -99,6 +99,16 @@ impl Terminal {
         Time::ZERO + self.access.frame * frame
     }
 
+    /// When the frame ends that it is in.
+    fn frame_ends(&self) -> Time {
+        self.begins(self.frame.map_or(0, |frame| frame + 1))
+    }
+
+    /// The frame of that time.
+    fn frame_of(&self, at: Time) -> u64 {
+        at.as_nanos() / self.access.frame.as_nanos()
+    }
+
     /// When it next wants to enter a frame, whatever happens.
     pub(crate) fn next_frame(&self) -> Option<Time> {
         let next = self.frame.filter(|_| self.awake)? + 1;
@@ -108,7 +118,7 @@ impl Terminal {
     /// Enters the frame of `now`, unless it is in it: learns what it is granted, and asks for more. So many bytes wait
     /// behind the packet that is being sent, with what framings may add to them.
     pub(crate) fn enter(&mut self, now: Time, waiting: u64) {
-        let frame = now.as_nanos() / self.access.frame.as_nanos();
+        let frame = self.frame_of(now);
         if self.frame == Some(frame) {
             return;
         }
@@ -212,7 +222,7 @@ impl Terminal {
         match self.next_in_burst(now) {
             Some(at) if at <= now => Ok(()),
             Some(at) => Err(at),
-            None => Err(self.begins(self.frame.map_or(0, |frame| frame + 1))),
+            None => Err(self.frame_ends()),
         }
     }
 
@@ -252,7 +262,7 @@ impl Terminal {
             self.sent(goes);
             return self.to_go.is_zero().then_some(ends);
         }
-        let frame_ends = self.begins(self.frame.map_or(0, |frame| frame + 1));
+        let frame_ends = self.frame_ends();
         let mut from = now;
         while from < frame_ends {
             if let Some(end) = self.path.held(from) {
@@ -286,7 +296,7 @@ impl Terminal {
         let start = self.frame.map_or(Time::ZERO, |frame| self.begins(frame));
         let frame = self.access.frame.as_secs_f64();
         let passed = (now.since(start).as_secs_f64() / frame).min(1.0);
-        let of = now.as_nanos() / self.access.frame.as_nanos();
+        let of = self.frame_of(now);
         let constant = match self.access.constant(of) {
             Some((before, present)) => {
                 let passed = now.since(self.begins(of)).as_secs_f64() / frame;
@@ -306,7 +316,7 @@ impl Terminal {
     /// What it has asked for, got and used, up to the end of the frame of `now`.
     pub(crate) fn counts(&self, now: Time) -> AccessCounts {
         let (sums, grant) = (&self.sums, &self.grant);
-        let present = now.as_nanos() / self.access.frame.as_nanos();
+        let present = self.frame_of(now);
         let constant = match self.access.constant(present) {
             Some((before, of_this)) => before + of_this,
             None => self.constant * (present + 1),

@@ -67,7 +67,6 @@ pub struct Engine {
     device_of: Vec<Option<u16>>,
     prefixes: Prefixes,
     encoder: Encoder<EdgeAddresses>,
-    own: Option<Own>,
     lateness: Lateness,
     refusals: Refusals,
     entered: u64,
@@ -89,7 +88,6 @@ impl Engine {
             device_of: Vec::new(),
             prefixes: Prefixes::default(),
             encoder: Encoder::new(EdgeAddresses::default()),
-            own: None,
             lateness: Lateness::default(),
             refusals: Refusals::default(),
             entered: 0,
@@ -142,7 +140,6 @@ impl Engine {
 
     /// A node inside speaks to somebody outside in its own name.
     pub fn speaks(&mut self, own: Own) {
-        self.own = Some(own);
         *self.encoder.addressing() = EdgeAddresses(Some(own));
     }
 
@@ -245,7 +242,8 @@ impl Engine {
                     self.refusals.crowded();
                     continue;
                 }
-                let own = self.own.as_ref().filter(|own| own.peer.0 == *node);
+                let EdgeAddresses(own) = self.encoder.addressing();
+                let own = own.filter(|own| own.peer.0 == *node);
                 let own = own.and_then(|own| own.insert(bytes, packets));
                 if let Some(inserted) = own {
                     match inserted {

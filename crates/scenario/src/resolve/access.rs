@@ -134,13 +134,16 @@ impl LinkTable<'_> {
     /// above it.
     fn fits_changes(&self, way: Way, clear: BitRate, changes: &Changes) -> Result<(), Fault> {
         let own = self.own(way);
+        let traces = || {
+            let own = own.is_some_and(|own| own.traces.is_some());
+            self.path(way, own, &["traces"])
+        };
         let profile = match &changes.rate {
             RateCourse::Constant => return Ok(()),
             RateCourse::Steps(profile) => profile,
             RateCourse::Opportunities(_) => {
-                let own = own.is_some_and(|own| own.traces.is_some());
                 let message = "expected no trace of instants beside access: how much goes when is the hub's to say";
-                return Err(Fault::new(self.path(way, own, &["traces"]), message));
+                return Err(Fault::new(traces(), message));
             }
         };
         if own.and_then(|own| own.rate).or(self.link.rate).is_none() {
@@ -168,10 +171,7 @@ impl LinkTable<'_> {
                 path.extend([Segment::Index(index), Segment::Key("rate".to_owned())]);
                 path
             }
-            None => {
-                let own = own.is_some_and(|own| own.traces.is_some());
-                self.path(way, own, &["traces"])
-            }
+            None => traces(),
         };
         Err(Fault::new(path, message))
     }

@@ -12,8 +12,8 @@ use bentpipe_types::{Agent, Port, Time};
 use super::{RunError, tcp};
 use crate::schema::{Close, GatewayKind, SetUp};
 use crate::{
-    Anticipation, Crash, CustomControls, Gateway, HybridGateway, Multiplex, NodeKind, Processing,
-    Scenario, SplitGateway, TcpSettings, TrafficClass,
+    Anticipation, Crash, CustomControls, Gateway, HybridGateway, NodeKind, Processing, Scenario,
+    SplitGateway, TcpSettings, TrafficClass,
 };
 
 /// Each gateway's kind, by name.
@@ -44,7 +44,7 @@ pub(super) fn put(
                     debug_assert!(false, "a link has two ends");
                     continue;
                 };
-                let mut settings = settings(split, facing, (nodes[index], nodes), custom)?;
+                let mut settings = settings(split, facing, nodes, custom)?;
                 let mtu = |faces| mtu(scenario, index, split.facing, faces);
                 settings.facing_tcp = tcp::within(settings.facing_tcp, mtu(true));
                 settings.host_tcp = tcp::within(settings.host_tcp, mtu(false));
@@ -93,7 +93,7 @@ fn mtu(scenario: &Scenario, node: usize, facing: usize, faces: bool) -> Option<u
 fn settings(
     gateway: &SplitGateway,
     facing: Port,
-    (here, nodes): (NodeId, &[NodeId]),
+    nodes: &[NodeId],
     custom: &CustomControls,
 ) -> Result<split::Settings, RunError> {
     let tcp = |tcp: &TcpSettings| -> Result<_, RunError> { tcp::config(tcp, custom) };
@@ -117,27 +117,16 @@ fn settings(
         warm_path: gateway.warm_path,
         idle_timeout: gateway.idle_timeout,
         rest_after: split::REST_AFTER,
-        multiplex: gateway
-            .multiplex
-            .map(|with| multiplexing(with, here, nodes)),
-    })
-}
-
-fn multiplexing(with: Multiplex, here: NodeId, nodes: &[NodeId]) -> split::Multiplexing {
-    let peer = nodes[with.peer].address();
-    let between = split::Multiplexing::between(here.address(), peer, with.connections as usize);
-    match with.real {
-        None => between,
-        Some(real) => split::Multiplexing {
-            odd: real.own > real.peer,
-            real: Some(split::RealSide {
+        multiplex: gateway.multiplex.map(|with| split::Multiplexing {
+            peer: nodes[with.peer].address(),
+            connections: with.connections as usize,
+            real: with.real.map(|real| split::RealSide {
                 hosts: nodes[real.hosts].address(),
-                own: real.own,
-                peer: real.peer,
+                own: real.addresses.own,
+                peer: real.addresses.peer,
             }),
-            ..between
-        },
-    }
+        }),
+    })
 }
 
 fn hybrid_settings(

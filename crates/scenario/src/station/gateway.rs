@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Addresses, StationError};
-use crate::{Gateway, Multiplex, RealEnds, Scenario, TrafficClass};
+use super::StationError;
+use crate::{Addresses, Gateway, Multiplex, RealEnds, Scenario, TrafficClass};
 
 /// The gateway, among the links that it has here: `own` are their indices in the file.
 pub(super) fn placed(
@@ -79,9 +79,10 @@ fn multiplexing(
         let key = format!("gateways.{name}.multiplex");
         Err(StationError::new(key, message))
     };
-    let Some(Addresses { own, peer }) = addresses else {
+    let Some(addresses) = addresses else {
         return refuse("persistent connections between gateways need an address at each, which nobody has: give this one's and the other's (--address 192.0.2.250 --peer 198.51.100.250), of the networks that are behind them".to_owned());
     };
+    let Addresses { own, peer } = addresses;
     if own.is_ipv4() != peer.is_ipv4() {
         return refuse(format!("{own} and {peer} are of two versions of IP"));
     }
@@ -94,8 +95,7 @@ fn multiplexing(
         peer: facing,
         real: Some(RealEnds {
             hosts: 1 - facing,
-            own,
-            peer,
+            addresses,
         }),
         ..with
     })

@@ -72,9 +72,10 @@ fn settings(
         idle_timeout: Span::from_secs(7_440),
         // The first gateway puts connections to rest whenever it may.
         rest_after: Span::from_millis([50, 10_000][here.min(1)]),
-        multiplex: multiplex.map(|connections| {
-            let [here, peer] = [10 + here as u16, 11 - here as u16].map(Address);
-            Multiplexing::between(here, peer, connections)
+        multiplex: multiplex.map(|connections| Multiplexing {
+            peer: Address(11 - here as u16),
+            connections,
+            real: None,
         }),
     }
 }

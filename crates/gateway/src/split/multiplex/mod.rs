@@ -110,6 +110,20 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
+    /// This gateway and the other, as both know them.
+    fn gateways(&self, around: &Around<'_>) -> [HostAddress; 2] {
+        match self.with.real {
+            Some(real) => [real.own, real.peer].map(HostAddress::Ip),
+            None => [around.routes.here(), self.with.peer].map(HostAddress::Node),
+        }
+    }
+
+    /// Of the two, one opens the streams with odd numbers: is it this one?
+    fn opens_odd(&self, around: &Around<'_>) -> bool {
+        let [here, there] = self.gateways(around);
+        here > there
+    }
+
     /// Bytes that a connection counts besides its stream.
     pub(super) const fn state_bytes() -> usize {
         const {
@@ -296,10 +310,7 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> bool {
-        let [here, there] = match self.with.real {
-            Some(real) => [real.own, real.peer].map(HostAddress::Ip),
-            None => [around.routes.here(), self.with.peer].map(HostAddress::Node),
-        };
+        let [here, there] = self.gateways(around);
         let slot = (said.port_between(here, there))
             .and_then(|port| port.checked_sub(FIRST_PORT))
             .map(usize::from);

@@ -157,7 +157,7 @@ impl<P: Payload> Multiplex<P> {
         reserved: u64,
         around: &mut Around<'_>,
     ) {
-        let first = u32::from(self.with.odd);
+        let first = u32::from(self.opens_odd(around));
         around.budget.change((0, reserved), (0, 0));
         around.counters.trunks_opened += 1;
         self.trunks[slot] = Some(Trunk::new(socket, first, reserved));

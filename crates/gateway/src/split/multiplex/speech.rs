@@ -67,13 +67,13 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Result<(), Broken> {
+        let others = u32::from(!self.opens_odd(around));
         let Some(trunk) = &mut self.trunks[slot] else {
             return Ok(());
         };
         if let Frame::Open(open) = frame {
             // Numbers go up, and say who has opened.
-            let odd = u32::from(!self.with.odd);
-            if stream % 2 != odd || trunk.latest.is_some_and(|latest| stream <= latest) {
+            if stream % 2 != others || trunk.latest.is_some_and(|latest| stream <= latest) {
                 return Err(Broken);
             }
             trunk.latest = Some(stream);

@@ -78,8 +78,11 @@ pub(super) fn two(change: impl Fn(&mut Settings)) -> Vec<Settings> {
 pub(super) fn multiplexed(connections: usize, change: impl Fn(&mut Settings)) -> Vec<Settings> {
     two(|settings| {
         let peer = Address(10 + settings.facing.0);
-        let here = Address(11 - settings.facing.0);
-        settings.multiplex = Some(Multiplexing::between(here, peer, connections));
+        settings.multiplex = Some(Multiplexing {
+            peer,
+            connections,
+            real: None,
+        });
         change(settings);
     })
 }
