@@ -6,6 +6,7 @@ mod window;
 
 use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Span, Time};
 
+use super::known::{Known, Nothing};
 use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;
@@ -86,7 +87,7 @@ impl Connection {
     /// Something new was acknowledged: what the application is told of it.
     #[inline]
     fn progressed(&mut self, now: Time) {
-        if self.makes_room(now) > 0 {
+        if self.makes_room::<Nothing>(now) > 0 {
             self.events |= Events::WRITABLE;
         }
         let send = &self.sender.send;
@@ -99,11 +100,13 @@ impl Connection {
     /// The same, of less than was written. Returns how many bytes there is room for, if a writer waits for so many:
     /// what [`Events::WRITABLE`] is about.
     #[inline(always)]
-    pub(super) fn makes_room(&mut self, now: Time) -> u64 {
+    pub(super) fn makes_room<K: Known>(&mut self, now: Time) -> u64 {
         self.heard(now);
         self.path_error = None;
         let send = &mut self.sender.send;
-        if let Some(sizing) = &mut send.sizing {
+        if !K::SIMPLE
+            && let Some(sizing) = &mut send.sizing
+        {
             sizing.acknowledged(send.sequence.unacknowledged);
         } else if send.writer_waits {
             let room = send.buffer_room();
@@ -128,7 +131,7 @@ impl Sender {
         self.peer_lives();
         if distance > 0 {
             self.update_window::<false>(packet, true);
-            let _ = self.new_data_acknowledged::<false, true>(
+            let _ = self.new_data_acknowledged::<Nothing>(
                 packet,
                 distance as u64,
                 Acknowledged::Something(sack),
@@ -193,35 +196,33 @@ impl Sender {
         self.update_window::<true>(packet, false);
     }
 
-    /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, less is
-    /// acknowledged than was sent, and what that excludes need not be asked again. `PACED`: it may be that this
-    /// sender [paces](Self::is_paced). Returns whether nothing but the window says after it how much may be in
-    /// flight.
+    /// Something is acknowledged that was not. Returns whether nothing but the window says after it how much may
+    /// be in flight.
     #[inline(always)]
-    pub(super) fn new_data_acknowledged<const PLAIN: bool, const PACED: bool>(
+    pub(super) fn new_data_acknowledged<K: Known>(
         &mut self,
         packet: &Packet,
         acknowledged: u64,
         what: Acknowledged<'_>,
         now: Time,
     ) -> bool {
-        if PACED {
+        if K::PACED {
             // (On a plain way, it was quiet before.)
-            self.before_delivery(PLAIN);
+            self.before_delivery(K::PLAIN);
         }
         let send = &mut self.send;
         let before = send.sequence.unacknowledged;
         let position = before + acknowledged;
         send.sequence.unacknowledged = position;
-        if !PLAIN {
+        if !K::PLAIN {
             send.sequence.next = send.sequence.next.max(position);
         }
-        while !PLAIN && send.records.front().is_some_and(|&end| end <= position) {
+        while !K::PLAIN && send.records.front().is_some_and(|&end| end <= position) {
             send.records.pop_front();
         }
         send.attempts = 0;
         send.excused = 0;
-        self.statistics.bytes_acknowledged = if PLAIN {
+        self.statistics.bytes_acknowledged = if K::PLAIN {
             position - 1
         } else {
             position.clamp(1, send.end) - 1
@@ -239,12 +240,15 @@ impl Sender {
             }
         };
         // What acknowledges no whole segment puts no timer off (tcp_clean_rtx_queue).
-        let restarts = what.whole().is_some() || segments > 0 || !self.config.habits.times_in_ticks;
-        if !PLAIN {
+        let restarts = what.whole().is_some()
+            || segments > 0
+            || K::SIMPLE
+            || !self.config.habits.times_in_ticks;
+        if !K::PLAIN {
             self.path_mtu_probe_arrived();
         }
         let rtt = self.measure(packet, before, what.whole(), now);
-        if self.recovery.hears_blocks() {
+        if K::SIMPLE || self.recovery.hears_blocks() {
             if restarts {
                 self.timers.review();
             }
@@ -259,7 +263,7 @@ impl Sender {
         let last = what.whole().map(|whole| whole.last());
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, last, now);
         debug_assert!(what.whole().is_none() || self.is_quiet(), "as before");
-        let marked = !PLAIN && self.ecn.is_on() && self.goes_on_for_mark();
+        let marked = !K::PLAIN && self.ecn.is_on() && self.goes_on_for_mark();
         let quiet = what.whole().is_some() || !marked && self.is_quiet();
 
         if self.congestion.sees_every_ack() {
@@ -281,8 +285,8 @@ impl Sender {
         } else {
             self.react(reaction, now);
             if matches!(reaction, Reaction::Grow) || self.counts_last_of_recovery(reaction) {
-                if self.window_may_grow() && (PLAIN || !self.marks_hold(packet)) {
-                    let counted = self.counts_for_growth(what, acknowledged, before, segments);
+                if self.window_may_grow() && (K::PLAIN || !self.marks_hold(packet)) {
+                    let counted = self.counts_for_growth::<K>(what, acknowledged, before, segments);
                     let in_flight = self.in_flight_if(quiet);
                     let sample = self.ack_sample(counted, in_flight, rtt, now);
                     self.congestion.on_ack(&sample);
@@ -291,16 +295,16 @@ impl Sender {
                 }
             }
         }
-        if PACED {
+        if K::PACED {
             self.after_delivery(acknowledged, reaction, quiet, rtt, now);
         }
-        let begins = !PLAIN && self.ecn.is_on() && self.hear_echo(packet, now);
+        let begins = !K::PLAIN && self.ecn.is_on() && self.hear_echo(packet, now);
         if !quiet || begins {
             self.regulate_as_it_advances();
         }
 
         // RFC 6298 sections 5.2 and 5.3
-        if !PLAIN && self.send.is_idle() {
+        if !K::PLAIN && self.send.is_idle() {
             self.timers.stop();
         } else if restart_timer && restarts || !self.timers.retransmits() {
             let rto = self.rtt.rto();
@@ -327,15 +331,14 @@ impl Sender {
         now: Time,
     ) {
         let told = Told::Blocks(sack.map(SackBlocks::as_slice));
-        let _ = self.nothing_new_acknowledged::<false, true>(packet, duplicate, told, now);
+        let _ = self.nothing_new_acknowledged::<Nothing>(packet, duplicate, told, now);
     }
 
-    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments, and marks are not
-    /// in use.
-    /// `PACED`: it may be that this sender [paces](Self::is_paced). Returns what recovery made of it, and what is in
+    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. Where the sender is known to be plain, recovery hears
+    /// blocks, and marks are not in use. Returns what recovery made of it, and what is in
     /// flight, if it is known.
     #[inline(always)]
-    pub(super) fn nothing_new_acknowledged<const SELECTIVE: bool, const PACED: bool>(
+    pub(super) fn nothing_new_acknowledged<K: Known>(
         &mut self,
         packet: &Packet,
         duplicate: bool,
@@ -345,14 +348,14 @@ impl Sender {
         if duplicate {
             self.statistics.duplicate_acks += 1;
         }
-        if PACED {
+        if K::PACED {
             self.before_delivery(false);
         }
         self.update_scoreboard::<false>(packet, told, now);
         let mut rtt = None;
-        if !SELECTIVE && self.recovery.counts_duplicates() {
+        if !K::PLAIN && self.recovery.counts_duplicates() {
             self.count(duplicate);
-        } else if !SELECTIVE && !self.recovery.hears_blocks() {
+        } else if !K::PLAIN && !self.recovery.hears_blocks() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if told.is_one_more() || self.scoreboard.delivered().sacked() > 0 {
@@ -373,10 +376,10 @@ impl Sender {
         if self.scoreboard.reordering() > 0 {
             self.grow_ahead(packet, reaction, rtt, now);
         }
-        if PACED {
+        if K::PACED {
             self.after_delivery(0, reaction, false, rtt, now);
         }
-        if !SELECTIVE && self.ecn.is_on() {
+        if !K::PLAIN && self.ecn.is_on() {
             self.hear_echo(packet, now);
         }
         let in_flight = self.regulate(false, self.newly_told(told));
@@ -474,17 +477,17 @@ impl Sender {
 
     /// Bytes that grow the window.
     #[inline]
-    fn counts_for_growth(
+    fn counts_for_growth<K: Known>(
         &self,
         what: Acknowledged<'_>,
         acknowledged: u64,
         before: u64,
         segments: u64,
     ) -> u64 {
-        if self.recovery.hears_blocks() || self.counts_duplicates(what) {
+        if K::SIMPLE || self.recovery.hears_blocks() || self.counts_duplicates(what) {
             // As Linux counts: what is newly known to have arrived, by SACK too.
             let newly = self.newly_acknowledged(what, acknowledged);
-            if newly == acknowledged && self.config.habits.counts_short_segments {
+            if !K::SIMPLE && newly == acknowledged && self.config.habits.counts_short_segments {
                 segments * u64::from(self.negotiated.segment)
             } else {
                 newly

@@ -2,7 +2,10 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
-use super::prediction::{Foresight, Way};
+use super::known::{
+    Nothing, PacedQuiet, PacedRepairing, Quiet, Repairing, SimpleQuiet, SimpleRepairing,
+};
+use super::prediction::{Foresight, Manner, Way};
 use super::receive::NOWHERE;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, State};
@@ -35,22 +38,28 @@ impl Connection {
                     return self.next_text(reference, start, cx);
                 }
             }
-            Foresight::Acknowledgment { paced } => {
-                if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
-                    if paced {
-                        self.next_acknowledgment::<true, KEPT>(reference, acknowledged, cx);
-                    } else {
-                        self.next_acknowledgment::<false, KEPT>(reference, acknowledged, cx);
+            Foresight::Acknowledgment(manner) => {
+                if let Some(newly) = self.only_acknowledges(packet, cx.now) {
+                    match manner {
+                        Manner::Simple => {
+                            self.next_acknowledgment::<SimpleQuiet, KEPT>(reference, newly, cx);
+                        }
+                        Manner::Unpaced => {
+                            self.next_acknowledgment::<Quiet, KEPT>(reference, newly, cx);
+                        }
+                        Manner::Paced => {
+                            self.next_acknowledgment::<PacedQuiet, KEPT>(reference, newly, cx);
+                        }
                     }
                     return None;
                 }
             }
-            Foresight::Duplicate { paced } => {
+            Foresight::Duplicate(manner) => {
                 if self.only_repeats(packet, cx.now) {
-                    if paced {
-                        self.next_duplicate::<true>(reference, cx);
-                    } else {
-                        self.next_duplicate::<false>(reference, cx);
+                    match manner {
+                        Manner::Simple => self.next_duplicate::<SimpleRepairing>(reference, cx),
+                        Manner::Unpaced => self.next_duplicate::<Repairing>(reference, cx),
+                        Manner::Paced => self.next_duplicate::<PacedRepairing>(reference, cx),
                     }
                     return None;
                 }
@@ -76,7 +85,7 @@ impl Connection {
             }
             None => self.unusual_segment(reference, &packet, cx),
         };
-        self.check_space(cx.now);
+        self.check_space::<Nothing>(cx.now);
         accepted
     }
 

@@ -37,6 +37,7 @@ mod icmp;
 mod info;
 mod input;
 mod keep_alive;
+mod known;
 mod layout;
 mod middle;
 mod next;

@@ -1,6 +1,7 @@
 //! What may be sent next: how long the next segment is, and what keeps it from being sent.
 
 use super::Connection;
+use super::known::{Known, Nothing};
 use super::send::Send;
 use crate::options::sack_length;
 
@@ -19,28 +20,27 @@ pub(super) enum Next {
 }
 
 impl Connection {
-    /// What may be sent next, if there is so much room in the congestion window. `PLAIN`: there are no
-    /// records, no SACK blocks, and something is outstanding; then [`open`](Send::open_until) is how far both what was
-    /// written and the peer's window go.
+    /// What may be sent next, if there is so much room in the congestion window. [`open`](Send::open_until) is how far
+    /// both what was written and the peer's window go.
     #[inline(always)]
-    pub(super) fn next_to_send<const PLAIN: bool>(&self, room: u64, open: u64) -> Next {
+    pub(super) fn next_to_send<K: Known>(&self, room: u64, open: u64) -> Next {
         let send = &self.sender.send;
-        let full = if PLAIN {
+        let full = if K::PLAIN {
             self.sender.negotiated.segment
         } else {
             self.payload_limit()
         };
-        if PLAIN && send.sequence.next + u64::from(full) <= open {
+        if K::PLAIN && send.sequence.next + u64::from(full) <= open {
             return if room < u64::from(full) {
                 Next::CongestionWindow
             } else {
                 Next::Send(full)
             };
         }
-        if send.unsent() < u64::from(full) || !PLAIN && !send.records.is_empty() {
+        if send.unsent() < u64::from(full) || !K::PLAIN && !send.records.is_empty() {
             return self.short_next(full, room);
         }
-        send.admits::<PLAIN>(full, room)
+        send.admits::<K>(full, room)
     }
 
     /// The same, where it need not be a full segment, or nothing is left.
@@ -65,7 +65,7 @@ impl Connection {
                 return Next::CongestionWindow;
             }
         }
-        let next = send.admits::<false>(length, room);
+        let next = send.admits::<Nothing>(length, room);
         if !matches!(next, Next::Send(admitted) if admitted == length) {
             return next;
         }
@@ -88,7 +88,7 @@ impl Connection {
     /// whatever it waits for.
     pub(super) fn next_probe(&self) -> Option<u32> {
         let length = self.next_length(self.payload_limit())?;
-        match self.sender.send.admits::<false>(length, u64::MAX) {
+        match self.sender.send.admits::<Nothing>(length, u64::MAX) {
             Next::Send(length) => Some(length),
             _ => None,
         }
@@ -153,15 +153,14 @@ impl Connection {
 
 impl Send {
     /// What of the next `length` bytes the windows let out, if there is so much room in the congestion window.
-    /// `PLAIN`: something is outstanding.
     #[inline(always)]
-    fn admits<const PLAIN: bool>(&self, length: u32, room: u64) -> Next {
+    fn admits<K: Known>(&self, length: u32, room: u64) -> Next {
         let wanted = u64::from(length);
         let usable = self.usable();
         // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
         if usable < wanted {
             // Rule 3: Fs = 1/2
-            let waits = PLAIN || self.sequence.outstanding() > 0;
+            let waits = K::PLAIN || self.sequence.outstanding() > 0;
             if waits || usable == 0 || usable < self.window_maximum / 2 {
                 return Next::PeerWindow;
             }

@@ -2,6 +2,7 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
+use super::known::{Known, Nothing, Plain};
 use super::next::Next;
 use super::prediction::Foresight;
 use super::room::Burst;
@@ -23,12 +24,12 @@ impl Connection {
             .wants_retransmit(&self.sender.scoreboard);
         if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
         {
-            self.transmit::<false, false, true>(None, cx);
+            self.transmit::<Nothing>(None, cx);
         } else if self.sender.statistics.limited.is_any() {
             self.review_limit(cx.now);
         }
         self.sender
-            .review_early_timer(self.state.is_synchronized(), cx.now);
+            .review_early_timer::<Nothing>(self.state.is_synchronized(), cx.now);
         if self.receive.acknowledge_now
             && (self.state.is_synchronized() || self.answers_unestablished())
         {
@@ -36,31 +37,24 @@ impl Connection {
         }
     }
 
-    /// Sends what the windows and the pacer let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
-    /// outstanding, the path's MTU is not looked after, there is nothing to be told by SACK
-    /// blocks or marks, and what that excludes need not be asked again. `QUIET`: nor need recovery, which [is quiet](Sender::is_quiet).
-    /// `PACED`: it may be that this sender [paces](Sender::is_paced). `in_flight`: so much is, if it is known.
+    /// Sends what the windows and the pacer let out. `in_flight`: so much is, if it is known.
     #[inline]
-    pub(super) fn transmit<const PLAIN: bool, const QUIET: bool, const PACED: bool>(
-        &mut self,
-        mut in_flight: Option<u64>,
-        cx: &mut Ctx<'_>,
-    ) {
+    pub(super) fn transmit<K: Known>(&mut self, mut in_flight: Option<u64>, cx: &mut Ctx<'_>) {
         debug_assert!(in_flight.is_none_or(|known| known == self.in_flight()));
         self.sender.send.left_in_parts = false;
         // (An idle time ends when something may leave again, not when a closed window is probed: tcp_ack_update_window.)
-        if !PLAIN && self.sender.send.is_idle() && self.sender.send.window > 0 {
+        if !K::PLAIN && self.sender.send.is_idle() && self.sender.send.window > 0 {
             self.sender.restart_after_idle(cx.now);
         }
         // Before the windows: they are of no less than a segment, however long that may be now.
-        let looked_after = !PLAIN && self.sender.path_mtu.is_looked_after(cx.now);
+        let looked_after = !K::PLAIN && self.sender.path_mtu.is_looked_after(cx.now);
         if looked_after {
             self.sender.look_after_path_mtu(cx.now);
         }
         let mut limited = false;
         let mut sent = false;
         let mut paced = false;
-        let mut allowance = if PACED {
+        let mut allowance = if K::PACED {
             self.sender.pacing_allowance(cx.now)
         } else {
             u64::MAX
@@ -69,7 +63,7 @@ impl Connection {
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
         let mut congestion_window = self.congestion_window();
-        let standing = if QUIET {
+        let standing = if K::QUIET {
             Standing {
                 window: congestion_window,
                 wants_retransmit: false,
@@ -87,8 +81,8 @@ impl Connection {
             in_flight = None;
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
-        let syn = u64::from(!PLAIN && self.sender.send.sequence.unacknowledged == 0);
-        let in_flight = in_flight.unwrap_or_else(|| self.sender.in_flight_if(QUIET));
+        let syn = u64::from(!K::PLAIN && self.sender.send.sequence.unacknowledged == 0);
+        let in_flight = in_flight.unwrap_or_else(|| self.sender.in_flight_if(K::QUIET));
         let mut room = (window + syn).saturating_sub(in_flight);
         if looked_after && let Some(length) = self.path_mtu_probe(room.min(allowance)) {
             let start = self.sender.send.sequence.next;
@@ -102,20 +96,23 @@ impl Connection {
         // (Nothing that is sent changes it.)
         let open = self.sender.send.open_until();
         while self.sender.scoreboard.has_room() {
-            match self.next_to_send::<PLAIN>(room, open) {
+            match self.next_to_send::<K>(room, open) {
                 Next::Send(length) if allowance < u64::from(length) => {
                     paced = true;
                     break;
                 }
                 Next::Send(length) => {
-                    if self.sender.before_next(&mut burst, room, allowance, cx.now) {
+                    if self
+                        .sender
+                        .before_next::<K>(&mut burst, room, allowance, cx.now)
+                    {
                         // With more to send than the congestion window has room for, it is the window.
                         let send = &self.sender.send;
                         limited = room <= send.unsent();
                         break;
                     }
-                    self.send_next::<PLAIN, PACED>(length, cx);
-                    self.sender.after_next(&mut burst);
+                    self.send_next::<K>(length, cx);
+                    self.sender.after_next::<K>(&mut burst);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
                     allowance -= u64::from(length);
@@ -125,7 +122,7 @@ impl Connection {
                     // What left first may have opened the window: BBR 1's, where a silence has ended its probe of the round trip.
                     // (Linux looks it up for each buffer: tcp_cwnd_test.)
                     let window = self.congestion_window();
-                    if PLAIN || window <= congestion_window || standing.is_recovering {
+                    if K::PLAIN || window <= congestion_window || standing.is_recovering {
                         limited = true;
                         break;
                     }
@@ -137,9 +134,10 @@ impl Connection {
                     burst.ends_at_edge = false;
                     let usable = self.sender.send.usable().min(self.sender.send.unsent());
                     let length = usable.min(u64::from(self.payload_limit())) as u32;
-                    self.sender.before_next(&mut burst, room, allowance, cx.now);
-                    self.send_next::<PLAIN, PACED>(length, cx);
-                    self.sender.after_next(&mut burst);
+                    self.sender
+                        .before_next::<K>(&mut burst, room, allowance, cx.now);
+                    self.send_next::<K>(length, cx);
+                    self.sender.after_next::<K>(&mut burst);
                     room = room.saturating_sub(u64::from(length));
                     allowance = allowance.saturating_sub(u64::from(length));
                     sent = true;
@@ -173,7 +171,7 @@ impl Connection {
             sent |= bytes > 0;
             paced = stopped;
         }
-        if PACED && self.sender.pacer.is_on() {
+        if K::PACED && self.sender.pacer.is_on() {
             self.sender
                 .pace(allowed - allowance, sent_before, paced, cx.now);
         }
@@ -186,37 +184,33 @@ impl Connection {
 
     /// The same as [`transmit`](Self::transmit) does of a sender that paces and is plain.
     #[inline(always)]
-    pub(super) fn transmit_paced<const QUIET: bool>(
-        &mut self,
-        in_flight: Option<u64>,
-        cx: &mut Ctx<'_>,
-    ) {
-        if self.only_pacer_holds::<QUIET>(in_flight, cx.now) {
+    pub(super) fn transmit_paced<K: Known>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
+        if self.only_pacer_holds::<K>(in_flight, cx.now) {
             self.sender.send.left_in_parts = false;
             self.sender.pace(0, 0, true, cx.now);
-            let recovering = !QUIET && self.sender.recovery.is_recovering();
+            let recovering = !K::QUIET && self.sender.recovery.is_recovering();
             self.note_limit(Limit::Pacing, recovering, cx.now);
         } else {
-            self.transmit_burst::<QUIET>(in_flight, cx);
+            self.transmit_burst::<K>(in_flight, cx);
         }
     }
 
     #[inline(never)]
-    fn transmit_burst<const QUIET: bool>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
-        self.transmit::<true, QUIET, true>(in_flight, cx);
+    fn transmit_burst<K: Known>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
+        self.transmit::<K>(in_flight, cx);
     }
 
     /// Would the windows let a full segment out that is new, and the pacer none yet? (Nor then what is to be sent again.)
     #[inline(always)]
-    fn only_pacer_holds<const QUIET: bool>(&self, in_flight: Option<u64>, now: Time) -> bool {
+    fn only_pacer_holds<K: Known>(&self, in_flight: Option<u64>, now: Time) -> bool {
         let sender = &self.sender;
         let send = &sender.send;
         let full = u64::from(sender.negotiated.segment);
         if !sender.waits_for_pacer(now) || send.sequence.next + full > send.open_until() {
             return false;
         }
-        let in_flight = in_flight.unwrap_or_else(|| sender.in_flight_if(QUIET));
-        let window = if QUIET {
+        let in_flight = in_flight.unwrap_or_else(|| sender.in_flight_if(K::QUIET));
+        let window = if K::QUIET {
             sender.congestion_window()
         } else {
             sender.sending_window()
@@ -251,20 +245,19 @@ impl Connection {
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.
     #[inline(never)]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from::<false, false, true>(position, length, cx);
+        self.send_from::<Nothing, false>(position, length, cx);
     }
 
     /// Sends the next `length` bytes: what nearly every segment is, so that it is compiled into the loop
     /// around it.
     #[inline(always)]
-    fn send_next<const PLAIN: bool, const PACED: bool>(&mut self, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from::<PLAIN, false, PACED>(self.sender.send.sequence.next, length, cx);
+    fn send_next<K: Known>(&mut self, length: u32, cx: &mut Ctx<'_>) {
+        self.send_from::<K, false>(self.sender.send.sequence.next, length, cx);
     }
 
-    /// `PLAIN`: nothing of it was sent before, something is outstanding, and there are no records. `AGAIN`: all of it was
-    /// sent before, and there is text behind it. `PACED`: it may be that this sender [paces](Sender::is_paced).
+    /// `AGAIN`: all of it was sent before, and there is text behind it.
     #[inline(always)]
-    pub(super) fn send_from<const PLAIN: bool, const AGAIN: bool, const PACED: bool>(
+    pub(super) fn send_from<K: Known, const AGAIN: bool>(
         &mut self,
         position: u64,
         length: u32,
@@ -275,8 +268,8 @@ impl Connection {
         let mut flags = Flags::ACK;
         let mut end = data_end;
         let ends_record =
-            !PLAIN && !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
-        if ends_record || send.ends_burst {
+            !K::PLAIN && !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
+        if ends_record || !K::SIMPLE && send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
         if !AGAIN && data_end == send.end {
@@ -293,11 +286,10 @@ impl Connection {
         let highest = send.sequence.highest;
         debug_assert!(data_end <= send.end, "nobody has written that");
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
-        self.sender
-            .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);
+        self.sender.note_sent::<K, AGAIN>(position, end, cx.now);
         // A FIN on its own is no answer (__tcp_transmit_skb calls tcp_event_data_sent of what has text).
-        if PLAIN || length > 0 {
-            self.notice_answer(cx.now);
+        if K::PLAIN || length > 0 {
+            self.notice_answer::<K>(cx.now);
         }
         let send = &mut self.sender.send;
         if AGAIN || length > 0 {
@@ -306,18 +298,18 @@ impl Connection {
                 self.note_short(length, end, AGAIN || data_end <= highest);
             }
             self.sender.statistics.segments_sent += 1;
-            if AGAIN || !PLAIN && data_end <= highest {
+            if AGAIN || !K::PLAIN && data_end <= highest {
                 self.sender.statistics.segments_retransmitted += 1;
             }
-            if !PLAIN && !AGAIN && self.sender.statistics.first_data_at.is_none() {
+            if !K::PLAIN && !AGAIN && self.sender.statistics.first_data_at.is_none() {
                 self.sender.statistics.first_data_at = Some(cx.now);
             }
         } else {
             self.sender.statistics.control_segments_sent += 1;
             self.sender.scoreboard.measure_last(end);
         }
-        self.sender.ecn.fresh = PLAIN || !AGAIN && position >= highest;
-        self.emit::<PLAIN>(position, length, flags, cx);
+        self.sender.ecn.fresh = K::PLAIN || !AGAIN && position >= highest;
+        self.emit::<K>(position, length, flags, cx);
         self.sender.expect_acknowledgment(cx.now);
     }
 
@@ -338,8 +330,9 @@ impl Connection {
 
     /// A segment is sent: is it an answer to what has come?
     #[inline(always)]
-    pub(super) fn notice_answer(&mut self, now: Time) {
-        if self.sender.config.habits.recognises_dialogue
+    pub(super) fn notice_answer<K: Known>(&mut self, now: Time) {
+        if !K::SIMPLE
+            && self.sender.config.habits.recognises_dialogue
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
             && self.receive.is_answered
             && self.receive.is_answer(now)
@@ -356,7 +349,7 @@ impl Connection {
     #[inline(never)]
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
-        self.emit::<false>(self.acceptable_position(), 0, Flags::ACK, cx);
+        self.emit::<Nothing>(self.acceptable_position(), 0, Flags::ACK, cx);
     }
 
     /// A probe of a closed window as Linux's tcp_xmit_probe_skb has it: a sequence number that the
@@ -364,7 +357,7 @@ impl Connection {
     pub(super) fn send_empty_probe(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
         let position = self.sender.send.sequence.unacknowledged - 1;
-        self.emit::<false>(position, 0, Flags::ACK, cx);
+        self.emit::<Nothing>(position, 0, Flags::ACK, cx);
     }
 
     /// A sequence number for segments without text that the peer finds acceptable. RFC 9293 says
@@ -393,24 +386,18 @@ impl Connection {
         let (reference, packet) = cx.packets.replace(segment, &self.template);
         self.fill_in(packet, position, 0, Flags::ACK, cx.now);
         if !self.receive.has_blocks() || self.add_few_blocks(packet) {
-            self.emit_filled::<true>(reference, 0, cx);
+            self.emit_filled::<Plain>(reference, 0, cx);
         } else {
-            self.emit_filled::<false>(reference, 0, cx);
+            self.emit_filled::<Nothing>(reference, 0, cx);
         }
     }
 
-    /// Sends one segment that is no SYN. `PLAIN`: there is nothing to be told by SACK blocks, nor by marks.
+    /// Sends one segment that is no SYN.
     #[inline(always)]
-    fn emit<const PLAIN: bool>(
-        &mut self,
-        position: u64,
-        length: u32,
-        flags: Flags,
-        cx: &mut Ctx<'_>,
-    ) {
+    fn emit<K: Known>(&mut self, position: u64, length: u32, flags: Flags, cx: &mut Ctx<'_>) {
         let (reference, packet) = cx.packets.insert_copy(&self.template);
         self.fill_in(packet, position, length, flags, cx.now);
-        self.emit_filled::<PLAIN>(reference, length, cx);
+        self.emit_filled::<K>(reference, length, cx);
     }
 
     /// The template without options, which it has when they are agreed upon.
@@ -448,16 +435,11 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn emit_filled<const PLAIN: bool>(
-        &mut self,
-        reference: PacketRef,
-        length: u32,
-        cx: &mut Ctx<'_>,
-    ) {
-        if !PLAIN && self.receive.has_blocks() {
+    fn emit_filled<K: Known>(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
+        if !K::PLAIN && self.receive.has_blocks() {
             self.add_sack(reference, length, cx);
         }
-        if !PLAIN && self.sender.ecn.is_on() {
+        if !K::PLAIN && self.sender.ecn.is_on() {
             self.mark_outgoing(reference, length, cx.packets);
         }
         self.receive.acknowledged();

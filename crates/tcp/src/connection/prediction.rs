@@ -11,6 +11,7 @@
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
 use super::ack::{Acknowledged, Told};
+use super::known::{Known, PacedQuiet, PacedRepairing, Plain};
 use super::receive::NOWHERE;
 use super::{Accepted, Connection, Events, Sender, State};
 use crate::recovery::{LossRecovery, Reaction, Whole};
@@ -26,10 +27,21 @@ pub(super) enum Foresight {
     /// Text, to an end that has nothing to send: there is but one thing that it can make this end send, an
     /// acknowledgment.
     Text,
-    /// An acknowledgment, to a sender of which nothing is lost, and which [paces](Sender::is_paced) or not.
-    Acknowledgment { paced: bool },
-    /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery, which paces or not.
-    Duplicate { paced: bool },
+    /// An acknowledgment, to a sender of which nothing is lost.
+    Acknowledgment(Manner),
+    /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery.
+    Duplicate(Manner),
+}
+
+/// How a sender sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Manner {
+    /// It [paces](Sender::is_paced).
+    Paced,
+    /// It does not.
+    Unpaced,
+    /// Nor does it, and the connection [is simple](Connection::is_simple).
+    Simple,
 }
 
 /// A shorter way, named where it is taken: a test that is to take each of them counts.
@@ -99,13 +111,30 @@ impl Connection {
         } else if !sender.is_plain() || self.receive.acknowledge_now || self.receive.has_blocks() {
             Foresight::Nothing
         } else {
-            let paced = sender.is_paced();
+            let manner = || match (sender.is_paced(), self.is_simple()) {
+                (true, _) => Manner::Paced,
+                (false, false) => Manner::Unpaced,
+                (false, true) => Manner::Simple,
+            };
             match (sender.is_quiet(), sender.is_repairing()) {
-                (true, _) => Foresight::Acknowledgment { paced },
-                (false, true) => Foresight::Duplicate { paced },
+                (true, _) => Foresight::Acknowledgment(manner()),
+                (false, true) => Foresight::Duplicate(manner()),
                 (false, false) => Foresight::Nothing,
             }
         }
+    }
+
+    /// Is its send buffer as large as it was said to be, does recovery hear SACK blocks, and has it none of the habits of
+    /// Linux's that are asked for with each segment?
+    fn is_simple(&self) -> bool {
+        let sender = &self.sender;
+        let habits = &sender.config.habits;
+        sender.send.sizing.is_none()
+            && sender.recovery.hears_blocks()
+            && !habits.sends_in_bursts
+            && !habits.recognises_dialogue
+            && !habits.times_in_ticks
+            && !habits.counts_short_segments
     }
 
     /// What there is a short way for now.
@@ -210,8 +239,8 @@ impl Connection {
             return false;
         }
         let quiet = match self.foresight() {
-            Foresight::Acknowledgment { paced: true } => true,
-            Foresight::Duplicate { paced: true } => false,
+            Foresight::Acknowledgment(Manner::Paced) => true,
+            Foresight::Duplicate(Manner::Paced) => false,
             _ => return false,
         };
         let sender = &mut self.sender;
@@ -224,18 +253,18 @@ impl Connection {
         Way::Paced.taken();
         sender.timers.pace(None);
         if quiet {
-            self.transmit_paced::<true>(None, cx);
+            self.transmit_paced::<PacedQuiet>(None, cx);
         } else {
-            self.transmit_paced::<false>(None, cx);
+            self.transmit_paced::<PacedRepairing>(None, cx);
         }
-        self.sender.review_early_timer(true, cx.now);
+        self.sender.review_early_timer::<Plain>(true, cx.now);
         true
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with an acknowledgment that is all a segment
-    /// brings. `PACED`: [`is_paced`](Sender::is_paced). `KEPT`: whoever feeds the stream keeps its bytes.
+    /// brings. `KEPT`: whoever feeds the stream keeps its bytes.
     #[inline]
-    pub(super) fn next_acknowledgment<const PACED: bool, const KEPT: bool>(
+    pub(super) fn next_acknowledgment<K: Known, const KEPT: bool>(
         &mut self,
         reference: PacketRef,
         acknowledged: u64,
@@ -244,40 +273,40 @@ impl Connection {
         let packet = cx.packets.get(reference);
         let sender = &mut self.sender;
         sender.set_window(packet, sender.negotiated.send_shift);
-        let whole = (!PACED).then(|| sender.acknowledges_whole(acknowledged));
+        let whole = (!K::PACED).then(|| sender.acknowledges_whole::<K>(acknowledged));
         let quiet = match whole.flatten() {
             Some(whole) => {
                 Way::Whole.taken();
                 let what = Acknowledged::Whole(whole);
-                sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, what, cx.now)
+                sender.new_data_acknowledged::<K>(packet, acknowledged, what, cx.now)
             }
             None => {
                 let what = Acknowledged::Something(None);
-                sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, what, cx.now)
+                sender.new_data_acknowledged::<K>(packet, acknowledged, what, cx.now)
             }
         };
         self.note_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
-        let mut room = self.makes_room(cx.now);
+        let mut room = self.makes_room::<K>(cx.now);
         if quiet {
-            if PACED {
+            if K::PACED {
                 Way::PacedAcknowledgment.taken();
-                self.transmit_paced::<true>(None, cx);
+                self.transmit_paced::<K>(None, cx);
             } else {
                 Way::Acknowledgment.taken();
-                self.transmit::<true, true, false>(None, cx);
-                if !KEPT && room > 0 && self.refill(room, cx.now) {
+                self.transmit::<K>(None, cx);
+                if !KEPT && room > 0 && self.refill::<K>(room, cx.now) {
                     room = 0;
                 }
             }
-            self.sender.review_early_timer(true, cx.now);
+            self.sender.review_early_timer::<K>(true, cx.now);
         } else {
             self.output(cx);
         }
         if room > 0 {
             self.events |= Events::WRITABLE;
         }
-        self.check_space(cx.now);
+        self.check_space::<K>(cx.now);
     }
 
     /// What is left to feed it with is written as far as there is `room` for a writer that waits, after an
@@ -285,7 +314,7 @@ impl Connection {
     /// [lets nothing out](Self::is_held_up) and more is left, the socket need not do it, if it keeps no bytes.
     /// False: nothing is written.
     #[inline(always)]
-    fn refill(&mut self, room: u64, now: Time) -> bool {
+    fn refill<K: Known>(&mut self, room: u64, now: Time) -> bool {
         let (sender, Some(feed)) = (&mut self.sender, &mut self.feed) else {
             return false;
         };
@@ -297,7 +326,7 @@ impl Connection {
         let lets_nothing_out = feed.left > room
             && !sender.send.fin
             && sender.send.unsent() >= u64::from(sender.negotiated.segment)
-            && !sender.config.habits.sends_in_bursts;
+            && (K::SIMPLE || !sender.config.habits.sends_in_bursts);
         if lets_nothing_out {
             feed.left -= room;
             debug_assert!(self.is_held_up(now), "it lets something out");
@@ -327,13 +356,8 @@ impl Connection {
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with a duplicate that is all a segment brings.
-    /// `PACED`: [`is_paced`](Sender::is_paced).
     #[inline(never)]
-    pub(super) fn next_duplicate<const PACED: bool>(
-        &mut self,
-        reference: PacketRef,
-        cx: &mut Ctx<'_>,
-    ) {
+    pub(super) fn next_duplicate<K: Known>(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) {
         let packet = cx.packets.get(reference);
         let blocks = cx.packets.sack_block_slice(reference);
         self.heard(cx.now);
@@ -346,10 +370,10 @@ impl Connection {
         let (reaction, in_flight) =
             if let Some(covered) = sender.scoreboard.covers_one_more(blocks, from, to) {
                 let told = Told::OneMore(covered);
-                sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
+                sender.nothing_new_acknowledged::<K>(packet, true, told, cx.now)
             } else {
                 let told = Told::Blocks(Some(blocks));
-                sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
+                sender.nothing_new_acknowledged::<K>(packet, true, told, cx.now)
             };
         // (As long as recovery goes on, it holds.)
         if reaction != Reaction::Hold {
@@ -357,15 +381,15 @@ impl Connection {
         }
         self.note_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
-        if PACED {
+        if K::PACED {
             Way::PacedDuplicate.taken();
-            self.transmit_paced::<false>(in_flight, cx);
+            self.transmit_paced::<K>(in_flight, cx);
         } else {
             Way::Duplicate.taken();
-            self.transmit::<true, false, false>(in_flight, cx);
+            self.transmit::<K>(in_flight, cx);
         }
-        self.sender.review_early_timer(true, cx.now);
-        self.check_space(cx.now);
+        self.sender.review_early_timer::<K>(true, cx.now);
+        self.check_space::<K>(cx.now);
     }
 
     /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of
@@ -377,7 +401,7 @@ impl Connection {
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
         let nothing_else = match self.foresight {
-            Foresight::Acknowledgment { .. } => true,
+            Foresight::Acknowledgment(_) => true,
             _ => self.has_nothing_else_to_send(),
         };
         nothing_else
@@ -409,8 +433,8 @@ impl Sender {
     /// Where recovery [is quiet](Self::is_quiet), and counts no duplicates as if they told of segments: does an
     /// acknowledgment of so much acknowledge whole segments that were sent once?
     #[inline(always)]
-    fn acknowledges_whole(&self, acknowledged: u64) -> Option<Whole> {
-        if self.recovery.counts_duplicates() {
+    fn acknowledges_whole<K: Known>(&self, acknowledged: u64) -> Option<Whole> {
+        if !K::SIMPLE && self.recovery.counts_duplicates() {
             return None;
         }
         let position = self.send.sequence.unacknowledged + acknowledged;

@@ -2,6 +2,7 @@
 
 use bentpipe_types::Ctx;
 
+use super::known::Nothing;
 use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};
@@ -125,7 +126,7 @@ impl Connection {
                 && self.sender.scoreboard.is_pushed(again.position + length);
         let send = &self.sender.send;
         if again.position + length < send.end {
-            self.send_from::<false, true, true>(again.position, length as u32, cx);
+            self.send_from::<Nothing, true>(again.position, length as u32, cx);
         } else if send.fin && self.goes_without_fin(&again, length) {
             self.sender.send.fin = false;
             self.send_segment(again.position, length as u32, cx);

@@ -7,6 +7,7 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, Port};
 
+use super::known::Nothing;
 use super::prediction::Way;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Recovery};
@@ -40,7 +41,7 @@ impl Connection {
         if count > 0 {
             Way::Alike.taken();
             // (That the first one carried an acknowledgment may have changed what is an answer.)
-            self.notice_answer(cx.now);
+            self.notice_answer::<Nothing>(cx.now);
         }
         count * u64::from(full)
     }

@@ -2,6 +2,7 @@
 
 use bentpipe_types::{Span, Time};
 
+use super::known::Known;
 use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
 use crate::pacing::{rate_of_window, shortest_burst, unpaced};
@@ -34,9 +35,10 @@ pub(super) struct Burst {
 impl Connection {
     /// A segment has arrived, and what it lets us send is sent: Linux's tcp_check_space.
     #[inline]
-    pub(super) fn check_space(&mut self, now: Time) {
+    pub(super) fn check_space<K: Known>(&mut self, now: Time) {
         let send = &self.sender.send;
-        if let Some(sizing) = &send.sizing
+        if !K::SIMPLE
+            && let Some(sizing) = &send.sizing
             && (send.writer_waits || sizing.lacks_room())
         {
             self.expand_for_writer(now);
@@ -172,14 +174,15 @@ impl Sender {
     /// Before the next segment is sent, with so much room in the congestion window: is it the last of
     /// those that leave at once? True: it waits until more can.
     #[inline(always)]
-    pub(super) fn before_next(
+    pub(super) fn before_next<K: Known>(
         &mut self,
         burst: &mut Burst,
         room: u64,
         allowance: u64,
         now: Time,
     ) -> bool {
-        (self.config.habits.sends_in_bursts || self.send.sizing.is_some())
+        !K::SIMPLE
+            && (self.config.habits.sends_in_bursts || self.send.sizing.is_some())
             && self.goes_into_burst(burst, room, allowance, now)
     }
 
@@ -307,7 +310,10 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn after_next(&mut self, burst: &mut Burst) {
+    pub(super) fn after_next<K: Known>(&mut self, burst: &mut Burst) {
+        if K::SIMPLE {
+            return;
+        }
         self.send.ends_burst = false;
         if let Some(sizing) = &mut self.send.sizing
             && burst.left == 0

@@ -10,6 +10,7 @@ use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::ecn::Notification;
+use super::known::{Known, Nothing};
 use super::path_mtu::PathMtu;
 use super::send::Send;
 use super::timers::Timers;
@@ -204,22 +205,21 @@ impl Sender {
 
     /// Everything from one position to another, which is new or was sent before, has left.
     pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
-        self.note_sent::<false, false, true>(position, end, now);
+        self.note_sent::<Nothing, false>(position, end, now);
     }
 
-    /// The same. `NEXT`: it is what comes after all that was sent, of which something is outstanding, and the
-    /// scoreboard has room for it. `AGAIN`: all of it was sent before. `PACED`: it may be that this sender
-    /// [paces](Self::is_paced).
+    /// The same. Where the sender is known to be plain, it is what comes after all that was sent, and the scoreboard has room
+    /// for it. `AGAIN`: all of it was sent before.
     #[inline(always)]
-    pub(super) fn note_sent<const NEXT: bool, const AGAIN: bool, const PACED: bool>(
+    pub(super) fn note_sent<K: Known, const AGAIN: bool>(
         &mut self,
         position: u64,
         end: u64,
         now: Time,
     ) {
         let send = &mut self.send;
-        let idle = !NEXT && !AGAIN && send.is_idle();
-        let highest = if NEXT {
+        let idle = !K::PLAIN && !AGAIN && send.is_idle();
+        let highest = if K::PLAIN {
             position
         } else {
             send.sequence.highest
@@ -228,29 +228,29 @@ impl Sender {
         if idle {
             self.congestion.on_idle_end(send.last_sent_at, now);
         }
-        if !NEXT && position < highest && !self.recovery.knows_segments() {
+        if !K::PLAIN && position < highest && !self.recovery.knows_segments() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }
-        if NEXT {
+        if K::PLAIN {
             send.sequence.highest = end;
             self.scoreboard.push_next(position, end, now);
         } else if !AGAIN && end > highest {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }
-        if self.recovery.hears_blocks() {
+        if K::SIMPLE || self.recovery.hears_blocks() {
             self.recovery.on_sent(end - position);
             self.timers.review();
         } else if self.recovery.counts_duplicates() {
             self.recovery.on_sent(end - position);
         }
-        send.sequence.next = if NEXT {
+        send.sequence.next = if K::PLAIN {
             end
         } else {
             send.sequence.next.max(end)
         };
-        if PACED && self.delivery_rate.is_some() {
-            if NEXT {
+        if K::PACED && self.delivery_rate.is_some() {
+            if K::PLAIN {
                 self.note_next_departure(position, end, now);
             } else {
                 self.note_departure(position, end, idle, now);
@@ -314,7 +314,7 @@ impl Sender {
     /// Nothing more leaves for now; `limited`: for want of congestion window.
     pub fn pause(&mut self, limited: bool, now: Time) {
         self.validate_window(limited);
-        self.review_early_timer(true, now);
+        self.review_early_timer::<Nothing>(true, now);
     }
 
     /// SND.UNA: everything before is acknowledged.

@@ -4,26 +4,31 @@ use bentpipe_types::{Span, Time};
 
 use super::Early;
 use crate::connection::Sender;
+use crate::connection::known::Known;
 use crate::recovery::{Arrival, LossRecovery, tail_loss_timeout};
 use crate::ticks;
 
 impl Sender {
     /// Sets the early timer, when something was sent or acknowledged.
     #[inline(always)]
-    pub(in crate::connection) fn review_early_timer(&mut self, synchronized: bool, now: Time) {
+    pub(in crate::connection) fn review_early_timer<K: Known>(
+        &mut self,
+        synchronized: bool,
+        now: Time,
+    ) {
         if self.timers.review {
-            self.set_early_timer(synchronized, now);
+            self.set_early_timer::<K>(synchronized, now);
         }
     }
 
     #[inline(always)]
-    fn set_early_timer(&mut self, synchronized: bool, now: Time) {
+    fn set_early_timer<K: Known>(&mut self, synchronized: bool, now: Time) {
         self.timers.review = false;
         let anew = std::mem::take(&mut self.timers.probe_anew);
-        if !self.recovery.hears_blocks() {
+        if !K::SIMPLE && !self.recovery.hears_blocks() {
             return;
         }
-        if self.config.habits.times_in_ticks {
+        if !K::SIMPLE && self.config.habits.times_in_ticks {
             self.set_early_timer_in_ticks(synchronized, anew, now);
             return;
         }
