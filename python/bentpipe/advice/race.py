@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _PROMISING: Final = 1.01
 # Those that have all seeds before anything is known of luck.
 _LEADERS: Final = 2
-# Of each kind, as many are tried on top of another remedy before the kind is given up.
-_OF_A_KIND: Final = 2
 
 # The gains by some measure, one a seed; none where the measure says nothing of a remedy.
 _Gains = Callable[[Trial], Sequence[float]]
@@ -48,53 +46,49 @@ def tried_on_top(bench: Bench, best: Trial, alone: Sequence[Trial]) -> Trial | N
     """Return the best remedy with another one on top, if that gives more; all seeds were tried.
 
     What gives nothing by itself, or even takes something, may give once another limit is gone: long
-    segments in a small window, then in a large one. So each kind is tried. But the best one of each
-    comes first, and if none of these gives anything, nothing does. The third and later ones of a
-    kind are tried if one of the two before them gives something.
+    segments in a small window, then in a large one. So each family is tried. But its best one comes
+    first, and the others only if that one gives something.
     """
-    kinds = _by_kind(best, alone)
+    families = _families(best, alone)
 
     def on_top(several: Iterable[Trial]) -> list[Trial]:
         return bench.tried([best.remedy.and_also(each.remedy) for each in several])
 
-    trials = on_top(of_a_kind[0] for of_a_kind in kinds)
-    if not any(_promises(each, best) for each in trials):
-        return None
-    trials += on_top(each for of_a_kind in kinds for each in of_a_kind[1:_OF_A_KIND])
-    promising = {each.remedy.kind for each in trials if _promises(each, best)}
-    trials += on_top(
-        each
-        for of_a_kind in kinds
-        for each in of_a_kind[_OF_A_KIND:]
-        if best.remedy.and_also(each.remedy).kind in promising
+    firsts = on_top(first for first, *_ in families)
+    poor = [each.remedy for each in firsts if not _promises(each, best)]
+    further = on_top(
+        other
+        for first, *others in families
+        if best.remedy.and_also(first.remedy) not in poor
+        for other in others
     )
-    return _better(bench, best, trials)
-
-
-def _by_kind(best: Trial, alone: Sequence[Trial]) -> list[list[Trial]]:
-    """Return the remedies of each kind that the best one has not yet, the best of each first."""
-    taken = set(best.remedy.kind.split(", "))
-    kinds: dict[str, list[Trial]] = {}
-    for each in sorted(alone, key=lambda each: each.first_worth, reverse=True):
-        if each.remedy.kind not in taken:
-            kinds.setdefault(each.remedy.kind, []).append(each)
-    return list(kinds.values())
+    return _better(bench, best, firsts + further)
 
 
 def _promises(trial: Trial, best: Trial) -> bool:
     return trial.gains[0] >= _PROMISING * best.gains[0]
 
 
+def _families(best: Trial, alone: Sequence[Trial]) -> list[list[Trial]]:
+    """Return the remedies whose kinds the best one has not yet, by family: its best one first."""
+    taken = set(best.remedy.kind.split(", "))
+    families: dict[tuple[str, str], list[Trial]] = {}
+    for each in sorted(alone, key=lambda each: each.first_worth, reverse=True):
+        if each.remedy.kind not in taken:
+            families.setdefault((each.remedy.kind, each.remedy.family), []).append(each)
+    return list(families.values())
+
+
 def _better(bench: Bench, best: Trial, trials: Sequence[Trial]) -> Trial | None:
     """Return the best of those on top of `best`, if it gives more: the nearest to it at first."""
     ranked = sorted(trials, key=lambda each: each.first_worth, reverse=True)
     completed: list[Trial] = []
-    wanted = ranked[:_LEADERS]
+    wanted = [each for each in ranked if _promises(each, best)][:_LEADERS]
     while wanted:
         completed += bench.complete(wanted)
         ranked = [each for each in ranked if each not in wanted]
         bar = max([WORTHWHILE * best.gain, *(each.gain for each in completed)])
-        luck = max(_luck([best, *completed], _of_goodput))
+        luck = max(_luck([best, *completed], _of_goodput), default=1.0)
         wanted = [each for each in ranked if each.gains[0] * luck >= bar][:_LEADERS]
     better = max(completed, key=lambda each: each.worth, default=None)
     return better if better is not None and better.gain >= WORTHWHILE * best.gain else None
@@ -139,8 +133,7 @@ def _near(trials: Sequence[Trial], measures: Sequence[_Gains]) -> list[Trial]:
     completed = [each for each in trials if each.complete]
     wanted: list[Trial] = []
     for gains in measures:
-        # At least those that were lucky enough with the first seed are looked at again.
-        luck = [1.0, *_luck(completed, gains)]
+        luck = [*_luck(completed, gains), 1.0]
         known = sorted((_median(gains, each) for each in completed), reverse=True)
         by_goodput = gains is _of_goodput
         told = WORTHWHILE if by_goodput else max([WORTHWHILE, *known[MOST_TOLD - 1 : MOST_TOLD]])
@@ -165,8 +158,11 @@ def _luck(completed: Sequence[Trial], gains: _Gains) -> list[float]:
 
 
 def _usual(luck: Sequence[float]) -> float:
-    """Return what three of four do not exceed: one that is far out is no rule for all."""
-    return sorted(luck)[round(0.75 * (len(luck) - 1))]
+    """Return what three of four do not exceed: one that is far out is no rule for all.
+
+    But at least that nothing changes: what would be told of by the first seed gets the others.
+    """
+    return max(1.0, sorted(luck)[round(0.75 * (len(luck) - 1))])
 
 
 def _first(gains: _Gains, trial: Trial) -> float:
