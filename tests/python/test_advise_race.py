@@ -175,6 +175,20 @@ def test_on_top_it_has_to_be_worthwhile_with_all_seeds() -> None:
     assert lucky is None
 
 
+def test_where_luck_is_much_what_is_on_top_has_all_seeds() -> None:
+    """Beside the best one, the others are 50% better with one seed than with the next."""
+    written = {"best + a2": (1.4, 3.0, 3.0), "a0": (1.2, 1.8, 0.9), "b0": (1.1, 0.7, 1.7)}
+    bench, better = on_top(written)
+    assert better is None
+    assert "best + a2" not in bench.seeds_of
+    (best,) = bench.complete(bench.tried([remedy("best")]))
+    lucky = bench.complete(bench.tried(remedy(name, name[0]) for name in ("a0", "b0")))
+    others = bench.tried(remedy(f"a{number}", "a") for number in (1, 2))
+    better = tried_on_top(cast("Bench", bench), best, lucky + others)
+    assert better is not None
+    assert better.remedy.name == "best + a2"
+
+
 def full_design(scenario: Scenario) -> tuple[list[tuple[str, float]], int]:
     """Simulate everything with every seed; return what is worthwhile, ranked, and how many runs."""
     network = Network.of(scenario, _native.lists())
@@ -217,20 +231,22 @@ def worthwhile(trial: Trial) -> bool:
     return trial.gain >= WORTHWHILE
 
 
+# Each with the most that it may simulate of what the full design does: more where luck is much.
 SHORT = {
-    "geo-rain": "20 s",
-    "geo-split": "120 s",
-    "hybrid-web": "60 s",
-    "leo-pass": "12 s",
-    "modem-return": "60 s",
-    "ship-link": "30 s",
-    "t1-satellite": "120 s",
+    "geo-rain": ("20 s", 0.75),
+    "geo-split": ("120 s", 0.45),
+    "hybrid-web": ("60 s", 0.75),
+    "leo-pass": ("12 s", 0.8),
+    "modem-return": ("60 s", 0.75),
+    "ship-link": ("30 s", 0.75),
+    "t1-satellite": ("120 s", 0.75),
 }
 
 
 @pytest.mark.parametrize("name", sorted(SHORT))
 def test_the_advice_is_what_all_seeds_for_all_would_give(name: str) -> None:
-    as_in_the_full_design(Scenario.of(name).with_settings({"duration": SHORT[name]}), most=0.75)
+    duration, most = SHORT[name]
+    as_in_the_full_design(Scenario.of(name).with_settings({"duration": duration}), most=most)
 
 
 # Where two remedies that give the same, or luck, lead elsewhere: to no less than this.
@@ -313,14 +329,13 @@ def test_every_simulation_is_counted_and_told_of(monkeypatch: pytest.MonkeyPatch
     known = [each for _, each in heard]
     assert known == sorted(known)
     assert all(done <= each for done, each in heard)
-    # No seed but the named ones, and less than half of all with every seed.
+    # No seed but the named ones, and not all with every seed.
     assert set(simulated) == {None, 1, 2, 3}
-    first = simulated.count(1)
-    assert simulated.count(2) == simulated.count(3) < first / 2
+    assert simulated.count(2) == simulated.count(3) < simulated.count(1)
 
 
 def test_what_is_felt_says_how_many_seeds_it_is_of() -> None:
-    data = bentpipe.advise("hybrid-web", settings={"duration": SHORT["hybrid-web"]}).as_json()
+    data = bentpipe.advise("hybrid-web", settings={"duration": "60 s"}).as_json()
     (pages,) = (each for each in data["experiences"] if each["flow"] == "pages")
     seeds = {each["name"]: len(each["gains"]) for each in data["remedies"]}
     assert set(seeds.values()) == {1, 3}

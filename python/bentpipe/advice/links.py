@@ -84,7 +84,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
             if round(path.buffer_segments) != limit:
                 yield Remedy(
                     kind="queue",
-                    family=narrow.name,
+                    family=f"length, {narrow.name}",
                     name=f"queue of {limit} packets at {narrow.name}",
                     why=f"{name}a bandwidth-delay product",
                     settings=((key, f'{{ kind = "drop-tail", limit = "{limit} packets" }}'),),
@@ -92,7 +92,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
         if "fair" in network.names["queues"] and path.sharing:
             yield Remedy(
                 kind="queue",
-                family=narrow.name,
+                family=f"turns, {narrow.name}",
                 name=f"fair queue at {narrow.name}",
                 why="flows that share the link don't wait for each other",
                 settings=((key, f'{{ kind = "fair", limit = "{packets} packets" }}'),),
@@ -107,7 +107,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
             queue = f'{{ kind = "fq-codel", limit = "{packets} packets", {bounds} }}'
             yield Remedy(
                 kind="queue",
-                family=narrow.name,
+                family=f"turns, {narrow.name}",
                 name=f"FQ-CoDel at {narrow.name}",
                 why="flows that share the link don't wait for each other, nor long for their own",
                 settings=((key, queue),),

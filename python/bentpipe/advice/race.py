@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What gives less on top of another remedy is no sign that more is to be had: half of WORTHWHILE.
 _PROMISING: Final = 1.01
+# Where luck moves gains apart by more, one seed says little of what is on top of another remedy.
+_MUCH_LUCK: Final = 1.1
 # Those that have all seeds before anything is known of luck.
 _LEADERS: Final = 2
 
@@ -47,26 +49,44 @@ def tried_on_top(bench: Bench, best: Trial, alone: Sequence[Trial]) -> Trial | N
 
     What gives nothing by itself, or even takes something, may give once another limit is gone: long
     segments in a small window, then in a large one. So each family is tried. But its best one comes
-    first, and the others only if that one gives something.
+    first, and the others only if that one may give something.
     """
     families = _families(best, alone)
+    scatter = _scatter(best, alone)
 
     def on_top(several: Iterable[Trial]) -> list[Trial]:
         return bench.tried([best.remedy.and_also(each.remedy) for each in several])
 
     firsts = on_top(first for first, *_ in families)
-    poor = [each.remedy for each in firsts if not _promises(each, best)]
+    poor = [each.remedy for each in firsts if not _promises(each, best, scatter)]
     further = on_top(
         other
         for first, *others in families
         if best.remedy.and_also(first.remedy) not in poor
         for other in others
     )
-    return _better(bench, best, firsts + further)
+    return _better(bench, best, firsts + further, scatter)
 
 
-def _promises(trial: Trial, best: Trial) -> bool:
-    return trial.gains[0] >= _PROMISING * best.gains[0]
+def _promises(trial: Trial, best: Trial, scatter: float) -> bool:
+    return trial.gains[0] * scatter >= _PROMISING * best.gains[0]
+
+
+def _scatter(best: Trial, alone: Sequence[Trial]) -> float:
+    """Return by which factor luck moves remedies beside the best one; 1 where it is not much.
+
+    What moves all of them alike is nobody's luck.
+    """
+    moved = [1.0]
+    for each in alone:
+        ratios = [mine / its for mine, its in zip(each.gains, best.gains, strict=False) if its > 0]
+        moved += [
+            max(ratio / ratios[0], ratios[0] / ratio)
+            for ratio in ratios[1:]
+            if ratio > 0 and ratios[0] > 0
+        ]
+    usual = _usual(moved)
+    return usual if usual >= _MUCH_LUCK else 1.0
 
 
 def _families(best: Trial, alone: Sequence[Trial]) -> list[list[Trial]]:
@@ -79,16 +99,16 @@ def _families(best: Trial, alone: Sequence[Trial]) -> list[list[Trial]]:
     return list(families.values())
 
 
-def _better(bench: Bench, best: Trial, trials: Sequence[Trial]) -> Trial | None:
+def _better(bench: Bench, best: Trial, trials: Sequence[Trial], scatter: float) -> Trial | None:
     """Return the best of those on top of `best`, if it gives more: the nearest to it at first."""
     ranked = sorted(trials, key=lambda each: each.first_worth, reverse=True)
     completed: list[Trial] = []
-    wanted = [each for each in ranked if _promises(each, best)][:_LEADERS]
+    wanted = [each for each in ranked if _promises(each, best, scatter)][:_LEADERS]
     while wanted:
         completed += bench.complete(wanted)
         ranked = [each for each in ranked if each not in wanted]
         bar = max([WORTHWHILE * best.gain, *(each.gain for each in completed)])
-        luck = max(_luck([best, *completed], _of_goodput), default=1.0)
+        luck = scatter * max(_luck([best, *completed], _of_goodput), default=1.0)
         wanted = [each for each in ranked if each.gains[0] * luck >= bar][:_LEADERS]
     better = max(completed, key=lambda each: each.worth, default=None)
     return better if better is not None and better.gain >= WORTHWHILE * best.gain else None

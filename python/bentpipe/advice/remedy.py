@@ -10,7 +10,7 @@ class Remedy:
     """A change to a scenario: `settings` are pairs of a key and its value, as `--set` has them.
 
     Of remedies of the same `kind`, one can be applied at a time. Those of a `family` among them do
-    much the same: at one link, or to what one thing tells of the path.
+    much the same: where one of them gives nothing, no other does.
     """
 
     kind: str
