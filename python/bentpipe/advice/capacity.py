@@ -26,6 +26,7 @@ def capacity_remedies(network: Network) -> Iterator[Remedy]:
             rate = f"{constant_bps // 1000} kbit/s"
             yield Remedy(
                 kind="capacity",
+                family=f"constant, {narrow.name}",
                 name=f"constant capacity of {rate} on {narrow.name}",
                 why="acknowledgments need not ask for capacity",
                 settings=((key, _table(access, constant=f'"{rate}"')),),
@@ -33,6 +34,7 @@ def capacity_remedies(network: Network) -> Iterator[Remedy]:
         if not access["free"]:
             yield Remedy(
                 kind="capacity",
+                family=f"free, {narrow.name}",
                 name=f"free capacity on {narrow.name}",
                 why="what nobody has asked for is used by whoever has something to send",
                 settings=((key, _table(access, free="true")),),

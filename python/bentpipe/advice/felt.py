@@ -19,6 +19,9 @@ _SOUND: Final = "MOS"
 # Where so much less than before comes to an end, those that do are others than before.
 _FEWER: Final = 0.05
 
+# Remedies that are told of for each measure.
+MOST_TOLD: Final = 3
+
 Name = tuple[str, str]
 
 
@@ -38,12 +41,14 @@ class FeltRemedy:
     """A remedy, and what a measure came to with it.
 
     `gain` is how many times better that is: a time's half is 2. Where anything is random it is the
-    median over the seeds, and `value` that of the scenario's own.
+    median of `gains`, one for each seed that the remedy was simulated with, and `value` is that of
+    the scenario's own.
     """
 
     measured: Measured
     value: float
     gain: float
+    gains: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,17 +112,32 @@ def experiences(
     )
 
 
+def gains_of(
+    name: Name, without: Sequence[Mapping[Name, Felt]], with_it: Sequence[Mapping[Name, Felt]]
+) -> tuple[float, ...]:
+    """Return how many times better a measure is with a remedy, for each seed.
+
+    Nothing where less comes to an end with it.
+    """
+    gains = []
+    for before, after in zip(without, with_it, strict=False):
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None or new.ended < old.ended - _FEWER:
+            return ()
+        better, worse = (new, old) if name[1] == _SOUND else (old, new)
+        gains.append(better.value / worse.value if worse.value > 0.0 else 1.0)
+    return tuple(gains)
+
+
 def _gain(
     name: Name, without: Sequence[Mapping[Name, Felt]], measured: Measured
 ) -> FeltRemedy | None:
-    """Return what a remedy does to a measure; nothing where less comes to an end with it."""
-    gains = []
-    for before, after in zip(without, measured.felt, strict=False):
-        old, new = before.get(name), after.get(name)
-        if old is None or new is None or new.ended < old.ended - _FEWER:
-            return None
-        better, worse = (new, old) if name[1] == _SOUND else (old, new)
-        gains.append(better.value / worse.value if worse.value > 0.0 else 1.0)
+    gains = gains_of(name, without, measured.felt)
+    if not gains:
+        return None
     return FeltRemedy(
-        measured=measured, value=measured.felt[0][name].value, gain=statistics.median(gains)
+        measured=measured,
+        value=measured.felt[0][name].value,
+        gain=statistics.median(gains),
+        gains=gains,
     )

@@ -45,6 +45,7 @@ def _gateways(network: Network) -> Iterator[Remedy]:
         if kind in network.names["gateways"] and at:
             yield Remedy(
                 kind="gateway",
+                family=f"{kind} at {' and '.join(at)}",
                 name=f"{kind} at {' and '.join(at)}",
                 why=f"the long delay of {link} is the gateway's business",
                 settings=tuple(

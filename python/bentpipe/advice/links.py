@@ -58,6 +58,7 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
             plain = ((f"{key}.compression", "none"),) if hidden else ()
             yield Remedy(
                 kind="ACK method",
+                family=narrow.name,
                 name=f"ACK {method} on {narrow.name}",
                 why="fewer acknowledgments on the narrow return link",
                 settings=((f"{key}.acks", f'{{ kind = "{method}" }}'), *plain),
@@ -66,6 +67,7 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
         if here["compression"] == "none" and not tunnel:
             yield Remedy(
                 kind="header compression",
+                family=narrow.name,
                 name=f"RFC 1144 on {narrow.name}",
                 why="shorter acknowledgments on the narrow return link",
                 settings=((f"{key}.compression", "rfc1144"),),
@@ -82,6 +84,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
             if round(path.buffer_segments) != limit:
                 yield Remedy(
                     kind="queue",
+                    family=f"length, {narrow.name}",
                     name=f"queue of {limit} packets at {narrow.name}",
                     why=f"{name}a bandwidth-delay product",
                     settings=((key, f'{{ kind = "drop-tail", limit = "{limit} packets" }}'),),
@@ -89,6 +92,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
         if "fair" in network.names["queues"] and path.sharing:
             yield Remedy(
                 kind="queue",
+                family=f"turns, {narrow.name}",
                 name=f"fair queue at {narrow.name}",
                 why="flows that share the link don't wait for each other",
                 settings=((key, f'{{ kind = "fair", limit = "{packets} packets" }}'),),
@@ -103,6 +107,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
             queue = f'{{ kind = "fq-codel", limit = "{packets} packets", {bounds} }}'
             yield Remedy(
                 kind="queue",
+                family=f"turns, {narrow.name}",
                 name=f"FQ-CoDel at {narrow.name}",
                 why="flows that share the link don't wait for each other, nor long for their own",
                 settings=((key, queue),),

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import statistics
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.advice.felt import Experience, Felt, experiences, felt
+from bentpipe.advice.bench import WORTHWHILE, Bench, Progress, Trial, goodput_of, limits_of
+from bentpipe.advice.felt import Experience, Felt, experiences
+from bentpipe.advice.race import tried_alone, tried_on_top
 from bentpipe.advice.remedies import Network, Remedy, remedies
-from bentpipe.errors import WorkError
-from bentpipe.results import FlowResult, RunResult, run
 from bentpipe.scenario import Scenario
 
 if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
+    from bentpipe.results import FlowResult, RunResult
 
-# What gives less than this is not worth doing, and not worth building on.
-WORTHWHILE: Final = 1.02
 # Remedies that are applied on top of each other.
 _MOST_TOGETHER: Final = 3
-# Simulations of each, with the scenario's seed and the ones after it, where anything is random.
+# Seeds, the scenario's and the ones after it, where anything is random.
 SEEDS: Final = 3
 # A direction that transmits so much of the time has no more to give.
 _FULL: Final = 0.95
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +53,8 @@ class Measured:
 
     `gain` is goodput with it over goodput without it. Where anything is random, each of `gains` is
     that of one seed, with and without, and `gain` their median; `goodput_bps` is that of the
-    scenario's own seed, which comes first. `felt` is what users feel with it, for each seed.
+    scenario's own seed, which comes first. There is one alone where that has told enough: with it
+    the remedy gave too little. `felt` is what users feel with it, for each seed.
     """
 
     remedy: Remedy
@@ -95,6 +90,8 @@ class Advice:
     # Those that the scenario itself was simulated with: several where another one gives other
     # numbers.
     seeds: tuple[int, ...]
+    # How many it took.
+    simulations: int
 
     @property
     def random(self) -> bool:
@@ -107,6 +104,7 @@ class Advice:
             "scenario": self.scenario,
             "seed": self.seed,
             "seeds": list(self.seeds),
+            "simulations": self.simulations,
             "goodput_bps": self.goodput_bps,
             "flows": [
                 {
@@ -146,6 +144,7 @@ class Advice:
                             "set": better.measured.sets,
                             "value": better.value,
                             "gain": better.gain,
+                            "gains": list(better.gains),
                             "goodput_gain": better.measured.gain,
                         }
                         for better in each.remedies
@@ -167,8 +166,8 @@ def advise(
     """Find out what limits a scenario's flows, and simulate what might help.
 
     Each remedy is simulated by itself; then the best one with each other kind on top, as long as
-    that gives more. Where anything is random, each is simulated with several seeds, the same ones
-    for all.
+    that gives more. Where anything is random, those that may be worth doing are simulated with
+    several seeds, the same ones for all.
 
     Parameters
     ----------
@@ -181,7 +180,7 @@ def advise(
     seeds
         How many seeds, where anything is random: the scenario's and those after it.
     progress
-        Called with the number of remedies that are done, and that are known to be tried.
+        Called with the number of simulations that are done, and that are known to be needed.
 
     Raises
     ------
@@ -194,28 +193,17 @@ def advise(
 
     asked = Scenario.of(scenario).with_settings(settings or {})
     network = Network.of(asked, _native.lists())
-    with _Bench(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as bench:
+    with Bench(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as bench:
         base = bench.base
-        single = bench.measured(remedies(network))
-        together = list(single)
-        best = max(single, key=_worth, default=None)
+        alone = tried_alone(bench, remedies(network))
+        together = list(alone)
+        best = max(alone, key=lambda each: each.worth, default=None)
         for _ in range(1, _MOST_TOGETHER):
             if best is None or best.gain < WORTHWHILE:
                 break
-            kinds = set(best.remedy.kind.split(", "))
-            # What gives nothing by itself, or even takes something, may give once another limit is
-            # gone: long segments in a small window, then in a large one.
-            more = [
-                best.remedy.and_also(each.remedy)
-                for each in single
-                if each.remedy.kind not in kinds
-            ]
-            tried = bench.measured(more)
-            better = max(tried, key=_worth, default=None)
-            if better is None or better.gain < WORTHWHILE * best.gain:
-                break
-            together.append(better)
-            best = better
+            best = tried_on_top(bench, best, alone)
+            together += [] if best is None else [best]
+    measured = [_measured(each) for each in together]
     summary = base.summary
     paths = {path.flow: path for path in network.paths}
     return Advice(
@@ -232,155 +220,27 @@ def advise(
         # What changes less comes first among equals: a combination is no better than its part.
         remedies=tuple(
             sorted(
-                together,
+                measured,
                 key=lambda each: (-each.gain, -each.goodput_bps, len(each.remedy.settings)),
             )
         ),
-        experiences=experiences(bench.without_felt, together),
+        experiences=experiences([each.felt for each in bench.without], measured),
         refused=bench.refused,
         seeds=bench.seeds if bench.random else bench.seeds[:1],
+        simulations=bench.simulations,
     )
 
 
-def _worth(measured: Measured) -> tuple[float, float]:
-    # Where nothing arrives without a remedy there is no gain to speak of.
-    return measured.gain, measured.goodput_bps
-
-
-def goodput_of(result: RunResult) -> float:
-    """Return the goodput of all flows together: the sum of what `run` prints, bit/s."""
-    return sum(flow.goodput_bps for flow in result.summary.flows)
-
-
-def limits_of(result: RunResult) -> dict[str, float]:
-    """Return what limited the senders, as shares of all their time; the most first."""
-    spent: dict[str, float] = {}
-    for flow in result.summary.flows:
-        for name, seconds in flow.limited_s.items():
-            spent[name] = spent.get(name, 0.0) + seconds
-    busy_s = sum(spent.values())
-    most_first = sorted(spent.items(), key=lambda each: -each[1])
-    return {name: seconds / busy_s for name, seconds in most_first if seconds > 0.0}
-
-
-def _same(one: RunResult, other: RunResult) -> bool:
-    """Return whether two runs came to the same for every flow."""
-
-    def numbers(result: RunResult) -> list[tuple[float | None, ...]]:
-        return [
-            (flow.goodput_bps, flow.finish_s, flow.segments_sent, flow.rtt_ms.mean)
-            for flow in result.summary.flows
-        ]
-
-    return numbers(one) == numbers(other)
-
-
-class _Bench:
-    """Simulates remedies, several at a time; ends with whoever waits for it.
-
-    `base` is the scenario as it is, with its own seed, the first of `seeds`.
-    """
-
-    def __init__(
-        self, scenario: Scenario, *, workers: int | None, seeds: int, progress: Progress | None
-    ) -> None:
-        from bentpipe.sweeps.local import cores
-        from bentpipe.sweeps.stopping import interrupts_noted, result_of
-
-        self._scenario = scenario
-        self.base = run(scenario, no_probes=True)
-        # Seeds are whole numbers of 64 bits.
-        own = self.base.summary.seed
-        self.seeds = tuple((own + more) % 2**64 for more in range(seeds))
-        self._pool = ThreadPoolExecutor(max_workers=workers or cores())
-        self._ended = threading.Event()
-        try:
-            with interrupts_noted() as look:
-                others = [self._pool.submit(self._run, scenario, seed) for seed in self.seeds[1:]]
-                without = [self.base, *(result_of(each, look) for each in others)]
-        except BaseException:
-            self.__exit__()
-            raise
-        # Asked of what comes out, not of the file: errors, queues, applications and window rules
-        # draw, and may draw nothing.
-        self.random = any(not _same(each, self.base) for each in without)
-        self._without_bps = [goodput_of(each) for each in without]
-        self.without_felt = [felt(each) for each in without]
-        self._progress = progress
-        self._done = self._known = 0
-        self.refused: dict[str, str] = {}
-
-    def __enter__(self) -> _Bench:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def measured(self, several: Sequence[Remedy]) -> list[Measured]:
-        """Simulate each; those that the scenario can't have are in `refused` afterwards."""
-        from bentpipe.sweeps.stopping import interrupts_noted, result_of
-
-        self._known += len(several)
-        several_results = []
-        with interrupts_noted() as look:
-            for future in [self._pool.submit(self._results, remedy) for remedy in several]:
-                several_results.append(result_of(future, look))
-                self._done += 1
-                if self._progress is not None:
-                    self._progress(self._done, self._known)
-        found = []
-        for remedy, results in zip(several, several_results, strict=True):
-            if not results:
-                continue
-            gains = [
-                goodput_of(each) / without_bps if without_bps > 0 else 1.0
-                for each, without_bps in zip(results, self._without_bps, strict=False)
-            ]
-            found.append(
-                Measured(
-                    remedy=remedy,
-                    goodput_bps=goodput_of(results[0]),
-                    gain=statistics.median(gains),
-                    gains=tuple(gains),
-                    limits=limits_of(results[0]),
-                    command=self._changed(remedy).command(),
-                    felt=tuple(felt(each) for each in results),
-                )
-            )
-        return found
-
-    def _changed(self, remedy: Remedy) -> Scenario:
-        return self._scenario.with_settings(dict(remedy.settings))
-
-    def _results(self, remedy: Remedy) -> list[RunResult]:
-        """Simulate a remedy with every seed that can make a difference; none if it is refused."""
-        from bentpipe import _native
-
-        changed = self._changed(remedy)
-        try:
-            results = [self._run(changed, self.seeds[0])]
-            # A remedy may bring luck into a scenario that had none: a rule that draws. Only of one
-            # that helps does anybody want to know.
-            if not self.random and goodput_of(results[0]) < WORTHWHILE * self._without_bps[0]:
-                return results
-            for seed in self.seeds[1:]:
-                results.append(self._run(changed, seed))
-                if not self.random and len(results) == 2 and _same(results[0], results[1]):
-                    return results[:1]
-        except (_native.ScenarioError, _native.RunError) as error:
-            if "," not in remedy.kind:
-                self.refused[remedy.name] = str(error)
-            return []
-        return results
-
-    def _run(self, scenario: Scenario, seed: int) -> RunResult:
-        return run(scenario, seed=seed, no_probes=True, progress=self._look)
-
-    def _look(self, simulated_s: float, duration_s: float) -> None:
-        del simulated_s, duration_s
-        if self._ended.is_set():
-            raise WorkError("interrupted")
+def _measured(trial: Trial) -> Measured:
+    return Measured(
+        remedy=trial.remedy,
+        goodput_bps=trial.outcomes[0].goodput_bps,
+        gain=trial.gain,
+        gains=trial.gains,
+        limits=trial.outcomes[0].limits,
+        command=trial.scenario.command(),
+        felt=tuple(each.felt for each in trial.outcomes),
+    )
 
 
 def _flow_limits(

@@ -14,6 +14,8 @@ from bentpipe.advice.remedy import Remedy
 # RFC 6928: what today's senders begin with.
 _USUAL_INITIAL_WINDOW: Final = 10
 _LARGER_INITIAL_WINDOWS: Final = (10, 32)
+# Window rules that go by a rate, and that make up for a long round trip; the others by losses.
+_FAMILIES: Final = ("bbr", "hybla")
 _SACK: Final = frozenset({"sack", "fack"})
 
 
@@ -122,6 +124,7 @@ def _window_rules(network: Network, at: Place) -> Iterator[Remedy]:
             )
         yield Remedy(
             kind="window rule",
+            family=next((name for name in _FAMILIES if name in rule), "losses"),
             name=rule,
             why=f"another window rule at the {'sender' if at == 'hosts' else 'gateways'}",
             settings=settings,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice import advise as find_advice
-from bentpipe.advice.measured import WORTHWHILE
+from bentpipe.advice.bench import WORTHWHILE
+from bentpipe.advice.felt import MOST_TOLD
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.source import find_scenario, told_apart
@@ -19,12 +20,11 @@ from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
     from bentpipe.advice import Advice, Experience, FeltRemedy, FlowLimits
-    from bentpipe.advice.measured import Measured, Progress
+    from bentpipe.advice.bench import Progress
+    from bentpipe.advice.measured import Measured
 
 # What is no help is told of in one line, unless all is asked for.
 _MOST_FLOWS: Final = 12
-# Remedies that are told of for each measure that users feel.
-_MOST_FELT: Final = 3
 _SPELLED: Final = {
     "downlink": "the link itself",
     "acknowledgments": "the acknowledgments' way back",
@@ -139,7 +139,8 @@ def _print(advice: Advice, *, everything: bool) -> None:
         first, last = advice.seed, (advice.seed + several - 1) % 2**64
         print(
             f"\nLuck is part of it: goodput is that of seed {first}, gains are medians over the "
-            f"seeds {first} to {last}\n(lowest and highest beside them). A sweep shows more seeds."
+            f"seeds {first} to {last}\n(lowest and highest beside them), or, where {first} alone "
+            "told enough, its own. A sweep shows more seeds."
         )
     useless = [each.remedy.name for each in advice.remedies if each not in numbered]
     if useless:
@@ -153,7 +154,7 @@ def _felt(advice: Advice) -> list[tuple[Experience, FeltRemedy]]:
     return [
         (experience, better)
         for experience in advice.experiences
-        for better in experience.remedies[:_MOST_FELT]
+        for better in experience.remedies[:MOST_TOLD]
         if better.gain >= WORTHWHILE
     ]
 
@@ -201,7 +202,7 @@ def _progress() -> Iterator[Progress | None]:
         return
 
     def show(done: int, known: int) -> None:
-        sys.stderr.write(f"{ERASE}{done} of {known} remedies tried")
+        sys.stderr.write(f"{ERASE}{done} of {known} simulations")
         sys.stderr.flush()
 
     try:

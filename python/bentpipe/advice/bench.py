@@ -1,0 +1,232 @@
+"""Simulates remedies, each with as many seeds as it is asked for, several at a time."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.advice.felt import Felt, Name, felt
+from bentpipe.errors import WorkError
+from bentpipe.results import RunResult, run
+
+if TYPE_CHECKING:
+    from bentpipe.advice.remedy import Remedy
+    from bentpipe.scenario import Scenario
+
+# What gives less than this is not worth doing, and not worth building on.
+WORTHWHILE: Final = 1.02
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What is kept of a run."""
+
+    goodput_bps: float
+    limits: Mapping[str, float]
+    felt: Mapping[Name, Felt]
+    # What differs between two runs where anything is random.
+    numbers: tuple[tuple[float | None, ...], ...]
+
+    @classmethod
+    def of(cls, result: RunResult) -> Outcome:
+        """Keep of a run what remedies are compared by."""
+        return cls(
+            goodput_bps=goodput_of(result),
+            limits=limits_of(result),
+            felt=felt(result),
+            numbers=tuple(
+                (flow.goodput_bps, flow.finish_s, flow.segments_sent, flow.rtt_ms.mean)
+                for flow in result.summary.flows
+            ),
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class Trial:
+    """A remedy, and what it came to so far: an outcome for each seed, the scenario's own first.
+
+    `complete` is whether further seeds would tell no more: all have been simulated, or nothing is
+    random with this remedy. `without` are the outcomes without it.
+    """
+
+    remedy: Remedy
+    scenario: Scenario
+    without: Sequence[Outcome]
+    outcomes: list[Outcome] = field(default_factory=list)
+    complete: bool = False
+
+    @property
+    def gains(self) -> tuple[float, ...]:
+        """Goodput with it over goodput without it, for each seed."""
+        return tuple(
+            after.goodput_bps / before.goodput_bps if before.goodput_bps > 0 else 1.0
+            for before, after in zip(self.without, self.outcomes, strict=False)
+        )
+
+    @property
+    def gain(self) -> float:
+        """The median of the gains that are known."""
+        return statistics.median(self.gains)
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """What remedies are ranked by."""
+        # Where nothing arrives without a remedy there is no gain to speak of.
+        return self.gain, self.outcomes[0].goodput_bps
+
+    @property
+    def first_worth(self) -> tuple[float, float]:
+        """What they would be ranked by if there were no seed but the first."""
+        return self.gains[0], self.outcomes[0].goodput_bps
+
+
+def goodput_of(result: RunResult) -> float:
+    """Return the goodput of all flows together: the sum of what `run` prints, bit/s."""
+    return sum(flow.goodput_bps for flow in result.summary.flows)
+
+
+def limits_of(result: RunResult) -> dict[str, float]:
+    """Return what limited the senders, as shares of all their time; the most first."""
+    spent: dict[str, float] = {}
+    for flow in result.summary.flows:
+        for name, seconds in flow.limited_s.items():
+            spent[name] = spent.get(name, 0.0) + seconds
+    busy_s = sum(spent.values())
+    most_first = sorted(spent.items(), key=lambda each: -each[1])
+    return {name: seconds / busy_s for name, seconds in most_first if seconds > 0.0}
+
+
+class Bench:
+    """Simulates remedies, several at a time; ends with whoever waits for it.
+
+    `base` is the scenario as it is, with its own seed, the first of `seeds`, and `without` what it
+    came to with each of them. Those that the scenario can't have are in `refused` afterwards.
+    `simulations` counts them all.
+    """
+
+    def __init__(
+        self, scenario: Scenario, *, workers: int | None, seeds: int, progress: Progress | None
+    ) -> None:
+        from bentpipe.sweeps.local import cores
+
+        self._scenario = scenario
+        self.base = run(scenario, no_probes=True)
+        # Seeds are whole numbers of 64 bits.
+        own = self.base.summary.seed
+        self.seeds = tuple((own + more) % 2**64 for more in range(seeds))
+        self.refused: dict[str, str] = {}
+        self.simulations = 1
+        self._known = 1
+        self._progress = progress
+        self._ended = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=workers or cores())
+        try:
+            others = self._simulated([(scenario, seed) for seed in self.seeds[1:]])
+        except BaseException:
+            self.__exit__()
+            raise
+        self.without = [Outcome.of(self.base)]
+        for each in others:
+            if isinstance(each, Exception):
+                self.__exit__()
+                raise each
+            self.without.append(each)
+        # Asked of what comes out, not of the file: errors, queues, applications and window rules
+        # draw, and may draw nothing.
+        self.random = any(each.numbers != self.without[0].numbers for each in self.without)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def tried(self, several: Iterable[Remedy]) -> list[Trial]:
+        """Simulate each remedy with the scenario's own seed; leave out those that can't be had."""
+        trials = [
+            Trial(
+                remedy=remedy,
+                scenario=self._scenario.with_settings(dict(remedy.settings)),
+                without=self.without,
+                complete=len(self.seeds) == 1,
+            )
+            for remedy in several
+        ]
+        return self._with_seeds(trials, self.seeds[:1])
+
+    def complete(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Simulate each with the further seeds, too; return those for which that is possible."""
+        done = [each for each in trials if each.complete]
+        open_ones = [each for each in trials if not each.complete]
+        if self.random:
+            completed = self._with_seeds(open_ones, self.seeds[1:])
+        else:
+            completed = self._if_drawing(open_ones)
+        for each in completed:
+            each.complete = True
+        return done + completed
+
+    def _if_drawing(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Simulate with one further seed, and with the others what then gives other numbers.
+
+        A remedy may bring luck into a scenario that had none: a window rule that draws.
+        """
+        looked = self._with_seeds(trials, self.seeds[1:2])
+        drawing = [each for each in looked if _draws(each)]
+        plain = [each for each in looked if each not in drawing]
+        for each in plain:
+            del each.outcomes[1:]
+        return plain + self._with_seeds(drawing, self.seeds[2:])
+
+    def _with_seeds(self, trials: Sequence[Trial], seeds: Sequence[int]) -> list[Trial]:
+        """Simulate each with each of the seeds; return those that none of these refuses."""
+        found = iter(self._simulated([(each.scenario, seed) for each in trials for seed in seeds]))
+        possible = []
+        for trial in trials:
+            outcomes = [next(found) for _ in seeds]
+            refusals = [each for each in outcomes if isinstance(each, Exception)]
+            trial.outcomes += [each for each in outcomes if isinstance(each, Outcome)]
+            if not refusals:
+                possible.append(trial)
+            elif "," not in trial.remedy.kind:
+                self.refused[trial.remedy.name] = str(refusals[0])
+        return possible
+
+    def _simulated(self, tasks: Sequence[tuple[Scenario, int]]) -> list[Outcome | Exception]:
+        """Simulate scenarios, each with a seed; what the simulator refuses has its error."""
+        from bentpipe.sweeps.stopping import interrupts_noted, result_of
+
+        self._known += len(tasks)
+        found = []
+        with interrupts_noted() as look:
+            for future in [self._pool.submit(self._outcome, *task) for task in tasks]:
+                found.append(result_of(future, look))
+                self.simulations += 1
+                if self._progress is not None:
+                    self._progress(self.simulations, self._known)
+        return found
+
+    def _outcome(self, scenario: Scenario, seed: int) -> Outcome | Exception:
+        from bentpipe import _native
+
+        try:
+            return Outcome.of(run(scenario, seed=seed, no_probes=True, progress=self._look))
+        except (_native.ScenarioError, _native.RunError) as error:
+            return error
+
+    def _look(self, simulated_s: float, duration_s: float) -> None:
+        del simulated_s, duration_s
+        if self._ended.is_set():
+            raise WorkError("interrupted")
+
+
+def _draws(trial: Trial) -> bool:
+    """Return whether another seed has given a remedy other numbers."""
+    return any(each.numbers != trial.outcomes[0].numbers for each in trial.outcomes[1:])
