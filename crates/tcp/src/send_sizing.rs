@@ -41,6 +41,8 @@ pub(crate) struct SendSizing {
     buffer: u64,
     // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
     lacks_room: bool,
+    // push_one: a call goes on when one buffer has left.
+    one_leaves: bool,
     // Where buffers that were sent end, in positions; those not acknowledged.
     ends: VecDeque<u64>,
     // Where the others begin and end: from each of these positions on they are of so much payload, up to the
@@ -83,6 +85,7 @@ impl SendSizing {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
             lacks_room: false,
+            one_leaves: false,
             ends: VecDeque::new(),
             written: VecDeque::new(),
         }
@@ -117,6 +120,12 @@ impl SendSizing {
         };
         let before = held.end.saturating_sub(from + 1) / goal * goal;
         (from + before).max(held.next).min(held.end)
+    }
+
+    /// What fills the last buffer, or another of `goal` bytes if that is full already, or all of it was sent.
+    pub(crate) fn until_full(&self, held: &Held, goal: u64) -> u64 {
+        let last = held.end - self.last_buffer(held);
+        if last < goal { goal - last } else { goal }
     }
 
     /// How many there are of which something was not sent.
@@ -172,6 +181,17 @@ impl SendSizing {
         self.lacks_room
     }
 
+    /// tcp_push_one: from now on one buffer leaves, and no more, or as many as may.
+    pub(crate) fn let_one_leave(&mut self, one: bool) {
+        self.one_leaves = one;
+    }
+
+    /// Does no more than one buffer leave?
+    #[inline]
+    pub(crate) fn lets_one_leave(&self) -> bool {
+        self.one_leaves
+    }
+
     /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
     /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
     /// matters what is written in one call (`None`: without the profile).
@@ -194,9 +214,10 @@ impl SendSizing {
             return 0;
         }
         let unsent = held.end.saturating_sub(held.next);
-        let mut tail = match held.end - self.last_buffer(held) {
+        let last = held.end - self.last_buffer(held);
+        let mut tail = match last {
             0 => 0,
-            last => goal.saturating_sub(last),
+            _ => goal.saturating_sub(last),
         };
         let mut leaves = sendable.saturating_sub(unsent);
         let at_once = at_once.max(1);
@@ -222,6 +243,10 @@ impl SendSizing {
             // It is full again when the windows are, too.
             let sent = leaves + OVERHEAD * leaves.div_ceil(at_once);
             (leaves + goal, sent + goal + OVERHEAD)
+        } else if half_window.is_some() && tail > 0 && last == unsent {
+            // What waited for more to leave with, which may leave, does when the buffer is full, and leaves room in it.
+            let parts = OVERHEAD * sendable.div_ceil(at_once);
+            (tail + sendable, tail + sendable + parts)
         } else {
             (tail, tail)
         };

@@ -1,6 +1,6 @@
 //! The send buffer: when it grows, and what leaves of it at once.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Ctx, Span, Time};
 
 use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
@@ -65,6 +65,53 @@ impl Connection {
         }
     }
 
+    /// tcp_sendmsg, of a call of which `accepted` bytes are taken: it fills one buffer after the other. When one is full all that
+    /// may leave does, if more than half of the largest window was written since the last time (forced_push); else
+    /// one buffer's worth of it, if nothing waits before it (tcp_push_one). What comes behind is not written yet when that
+    /// leaves. Returns how many bytes were written so: only as many as fill buffers of which something can leave, and not
+    /// the end of a call that is not cut short (`writer_waits`), which is tcp_push's.
+    pub(super) fn write_buffers(
+        &mut self,
+        accepted: u64,
+        writer_waits: bool,
+        cx: &mut Ctx<'_>,
+    ) -> u64 {
+        let begin = self.sender.send.end;
+        let pushed = self.sender.send.pushed;
+        let mut pushed_at = begin;
+        let mut written = 0;
+        // (tcp_current_mss: SACK blocks take their room of it.)
+        let segment = u64::from(self.payload_limit().max(1));
+        let goal = send_sizing::goal(segment, self.sender.send.window_maximum);
+        while let Some(piece) = self.sender.fills_buffer(goal, cx.now)
+            && written + piece < accepted + u64::from(writer_waits)
+        {
+            written += piece;
+            let send = &mut self.sender.send;
+            send.writer_waits = writer_waits;
+            let held = send.held();
+            send.end += piece;
+            let forced = send.end - pushed_at > send.window_maximum / 2;
+            let first = send.end <= held.next + goal;
+            if let Some(sizing) = &mut send.sizing {
+                sizing.written(&held, goal, 0);
+                sizing.let_one_leave(!forced);
+            }
+            if forced {
+                pushed_at = send.end;
+                send.pushed = send.end; // tcp_mark_push
+            }
+            if forced || first {
+                self.output(cx);
+            }
+            self.sender.send.pushed = pushed;
+        }
+        if let Some(sizing) = &mut self.sender.send.sizing {
+            sizing.let_one_leave(false);
+        }
+        written
+    }
+
     /// A writer that had to wait has written all. One that waits for any of many connections no longer waits for this one to
     /// have room: it says so, and is told whether there is (`ep_modify`, `tcp_poll`). One that waits in its calls goes on.
     #[cold]
@@ -99,6 +146,16 @@ impl Sender {
         let goal = send_sizing::goal(segment, send.window_maximum);
         let half = (self.config.habits.sends_in_bursts).then_some(send.window_maximum / 2);
         sizing.room(&held, sendable, at_once, goal, half)
+    }
+
+    /// The bytes that fill the last buffer, or another of `goal` bytes if that is full or all of it was sent. None where
+    /// nothing may leave: then it is the same whether they are written one by one.
+    fn fills_buffer(&self, goal: u64, now: Time) -> Option<u64> {
+        let sizing = self.send.sizing.as_deref()?;
+        if !self.send.records.is_empty() || self.sendable(now).0 == 0 {
+            return None;
+        }
+        Some(sizing.until_full(&self.send.held(), goal))
     }
 
     /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
@@ -185,8 +242,15 @@ impl Sender {
 
     #[inline(never)]
     fn goes_into_burst(&mut self, burst: &mut Burst, room: u64, allowance: u64, now: Time) -> bool {
-        if burst.left == 0 && self.config.habits.sends_in_bursts && self.defers(burst, room, now) {
-            return true;
+        if burst.left == 0 && self.config.habits.sends_in_bursts {
+            // (tcp_write_xmit with push_one sends one, and that does not wait for more.)
+            let waits = match self.send.lets_one_leave() {
+                true => burst.begun > 0,
+                false => self.defers(burst, room, now),
+            };
+            if waits {
+                return true;
+            }
         }
         self.form_burst(burst, room.min(allowance));
         false

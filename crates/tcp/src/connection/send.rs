@@ -78,6 +78,14 @@ impl Send {
         }
     }
 
+    /// Does a call that goes on let one buffer leave, and no more?
+    #[inline]
+    pub(super) fn lets_one_leave(&self) -> bool {
+        self.sizing
+            .as_deref()
+            .is_some_and(SendSizing::lets_one_leave)
+    }
+
     pub(super) fn new(initial: Seq, buffer: u64, sizes: Option<BufferSizes>, segment: u32) -> Self {
         Self {
             sequence: SendSequence {
