@@ -41,8 +41,8 @@ pub(crate) struct SendSizing {
     buffer: u64,
     // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
     lacks_room: bool,
-    // push_one: a call goes on when one buffer has left.
-    one_leaves: bool,
+    // push_one: a call goes on when so many buffers have left, if not 0.
+    leave: u32,
     // Where buffers that were sent end, in positions; those not acknowledged.
     ends: VecDeque<u64>,
     // Where the others begin and end: from each of these positions on they are of so much payload, up to the
@@ -85,7 +85,7 @@ impl SendSizing {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
             lacks_room: false,
-            one_leaves: false,
+            leave: 0,
             ends: VecDeque::new(),
             written: VecDeque::new(),
         }
@@ -95,6 +95,12 @@ impl SendSizing {
     /// once. It goes into the last one, as long as that is not full, and then into others. What was sent of
     /// the last one is split off, and does not count.
     pub(crate) fn written(&mut self, held: &Held, goal: u64, leaves: u64) {
+        let from = (leaves > 0).then_some(held.end + leaves);
+        self.written_from(from, held, goal);
+    }
+
+    /// The same, where what is behind `from` is in buffers of that, if anything leaves.
+    pub(crate) fn written_from(&mut self, from: Option<u64>, held: &Held, goal: u64) {
         while self
             .written
             .get(1)
@@ -102,13 +108,10 @@ impl SendSizing {
         {
             self.written.pop_front();
         }
-        let start = match leaves {
-            0 => self.last_buffer(held),
-            _ => held.end + leaves,
-        };
+        let start = from.unwrap_or_else(|| self.last_buffer(held));
         match self.written.back_mut() {
             Some((from, last)) if start == *from => *last = goal,
-            Some(&mut (from, last)) if last == goal && (start - from) % goal == 0 => (),
+            Some(&mut (from, last)) if last == goal && (start - from).is_multiple_of(goal) => (),
             _ => self.written.push_back((start, goal)),
         }
     }
@@ -181,15 +184,15 @@ impl SendSizing {
         self.lacks_room
     }
 
-    /// tcp_push_one: from now on one buffer leaves, and no more, or as many as may.
-    pub(crate) fn let_one_leave(&mut self, one: bool) {
-        self.one_leaves = one;
+    /// tcp_push_one: from now on so many buffers leave, and no more, without waiting for more to leave with; 0: as many as may.
+    pub(crate) fn let_leave(&mut self, buffers: u32) {
+        self.leave = buffers;
     }
 
-    /// Does no more than one buffer leave?
+    /// How many buffers leave, if not as many as may.
     #[inline]
-    pub(crate) fn lets_one_leave(&self) -> bool {
-        self.one_leaves
+    pub(crate) fn lets_leave(&self) -> u32 {
+        self.leave
     }
 
     /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at

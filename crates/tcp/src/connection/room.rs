@@ -31,6 +31,16 @@ pub(super) struct Burst {
     pub(super) ends_at_edge: bool,
 }
 
+/// What a call writes next.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    /// The bytes that fill a buffer.
+    bytes: u64,
+    /// Bytes that may leave, and how many of them in one buffer.
+    sendable: u64,
+    at_once: u64,
+}
+
 impl Connection {
     /// A segment has arrived, and what it lets us send is sent: Linux's tcp_check_space.
     #[inline]
@@ -67,9 +77,9 @@ impl Connection {
 
     /// tcp_sendmsg, of a call of which `accepted` bytes are taken: it fills one buffer after the other. When one is full all that
     /// may leave does, if more than half of the largest window was written since the last time (forced_push); else
-    /// one buffer's worth of it, if nothing waits before it (tcp_push_one). What comes behind is not written yet when that
-    /// leaves. Returns how many bytes were written so: only as many as fill buffers of which something can leave, and not
-    /// the end of a call that is not cut short (`writer_waits`), which is tcp_push's.
+    /// one buffer's worth of it, if nothing waits before it (tcp_push_one), and what fills it again is written. What comes
+    /// behind is not written yet when that leaves. Returns how many bytes were written so: only as many as fill buffers of
+    /// which something can leave, and not the end of a call that is not cut short (`writer_waits`), which is tcp_push's.
     pub(super) fn write_buffers(
         &mut self,
         accepted: u64,
@@ -79,23 +89,35 @@ impl Connection {
         let begin = self.sender.send.end;
         let pushed = self.sender.send.pushed;
         let mut pushed_at = begin;
-        let mut written = 0;
+        let last = accepted + u64::from(writer_waits);
         // (tcp_current_mss: SACK blocks take their room of it.)
         let segment = u64::from(self.payload_limit().max(1));
         let goal = send_sizing::goal(segment, self.sender.send.window_maximum);
-        while let Some(piece) = self.sender.fills_buffer(goal, cx.now)
-            && written + piece < accepted + u64::from(writer_waits)
+        while let Some(filling) = self.sender.fills_buffer(goal, cx.now)
+            && self.sender.send.end - begin + filling.bytes < last
         {
-            written += piece;
             let send = &mut self.sender.send;
             send.writer_waits = writer_waits;
+            let half = send.window_maximum / 2;
             let held = send.held();
-            send.end += piece;
-            let forced = send.end - pushed_at > send.window_maximum / 2;
+            send.end += filling.bytes;
+            let forced = send.end - pushed_at > half;
             let first = send.end <= held.next + goal;
+            // Where one leaves after the other, it is the same if they are written before.
+            let mut leave = 1;
+            if first && !forced && filling.at_once > 0 {
+                let unpushed = half - (send.end - pushed_at);
+                let uncut = last - 1 - (send.end - begin);
+                let more = filling.sendable / filling.at_once;
+                let again = more.saturating_sub(1);
+                let again = again.min(unpushed.min(uncut) / filling.at_once);
+                send.end += again * filling.at_once;
+                leave += again;
+            }
             if let Some(sizing) = &mut send.sizing {
-                sizing.written(&held, goal, 0);
-                sizing.let_one_leave(!forced);
+                let from = held.next + leave * filling.at_once;
+                sizing.written_from((leave > 1).then_some(from), &held, goal);
+                sizing.let_leave(if forced { 0 } else { leave as u32 });
             }
             if forced {
                 pushed_at = send.end;
@@ -107,9 +129,9 @@ impl Connection {
             self.sender.send.pushed = pushed;
         }
         if let Some(sizing) = &mut self.sender.send.sizing {
-            sizing.let_one_leave(false);
+            sizing.let_leave(0);
         }
-        written
+        self.sender.send.end - begin
     }
 
     /// A writer that had to wait has written all. One that waits for any of many connections no longer waits for this one to
@@ -148,14 +170,19 @@ impl Sender {
         sizing.room(&held, sendable, at_once, goal, half)
     }
 
-    /// The bytes that fill the last buffer, or another of `goal` bytes if that is full or all of it was sent. None where
-    /// nothing may leave: then it is the same whether they are written one by one.
-    fn fills_buffer(&self, goal: u64, now: Time) -> Option<u64> {
+    /// What fills the last buffer, or another of `goal` bytes if that is full or all of it was sent. None where nothing may
+    /// leave: then it is the same whether buffers are written one by one.
+    fn fills_buffer(&self, goal: u64, now: Time) -> Option<Filling> {
         let sizing = self.send.sizing.as_deref()?;
-        if !self.send.records.is_empty() || self.sendable(now).0 == 0 {
+        let (sendable, at_once) = self.sendable(now);
+        if sendable == 0 || !self.send.records.is_empty() {
             return None;
         }
-        Some(sizing.until_full(&self.send.held(), goal))
+        Some(Filling {
+            bytes: sizing.until_full(&self.send.held(), goal),
+            sendable,
+            at_once,
+        })
     }
 
     /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
@@ -244,9 +271,9 @@ impl Sender {
     fn goes_into_burst(&mut self, burst: &mut Burst, room: u64, allowance: u64, now: Time) -> bool {
         if burst.left == 0 && self.config.habits.sends_in_bursts {
             // (tcp_write_xmit with push_one sends one, and that does not wait for more.)
-            let waits = match self.send.lets_one_leave() {
-                true => burst.begun > 0,
-                false => self.defers(burst, room, now),
+            let waits = match self.send.lets_leave() {
+                0 => self.defers(burst, room, now),
+                buffers => burst.begun >= buffers,
             };
             if waits {
                 return true;

@@ -78,12 +78,10 @@ impl Send {
         }
     }
 
-    /// Does a call that goes on let one buffer leave, and no more?
+    /// How many buffers a call that goes on lets leave; 0: as many as may.
     #[inline]
-    pub(super) fn lets_one_leave(&self) -> bool {
-        self.sizing
-            .as_deref()
-            .is_some_and(SendSizing::lets_one_leave)
+    pub(super) fn lets_leave(&self) -> u32 {
+        self.sizing.as_deref().map_or(0, SendSizing::lets_leave)
     }
 
     pub(super) fn new(initial: Seq, buffer: u64, sizes: Option<BufferSizes>, segment: u32) -> Self {
