@@ -58,7 +58,6 @@ DROPPED_BEYOND = {
     "buffers-reno-25M-600ms-1250": BEYOND["buffers-reno-25M-600ms-1250"],
     "buffers-reno-80M-100ms-666": "one run of four; 1023 to 1025 in the others",
     "buffers-bbr-80M-100ms-666": _PHASE,
-    "buffers-bbr-40M-300ms-1000": "a call that ends when everything has been sent",
     "buffers-cubic-10M-800ms-666": _HYSTART,
     "buffers-cubic-30M-250ms-937": _HYSTART,
     "buffers-cubic-40M-300ms-1000": "a recovery that ends a write earlier",

@@ -41,6 +41,8 @@ pub(crate) struct SendSizing {
     buffer: u64,
     // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
     lacks_room: bool,
+    // push_one: a call goes on when so many buffers have left, if not 0.
+    leave: u32,
     // Where buffers that were sent end, in positions; those not acknowledged.
     ends: VecDeque<u64>,
     // Where the others begin and end: from each of these positions on they are of so much payload, up to the
@@ -83,6 +85,7 @@ impl SendSizing {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
             lacks_room: false,
+            leave: 0,
             ends: VecDeque::new(),
             written: VecDeque::new(),
         }
@@ -92,6 +95,12 @@ impl SendSizing {
     /// once. It goes into the last one, as long as that is not full, and then into others. What was sent of
     /// the last one is split off, and does not count.
     pub(crate) fn written(&mut self, held: &Held, goal: u64, leaves: u64) {
+        let from = (leaves > 0).then_some(held.end + leaves);
+        self.written_from(from, held, goal);
+    }
+
+    /// The same, where what is behind `from` is in buffers of that, if anything leaves.
+    pub(crate) fn written_from(&mut self, from: Option<u64>, held: &Held, goal: u64) {
         while self
             .written
             .get(1)
@@ -99,13 +108,10 @@ impl SendSizing {
         {
             self.written.pop_front();
         }
-        let start = match leaves {
-            0 => self.last_buffer(held),
-            _ => held.end + leaves,
-        };
+        let start = from.unwrap_or_else(|| self.last_buffer(held));
         match self.written.back_mut() {
             Some((from, last)) if start == *from => *last = goal,
-            Some(&mut (from, last)) if last == goal && (start - from) % goal == 0 => (),
+            Some(&mut (from, last)) if last == goal && (start - from).is_multiple_of(goal) => (),
             _ => self.written.push_back((start, goal)),
         }
     }
@@ -117,6 +123,12 @@ impl SendSizing {
         };
         let before = held.end.saturating_sub(from + 1) / goal * goal;
         (from + before).max(held.next).min(held.end)
+    }
+
+    /// What fills the last buffer, or another of `goal` bytes if that is full already, or all of it was sent.
+    pub(crate) fn until_full(&self, held: &Held, goal: u64) -> u64 {
+        let last = held.end - self.last_buffer(held);
+        if last < goal { goal - last } else { goal }
     }
 
     /// How many there are of which something was not sent.
@@ -172,6 +184,17 @@ impl SendSizing {
         self.lacks_room
     }
 
+    /// tcp_push_one: from now on so many buffers leave, and no more, without waiting for more to leave with; 0: as many as may.
+    pub(crate) fn let_leave(&mut self, buffers: u32) {
+        self.leave = buffers;
+    }
+
+    /// How many buffers leave, if not as many as may.
+    #[inline]
+    pub(crate) fn lets_leave(&self) -> u32 {
+        self.leave
+    }
+
     /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
     /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
     /// matters what is written in one call (`None`: without the profile).
@@ -194,9 +217,10 @@ impl SendSizing {
             return 0;
         }
         let unsent = held.end.saturating_sub(held.next);
-        let mut tail = match held.end - self.last_buffer(held) {
+        let last = held.end - self.last_buffer(held);
+        let mut tail = match last {
             0 => 0,
-            last => goal.saturating_sub(last),
+            _ => goal.saturating_sub(last),
         };
         let mut leaves = sendable.saturating_sub(unsent);
         let at_once = at_once.max(1);
@@ -222,6 +246,10 @@ impl SendSizing {
             // It is full again when the windows are, too.
             let sent = leaves + OVERHEAD * leaves.div_ceil(at_once);
             (leaves + goal, sent + goal + OVERHEAD)
+        } else if half_window.is_some() && tail > 0 && last == unsent {
+            // What waited for more to leave with, which may leave, does when the buffer is full, and leaves room in it.
+            let parts = OVERHEAD * sendable.div_ceil(at_once);
+            (tail + sendable, tail + sendable + parts)
         } else {
             (tail, tail)
         };

@@ -223,11 +223,12 @@ impl Connection {
         }
         let held_up = self.is_held_up(cx.now);
         let waited = self.sender.send.writer_waits;
-        self.took(accepted, accepted < bytes && !self.sender.send.fin, cx.now);
+        let waits = accepted < bytes && !self.sender.send.fin;
         if held_up {
+            self.took(accepted, waits, cx.now);
             Way::Write.taken();
         } else {
-            self.after_write(accepted, cx);
+            self.take_and_send(accepted, waits, cx);
         }
         if waited && !self.sender.send.writer_waits {
             self.waits_no_longer();
@@ -245,9 +246,14 @@ impl Connection {
         }
     }
 
-    /// The send buffer took `accepted` bytes, which may have something to let out.
+    /// The send buffer takes `accepted` bytes, which may have something to let out.
     #[inline(never)]
-    fn after_write(&mut self, accepted: u64, cx: &mut Ctx<'_>) {
+    fn take_and_send(&mut self, accepted: u64, writer_waits: bool, cx: &mut Ctx<'_>) {
+        let mut left = accepted;
+        if self.counts_memory() {
+            left -= self.write_buffers(accepted, writer_waits, cx);
+        }
+        self.took(left, writer_waits, cx.now);
         self.changed();
         if accepted > 0 {
             self.output(cx);

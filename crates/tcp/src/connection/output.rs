@@ -106,9 +106,10 @@ impl Connection {
                         .sender
                         .before_next::<K>(&mut burst, room, allowance, cx.now)
                     {
-                        // With more to send than the congestion window has room for, it is the window.
+                        // With more to send than the congestion window has room for, it is the window, unless it is the call that
+                        // goes on.
                         let send = &self.sender.send;
-                        limited = room <= send.unsent();
+                        limited = room <= send.unsent() && send.lets_leave() == 0;
                         break;
                     }
                     self.send_next::<K>(length, cx);
@@ -165,7 +166,7 @@ impl Connection {
         }
         let recovering = standing.is_recovering;
         debug_assert_eq!(recovering, self.sender.recovery.is_recovering());
-        if recovering && !limited && !paced {
+        if recovering && !limited && !paced && self.sender.send.lets_leave() == 0 {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;

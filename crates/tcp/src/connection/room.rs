@@ -1,6 +1,6 @@
 //! The send buffer: when it grows, and what leaves of it at once.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Ctx, Span, Time};
 
 use super::known::Known;
 use super::{Connection, Events, Sender};
@@ -30,6 +30,16 @@ pub(super) struct Burst {
     begun: u32,
     /// The last of them ends where the peer's window does, with less than a segment.
     pub(super) ends_at_edge: bool,
+}
+
+/// What a call writes next.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    /// The bytes that fill a buffer.
+    bytes: u64,
+    /// Bytes that may leave, and how many of them in one buffer.
+    sendable: u64,
+    at_once: u64,
 }
 
 impl Connection {
@@ -67,6 +77,65 @@ impl Connection {
         }
     }
 
+    /// tcp_sendmsg, of a call of which `accepted` bytes are taken: it fills one buffer after the other. When one is full all that
+    /// may leave does, if more than half of the largest window was written since the last time (forced_push); else
+    /// one buffer's worth of it, if nothing waits before it (tcp_push_one), and what fills it again is written. What comes
+    /// behind is not written yet when that leaves. Returns how many bytes were written so: only as many as fill buffers of
+    /// which something can leave, and not the end of a call that is not cut short (`writer_waits`), which is tcp_push's.
+    pub(super) fn write_buffers(
+        &mut self,
+        accepted: u64,
+        writer_waits: bool,
+        cx: &mut Ctx<'_>,
+    ) -> u64 {
+        let begin = self.sender.send.end;
+        let pushed = self.sender.send.pushed;
+        let mut pushed_at = begin;
+        let last = accepted + u64::from(writer_waits);
+        // (tcp_current_mss: SACK blocks take their room of it.)
+        let segment = u64::from(self.payload_limit().max(1));
+        let goal = send_sizing::goal(segment, self.sender.send.window_maximum);
+        while let Some(filling) = self.sender.fills_buffer(goal, cx.now)
+            && self.sender.send.end - begin + filling.bytes < last
+        {
+            let send = &mut self.sender.send;
+            send.writer_waits = writer_waits;
+            let half = send.window_maximum / 2;
+            let held = send.held();
+            send.end += filling.bytes;
+            let forced = send.end - pushed_at > half;
+            let first = send.end <= held.next + goal;
+            // Where one leaves after the other, it is the same if they are written before.
+            let mut leave = 1;
+            if first && !forced && filling.at_once > 0 {
+                let unpushed = half - (send.end - pushed_at);
+                let uncut = last - 1 - (send.end - begin);
+                let more = filling.sendable / filling.at_once;
+                let again = more.saturating_sub(1);
+                let again = again.min(unpushed.min(uncut) / filling.at_once);
+                send.end += again * filling.at_once;
+                leave += again;
+            }
+            if let Some(sizing) = &mut send.sizing {
+                let from = held.next + leave * filling.at_once;
+                sizing.written_from((leave > 1).then_some(from), &held, goal);
+                sizing.let_leave(if forced { 0 } else { leave as u32 });
+            }
+            if forced {
+                pushed_at = send.end;
+                send.pushed = send.end; // tcp_mark_push
+            }
+            if forced || first {
+                self.output(cx);
+            }
+            self.sender.send.pushed = pushed;
+        }
+        if let Some(sizing) = &mut self.sender.send.sizing {
+            sizing.let_leave(0);
+        }
+        self.sender.send.end - begin
+    }
+
     /// A writer that had to wait has written all. One that waits for any of many connections no longer waits for this one to
     /// have room: it says so, and is told whether there is (`ep_modify`, `tcp_poll`). One that waits in its calls goes on.
     #[cold]
@@ -101,6 +170,21 @@ impl Sender {
         let goal = send_sizing::goal(segment, send.window_maximum);
         let half = (self.config.habits.sends_in_bursts).then_some(send.window_maximum / 2);
         sizing.room(&held, sendable, at_once, goal, half)
+    }
+
+    /// What fills the last buffer, or another of `goal` bytes if that is full or all of it was sent. None where nothing may
+    /// leave: then it is the same whether buffers are written one by one.
+    fn fills_buffer(&self, goal: u64, now: Time) -> Option<Filling> {
+        let sizing = self.send.sizing.as_deref()?;
+        let (sendable, at_once) = self.sendable(now);
+        if sendable == 0 || !self.send.records.is_empty() {
+            return None;
+        }
+        Some(Filling {
+            bytes: sizing.until_full(&self.send.held(), goal),
+            sendable,
+            at_once,
+        })
     }
 
     /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
@@ -188,8 +272,15 @@ impl Sender {
 
     #[inline(never)]
     fn goes_into_burst(&mut self, burst: &mut Burst, room: u64, allowance: u64, now: Time) -> bool {
-        if burst.left == 0 && self.config.habits.sends_in_bursts && self.defers(burst, room, now) {
-            return true;
+        if burst.left == 0 && self.config.habits.sends_in_bursts {
+            // (tcp_write_xmit with push_one sends one, and that does not wait for more.)
+            let waits = match self.send.lets_leave() {
+                0 => self.defers(burst, room, now),
+                buffers => burst.begun >= buffers,
+            };
+            if waits {
+                return true;
+            }
         }
         self.form_burst(burst, room.min(allowance));
         false

@@ -78,6 +78,12 @@ impl Send {
         }
     }
 
+    /// How many buffers a call that goes on lets leave; 0: as many as may.
+    #[inline]
+    pub(super) fn lets_leave(&self) -> u32 {
+        self.sizing.as_deref().map_or(0, SendSizing::lets_leave)
+    }
+
     pub(super) fn new(initial: Seq, buffer: u64, sizes: Option<BufferSizes>, segment: u32) -> Self {
         Self {
             sequence: SendSequence {

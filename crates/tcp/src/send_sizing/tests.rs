@@ -109,6 +109,22 @@ fn a_call_that_finds_everything_sent_asks_for_memory() {
     // Where that is still to be sent, the next call goes on with its buffer.
     let begun = held(1, written - 56, written);
     assert_eq!(sizing.room(&begun, 0, 2896, GOAL, NEVER), GOAL - 56);
+    // Where a segment may leave that waited for another, it does when the buffer is full, and one more is written.
+    let waits = held(1, written - 56 - 1448, written);
+    let room = sizing.room(&waits, 1448, 2896, GOAL, NEVER);
+    assert_eq!(room, GOAL - 56 - 1448 + 1448);
+}
+
+#[test]
+fn what_fills_the_last_buffer() {
+    let mut sizing = linux();
+    assert_eq!(sizing.until_full(&held(1, 1, 1), GOAL), GOAL);
+    sizing.written(&held(1, 1, 1), GOAL, 0);
+    let full = held(1, 1, 1 + GOAL);
+    assert_eq!(sizing.until_full(&full, GOAL), GOAL, "another");
+    // Two segments have left of it.
+    let begun = held(1, 1 + 2896, 1 + GOAL);
+    assert_eq!(sizing.until_full(&begun, GOAL), 2896);
 }
 
 #[test]

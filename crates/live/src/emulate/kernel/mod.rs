@@ -173,11 +173,19 @@ impl<'h> Player<'h> {
                 self.table.ask_drained();
                 self.settle();
             }
+            if self.table.has_more() {
+                self.table.write_on();
+                self.settle();
+            }
             activity.busy.store(self.is_busy(), Ordering::Release);
             let next = (self.deadlines.next().into_iter())
                 .chain(self.table.asks_at)
                 .fold(ending.end, Time::min);
-            let span = clock.until(next).min(PATIENCE);
+            let span = if self.table.has_more() {
+                Span::ZERO
+            } else {
+                clock.until(next).min(PATIENCE)
+            };
             (self.table.poller).wait_for(span, |tag, what| ready.push((tag, what)))?;
             if ready.is_empty() {
                 continue;

@@ -25,6 +25,8 @@ pub(super) struct Slot {
     pub(super) to_write: u64,
     pub(super) written: u64,
     calls: Calls,
+    /// The kernel took all that it was given, and there is more: it is to be given that when others have had their turn.
+    pub(super) goes_on: bool,
     /// To be closed behind what is to be written; and it has been.
     pub(super) closes: bool,
     pub(super) shut: bool,
@@ -68,6 +70,7 @@ impl Slot {
             to_write: 0,
             written: 0,
             calls: Calls::default(),
+            goes_on: false,
             closes: false,
             shut: false,
             drained: 0,
@@ -119,9 +122,12 @@ impl Slot {
     /// Gives the kernel what it takes, and closes behind it. True where anything was taken.
     pub(super) fn flush(&mut self, filled: &mut Filled) -> bool {
         let before = self.written;
-        // Others have their turn after some megabytes.
+        // Others have their turn after some megabytes. (Whether the socket can be written is not asked then: where more was
+        // sent than its memory, it is said not to be, and yet the next call is taken.)
+        self.goes_on = true;
         for _ in 0..16 {
             if self.gone || self.opening || self.to_write == 0 {
+                self.goes_on = false;
                 break;
             }
             let call = self.calls.next(self.to_write);
@@ -130,12 +136,15 @@ impl Slot {
                     self.written += length as u64;
                     self.to_write -= length as u64;
                     if !self.calls.wrote(call, length as u64) {
+                        self.goes_on = false;
                         break;
                     }
                 }
-                Err(error) if is_pause(&error) => break,
                 Err(error) => {
-                    self.failed(&error);
+                    self.goes_on = false;
+                    if !is_pause(&error) {
+                        self.failed(&error);
+                    }
                     break;
                 }
             }
@@ -247,4 +256,38 @@ pub(super) fn is_pause(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use bentpipe_types::Address;
+
+    use super::*;
+
+    #[test]
+    fn who_was_not_told_that_there_is_no_room_goes_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let end = Endpoint {
+            address: Address(0),
+            port: 1,
+        };
+        let mut slot = Slot::new(SocketId::new(0, 0), 0, stream, end, end);
+        let mut filled = Filled::new();
+        // Nobody reads: some time the kernel takes no more.
+        slot.to_write = 1 << 30;
+        let mut turns = 0;
+        while slot.flush(&mut filled) && slot.goes_on {
+            turns += 1;
+            assert_eq!(slot.written, turns * 16 * CALL);
+        }
+        assert!(!slot.goes_on && slot.to_write > 0);
+        assert!(slot.written < (turns + 1) * 16 * CALL);
+        // What is all written goes on no more, either.
+        slot.to_write = 0;
+        assert!(!slot.flush(&mut filled) && !slot.goes_on);
+    }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Table<'h> {
     pub(super) datagrams: Datagrams,
     /// Connections with news.
     touched: Vec<u32>,
+    /// Those that have more to write, and whose kernel has not said that it takes no more.
+    going_on: Vec<u32>,
     /// Those of which the kernel is to be asked what was acknowledged, and when.
     asked: BTreeSet<u32>,
     pub(super) asks_at: Option<Time>,
@@ -110,6 +112,7 @@ impl<'h> Table<'h> {
             listening: BTreeMap::new(),
             datagrams: Datagrams::default(),
             touched: Vec::new(),
+            going_on: Vec::new(),
             asked: BTreeSet::new(),
             asks_at: None,
             netlinks: BTreeMap::new(),
@@ -331,11 +334,29 @@ impl<'h> Table<'h> {
                 statistics.first_data_at.get_or_insert(self.now);
             }
         }
+        if slot.goes_on {
+            self.going_on.push(place);
+        }
         if slot.is_asked() {
             self.asked.insert(place);
             self.asks_at.get_or_insert(self.now + BETWEEN_QUESTIONS);
         }
         self.looked_at(place);
+    }
+
+    /// Has any more to write, of which the kernel has not said that it takes no more?
+    pub(super) fn has_more(&self) -> bool {
+        !self.going_on.is_empty()
+    }
+
+    /// Others have had their turn: those write on.
+    pub(super) fn write_on(&mut self) {
+        for place in std::mem::take(&mut self.going_on) {
+            let slot = self.places[place as usize].slot.as_deref();
+            if let Some(id) = slot.filter(|slot| slot.goes_on).map(|slot| slot.id) {
+                self.flush(id);
+            }
+        }
     }
 
     /// Something may have happened to a connection.

@@ -133,7 +133,7 @@ fn a_buffer_ends_where_the_peers_window_does() {
 /// SACK blocks take 12 bytes of each segment: then more of them fit into the window than whole ones would.
 #[test]
 fn a_buffer_that_ends_at_the_window_holds_no_more_than_was_written() {
-    let mut tcp = linux_reno(1448 + 1430);
+    let mut tcp = linux_reno(65_535);
     let mut ahead = tcp.segment(101, 1, 100, Flags::ACK);
     ahead.window = 1448 + 1430;
     tcp.arrives(ahead);
@@ -141,6 +141,32 @@ fn a_buffer_that_ends_at_the_window_holds_no_more_than_was_written() {
     tcp.write(1448 + 1431);
     let lengths: Vec<_> = tcp.sent_ranges().iter().map(|sent| sent.1).collect();
     assert_eq!(lengths, [1436, 1436, 6]);
+}
+
+/// forced_push and tcp_push_one: what comes behind half of the largest window is not written yet when that leaves, and its
+/// buffer ends there. (The first as Linux 6.18.44, `receive_buffer = "19608 B"`.)
+#[test]
+fn a_call_is_pushed_after_half_of_the_largest_window() {
+    // Buffers of five: two leave when it is full, two more are written, and then all of it leaves, and so on.
+    let ten = vec![2, 4, 6, 7, 9];
+    for (window, pushes) in [
+        (10, ten),
+        (14, vec![2, 4, 6, 8, 9]),
+        (22, vec![2, 4, 6, 8, 10]),
+    ] {
+        let mut tcp = linux_reno(window * 1448);
+        tcp.sent();
+        tcp.write(256 << 10);
+        let sent = tcp.sent();
+        assert_eq!(sent.len(), 10);
+        let pushed: Vec<_> = sent
+            .iter()
+            .map(|seen| &seen.packet)
+            .filter(|packet| packet.flags.has(Flags::PSH))
+            .map(|packet| (packet.payload_offset + u64::from(packet.payload_length)) / 1448)
+            .collect();
+        assert_eq!(pushed, pushes, "{window}");
+    }
 }
 
 #[test]
