@@ -36,6 +36,10 @@ pub struct Config {
     pub first_window: Option<u64>,
     /// Let the send buffer grow as Linux does, instead of `send_buffer`: `tcp_wmem`.
     pub send_sizes: Option<BufferSizes>,
+    /// Where so many bytes are written and never sent, such a send buffer takes no more (Linux's `tcp_notsent_lowat`); `None`: any.
+    pub unsent_low_water: Option<u32>,
+    /// Segments that leave as one buffer, where a send buffer counts them, at the least (Linux's `tcp_min_tso_segs`).
+    pub shortest_burst: u32,
     /// Let the receive buffer grow as Linux does, instead of `receive_buffer`: `tcp_rmem`.
     pub receive_sizes: Option<BufferSizes>,
     /// Of a receive buffer that is `locked`: no wider window is offered before a full segment has come, and windows are
@@ -161,6 +165,8 @@ impl Default for Config {
             receive_buffer: 6 << 20,
             first_window: None,
             send_sizes: None,
+            unsent_low_water: None,
+            shortest_burst: 2,
             receive_sizes: None,
             window_clamp: None,
             window_shift: 0,

@@ -132,6 +132,9 @@ pub struct Habits {
     /// An end that was called answers what is not in the window before the connection is established, a SYN+ACK in place of
     /// an acknowledgment, too; and a SYN that comes again puts its SYN+ACK off (`tcp_check_req`).
     pub answers_as_listener: bool,
+    /// The window that the SYN offers is none of those of which the largest is remembered, at an end that was called, until it is offered
+    /// again (`tcp_ack_update_window`; it is 0 in `tcp_create_openreq_child`).
+    pub forgets_window_of_syn: bool,
     /// Where the first ten segments are not paced, the buffer with the tenth is: what follows waits as long as it takes at the
     /// pace (`tcp_update_skb_after_send`). Else the eleventh does not wait.
     pub paces_tenth_segment: bool,
@@ -199,6 +202,7 @@ impl Habits {
             hurries_syn: linux,
             repeats_offer: linux,
             answers_as_listener: linux,
+            forgets_window_of_syn: linux,
             paces_tenth_segment: linux,
             overlooks_old_acknowledgments: linux,
             tells_blocks_in_reset: linux,

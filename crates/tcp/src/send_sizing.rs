@@ -23,8 +23,7 @@ const RECORD: u64 = 256;
 /// GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER: the longest buffer.
 const LONGEST: u64 = 65_279;
 
-/// tcp_min_tso_segs, sk_pacing_shift and tcp_tso_rtt_log
-pub(crate) const SHORTEST: u64 = 2;
+/// sk_pacing_shift and tcp_tso_rtt_log
 const PACING_SHIFT: u32 = 10;
 const RTT_SHIFT: u32 = 9;
 
@@ -41,6 +40,8 @@ pub(crate) struct SendSizing {
     buffer: u64,
     // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
     lacks_room: bool,
+    // TCP_NOTSENT_LOWAT: where so many bytes are unsent, no more are taken; `u32::MAX`: any.
+    low_water: u32,
     // push_one: a call goes on when so many buffers have left, if not 0.
     leave: u32,
     // Where buffers that were sent end, in positions; those not acknowledged.
@@ -59,6 +60,13 @@ pub(crate) struct Held {
     pub(crate) next: u64,
     /// After the last byte written.
     pub(crate) end: u64,
+}
+
+impl Held {
+    /// Bytes written and never sent.
+    fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.next)
+    }
 }
 
 impl SendSizing {
@@ -85,10 +93,26 @@ impl SendSizing {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
             lacks_room: false,
+            low_water: u32::MAX,
             leave: 0,
             ends: VecDeque::new(),
             written: VecDeque::new(),
         }
+    }
+
+    /// The application sets it (SO_SNDBUF): it does not grow any more.
+    pub(crate) fn lock(&mut self, bytes: u64) {
+        (self.buffer, self.most) = (bytes, bytes);
+    }
+
+    /// The application says how much may be unsent (TCP_NOTSENT_LOWAT); `None`: anything.
+    pub(crate) fn set_low_water(&mut self, bytes: Option<u32>) {
+        self.low_water = bytes.unwrap_or(u32::MAX);
+    }
+
+    /// tcp_stream_memory_free, where so many bytes are unsent.
+    fn takes_more(&self, unsent: u64) -> bool {
+        self.low_water == u32::MAX || unsent < u64::from(self.low_water)
     }
 
     /// tcp_sendmsg: more is written than `held` has, into buffers of `goal` bytes, and `leaves` of it leave at
@@ -166,16 +190,22 @@ impl SendSizing {
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
     }
 
-    /// sk_stream_is_writeable: is a third of the buffer free? After a write that was cut short it has to be before the next.
+    /// sk_stream_is_writeable: is a third of the buffer free, and less than half unsent of what may be? After a write that was cut
+    /// short it has to be before the next.
     pub(crate) fn is_writeable(&self, held: &Held) -> bool {
         let memory = self.memory(held);
-        self.buffer.saturating_sub(memory) >= memory / 2
+        self.buffer.saturating_sub(memory) >= memory / 2 && self.takes_more(2 * held.unsent())
     }
 
     /// tcp_poll, whatever is waited for, and sk_stream_write_space: is there room? If not, the buffer may grow, although
     /// nobody waits for that.
     pub(crate) fn polled(&mut self, held: &Held) {
         self.lacks_room = !self.is_writeable(held);
+    }
+
+    /// A write that does not wait was cut short (SOCK_NOSPACE, whatever a poll would say).
+    pub(crate) fn was_cut_short(&mut self) {
+        self.lacks_room = true;
     }
 
     /// Was whoever asked last told that there is no room?
@@ -216,7 +246,7 @@ impl SendSizing {
         if half_window.is_none() && memory >= self.buffer {
             return 0;
         }
-        let unsent = held.end.saturating_sub(held.next);
+        let unsent = held.unsent();
         let last = held.end - self.last_buffer(held);
         let mut tail = match last {
             0 => 0,
@@ -226,7 +256,7 @@ impl SendSizing {
         let at_once = at_once.max(1);
         let mut written = 0;
         while let Some(half) = half_window {
-            if tail == 0 && memory >= self.buffer {
+            if tail == 0 && (memory >= self.buffer || !self.takes_more(unsent)) {
                 return written;
             }
             // Full for the first time, and then again whenever something was split off.
@@ -242,19 +272,24 @@ impl SendSizing {
             tail = 0;
         }
         // The last buffer is filled up, and others are begun as long as there is any room.
-        let (first, taken) = if leaves > 0 {
+        let (first, taken, waits) = if leaves > 0 {
             // It is full again when the windows are, too.
             let sent = leaves + OVERHEAD * leaves.div_ceil(at_once);
-            (leaves + goal, sent + goal + OVERHEAD)
+            (leaves + goal, sent + goal + OVERHEAD, goal)
         } else if half_window.is_some() && tail > 0 && last == unsent {
             // What waited for more to leave with, which may leave, does when the buffer is full, and leaves room in it.
             let parts = OVERHEAD * sendable.div_ceil(at_once);
-            (tail + sendable, tail + sendable + parts)
+            (tail + sendable, tail + sendable + parts, goal)
         } else {
-            (tail, tail)
+            (tail, tail, unsent + tail)
         };
         let free = self.buffer.saturating_sub(memory + taken);
-        written + first + free.div_ceil(goal + OVERHEAD) * goal
+        let mut buffers = free.div_ceil(goal + OVERHEAD);
+        if self.low_water < u32::MAX {
+            let more = u64::from(self.low_water).saturating_sub(waits);
+            buffers = buffers.min(more.div_ceil(goal));
+        }
+        written + first + buffers * goal
     }
 
     /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants
@@ -319,7 +354,7 @@ impl BufferSizes {
 
 /// The most payload that `memory` holds, in buffers of two segments.
 fn payload_in(memory: u64, segment: u32) -> u64 {
-    let payload = SHORTEST * u64::from(segment);
+    let payload = 2 * u64::from(segment);
     memory.saturating_mul(payload) / (payload + OVERHEAD)
 }
 

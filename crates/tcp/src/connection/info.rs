@@ -59,12 +59,18 @@ pub struct TcpInfo {
     pub lost: u64,
     /// Of them, those sent again.
     pub retransmitted: u64,
+    /// Since data was sent, if any was.
+    pub since_data_sent: Option<Span>,
     /// Since data came in, or the connection was established.
     pub since_data_received: Span,
     /// Smoothed round-trip time.
     pub rtt: Option<Span>,
+    /// The mean deviation of round trips.
+    pub rtt_deviation: Option<Span>,
     /// The shortest round trip.
     pub minimum_rtt: Option<Span>,
+    /// Segments of any kind sent; not a SYN+ACK, which Linux's listening socket sends.
+    pub segments_out: u64,
     /// Segments sent again, ever, probes for a lost tail included.
     pub total_retransmitted: u64,
     /// Slow-start threshold in segments; none before the first loss.
@@ -122,9 +128,13 @@ impl Connection {
             lost: self.sender.scoreboard.lost().div_ceil(segment),
             retransmitted: (self.sender.scoreboard.retransmitted_segments())
                 .max(self.syn_text_again()),
+            since_data_sent: (self.sender.statistics.first_data_at)
+                .map(|_| now.since(self.sender.send.last_sent_at)),
             since_data_received: now.since(self.receive.data_at),
             rtt: self.sender.rtt.smoothed(),
+            rtt_deviation: self.sender.rtt.mean_deviation(),
             minimum_rtt: self.sender.rtt.minimum(),
+            segments_out: self.segments_out(),
             total_retransmitted: self.sender.statistics.segments_retransmitted,
             slow_start_threshold: (threshold < u64::MAX).then_some(threshold / segment),
             congestion_window: self.sending_window() / segment,
@@ -137,6 +147,16 @@ impl Connection {
             send_window: self.sender.send.window,
             receive_window: self.receive.window(),
         }
+    }
+
+    fn segments_out(&self) -> u64 {
+        let counted = &self.sender.statistics;
+        let answers = if self.passive {
+            1 + u64::from(self.sender.send.syns_lost)
+        } else {
+            0
+        };
+        (counted.segments_sent + counted.control_segments_sent).saturating_sub(answers)
     }
 
     fn segments_ahead(&self) -> u64 {

@@ -290,6 +290,47 @@ impl Connection {
         self.sender.send.sizing = None;
     }
 
+    /// The memory of the send buffer, from now on, where [memory is counted](crate::Config::send_sizes): it does not grow any
+    /// more (Linux's SO_SNDBUF). Elsewhere, so many bytes of payload.
+    pub fn set_send_memory(&mut self, bytes: u64) {
+        match &mut self.sender.send.sizing {
+            Some(sizing) => sizing.lock(bytes.min(1 << 48)),
+            None => self.set_send_buffer(bytes),
+        }
+    }
+
+    /// Where so many bytes are unsent, no more are taken, from now on (Linux's TCP_NOTSENT_LOWAT, for a send buffer that counts
+    /// memory); `None`: any.
+    pub fn set_unsent_low_water(&mut self, bytes: Option<u32>) {
+        if let Some(sizing) = &mut self.sender.send.sizing {
+            sizing.set_low_water(bytes);
+        }
+    }
+
+    /// Whoever waits for any of many connections asks whether this one has room (Linux's poll). If not, a send buffer that counts
+    /// memory may grow for it, and [`lacks_room`](Self::lacks_room) until it has.
+    pub fn poll_room(&mut self) {
+        self.sender.send.polled();
+    }
+
+    /// Was whoever [asked](Self::poll_room) last, or wrote [without waiting](Self::does_not_wait), told that there is no room, and
+    /// is there none still? `None`: the send buffer counts no memory.
+    #[must_use]
+    pub fn lacks_room(&self) -> Option<bool> {
+        let sizing = self.sender.send.sizing.as_ref()?;
+        Some(sizing.lacks_room())
+    }
+
+    /// The last write was cut short, and does not wait (Linux's O_NONBLOCK): the next takes what there is room for, however little
+    /// that is.
+    pub fn does_not_wait(&mut self) {
+        if let Some(sizing) = &mut self.sender.send.sizing {
+            sizing.was_cut_short();
+            self.sender.send.writer_waits = false;
+            self.changed();
+        }
+    }
+
     /// How often the SYN goes again before the connection is given up, from now on.
     pub fn set_maximum_syn_retransmissions(&mut self, times: u32) {
         let config = self.sender.config_mut();

@@ -91,6 +91,10 @@ impl Connection {
         connection.sender.statistics.segments_received += 1;
         connection.syn_received(&packet, &options, cx);
         connection.state = State::SynReceived;
+        // (Who takes the SYN's text may answer at once: tcp_fastopen_create_child.)
+        if opening.config.habits.forgets_window_of_syn && fast_open != PassiveFastOpen::Take {
+            connection.sender.send.window_maximum = 0;
+        }
         match fast_open {
             PassiveFastOpen::Ignore => {}
             PassiveFastOpen::Offer(cookie) => connection.offered.fast_open = Some(cookie),

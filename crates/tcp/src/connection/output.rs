@@ -145,6 +145,8 @@ impl Connection {
                 }
                 next @ (Next::PeerWindow | Next::Corked) => {
                     limit = match next {
+                        // (Where neither has room, the congestion window was asked first: tcp_write_xmit.)
+                        Next::PeerWindow if in_flight > 0 && room < segment => limit,
                         Next::PeerWindow => Limit::ReceiveWindow,
                         _ => Limit::Application,
                     };

@@ -211,7 +211,9 @@ impl Sender {
         if whole == 0 {
             return (0, segment);
         }
-        let at_once = self.segments_at_once(segment);
+        // What was written into one buffer leaves as no more than that.
+        let goal = send_sizing::goal(segment, self.send.window_maximum) / segment;
+        let at_once = self.segments_at_once(segment).min(goal.max(1));
         // (With what is no whole segment a buffer may end, but none begins.)
         if sendable < usable || whole.is_multiple_of(at_once) {
             sendable = whole * segment;
@@ -231,14 +233,13 @@ impl Sender {
         let held = self.send.held();
         let segment = u64::from(self.negotiated.segment.max(1));
         let goal = send_sizing::goal(segment, self.send.window_maximum);
-        // (What is no whole segment may wait: Nagle's algorithm.)
-        let unsent = self.send.unsent();
-        let sendable = self.sendable(now).0;
+        // (In Linux's profile it is known when it leaves: before the rest is written, or not before what waits for more to leave
+        // with. Else what leaves at once is split off now, but for what is no whole segment: Nagle's algorithm.)
         let leaves = if self.config.habits.sends_in_bursts {
-            let whole = (unsent + bytes) / segment * segment;
-            sendable.min(whole).saturating_sub(unsent)
+            0
         } else {
-            sendable.saturating_sub(unsent).min(bytes) / segment * segment
+            let unsent = self.send.unsent();
+            self.sendable(now).0.saturating_sub(unsent).min(bytes) / segment * segment
         };
         if let Some(sizing) = &mut self.send.sizing {
             sizing.written(&held, goal, leaves);
@@ -422,7 +423,7 @@ impl Sender {
                 let outstanding = self.send.sequence.outstanding();
                 let smoothed = self.rtt.smoothed().unwrap_or_default();
                 let rate = rate_of_window(self.congestion.window(), outstanding, smoothed);
-                (rate, send_sizing::SHORTEST)
+                (rate, u64::from(self.config.shortest_burst))
             }
         };
         let bytes = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bentpipe_types::{Seq, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::config::BufferSizes;
+use crate::Config;
 use crate::recovery::SendSequence;
 use crate::send_sizing::{Held, SendSizing};
 
@@ -84,7 +84,12 @@ impl Send {
         self.sizing.as_deref().map_or(0, SendSizing::lets_leave)
     }
 
-    pub(super) fn new(initial: Seq, buffer: u64, sizes: Option<BufferSizes>, segment: u32) -> Self {
+    pub(super) fn new(initial: Seq, config: &Config, segment: u32) -> Self {
+        let sizing = config.send_sizes.map(|sizes| {
+            let mut sizing = SendSizing::new(sizes);
+            sizing.set_low_water(config.unsent_low_water);
+            Box::new(sizing)
+        });
         Self {
             sequence: SendSequence {
                 unacknowledged: 0,
@@ -115,8 +120,8 @@ impl Send {
             attempts_since: Time::ZERO,
             writer_waits: false,
             // Positions stay far from the end of 64 bits.
-            buffer: buffer.min(1 << 48),
-            sizing: sizes.map(|sizes| Box::new(SendSizing::new(sizes))),
+            buffer: config.send_buffer.min(1 << 48),
+            sizing,
             ends_burst: false,
             initial,
         }

@@ -83,7 +83,7 @@ impl Sender {
         let segment = u32::from(config.mss.max(1));
         Self {
             timers: Timers::new(),
-            send: Send::new(initial, config.send_buffer, config.send_sizes, segment),
+            send: Send::new(initial, config, segment),
             negotiated: Negotiated {
                 segment,
                 send_shift: 0,
