@@ -78,18 +78,13 @@ const KNOWN: &[(&str, Cause, &str)] = &[
     ),
     (
         "/epoll/epoll_out",
-        Cause::NotApplicable,
-        "the kernel's memory accounting: a write takes whole buffers of half a window",
+        Cause::Script,
+        "Linux 6.18 lets 20 segments leave at the first acknowledgment, not 16",
     ),
     (
-        "/notsent_lowat/",
-        Cause::NotApplicable,
-        "the kernel's memory accounting: a write takes whole buffers of half a window",
-    ),
-    (
-        "blocking-write",
-        Cause::NotApplicable,
-        "the kernel's memory accounting: a writer wakes when a third of the memory is free",
+        "notsent-lowat-default",
+        Cause::Script,
+        "Linux 6.18 lets 20 segments leave at the first acknowledgment, not 16, and wakes the writer with it",
     ),
     (
         "gro-mss-option",
@@ -130,11 +125,6 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         "ioctl/ioctl-siocinq-fin",
         Cause::Script,
         "Linux 6.18 delays it: without a scale its window is narrower than what it offered in a field of any width",
-    ),
-    (
-        "/tcp_info/",
-        Cause::NotApplicable,
-        "the kernel's account of what has limited a sender for how long",
     ),
     (
         "cwnd-moderation-ecn",

@@ -34,6 +34,8 @@ pub(super) struct Conversation {
     pub(super) parent: Option<i64>,
     /// Its SYN had a Fast Open option or data: what the peer answers is worth remembering.
     pub(super) learns: Option<Asked>,
+    /// Its send buffer had no room when a socket last looked.
+    pub(super) lacks_room: bool,
 }
 
 /// What a listening socket has set for its connections.
@@ -196,6 +198,7 @@ impl Host {
             news: Events::NONE,
             parent,
             learns: None,
+            lacks_room: false,
         });
         let index = self.conversations.len() - 1;
         self.by_socket.insert(socket, index);

@@ -1,6 +1,6 @@
 //! tcp_info, under the names that assertions use.
 
-use bentpipe_tcp::{CongestionState, State};
+use bentpipe_tcp::{CongestionState, Limit, State};
 use bentpipe_types::Span;
 
 use super::Runner;
@@ -50,6 +50,8 @@ pub(super) fn names(runner: &Runner) -> Names {
     let options = u64::from(info.timestamps) | u64::from(info.sack) << 1 | u64::from(scaled) << 2;
     let options = options | u64::from(info.ecn) << 3;
     let options = options | u64::from(connection.fast_open_succeeded()) << 5;
+    let counted = connection.statistics();
+    let limited = |limit| microseconds(counted.limited.spent(limit, runner.host.world.now));
     for (name, value) in [
         ("tcpi_state", state(info.state)),
         ("tcpi_ca_state", congestion_state(info.congestion_state)),
@@ -90,8 +92,24 @@ pub(super) fn names(runner: &Runner) -> Names {
         ("tcpi_delivered", info.delivered),
         ("tcpi_snd_wnd", info.send_window),
         ("tcpi_rcv_wnd", info.receive_window),
+        (
+            "tcpi_rttvar",
+            microseconds(info.rtt_deviation.unwrap_or(Span::ZERO)),
+        ),
+        ("tcpi_segs_in", counted.segments_received),
+        ("tcpi_segs_out", info.segments_out),
+        ("tcpi_data_segs_out", counted.segments_sent),
+        ("tcpi_rcv_ooopack", counted.out_of_order),
+        ("tcpi_total_rto", counted.timeouts),
+        ("tcpi_busy_time", Limit::ALL.into_iter().map(limited).sum()),
+        ("tcpi_rwnd_limited", limited(Limit::ReceiveWindow)),
+        ("tcpi_sndbuf_limited", limited(Limit::SendBuffer)),
     ] {
         names.insert(name.to_owned(), Value::from(value));
+    }
+    if let Some(since) = info.since_data_sent {
+        let milliseconds = microseconds(since) / 1000;
+        names.insert("tcpi_last_data_sent".to_owned(), Value::from(milliseconds));
     }
     names
 }

@@ -21,12 +21,24 @@ const RECEIVE_SIZES: BufferSizes = BufferSizes {
     locked: false,
 };
 /// The send buffer, likewise (tcp_wmem).
+const SEND_SIZES: BufferSizes = BufferSizes {
+    least: 4096,
+    initial: 256 << 10,
+    most: 4 << 20,
+    locked: false,
+};
+/// The same by the RFCs, in payload.
 const SEND_BUFFER: u64 = 256 << 10;
 
 /// packetdrill's tolerance.
 const TOLERANCE: Span = Span::from_millis(4);
 /// And as a share of the time since the last event, in thousandths.
 const TOLERANCE_SHARE: u64 = 125;
+
+/// TCP_NOTSENT_LOWAT, as it is configured: what no stream comes to is none.
+pub(super) fn low_water(bytes: u64) -> Option<u32> {
+    u32::try_from(bytes).ok().filter(|bytes| *bytes < u32::MAX)
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
@@ -40,8 +52,6 @@ pub(super) struct Setup {
     pub(super) timestamp_tick: Option<Span>,
     /// Echoes that no segment of ours explains are taken relative to the first.
     pub(super) scale_echoes: bool,
-    /// Unsent bytes above which a socket is not writable (tcp_notsent_lowat).
-    pub(super) unsent_low_water: u64,
     /// Segments in one buffer of segmentation offload, at least (tcp_min_tso_segs).
     pub(super) maximum_segment: u16,
     pub(super) fast_open: fast_open::Settings,
@@ -54,8 +64,8 @@ pub(super) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let mut config = Config::linux();
-        // Scripts say what they expect of a send buffer that the machine's settings fix, and of a receive buffer that grows.
-        config.send_sizes = None;
+        // Scripts say what they expect of buffers that grow.
+        config.send_sizes = Some(SEND_SIZES);
         config.receive_sizes = Some(RECEIVE_SIZES);
         config.receive_buffer = RECEIVE_BUFFER;
         config.window_shift = WINDOW_SHIFT;
@@ -67,7 +77,6 @@ impl Default for Setup {
             strict_segments: false,
             timestamp_tick: None,
             scale_echoes: false,
-            unsent_low_water: u64::from(u32::MAX),
             maximum_segment: 1460,
             fast_open: fast_open::Settings::default(),
             keep_alive: KeepAlive::default(),
@@ -306,8 +315,14 @@ impl Setup {
                     return unknown();
                 };
                 config.send_buffer = default;
+                if let Some(sizes) = &mut config.send_sizes {
+                    sizes.initial = default;
+                    if let Some(most) = words.get(2).and_then(|w| w.parse().ok()) {
+                        sizes.most = most;
+                    }
+                }
             }
-            ("tcp_notsent_lowat", _, Some(n)) => self.unsent_low_water = n,
+            ("tcp_notsent_lowat", _, Some(n)) => config.unsent_low_water = low_water(n),
             ("tcp_congestion_control", _, _) => match *first {
                 "cubic" => config.congestion_control = CongestionControlKind::Cubic,
                 "reno" => {
@@ -342,11 +357,10 @@ impl Setup {
             }
             ("tcp_keepalive_probes", _, Some(n)) => self.keep_alive.probes = n.min(255) as u32,
             ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}
-            // About buffers of segmentation offload, which there are none of; what Linux does not
-            // have any more; and what is on in any case
+            ("tcp_min_tso_segs", _, Some(n)) => config.shortest_burst = n.clamp(1, 65_535) as u32,
+            // What Linux does not have any more, or nobody changes, and what is on in any case
             (
-                "tcp_min_tso_segs"
-                | "tcp_tso_win_divisor"
+                "tcp_tso_win_divisor"
                 | "tcp_dsack"
                 | "tcp_pacing_ss_ratio"
                 | "tcp_pacing_ca_ratio"

@@ -117,6 +117,12 @@ impl Sockets {
         for index in 0..host.conversations.len() {
             let conversation = &mut host.conversations[index];
             let news = std::mem::replace(&mut conversation.news, Events::NONE);
+            let lacks_room = host.connection(index).lacks_room() == Some(true);
+            let conversation = &mut host.conversations[index];
+            let had_none = std::mem::replace(&mut conversation.lacks_room, lacks_room);
+            if had_none && !lacks_room {
+                self.arm_owner(index);
+            }
             if news.is_empty() {
                 continue;
             }
@@ -170,6 +176,16 @@ impl Sockets {
         }
     }
 
+    /// A connection's send buffer has room again.
+    fn arm_owner(&mut self, index: usize) {
+        let owns = |socket: &Socket| socket.conversation() == Some(index);
+        let owner =
+            (self.table.iter()).find_map(|(number, socket)| owns(socket).then_some(*number));
+        if let Some(number) = owner {
+            self.arm(number);
+        }
+    }
+
     /// Something has happened that edge-triggered interest reports.
     pub(super) fn arm(&mut self, number: i64) {
         for watches in self.polls.values_mut() {
@@ -179,8 +195,15 @@ impl Sockets {
         }
     }
 
-    /// What poll would say of a socket.
-    pub(super) fn readiness(&self, host: &Host, number: i64, low_water: u64) -> i64 {
+    /// What poll says of a socket.
+    pub(super) fn poll(&self, host: &mut Host, number: i64) -> i64 {
+        if let Some(index) = self.table.get(&number).and_then(Socket::conversation) {
+            host.with(index, |connection, _| connection.poll_room());
+        }
+        self.readiness(host, number)
+    }
+
+    fn readiness(&self, host: &Host, number: i64) -> i64 {
         let Some(socket) = self.table.get(&number) else {
             return 0x20; // POLLNVAL
         };
@@ -207,9 +230,7 @@ impl Sockets {
                     ready |= POLLHUP;
                 }
                 let connected = conversation.history.has(Events::ESTABLISHED) || over;
-                if connected
-                    && (socket.writes_no_more || over || writable(socket, connection, low_water))
-                {
+                if connected && (socket.writes_no_more || over || writable(socket, connection)) {
                     ready |= POLLOUT;
                 }
             }
@@ -221,10 +242,14 @@ impl Sockets {
     }
 }
 
-/// Linux's sk_stream_is_writeable: a third of the buffer is free, and few enough bytes are unsent.
-fn writable(socket: &Socket, connection: &Connection, low_water: u64) -> bool {
+/// Has it room? Where memory is not counted, by Linux's rule for it all the same (sk_stream_is_writeable): a third of the buffer is
+/// free, and few enough bytes are unsent.
+fn writable(socket: &Socket, connection: &Connection) -> bool {
+    if let Some(lacks_room) = connection.lacks_room() {
+        return !lacks_room;
+    }
     let held = connection.written_offset() - connection.acknowledged_offset();
     let unsent = connection.written_offset() - connection.sent_offset();
-    let low_water = socket.options.unsent_low_water.unwrap_or(low_water);
+    let low_water = socket.options.unsent_low_water.unwrap_or(u64::MAX);
     connection.writable() >= held / 2 && connection.writable() > 0 && unsent < low_water
 }

@@ -7,6 +7,7 @@ use crate::runner::constants::number;
 use crate::runner::ends::SERVICE;
 use crate::runner::host::Listener;
 use crate::runner::icmp::errno;
+use crate::runner::setup::low_water;
 use crate::runner::sockets::{Kind, Options, Socket};
 use crate::script::CallSpec;
 
@@ -64,12 +65,16 @@ impl Runner {
             .with_segment(&self.setup.config, options.maximum_segment);
         if let Some(bytes) = options.send_buffer {
             config.send_buffer = bytes;
+            config.send_sizes = (config.send_sizes).map(|_| BufferSizes::locked(bytes));
         }
         if let Some(bytes) = options.receive_buffer {
             config.receive_buffer = bytes;
             let is_linux = config.quick_acks == QuickAcks::Linux;
             let grown = config.receive_sizes.unwrap_or(BufferSizes::RECEIVE);
             config.receive_sizes = is_linux.then(|| grown.locked_at(bytes));
+        }
+        if let Some(bytes) = options.unsent_low_water {
+            config.unsent_low_water = low_water(bytes);
         }
         if options.no_delay {
             config.nagle = false;

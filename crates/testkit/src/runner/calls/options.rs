@@ -4,6 +4,7 @@ use bentpipe_types::Span;
 
 use super::{Outcome, Problem, Runner, error, same, value};
 use crate::runner::constants::{listed, number};
+use crate::runner::setup::low_water;
 use crate::script::Expression;
 
 impl Runner {
@@ -50,7 +51,7 @@ impl Runner {
                 let bytes = options.send_buffer.unwrap_or(0);
                 if let Some(conversation) = conversation {
                     self.host
-                        .with(conversation, |c, _| c.set_send_buffer(bytes));
+                        .with(conversation, |c, _| c.set_send_memory(bytes));
                 }
             }
             "SO_RCVBUF" => options.receive_buffer = Some(2 * positive.clamp(1152, 1 << 31)),
@@ -120,7 +121,17 @@ impl Runner {
                     });
                 }
             }
-            "TCP_NOTSENT_LOWAT" => options.unsent_low_water = (n != 0).then_some(positive),
+            "TCP_NOTSENT_LOWAT" => {
+                options.unsent_low_water = (n != 0).then_some(positive);
+                let bytes = match options.unsent_low_water {
+                    Some(bytes) => low_water(bytes),
+                    None => self.setup.config.unsent_low_water,
+                };
+                if let Some(conversation) = conversation {
+                    self.host
+                        .with(conversation, |c, _| c.set_unsent_low_water(bytes));
+                }
+            }
             "TCP_INQ" => options.tells_unread = n != 0,
             _ => return Err(Problem::missing(name)),
         }
@@ -161,7 +172,11 @@ impl Runner {
                 }
                 return value(0);
             }
-            "SO_SNDBUF" => options.send_buffer.unwrap_or(self.setup.config.send_buffer) as i64,
+            "SO_SNDBUF" => {
+                let default = &self.setup.config;
+                let default = (default.send_sizes).map_or(default.send_buffer, |s| s.initial);
+                options.send_buffer.unwrap_or(default) as i64
+            }
             "SO_RCVBUF" => {
                 let default = &self.setup.config;
                 let default = (default.receive_sizes).map_or(default.receive_buffer, |s| s.initial);

@@ -54,8 +54,7 @@ impl Runner {
             .iter()
             .map(|entry| {
                 let shown = entry.events | POLLERR | POLLHUP | 0x20;
-                let low_water = self.setup.unsent_low_water;
-                self.sockets.readiness(&self.host, entry.socket, low_water) & shown
+                self.sockets.poll(&mut self.host, entry.socket) & shown
             })
             .inspect(|&found| ready += i64::from(found != 0))
             .collect();
@@ -131,12 +130,14 @@ impl Runner {
         let Some(watches) = self.sockets.polls.get(&epoll) else {
             return error("EBADF");
         };
-        let low_water = self.setup.unsent_low_water;
         let found = watches.iter().find_map(|(&fd, watch)| {
+            // (Of an edge that was reported, nobody asks.)
+            if watch.disabled || watch.edge && !watch.armed {
+                return None;
+            }
             let shown = watch.events | POLLERR | POLLHUP;
-            let ready = self.sockets.readiness(&self.host, fd, low_water) & shown;
-            let reported = ready != 0 && !watch.disabled && (watch.armed || !watch.edge);
-            reported.then_some((fd, ready, watch.data))
+            let ready = self.sockets.poll(&mut self.host, fd) & shown;
+            (ready != 0).then_some((fd, ready, watch.data))
         });
         let Some((fd, ready, data)) = found else {
             if milliseconds != 0 {
