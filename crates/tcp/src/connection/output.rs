@@ -144,13 +144,14 @@ impl Connection {
                     sent = true;
                 }
                 next @ (Next::PeerWindow | Next::Corked) => {
+                    let idle = self.sender.send.sequence.outstanding() == 0;
                     limit = match next {
                         // (Where neither has room, the congestion window was asked first: tcp_write_xmit.)
-                        Next::PeerWindow if in_flight > 0 && room < segment => limit,
+                        Next::PeerWindow if !idle && room < segment => limit,
                         Next::PeerWindow => Limit::ReceiveWindow,
                         _ => Limit::Application,
                     };
-                    if self.sender.send.sequence.outstanding() == 0 {
+                    if idle {
                         self.sender.expect_window(cx.now);
                     }
                     break;
