@@ -2,17 +2,23 @@
 
 use std::mem::take;
 
-use bentpipe_tcp::{Events, Payload, State, reset_reply};
+use bentpipe_tcp::{Payload, State, reset_reply};
 use bentpipe_types::Ctx;
 
 use super::super::pair::OPENER;
 use super::frame::{Broken, Frame, MOST_ON_SYN, Reason};
-use super::trunk::MOST_RESETS;
+use super::trunk::{MOST_RESETS, Trunk};
 use super::{Around, CHUNK, Multiplex, REFUSED, Returned};
 
 impl<P: Payload> Multiplex<P> {
     /// Something has happened to a persistent connection.
     pub(super) fn look(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        if self.trunks[slot]
+            .as_mut()
+            .is_some_and(Trunk::note_beginning)
+        {
+            self.absent = false;
+        }
         let broken = self.read(slot, around, cx).is_err();
         let Some(trunk) = &mut self.trunks[slot] else {
             return;
@@ -161,15 +167,15 @@ impl<P: Payload> Multiplex<P> {
 
     /// A persistent connection is no more: neither is what it carried.
     pub(super) fn fail(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let Some(mut trunk) = self.trunks[slot].take() else {
+        self.withdraw(slot, around, cx);
+        let Some(trunk) = self.trunks[slot].take() else {
             return;
         };
         around.budget.change((trunk.reserved, 0), (trunk.held, 0));
         around.counters.trunk_ended(&trunk.socket);
         around.counters.trunks_failed += 1;
-        let began = trunk.socket.connection().peer_initial_sequence().is_some();
-        let refused = !began && trunk.socket.take_events().has(Events::RESET);
-        if refused {
+        // (Where its SYN has come, it is there, or has been.)
+        if (trunk.socket.connection().peer_initial_sequence()).is_none() {
             self.refused_until = cx.now + REFUSED;
         }
         let mut streams: Vec<_> = trunk.streams.into_iter().collect();
@@ -180,16 +186,10 @@ impl<P: Payload> Multiplex<P> {
                 continue;
             };
             carried.abort(cx);
-            let (key, from) = (carried.key, carried.port);
-            // Who was never answered is told if the other gateway has ever been there.
+            let from = carried.port;
+            // Who was never answered is told if the other gateway may have heard of it.
             match carried.syn.take() {
-                Some(syn) if refused => self.returned.push(Returned {
-                    key,
-                    syn,
-                    from,
-                    splits: true,
-                }),
-                Some(syn) if began => {
+                Some(syn) if trunk.began => {
                     carried.aborted = true;
                     reset_reply(syn, from, cx);
                 }
@@ -203,8 +203,15 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
-    /// Writes what there is to say, and data as far as it can go.
+    /// Writes what there is to say, and data as far as it can go. While a persistent connection is not there yet, what it
+    /// is to carry may still go another way, and so nothing is said of it.
     pub(super) fn pump(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        if self.trunks[slot].as_ref().is_some_and(Trunk::is_open) {
+            self.write_out(slot, around, cx);
+        }
+    }
+
+    pub(super) fn write_out(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         let mut scratch = take(&mut self.scratch);
         while let Some(trunk) = &mut self.trunks[slot] {
             trunk.tell_resets(&mut scratch, cx);
