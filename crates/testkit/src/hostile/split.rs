@@ -145,11 +145,18 @@ impl<'a> Chain<'a> {
             count = 2;
             multiplex = Some(dice.between(1, 3) as usize);
         }
+        // Live, each has what its own file says.
+        let numbers = &mut Dice::new(seed, "numbers");
+        let second = numbers.one_in(4).then(|| numbers.between(1, 3) as usize);
         let alone = dice.below(2) as u16;
         let mut gateways: Vec<Settings> = (0..count)
             .map(|here| {
                 // Two face each other.
                 let facing = if count == 1 { alone } else { 1 - here as u16 };
+                let multiplex = multiplex.map(|first| match (here, second) {
+                    (1, Some(second)) => second,
+                    _ => first,
+                });
                 settings(dice, &case, here, facing, multiplex)
             })
             .collect();

@@ -81,6 +81,36 @@ pub(super) struct Returned {
     pub(super) splits: bool,
 }
 
+/// What whoever runs the gateway should know of the other one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Remark {
+    Absent,
+    Back,
+    HasMore,
+    RefusesMore,
+    RefusesAll,
+}
+
+impl Remark {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Absent => {
+                "the other gateway does not answer: connections have parts of their own until it does"
+            }
+            Self::Back => "the other gateway answers: connections go over persistent ones",
+            Self::HasMore => {
+                "the other gateway asks for more persistent connections than \"multiplex\" says here: say the same at both"
+            }
+            Self::RefusesMore => {
+                "the other gateway refuses some of the persistent connections: its \"multiplex\" is less, or it has no memory left"
+            }
+            Self::RefusesAll => {
+                "the other gateway refuses persistent connections, and has no memory left for them"
+            }
+        }
+    }
+}
+
 /// A gateway's side of the persistent connections to its peer.
 #[derive(Debug)]
 pub(super) struct Multiplex<P> {
@@ -92,11 +122,13 @@ pub(super) struct Multiplex<P> {
     deadlines: Deadlines,
     /// SYNs that can't be carried.
     returned: Vec<Returned>,
-    /// The other gateway has no memory for more persistent connections, or knows of none: until then, it
-    /// is not asked again.
+    /// The other gateway has no memory for more persistent connections, or knows of none, or has just been asked in vain: until
+    /// then, it is not asked again.
     refused_until: Time,
     /// It didn't answer when it was last waited for. It is still asked, but nobody waits for it.
     absent: bool,
+    /// What is to be known of it.
+    remark: Option<Remark>,
     scratch: Vec<u8>,
 }
 
@@ -112,6 +144,7 @@ impl<P: Payload> Multiplex<P> {
             returned: Vec::new(),
             refused_until: Time::ZERO,
             absent: false,
+            remark: None,
             scratch: Vec::new(),
         }
     }
@@ -190,7 +223,13 @@ impl<P: Payload> Multiplex<P> {
         self.returned.pop()
     }
 
-    /// Which of the persistent connections a packet belongs to.
+    /// What is to be known of the other gateway, in one line.
+    pub(super) fn remark(&self) -> Option<&'static str> {
+        self.remark.map(Remark::text)
+    }
+
+    /// Which of the persistent connections a packet belongs to, or would if there were as many as the other gateway
+    /// has.
     pub(super) fn trunk_of(
         &self,
         routes: &Routes,
@@ -203,7 +242,6 @@ impl<P: Payload> Multiplex<P> {
         (destination.address == routes.here()
             && source.address == self.with.peer
             && source.port == destination.port
-            && slot < self.trunks.len()
             && cx.packets.ip(packet).is_none())
         .then_some(slot)
     }
@@ -267,6 +305,13 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) {
+        if slot >= self.trunks.len() {
+            if cx.packets.get(packet).flags.has(Flags::SYN) {
+                self.remark = Some(Remark::HasMore);
+            }
+            reset_reply(packet, around.settings.facing, cx);
+            return;
+        }
         let begins = |trunk: &Trunk| trunk.begins_with(cx.packets.get(packet));
         if self.trunks[slot].as_ref().is_some_and(begins) {
             self.write_out(slot, around, cx);

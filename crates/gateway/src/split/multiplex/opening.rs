@@ -11,7 +11,7 @@ use super::super::legs::speak;
 use super::carried::Carried;
 use super::frame::{self, Answered, Open, Reason};
 use super::trunk::Trunk;
-use super::{Around, Multiplex, Returned};
+use super::{Around, Multiplex, Remark, Returned};
 
 /// The first persistent connection's port, at both ends; the others' follow. (RFC 3135 has none.)
 pub(super) const FIRST_PORT: u16 = 3135;
@@ -162,8 +162,20 @@ impl<P: Payload> Multiplex<P> {
         if let Some(trunk) = &mut self.trunks[slot] {
             trunk.awaited_until = None;
         }
-        self.absent = !self.trunks.iter().flatten().any(Trunk::is_open);
+        self.note_absence();
         self.withdraw(slot, around, cx);
+    }
+
+    /// It was asked in vain. If it has said nothing on another persistent connection either, it is not there.
+    pub(super) fn note_absence(&mut self) {
+        self.absent = !self.has_open();
+        if self.absent {
+            self.remark = Some(Remark::Absent);
+        }
+    }
+
+    pub(super) fn has_open(&self) -> bool {
+        self.trunks.iter().flatten().any(Trunk::is_open)
     }
 
     /// Lets whatever a persistent connection is to carry go another way, if nothing was said of it: all of it is

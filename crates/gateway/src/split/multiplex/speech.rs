@@ -2,22 +2,22 @@
 
 use std::mem::take;
 
-use bentpipe_tcp::{Payload, State, reset_reply};
+use bentpipe_tcp::{Events, Payload, State, reset_reply};
 use bentpipe_types::Ctx;
 
 use super::super::pair::OPENER;
 use super::frame::{Broken, Frame, MOST_ON_SYN, Reason};
-use super::trunk::{MOST_RESETS, Trunk};
-use super::{Around, CHUNK, Multiplex, REFUSED, Returned};
+use super::trunk::{ASKED_ANEW, MOST_RESETS, Trunk};
+use super::{Around, CHUNK, Multiplex, REFUSED, Remark, Returned};
 
 impl<P: Payload> Multiplex<P> {
     /// Something has happened to a persistent connection.
     pub(super) fn look(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        if self.trunks[slot]
+        let begins = self.trunks[slot]
             .as_mut()
-            .is_some_and(Trunk::note_beginning)
-        {
-            self.absent = false;
+            .is_some_and(Trunk::note_beginning);
+        if begins && take(&mut self.absent) {
+            self.remark = Some(Remark::Back);
         }
         let broken = self.read(slot, around, cx).is_err();
         let Some(trunk) = &mut self.trunks[slot] else {
@@ -168,7 +168,7 @@ impl<P: Payload> Multiplex<P> {
     /// A persistent connection is no more: neither is what it carried.
     pub(super) fn fail(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         self.withdraw(slot, around, cx);
-        let Some(trunk) = self.trunks[slot].take() else {
+        let Some(mut trunk) = self.trunks[slot].take() else {
             return;
         };
         around.budget.change((trunk.reserved, 0), (trunk.held, 0));
@@ -176,7 +176,9 @@ impl<P: Payload> Multiplex<P> {
         around.counters.trunks_failed += 1;
         // (Where its SYN has come, it is there, or has been.)
         if (trunk.socket.connection().peer_initial_sequence()).is_none() {
-            self.refused_until = cx.now + REFUSED;
+            let refused = trunk.socket.take_events().has(Events::RESET);
+            self.refused_until = cx.now + if refused { REFUSED } else { ASKED_ANEW };
+            self.note_refusal(refused);
         }
         let mut streams: Vec<_> = trunk.streams.into_iter().collect();
         // In an order that is the same in every run.
@@ -200,6 +202,15 @@ impl<P: Payload> Multiplex<P> {
                 None => carried.aborted = true,
             }
             self.remove(index, None, around, cx);
+        }
+    }
+
+    /// A persistent connection was not to be had: the other gateway has refused it, or said nothing.
+    fn note_refusal(&mut self, refused: bool) {
+        match (refused, self.has_open()) {
+            (true, true) => self.remark = Some(Remark::RefusesMore),
+            (true, false) => self.remark = Some(Remark::RefusesAll),
+            (false, _) => self.note_absence(),
         }
     }
 

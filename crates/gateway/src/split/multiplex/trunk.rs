@@ -19,9 +19,9 @@ pub(super) const MOST_RESETS: usize = 1 << 16;
 /// So long the connections that a persistent one is to carry wait for the other gateway's answer to its SYN. By then its
 /// SYN has gone three times, by the usual timer of a second.
 const PATIENCE: Span = Span::from_secs(3);
-/// So long after it was first asked in vain, the other gateway is asked anew, if somebody wants it: its SYN's timer, doubled
+/// So long after it was first asked in vain, the other gateway is asked anew, if somebody wants it: the SYN's timer, doubled
 /// each time, would wait longer and longer.
-const ASKED_ANEW: Span = Span::from_secs(60);
+pub(super) const ASKED_ANEW: Span = Span::from_secs(10);
 
 /// A persistent connection.
 #[derive(Debug)]
