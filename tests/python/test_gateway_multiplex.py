@@ -6,12 +6,13 @@ import contextlib
 import json
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from .boxes import Box, Gateway, fetch, gateway, listen, live, row
+from .boxes import Box, Gateway, fetch, gateway, listen, live, row, until
 from .test_gateway_many import ASKS, SERVES
 
 pytestmark = live
@@ -91,9 +92,6 @@ def office(
 
     Where an `mtu` is said, the satellite is a router, and no longer packets fit its second cable.
     """
-    own, peer = ends
-    hub = ("--gateway", "hub", "--interface", "lan=to-server", "--interface", "satellite=to-sky")
-    terminal = ("--gateway", "terminal", "--interface", "satellite=to-sky")
     with row("server", "hub", "sky", "terminal", "client") as boxes, contextlib.ExitStack() as all_:
         _, first, sky, second, _ = boxes
         if mtu is None:
@@ -101,14 +99,25 @@ def office(
         else:
             sky.ip(f"link set to-terminal mtu {mtu}")
             second.ip(f"link set to-sky mtu {mtu}")
-        here = all_.enter_context(gateway(first, file, *hub, "--address", own, "--peer", peer))
-        there = all_.enter_context(
-            gateway(
-                second, file, *terminal, "--interface", "home=to-client",
-                "--address", peer, "--peer", own,
-            )
-        )  # fmt: skip
+        here = all_.enter_context(hub(first, file, ends))
+        there = all_.enter_context(terminal(second, file, ends))
         yield boxes, (here, there)
+
+
+def hub(box: Box, file: Path, ends: tuple[str, str]) -> contextlib.AbstractContextManager[Gateway]:
+    """Have a box be the hub."""
+    links = ("--interface", "lan=to-server", "--interface", "satellite=to-sky")
+    own = ("--address", ends[0], "--peer", ends[1])
+    return gateway(box, file, "--gateway", "hub", *links, *own)
+
+
+def terminal(
+    box: Box, file: Path, ends: tuple[str, str]
+) -> contextlib.AbstractContextManager[Gateway]:
+    """Have a box be the terminal."""
+    links = ("--interface", "satellite=to-sky", "--interface", "home=to-client")
+    own = ("--address", ends[1], "--peer", ends[0])
+    return gateway(box, file, "--gateway", "terminal", *links, *own)
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
@@ -175,3 +184,69 @@ def test_where_less_passes_their_own_segments_are_shorter(
     assert hub["connections"]["split"] == 2
     # It learned once, and a timeout is not how.
     assert hub["facing"]["timeouts"] == 0
+
+
+@pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
+def test_where_the_other_gateway_comes_later_connections_get_through_before(
+    file: Path, ends: tuple[str, str]
+) -> None:
+    with (
+        row("server", "hub", "sky", "terminal", "client") as (server, first, sky, second, client),
+        gateway(sky, file, *SATELLITE),
+        terminal(second, file, ends) as there,
+    ):
+        listen(server)
+        # The first waits for the other gateway, 3 s, and then opens as without.
+        for least, most in [(2.9, 4.5), (0.0, 1.5)]:
+            begin = time.monotonic()
+            peer = client.python(WAITS, SERVER[0])
+            assert peer.stdout is not None
+            assert peer.stdout.readline() == "connected\n"
+            assert least < time.monotonic() - begin < most
+        fetch(client, SERVER[0])
+        until(lambda: any("does not answer" in line for line in there.heard()), "it is told")
+        with hub(first, file, ends) as here:
+            # It is asked again, as connections come, and then carries them. (Before, both split
+            # each for itself.)
+            before = 0
+
+            def answers() -> bool:
+                nonlocal before
+                fetch(client, SERVER[0], 1_000)
+                before += 1
+                return any("gateway answers" in line for line in there.heard())
+
+            until(answers, "it is told")
+            listens = sky.python(LISTENS, "to-hub")
+            assert listens.stdout is not None
+            assert listens.stdout.readline() == "listening\n"
+            for address in SERVER:
+                fetch(client, address)
+            listens.send_signal(signal.SIGTERM)
+            ports = json.loads(listens.stdout.readline())
+            told = here.end()["gateways"][0]
+    assert ports == [3135]
+    assert told["multiplex"]["opened"] == 1
+    assert told["connections"]["split"] == before + 2
+
+
+def test_gateways_with_different_numbers_are_told_so(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(OFFICE.replace("multiplex = 2", "multiplex = 1"), encoding="utf-8")
+    with (
+        row("server", "hub", "sky", "terminal", "client") as (server, first, sky, second, client),
+        gateway(sky, file, *SATELLITE),
+        hub(first, other, ENDS[0]) as here,
+        terminal(second, file, ENDS[0]) as there,
+    ):
+        listen(server)
+        waits = client.python(WAITS, SERVER[0])
+        assert waits.stdout is not None
+        assert waits.stdout.readline() == "connected\n"
+        # The second persistent connection is refused; the first carries both.
+        fetch(client, SERVER[0])
+        until(lambda: any("refuses some" in line for line in there.heard()), "it is told")
+        until(lambda: any("asks for more" in line for line in here.heard()), "it is told")
+        told = here.end()["gateways"][0]
+    assert told["multiplex"]["opened"] == 1
+    assert told["connections"]["split"] == 2

@@ -122,6 +122,10 @@ impl<A: Volatile> Agent for Mortal<A> {
         self.agent.stream_check()
     }
 
+    fn remark(&self) -> Option<&'static str> {
+        self.agent.remark()
+    }
+
     fn is_quiet(&self) -> bool {
         self.agent.is_quiet()
     }

@@ -170,6 +170,10 @@ impl Agent for Front {
         self.node.stream_check()
     }
 
+    fn remark(&self) -> Option<&'static str> {
+        self.node().remark()
+    }
+
     fn is_quiet(&self) -> bool {
         self.node.is_quiet()
             && self.processor.as_ref().is_none_or(|all| all.packets() == 0)

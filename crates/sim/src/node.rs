@@ -151,6 +151,10 @@ impl Agent for Node {
         self.agent().stream_check()
     }
 
+    fn remark(&self) -> Option<&'static str> {
+        self.agent().remark()
+    }
+
     fn is_quiet(&self) -> bool {
         self.agent().is_quiet()
     }

@@ -188,6 +188,15 @@ fn a_syn_that_comes_before_the_connection_before_it_is_over() {
     }
 }
 
+/// Cases that fail where it is refused: both hosts open at once, and one gateway has a stream for the connection when the
+/// other has ceased to wait, and has given it a part of its own.
+#[test]
+fn a_stream_that_meets_a_part_that_opens() {
+    for seed in [2_299, 3_948, 18_006] {
+        multiplexed(seed, None).expect("it passes");
+    }
+}
+
 /// What the replay rests on: a seed is the same case each time, and its capture holds every packet.
 #[test]
 fn a_seed_is_a_case_and_a_capture() {

@@ -258,6 +258,11 @@ pub trait Agent {
         StreamCheck::default()
     }
 
+    /// What whoever runs it should know now, in one line: a setting that does not fit another's, somebody who is not there.
+    fn remark(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Are all of its connections over, so that of itself it will send no more but keep-alives? A run ends
     /// early when every flow has ended, every agent says so, and no packet is under way: what it waits for
     /// then (the end of TIME-WAIT, the time to ask a peer whether it is still there) is no work.

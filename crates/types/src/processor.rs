@@ -169,6 +169,10 @@ impl<A: Agent> Agent for Served<A> {
         self.agent.stream_check()
     }
 
+    fn remark(&self) -> Option<&'static str> {
+        self.agent.remark()
+    }
+
     fn is_quiet(&self) -> bool {
         self.processor.packets() == 0 && self.agent.is_quiet()
     }

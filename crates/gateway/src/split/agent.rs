@@ -135,6 +135,10 @@ impl<P: Payload> Agent for Split<P> {
         self.counters.check(self)
     }
 
+    fn remark(&self) -> Option<&'static str> {
+        self.multiplex.as_ref()?.remark()
+    }
+
     fn is_quiet(&self) -> bool {
         self.counters.open == 0
             && self.processing() == 0

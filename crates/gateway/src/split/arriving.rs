@@ -4,7 +4,8 @@ use bentpipe_tcp::{Payload, reset_reply};
 use bentpipe_types::{Ctx, DropReason, Flags, FlowKey, PacketRef, Port};
 
 use super::Split;
-use super::multiplex::{Around, Multiplex};
+use super::apart::OwnParts;
+use super::multiplex::{Around, Multiplex, Returned};
 use super::pair::OPENER;
 use crate::icmp::Complaint;
 
@@ -95,18 +96,37 @@ impl<P: Payload> Split<P> {
             (None, Some(index)) => self.streams(cx, |all, around, cx| {
                 all.on_host_packet(index, packet, around, cx)
             })?,
-            // From beyond the link, of a connection that is carried here: the other gateway has forgotten
-            // it. This host's stream is another one than that which the other has.
             (None, None) if from == facing && multiplex.find(&key.reversed()).is_some() => {
-                if cx.packets.get(packet).flags.has(Flags::SYN) {
-                    cx.packets.release(packet);
-                } else {
-                    reset_reply(packet, from, cx);
-                }
-                None
+                self.answer_beyond(key, packet, cx)
             }
             (None, None) => Some(packet),
         }
+    }
+
+    /// A packet from beyond the link, of a connection that is carried here. The other gateway has forgotten it: this host's
+    /// stream is another one than that which the other has. Or it opens one with a part of its own, and has not been told
+    /// yet of this one. Handed back, if that one begins here.
+    fn answer_beyond(
+        &mut self,
+        key: &FlowKey,
+        packet: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PacketRef> {
+        let record = cx.packets.get(packet);
+        let (flags, sequence) = (record.flags, record.sequence);
+        if !flags.has(Flags::SYN) {
+            reset_reply(packet, self.settings.facing, cx);
+            return None;
+        }
+        let opens = !flags.has(Flags::ACK.with(Flags::RST).with(Flags::FIN));
+        let make_way = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
+            all.makes_way(&key.reversed(), sequence, around, cx)
+        };
+        if opens && self.streams(cx, make_way) == Some(true) {
+            return Some(packet);
+        }
+        cx.packets.release(packet);
+        None
     }
 
     /// Does something with what persistent connections carry.
@@ -116,6 +136,11 @@ impl<P: Payload> Split<P> {
         act: impl FnOnce(&mut Multiplex<P>, &mut Around<'_>, &mut Ctx<'_>) -> R,
     ) -> Option<R> {
         let multiplex = self.multiplex.as_mut()?;
+        let mut apart = OwnParts {
+            pairs: &mut self.pairs,
+            flows: &self.flows,
+            gone: Vec::new(),
+        };
         let mut around = Around {
             settings: &self.settings,
             routes: &self.routes,
@@ -123,22 +148,33 @@ impl<P: Payload> Split<P> {
             budget: &mut self.budget,
             counters: &mut self.counters,
             state: Multiplex::<P>::state_bytes() as u64,
+            apart: &mut apart,
         };
         let result = act(multiplex, &mut around, cx);
+        for index in apart.gone {
+            self.remove(index, cx);
+        }
         while let Some(back) = self.multiplex.as_mut().and_then(|all| all.take_returned()) {
-            let first = self.budget.first(Self::state_bytes() as u64);
-            match first.filter(|_| back.splits) {
-                Some(first) => {
-                    let facing = self.settings.facing;
-                    self.open(back.key, back.from, facing, first, back.syn, cx);
-                }
-                None => {
-                    self.remember_passed(back.key);
-                    self.forward(back.syn, cx);
-                }
-            }
+            self.take_back(back, cx);
         }
         Some(result)
+    }
+
+    /// A SYN comes back from the persistent connections.
+    fn take_back(&mut self, back: Returned, cx: &mut Ctx<'_>) {
+        let first = self.budget.first(Self::state_bytes() as u64);
+        let Some(first) = first.filter(|_| back.splits) else {
+            self.remember_passed(back.key);
+            self.forward(back.syn, cx);
+            return;
+        };
+        let (key, from) = (back.key, back.from);
+        let open = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
+            all.open_now(key, from, first, back.syn, around, cx)
+        };
+        if let Some(syn) = self.streams(cx, open).flatten() {
+            self.open(key, from, self.settings.facing, first, syn, cx);
+        }
     }
 
     /// What is not for a leg goes on as it is.

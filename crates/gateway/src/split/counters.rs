@@ -181,6 +181,11 @@ impl Counters {
         self.aborted += u64::from(aborted);
     }
 
+    /// It was not to be split this way, after all.
+    pub(super) fn taken_back(&mut self) {
+        self.split -= 1;
+    }
+
     /// A persistent connection is no more.
     pub(super) fn trunk_ended(&mut self, trunk: &Socket<Rings>) {
         self.past.add_leg(trunk, true, true);

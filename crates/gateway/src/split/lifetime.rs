@@ -53,7 +53,7 @@ impl<P: Payload> Split<P> {
                 all.open(key, back, first, syn, around, cx)
             };
             match self.streams(cx, open).flatten() {
-                // There is no memory for a persistent connection: it has a part of its own.
+                // There is no memory for a persistent connection, or nobody at its other end: it has a part of its own.
                 Some(syn) => syn,
                 None => return,
             }
@@ -76,8 +76,10 @@ impl<P: Payload> Split<P> {
         let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
         let config = self.config(&key, towards, first);
         let mut pair = Pair::open(key, syn, [back, towards], &config, first, cx);
-        // Fast Open's cookies are the other side's to give.
-        if self.settings.set_up == Answer::Early && !fast_open {
+        // Fast Open's cookies are the other side's to give. And what may still have to go over a persistent connection
+        // (`apart`) has said nothing to its host.
+        let may_join = self.multiplex.is_some() && towards == self.settings.facing;
+        if self.settings.set_up == Answer::Early && !fast_open && !may_join {
             let config = self.config(&key, back, first);
             pair.answer(&config, cx);
         }

@@ -15,6 +15,7 @@
 //! | `budget` | memory: what may be promised, and to whom |
 //! | `legs` | the legs' TCP: most have the same |
 //! | `paths` | what a connection learns from earlier ones |
+//! | `apart` | those that have parts of their own, where others have none |
 //! | `multiplex` | all connections of two gateways over few persistent ones |
 //! | `counters` | what a result and a probe see |
 //!
@@ -27,6 +28,7 @@
 //! sender that closes and sees its close confirmed knows what it knows without a gateway.
 
 mod agent;
+mod apart;
 mod arriving;
 mod budget;
 mod counters;

@@ -257,9 +257,15 @@ impl Plan {
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
         let stop = &control.stop;
-        let ran = engine.run(clock, limit, |_, _| {
+        let mut remark = None;
+        let ran = engine.run(clock, limit, |network, _| {
             for line in diversion.keep() {
                 control.say(line);
+            }
+            let now = network.remarks().next();
+            if now != remark {
+                remark = now;
+                control.say(format!("{}: {}", self.what, now.unwrap_or_default()));
             }
             stop.load(Ordering::Relaxed)
         });

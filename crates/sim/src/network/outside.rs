@@ -66,6 +66,11 @@ impl Network {
         }
     }
 
+    /// What whoever runs the network should know now of its nodes: their [remarks](bentpipe_types::Agent::remark).
+    pub fn remarks(&self) -> impl Iterator<Item = &'static str> {
+        self.nodes.iter().filter_map(|slot| slot.node.remark())
+    }
+
     /// A packet enters at an attached node, now. The store is [`packets_mut`](Self::packets_mut).
     pub fn inject(&mut self, node: NodeId, packet: PacketRef) {
         let inside = matches!(

@@ -111,7 +111,7 @@ impl Connection {
 
     /// Not before the connection is established (RFC 9293: only on an idle connection), and in no
     /// state that ends by itself.
-    fn is_kept_alive(&self) -> bool {
+    pub(super) fn is_kept_alive(&self) -> bool {
         matches!(
             self.state,
             State::Established | State::CloseWait | State::FinWait2

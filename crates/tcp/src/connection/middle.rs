@@ -69,6 +69,20 @@ impl Connection {
         self.sender.send.fin_acknowledged()
     }
 
+    /// Asks the peer for a sign of life, as keep-alive does, if nothing else is outstanding: whoever knows nothing of this
+    /// connection answers with a RST.
+    pub fn ask(&mut self, cx: &mut Ctx<'_>) {
+        if self.is_kept_alive() && self.sender.send.is_idle() {
+            self.send_empty_probe(cx);
+        }
+    }
+
+    /// The sequence number of the SYN from here.
+    #[must_use]
+    pub fn initial_sequence(&self) -> Seq {
+        self.sender.send.wire(0)
+    }
+
     /// The sequence number of the peer's SYN, once it has come.
     #[must_use]
     pub fn peer_initial_sequence(&self) -> Option<Seq> {

@@ -30,12 +30,41 @@ struct Gateway {
     settings: Settings,
 }
 
+/// What gateways say to each other in their own names gets lost at first, as where one of them comes late, or a filter
+/// is in the way.
+struct Silence {
+    of: [bool; 2],
+    until: Time,
+}
+
+impl Silence {
+    fn draw(seed: u64) -> Self {
+        let dice = &mut Dice::new(seed, "silence");
+        let of = dice.pick(&[
+            [false; 2],
+            [false; 2],
+            [true; 2],
+            [true, false],
+            [false, true],
+        ]);
+        let until = Time::ZERO + Span::from_millis(dice.between(500, 12_000));
+        Self { of, until }
+    }
+
+    /// Does it swallow this packet?
+    fn swallows(&self, packet: &Packet, now: Time) -> bool {
+        let of = |which: usize| packet.source.address == Address(10 + which as u16);
+        now < self.until && [0, 1].into_iter().any(|which| self.of[which] && of(which))
+    }
+}
+
 /// The hosts, the gateways, and the hops between them: node 0 is A, the last is B.
 pub(super) struct Chain<'a> {
     case: Case,
     world: World,
     hops: Vec<Path>,
     gateways: Vec<Gateway>,
+    silence: Silence,
     hosts: Hosts,
     tick: Time,
     work: Work,
@@ -116,11 +145,18 @@ impl<'a> Chain<'a> {
             count = 2;
             multiplex = Some(dice.between(1, 3) as usize);
         }
+        // Live, each has what its own file says.
+        let numbers = &mut Dice::new(seed, "numbers");
+        let second = numbers.one_in(4).then(|| numbers.between(1, 3) as usize);
         let alone = dice.below(2) as u16;
         let mut gateways: Vec<Settings> = (0..count)
             .map(|here| {
                 // Two face each other.
                 let facing = if count == 1 { alone } else { 1 - here as u16 };
+                let multiplex = multiplex.map(|first| match (here, second) {
+                    (1, Some(second)) => second,
+                    _ => first,
+                });
                 settings(dice, &case, here, facing, multiplex)
             })
             .collect();
@@ -189,6 +225,7 @@ impl<'a> Chain<'a> {
             world: World::new(RandomStream::new(seed, "hostile", "connections")),
             hops,
             gateways,
+            silence: Silence::draw(seed),
             hosts: Hosts::new(seed),
             tick: Time::ZERO,
             work: Work::new(BOUNDS),
@@ -230,6 +267,10 @@ impl<'a> Chain<'a> {
             let left = node == last || node > 0 && port == Port(0);
             let (hop, end) = if left { (node - 1, 1) } else { (node, 0) };
             let (packets, now) = (&mut self.world.packets, self.world.now);
+            if self.silence.swallows(packets.get(packet), now) {
+                packets.release(packet);
+                continue;
+            }
             self.hops[hop].send(end, packet, packets, now);
         }
         self.world.outbox = outbox;

@@ -638,6 +638,16 @@ impl<P: Payload> Carried<P> {
             .is_none_or(|initial| sequence.after(initial + end))
     }
 
+    /// The same of a SYN of the other host.
+    pub(super) fn is_followed_beyond(&self, sequence: Seq) -> bool {
+        let Some(leg) = &self.leg else {
+            return true;
+        };
+        let tcp = leg.connection();
+        let end = (tcp.written_offset() as u32).wrapping_add(1);
+        sequence.after(tcp.initial_sequence() + end)
+    }
+
     /// When it next wants to run without a packet.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let leg = self.leg.as_ref()?;

@@ -26,9 +26,10 @@ mod trunk;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
-use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Span, Time};
+use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Seq, Span, Time};
 use rustc_hash::FxHashMap;
 
+use super::apart::Parts;
 use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
 use super::legs::{Kind, LegSettings};
@@ -55,6 +56,8 @@ pub(super) struct Around<'a> {
     pub(super) leg_settings: &'a mut LegSettings,
     pub(super) budget: &'a mut Budget,
     pub(super) counters: &'a mut Counters,
+    /// Connections that have parts of their own.
+    pub(super) apart: &'a mut dyn Parts,
     /// Bytes of state that a connection takes.
     pub(super) state: u64,
 }
@@ -73,9 +76,39 @@ pub(super) struct Returned {
     pub(super) syn: PacketRef,
     /// Where it came from.
     pub(super) from: Port,
-    /// It may have a part of its own: there is no persistent connection. Otherwise it is to pass, since the
-    /// other gateway has no memory for it.
+    /// The other gateway has not been told of it: another persistent connection may carry it, or it may have a part of its own.
+    /// Otherwise it is to pass, since the other gateway has no memory for it.
     pub(super) splits: bool,
+}
+
+/// What whoever runs the gateway should know of the other one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Remark {
+    Absent,
+    Back,
+    HasMore,
+    RefusesMore,
+    RefusesAll,
+}
+
+impl Remark {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Absent => {
+                "the other gateway does not answer: connections have parts of their own until it does"
+            }
+            Self::Back => "the other gateway answers: connections go over persistent ones",
+            Self::HasMore => {
+                "the other gateway asks for more persistent connections than \"multiplex\" says here: say the same at both"
+            }
+            Self::RefusesMore => {
+                "the other gateway refuses some of the persistent connections: its \"multiplex\" is less, or it has no memory left"
+            }
+            Self::RefusesAll => {
+                "the other gateway refuses persistent connections, and has no memory left for them"
+            }
+        }
+    }
 }
 
 /// A gateway's side of the persistent connections to its peer.
@@ -89,9 +122,13 @@ pub(super) struct Multiplex<P> {
     deadlines: Deadlines,
     /// SYNs that can't be carried.
     returned: Vec<Returned>,
-    /// The other gateway has no memory for more persistent connections, or knows of none: until then, it
-    /// is not asked again.
+    /// The other gateway has no memory for more persistent connections, or knows of none, or has just been asked in vain: until
+    /// then, it is not asked again.
     refused_until: Time,
+    /// It didn't answer when it was last waited for. It is still asked, but nobody waits for it.
+    absent: bool,
+    /// What is to be known of it.
+    remark: Option<Remark>,
     scratch: Vec<u8>,
 }
 
@@ -106,6 +143,8 @@ impl<P: Payload> Multiplex<P> {
             deadlines: Deadlines::default(),
             returned: Vec::new(),
             refused_until: Time::ZERO,
+            absent: false,
+            remark: None,
             scratch: Vec::new(),
         }
     }
@@ -184,7 +223,13 @@ impl<P: Payload> Multiplex<P> {
         self.returned.pop()
     }
 
-    /// Which of the persistent connections a packet belongs to.
+    /// What is to be known of the other gateway, in one line.
+    pub(super) fn remark(&self) -> Option<&'static str> {
+        self.remark.map(Remark::text)
+    }
+
+    /// Which of the persistent connections a packet belongs to, or would if there were as many as the other gateway
+    /// has.
     pub(super) fn trunk_of(
         &self,
         routes: &Routes,
@@ -197,9 +242,29 @@ impl<P: Payload> Multiplex<P> {
         (destination.address == routes.here()
             && source.address == self.with.peer
             && source.port == destination.port
-            && slot < self.trunks.len()
             && cx.packets.ip(packet).is_none())
         .then_some(slot)
+    }
+
+    /// A SYN came from beyond the link, where the other gateway has given a connection a part of its own. Does the one between
+    /// the same ends that is carried here make way for it? It does if it is over.
+    pub(super) fn makes_way(
+        &mut self,
+        key: &FlowKey,
+        sequence: Seq,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> bool {
+        let Some(index) = self.find(key) else {
+            return true;
+        };
+        let carried = self.carried.get_mut(index);
+        let over = carried.is_none_or(|one| one.is_over() && one.is_followed_beyond(sequence));
+        if over {
+            self.remove(index, None, around, cx);
+            around.counters.followed += 1;
+        }
+        over
     }
 
     /// Which of the connections it carries a host's packet belongs to.
@@ -228,8 +293,8 @@ impl<P: Payload> Multiplex<P> {
     /// When something next wants to be done.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let trunks = self.trunks.iter().flatten();
-        let trunks = trunks.filter_map(|trunk| trunk.socket.next_deadline());
-        trunks.chain(self.deadlines.next()).min()
+        let trunks = trunks.flat_map(|trunk| [trunk.socket.next_deadline(), trunk.awaited_until]);
+        trunks.flatten().chain(self.deadlines.next()).min()
     }
 
     /// A packet of a persistent connection. Consumes it.
@@ -240,6 +305,17 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) {
+        if slot >= self.trunks.len() {
+            if cx.packets.get(packet).flags.has(Flags::SYN) {
+                self.remark = Some(Remark::HasMore);
+            }
+            reset_reply(packet, around.settings.facing, cx);
+            return;
+        }
+        let begins = |trunk: &Trunk| trunk.begins_with(cx.packets.get(packet));
+        if self.trunks[slot].as_ref().is_some_and(begins) {
+            self.write_out(slot, around, cx);
+        }
         if let Some(trunk) = &mut self.trunks[slot] {
             trunk.socket.on_packet(packet, cx);
             self.look(slot, around, cx);
@@ -253,7 +329,7 @@ impl<P: Payload> Multiplex<P> {
         };
         let opening = self.opening(slot, &config, around, cx);
         let socket = Socket::accept(&opening, packet, PassiveFastOpen::Ignore, cx);
-        self.put(slot, socket, reserved, around);
+        self.put(slot, socket, reserved, around, cx);
         self.look(slot, around, cx);
     }
 
@@ -343,6 +419,12 @@ impl<P: Payload> Multiplex<P> {
             {
                 trunk.socket.on_deadline(cx);
                 self.look(slot, around, cx);
+            }
+            let until = self.trunks[slot]
+                .as_ref()
+                .and_then(|trunk| trunk.awaited_until);
+            if until.is_some_and(|until| until <= cx.now) {
+                self.wait_no_longer(slot, around, cx);
             }
         }
         while let Some(index) = self.deadlines.due(cx.now) {

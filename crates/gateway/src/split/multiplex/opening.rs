@@ -6,11 +6,12 @@ use bentpipe_tcp::{Config, IdleRestart, KeepAlive, Opening, Payload, Rings, Sock
 use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq, Span};
 
 use super::super::Answer;
+use super::super::apart::Apart;
 use super::super::legs::speak;
 use super::carried::Carried;
 use super::frame::{self, Answered, Open, Reason};
 use super::trunk::Trunk;
-use super::{Around, Multiplex};
+use super::{Around, Multiplex, Remark, Returned};
 
 /// The first persistent connection's port, at both ends; the others' follow. (RFC 3135 has none.)
 pub(super) const FIRST_PORT: u16 = 3135;
@@ -28,8 +29,8 @@ const KEEP_ALIVE: KeepAlive = KeepAlive {
 const TCP: u8 = 6;
 
 impl<P: Payload> Multiplex<P> {
-    /// A host's SYN opens a connection, unless there is no memory for what would carry it: then the SYN
-    /// comes back.
+    /// A host's SYN opens a connection, unless there is no memory for what would carry it, or the other gateway is not
+    /// there: then the SYN comes back.
     pub(in super::super) fn open(
         &mut self,
         key: FlowKey,
@@ -39,15 +40,47 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
-        let Some((slot, stream)) = self.stream(around, cx) else {
+        let Some(slot) = self.slot(around, cx) else {
+            return Some(syn);
+        };
+        self.open_on(slot, (key, from, first), syn, around, cx)
+    }
+
+    /// The same for a SYN that had to wait for a persistent connection in vain: one that is there already carries it, or
+    /// none.
+    pub(in super::super) fn open_now(
+        &mut self,
+        key: FlowKey,
+        from: Port,
+        first: u64,
+        syn: PacketRef,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PacketRef> {
+        let open = |slot: &usize| self.trunks[*slot].as_ref().is_some_and(Trunk::is_open);
+        let slots = (0..self.trunks.len()).filter(open);
+        let Some(slot) = slots.min_by_key(|slot| self.streams_on(*slot)) else {
+            return Some(syn);
+        };
+        self.open_on(slot, (key, from, first), syn, around, cx)
+    }
+
+    fn open_on(
+        &mut self,
+        slot: usize,
+        (key, from, first): (FlowKey, Port, u64),
+        syn: PacketRef,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PacketRef> {
+        let Some(stream) = self.trunks[slot].as_mut().and_then(Trunk::number) else {
             return Some(syn);
         };
         let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
         let mut carried = Carried::open(key, syn, from, (slot, stream), first, cx);
         // Fast Open's cookies are the other host's to give.
         // And that there is another gateway must be known.
-        let there = self.trunks[slot].as_ref();
-        let there = there.is_some_and(|trunk| trunk.socket.state().is_synchronized());
+        let there = self.trunks[slot].as_ref().is_some_and(Trunk::is_open);
         if around.settings.set_up == Answer::Early && !fast_open && there {
             carried.answer(&around.carried(&key, first), None, cx);
         }
@@ -74,21 +107,138 @@ impl<P: Payload> Multiplex<P> {
         self.settle(index, around, cx);
     }
 
-    /// A new stream, on the persistent connection that has the fewest: one that is open already, if that
-    /// has none; if none has none, one more.
-    fn stream(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) -> Option<(usize, u32)> {
-        let busy = |slot: &usize| match &self.trunks[*slot] {
+    /// Streams on a persistent connection, and whether it is still to be opened.
+    fn streams_on(&self, slot: usize) -> (usize, bool) {
+        match &self.trunks[slot] {
             Some(trunk) => (trunk.streams.len(), false),
             None => (0, true),
+        }
+    }
+
+    /// Where a new stream goes: to the persistent connection that has the fewest, to one that is open already, if that
+    /// has none; if none has none, to one more.
+    fn slot(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) -> Option<usize> {
+        if self.absent {
+            self.ask_anew(around, cx);
+        }
+        let may_open = cx.now >= self.refused_until && !self.absent;
+        let usable = |slot: &usize| match &self.trunks[*slot] {
+            Some(trunk) => trunk.began || trunk.awaited_until.is_some() && !self.absent,
+            None => may_open,
         };
-        let may_open = cx.now >= self.refused_until;
-        let usable = |slot: &usize| may_open || self.trunks[*slot].is_some();
-        let slot = (0..self.trunks.len()).filter(usable).min_by_key(busy)?;
+        let slots = (0..self.trunks.len()).filter(usable);
+        let slot = slots.min_by_key(|slot| self.streams_on(*slot))?;
         if self.trunks[slot].is_none() {
             self.connect(slot, around, cx);
         }
-        let trunk = self.trunks[slot].as_mut()?;
-        Some((slot, trunk.number()?))
+        Some(slot)
+    }
+
+    /// The other gateway has not been there: whether it is there now is asked again, now and then. Nobody waits for that.
+    fn ask_anew(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        if cx.now < self.refused_until {
+            return;
+        }
+        let asked = self.trunks.iter().position(Option::is_some);
+        let slot = asked.unwrap_or(0);
+        match &self.trunks[slot] {
+            Some(trunk) if !trunk.is_to_be_asked_anew(cx.now) => return,
+            Some(_) => self.fail(slot, around, cx),
+            None => {}
+        }
+        self.connect(slot, around, cx);
+        if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.awaited_until = None;
+        }
+    }
+
+    /// The other gateway has not answered in time. It is still asked, but those that waited wait no more.
+    pub(super) fn wait_no_longer(
+        &mut self,
+        slot: usize,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.awaited_until = None;
+        }
+        self.note_absence();
+        self.withdraw(slot, around, cx);
+    }
+
+    /// It was asked in vain. If it has said nothing on another persistent connection either, it is not there.
+    pub(super) fn note_absence(&mut self) {
+        self.absent = !self.has_open();
+        if self.absent {
+            self.remark = Some(Remark::Absent);
+        }
+    }
+
+    pub(super) fn has_open(&self) -> bool {
+        self.trunks.iter().flatten().any(Trunk::is_open)
+    }
+
+    /// Lets whatever a persistent connection is to carry go another way, if nothing was said of it: all of it is
+    /// still here, and the other gateway cannot have heard.
+    pub(super) fn withdraw(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let Some(trunk) = self.trunks[slot].as_mut().filter(|trunk| trunk.is_unsaid()) else {
+            return;
+        };
+        let mut streams: Vec<_> = trunk
+            .streams
+            .iter()
+            .map(|(at, index)| (*at, *index))
+            .collect();
+        // In an order that is the same in every run.
+        streams.sort_unstable();
+        for (stream, index) in streams {
+            let Some(carried) = self.carried.get_mut(index) else {
+                continue;
+            };
+            let (key, from) = (carried.key, carried.port);
+            match carried.syn.take() {
+                Some(syn) => {
+                    self.remove(index, None, around, cx);
+                    around.counters.taken_back();
+                    self.returned.push(Returned {
+                        key,
+                        syn,
+                        from,
+                        splits: true,
+                    });
+                }
+                None => self.follow_alias(index, (slot, stream), around, cx),
+            }
+        }
+    }
+
+    /// What was opened from the other side as well (simultaneous open), and was so answered, goes on where that was heard.
+    fn follow_alias(
+        &mut self,
+        index: u32,
+        (slot, stream): (usize, u32),
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        let Some(carried) = self.carried.get_mut(index) else {
+            return;
+        };
+        let Some((there, number)) = carried.alias.and_then(|(there, _)| {
+            let number = self.trunks[there].as_mut()?.number()?;
+            Some((there, number))
+        }) else {
+            return;
+        };
+        (carried.trunk, carried.stream) = (there, number);
+        (carried.speaking, carried.sending) = (false, false);
+        if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.streams.remove(&stream);
+        }
+        if let Some(trunk) = &mut self.trunks[there] {
+            trunk.streams.insert(number, index);
+        }
+        self.settle(index, around, cx);
+        self.pump(there, around, cx);
     }
 
     /// The TCP of a persistent connection, and the memory to set aside for it, if there is enough.
@@ -147,7 +297,7 @@ impl<P: Payload> Multiplex<P> {
         };
         let opening = self.opening(slot, &config, around, cx);
         let socket = Socket::connect(&opening, None, cx);
-        self.put(slot, socket, reserved, around);
+        self.put(slot, socket, reserved, around, cx);
     }
 
     pub(super) fn put(
@@ -156,11 +306,12 @@ impl<P: Payload> Multiplex<P> {
         socket: Socket<Rings>,
         reserved: u64,
         around: &mut Around<'_>,
+        cx: &Ctx<'_>,
     ) {
         let first = u32::from(self.opens_odd(around));
         around.budget.change((0, reserved), (0, 0));
         around.counters.trunks_opened += 1;
-        self.trunks[slot] = Some(Trunk::new(socket, first, reserved));
+        self.trunks[slot] = Some(Trunk::new(socket, first, reserved, cx.now));
     }
 
     /// What the other gateway says of two hosts with real addresses, between the nodes that stand for them here.
@@ -187,7 +338,7 @@ impl<P: Payload> Multiplex<P> {
         let towards = towards.filter(|towards| *towards != around.settings.facing);
         let met = match self.flows.get(&key) {
             Some(&index) => self.meets(index, (slot, stream), open, around, cx),
-            None => Met::Nobody,
+            None => self.meets_apart(&key, (slot, stream), open, around, cx),
         };
         let reason = match met {
             Met::Itself => return,
@@ -248,6 +399,48 @@ impl<P: Payload> Multiplex<P> {
         };
         self.answered(index, &answered, around, cx);
         Met::Itself
+    }
+
+    /// The same, where this gateway may have given the connection a part of its own.
+    fn meets_apart(
+        &mut self,
+        key: &FlowKey,
+        (slot, stream): (usize, u32),
+        open: &Open<'_>,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Met {
+        match around.apart.state(key) {
+            Apart::Unknown => return Met::Nobody,
+            Apart::Over => {
+                around.apart.forget(key);
+                around.counters.followed += 1;
+                return Met::Nobody;
+            }
+            Apart::Goes => {
+                around.apart.ask(key, cx);
+                return Met::Earlier;
+            }
+            Apart::Opens => {}
+        }
+        // Both hosts have opened at once, and only the other gateway has found a persistent connection for its one. It
+        // has dropped the SYN of this one's part, or would; nothing has been said over that part, and so the connection
+        // goes where the other is.
+        let first = around.budget.first(around.state);
+        let number = self.trunks[slot].as_mut().and_then(Trunk::number);
+        let (Some(first), Some(number)) = (first, number) else {
+            return Met::Earlier;
+        };
+        let Some((syn, port)) = around.apart.withdraw(key, cx) else {
+            return Met::Earlier;
+        };
+        around.counters.taken_back();
+        let carried = Carried::open(*key, syn, port, (slot, number), first, cx);
+        self.add(carried, around, cx);
+        match self.flows.get(key) {
+            Some(&index) => self.meets(index, (slot, stream), open, around, cx),
+            None => Met::Earlier,
+        }
     }
 
     pub(super) fn answered(

@@ -7,12 +7,18 @@ use bentpipe_types::Ctx;
 
 use super::super::pair::OPENER;
 use super::frame::{Broken, Frame, MOST_ON_SYN, Reason};
-use super::trunk::MOST_RESETS;
-use super::{Around, CHUNK, Multiplex, REFUSED, Returned};
+use super::trunk::{ASKED_ANEW, MOST_RESETS, Trunk};
+use super::{Around, CHUNK, Multiplex, REFUSED, Remark, Returned};
 
 impl<P: Payload> Multiplex<P> {
     /// Something has happened to a persistent connection.
     pub(super) fn look(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let begins = self.trunks[slot]
+            .as_mut()
+            .is_some_and(Trunk::note_beginning);
+        if begins && take(&mut self.absent) {
+            self.remark = Some(Remark::Back);
+        }
         let broken = self.read(slot, around, cx).is_err();
         let Some(trunk) = &mut self.trunks[slot] else {
             return;
@@ -161,16 +167,18 @@ impl<P: Payload> Multiplex<P> {
 
     /// A persistent connection is no more: neither is what it carried.
     pub(super) fn fail(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        self.withdraw(slot, around, cx);
         let Some(mut trunk) = self.trunks[slot].take() else {
             return;
         };
         around.budget.change((trunk.reserved, 0), (trunk.held, 0));
         around.counters.trunk_ended(&trunk.socket);
         around.counters.trunks_failed += 1;
-        let began = trunk.socket.connection().peer_initial_sequence().is_some();
-        let refused = !began && trunk.socket.take_events().has(Events::RESET);
-        if refused {
-            self.refused_until = cx.now + REFUSED;
+        // (Where its SYN has come, it is there, or has been.)
+        if (trunk.socket.connection().peer_initial_sequence()).is_none() {
+            let refused = trunk.socket.take_events().has(Events::RESET);
+            self.refused_until = cx.now + if refused { REFUSED } else { ASKED_ANEW };
+            self.note_refusal(refused);
         }
         let mut streams: Vec<_> = trunk.streams.into_iter().collect();
         // In an order that is the same in every run.
@@ -180,16 +188,10 @@ impl<P: Payload> Multiplex<P> {
                 continue;
             };
             carried.abort(cx);
-            let (key, from) = (carried.key, carried.port);
-            // Who was never answered is told if the other gateway has ever been there.
+            let from = carried.port;
+            // Who was never answered is told if the other gateway may have heard of it.
             match carried.syn.take() {
-                Some(syn) if refused => self.returned.push(Returned {
-                    key,
-                    syn,
-                    from,
-                    splits: true,
-                }),
-                Some(syn) if began => {
+                Some(syn) if trunk.began => {
                     carried.aborted = true;
                     reset_reply(syn, from, cx);
                 }
@@ -203,8 +205,24 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
-    /// Writes what there is to say, and data as far as it can go.
+    /// A persistent connection was not to be had: the other gateway has refused it, or said nothing.
+    fn note_refusal(&mut self, refused: bool) {
+        match (refused, self.has_open()) {
+            (true, true) => self.remark = Some(Remark::RefusesMore),
+            (true, false) => self.remark = Some(Remark::RefusesAll),
+            (false, _) => self.note_absence(),
+        }
+    }
+
+    /// Writes what there is to say, and data as far as it can go. While a persistent connection is not there yet, what it
+    /// is to carry may still go another way, and so nothing is said of it.
     pub(super) fn pump(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        if self.trunks[slot].as_ref().is_some_and(Trunk::is_open) {
+            self.write_out(slot, around, cx);
+        }
+    }
+
+    pub(super) fn write_out(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         let mut scratch = take(&mut self.scratch);
         while let Some(trunk) = &mut self.trunks[slot] {
             trunk.tell_resets(&mut scratch, cx);

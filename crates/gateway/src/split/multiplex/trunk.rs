@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_tcp::{Rings, Socket, Source};
-use bentpipe_types::Ctx;
+use bentpipe_tcp::{Rings, Socket, Source, State};
+use bentpipe_types::{Ctx, Flags, Packet, Span, Time};
 use rustc_hash::FxHashMap;
 
 use super::frame::{self, Frame, MOST_CONTROL, MOST_ON_SYN, Reason};
@@ -16,10 +16,23 @@ const MOST_UNSENT_SEGMENTS: u64 = 4;
 /// and doesn't read what becomes of them, is none.
 pub(super) const MOST_RESETS: usize = 1 << 16;
 
+/// So long the connections that a persistent one is to carry wait for the other gateway's answer to its SYN. By then its
+/// SYN has gone three times, by the usual timer of a second.
+const PATIENCE: Span = Span::from_secs(3);
+/// So long after it was first asked in vain, the other gateway is asked anew, if somebody wants it: the SYN's timer, doubled
+/// each time, would wait longer and longer.
+pub(super) const ASKED_ANEW: Span = Span::from_secs(10);
+
 /// A persistent connection.
 #[derive(Debug)]
 pub(super) struct Trunk {
     pub(super) socket: Socket<Rings>,
+    /// When it was asked for.
+    since: Time,
+    /// Until then those that it is to carry wait for it to be there; `None`: it was, or they no longer do.
+    pub(super) awaited_until: Option<Time>,
+    /// It was there: what was said on it may have reached the other gateway.
+    pub(super) began: bool,
     /// The beginning of a frame whose end hasn't come.
     pub(super) inbox: Vec<u8>,
     /// By their number: the connections that it carries.
@@ -42,9 +55,12 @@ pub(super) struct Trunk {
 
 impl Trunk {
     /// `first`: the number of the first stream that is opened from here. The two sides' are odd and even.
-    pub(super) fn new(socket: Socket<Rings>, first: u32, reserved: u64) -> Self {
+    pub(super) fn new(socket: Socket<Rings>, first: u32, reserved: u64, now: Time) -> Self {
         Self {
             socket,
+            since: now,
+            awaited_until: Some(now + PATIENCE),
+            began: false,
             inbox: Vec::new(),
             streams: FxHashMap::default(),
             next_stream: Some(first),
@@ -55,6 +71,46 @@ impl Trunk {
             reserved,
             held: 0,
         }
+    }
+
+    /// Is it there, as both gateways know it?
+    pub(super) fn is_open(&self) -> bool {
+        self.socket.state().is_synchronized()
+    }
+
+    /// Notes whether it is there now. Is that news?
+    pub(super) fn note_beginning(&mut self) -> bool {
+        let begins = !self.began && self.is_open();
+        if begins {
+            self.began = true;
+            self.awaited_until = None;
+        }
+        begins
+    }
+
+    /// Was nothing said on it yet that could reach the other gateway? What it is to carry may then go another way.
+    pub(super) fn is_unsaid(&self) -> bool {
+        !self.began && self.socket.connection().written_offset() == 0
+    }
+
+    /// Will it be there once this packet has come? What there is to say can then go with the last step of
+    /// the handshake.
+    pub(super) fn begins_with(&self, packet: &Packet) -> bool {
+        let flags = packet.flags;
+        let step = match self.socket.state() {
+            State::SynSent => flags.has(Flags::SYN),
+            State::SynReceived => true,
+            _ => false,
+        };
+        step && flags.has(Flags::ACK)
+            && !flags.has(Flags::RST)
+            && packet.acknowledgment == self.socket.connection().initial_sequence() + 1
+    }
+
+    /// Has its SYN been on the way for so long that the next one goes too late for who wants it now? (Where the other
+    /// gateway's has come, that one sees to it.)
+    pub(super) fn is_to_be_asked_anew(&self, now: Time) -> bool {
+        self.socket.state() == State::SynSent && now.since(self.since) >= ASKED_ANEW
     }
 
     /// A number for a stream that is opened from here.

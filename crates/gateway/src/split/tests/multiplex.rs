@@ -1,7 +1,7 @@
 //! Connections over persistent ones: what is the same as without, and what is not.
 
 use bentpipe_tcp::{Events, Source, State};
-use bentpipe_types::{Agent, Flags, Port, Seq, Span};
+use bentpipe_types::{Agent, Flags, PacketRef, PacketStore, Port, Seq, Span, Time};
 
 use super::Net;
 use super::bodies::{self, ms, read, write};
@@ -379,6 +379,280 @@ fn without_memory_for_a_persistent_connection_each_has_a_part_of_its_own() {
     assert_eq!(net.state(CLIENT), State::Established);
     assert_eq!(net.count(0, "multiplex.opened"), 0);
     assert_eq!(net.count(0, "connections.split"), 1);
+}
+
+/// Is it the gateways' own, from the first of them or from the second?
+fn is_of_gateway(packets: &PacketStore, packet: PacketRef, which: usize) -> bool {
+    let record = packets.get(packet);
+    record.source.port == record.destination.port && record.source.address.0 == 10 + which as u16
+}
+
+/// Loses what these gateways say to each other in their own names, until then.
+fn lose_what_gateways_say(net: &mut Net, which: &'static [usize], until: Time) {
+    net.hook(
+        1,
+        Box::new(move |now, packet, packets| {
+            let lost = (which.iter()).any(|which| is_of_gateway(packets, packet, *which));
+            (!lost || now >= until).then_some(())
+        }),
+    );
+}
+
+/// The host opens one connection more. How long that takes.
+fn next_connection(net: &mut Net) -> Span {
+    net.hosts = [None, None];
+    net.client_port += 1;
+    let begin = net.world.now;
+    net.connect(CLIENT, 70);
+    let both = |net: &Net| [CLIENT, SERVER].map(|side| net.state(side)) == [State::Established; 2];
+    assert!(net.run_until(begin + Span::from_secs(10), both));
+    for side in [CLIENT, SERVER] {
+        write(net, side, 50_000);
+    }
+    let took = net.world.now.since(begin);
+    bodies::close(net);
+    net.run(Span::from_secs(5));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(read(net, side), 50_000);
+    }
+    took
+}
+
+#[test]
+fn where_no_other_gateway_answers_each_has_a_part_of_its_own() {
+    // It is waited for 3 s; then a round trip, as without. Whatever `set_up` says, what may still turn out to be a stream
+    // tells its host nothing before (the second gateway, which only passes it on, may answer early).
+    for (set_up, took) in [(Answer::EndToEnd, 3_506), (Answer::Early, 3_502)] {
+        let mut net = Net::new(multiplexed(2, |s| s.set_up = set_up), &HOPS);
+        lose_what_gateways_say(&mut net, &[0, 1], ms(10_000_000));
+        net.connect(CLIENT, 7);
+        let begin = net.world.now;
+        let open = |net: &Net| net.state(CLIENT) == State::Established;
+        assert!(net.run_until(begin + Span::from_secs(5), open));
+        assert_eq!(net.world.now.since(begin), Span::from_millis(took));
+        write(&mut net, CLIENT, 50_000);
+        net.run(Span::from_secs(10));
+        assert_eq!(read(&mut net, SERVER), 50_000);
+        // Nobody waits again, for as long as there is no answer, however often it is asked.
+        for _ in 0..30 {
+            let took = Span::from_millis(took - 3_000);
+            assert_eq!(next_connection(&mut net), took);
+            net.run(Span::from_secs(20));
+        }
+        assert_eq!(net.count(0, "connections.split"), 31);
+        assert_eq!(net.count(0, "multiplex.connections"), 1);
+        assert!((10..=31).contains(&net.count(0, "multiplex.opened")));
+    }
+}
+
+#[test]
+fn when_the_other_gateway_is_there_later_what_comes_then_goes_over_it() {
+    let mut net = Net::new(multiplexed(2, |_| {}), &HOPS);
+    lose_what_gateways_say(&mut net, &[0, 1], ms(10_000));
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(5));
+    assert_eq!(net.state(CLIENT), State::Established);
+    let said = |net: &Net| net.gateways[0].remark().unwrap_or_default();
+    assert!(said(&net).contains("does not answer"));
+    // The third of its SYNs after those is answered.
+    net.run(Span::from_secs(20));
+    assert!(said(&net).contains("other gateway answers"));
+    assert_eq!(
+        [0, 1].map(|at| net.count(at, "multiplex.connections")),
+        [1, 1]
+    );
+    let stays = std::mem::take(&mut net.hosts);
+    assert_eq!(next_connection(&mut net), Span::from_millis(506));
+    assert_eq!(net.count(0, "multiplex.failed"), 0);
+    let split = [0, 1].map(|at| net.count(at, "connections.split"));
+    let parts = [0, 1].map(|at| net.gateways[at].pairs.len());
+    assert_eq!((split, parts), ([2, 2], [1, 1]));
+    // The first goes on by itself.
+    net.hosts = stays;
+    net.client_port -= 1;
+    for side in [CLIENT, SERVER] {
+        write(&mut net, side, 50_000);
+    }
+    bodies::close(&mut net);
+    net.run(Span::from_secs(5));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(read(&mut net, side), 50_000);
+    }
+    net.expect_nothing_left();
+}
+
+/// Both hosts have opened, and one gateway or both have ceased to wait, and only then do the gateways hear from each other:
+/// whichever of them has found a persistent connection, both hosts get their connection.
+#[test]
+fn both_may_open_at_once_where_the_gateways_hear_from_each_other_late() {
+    for set_up in [Answer::EndToEnd, Answer::Early] {
+        for lost in [&[0, 1][..], &[0], &[1]] {
+            for until in [1_500, 2_900, 3_050, 3_300, 4_000, 7_100] {
+                for wait in [
+                    0, 100, 260, 700, 1_800, 2_700, 3_010, 3_100, 3_240, 3_400, 3_600,
+                ] {
+                    let mut net = Net::new(multiplexed(2, |s| s.set_up = set_up), &HOPS);
+                    lose_what_gateways_say(&mut net, lost, ms(until));
+                    late_open(net, Span::from_millis(wait));
+                }
+            }
+        }
+    }
+}
+
+fn late_open(mut net: Net, wait: Span) {
+    net.connect(CLIENT, 7);
+    net.run(wait);
+    // Else it is no simultaneous open.
+    if net.hosts[SERVER].is_none() {
+        net.connect(SERVER, 9);
+    }
+    net.run(Span::from_secs(15));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(net.state(side), State::Established, "{wait:?}");
+        write(&mut net, side, 5_000);
+    }
+    bodies::close(&mut net);
+    net.run(Span::from_secs(5));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(read(&mut net, side), 5_000);
+    }
+    net.expect_nothing_left();
+}
+
+/// The other gateway's answers are late, and it has been given up: nothing was said yet, and nobody is reset.
+#[test]
+fn who_waits_for_a_persistent_connection_that_is_reset_has_a_part_of_its_own() {
+    let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
+    lose_what_gateways_say(&mut net, &[1], ms(2_000));
+    net.connect(CLIENT, 7);
+    net.run(Span::from_millis(1_000));
+    // The first gateway dies, and with it what it had asked for. The second has answered, and its host waits.
+    net.restart(0);
+    net.hosts[CLIENT] = None;
+    net.connect(SERVER, 9);
+    net.run(Span::from_millis(200));
+    net.connect(CLIENT, 70);
+    net.run(Span::from_secs(10));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(net.state(side), State::Established);
+    }
+}
+
+/// A gateway has begun anew, and with it the one behind it: of a connection with a part of its own only the other gateway
+/// knows. It finds out, and the next one between the same ends is opened.
+#[test]
+fn a_part_that_the_other_gateway_has_forgotten_makes_way() {
+    let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
+    lose_what_gateways_say(&mut net, &[0, 1], ms(6_000));
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(5));
+    assert_eq!(net.state(CLIENT), State::Established);
+    net.run(Span::from_secs(5));
+    net.restart(0);
+    net.hosts[CLIENT] = None;
+    net.connect(CLIENT, 7_000_000);
+    net.run(Span::from_secs(10));
+    let events = net.hosts[SERVER].as_mut().expect("a socket").take_events();
+    assert!(events.has(Events::ESTABLISHED));
+    assert_eq!(net.state(CLIENT), State::Established);
+    write(&mut net, CLIENT, 5_000);
+    net.run(Span::from_secs(5));
+    assert_eq!(read(&mut net, SERVER), 5_000);
+}
+
+/// What has gone over a persistent connection is in TIME-WAIT at the other gateway when the next connection between the same
+/// ends has a part of its own.
+#[test]
+fn a_stream_that_is_over_makes_way_for_a_part() {
+    let mut net = opened(multiplexed(1, |_| {}));
+    for side in [CLIENT, SERVER] {
+        net.at(side, |socket, cx| socket.close(cx));
+        net.run(Span::from_secs(2));
+    }
+    net.hosts = [None, None];
+    net.restart(0);
+    lose_what_gateways_say(&mut net, &[0, 1], ms(10_000_000));
+    let begin = net.world.now;
+    // A SYN from before opens nothing.
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(8));
+    assert_eq!(net.state(CLIENT), State::SynSent);
+    net.restart(0);
+    net.connect(CLIENT, 7_000_000);
+    let open = |net: &Net| net.state(CLIENT) == State::Established;
+    assert!(net.run_until(begin + Span::from_secs(15), open));
+    assert_eq!(net.count(1, "connections.followed"), 1);
+}
+
+/// One gateway has more persistent connections than the other: those are refused, and what they were to carry goes over
+/// the others.
+#[test]
+fn what_is_refused_goes_over_those_that_are_there() {
+    for both in [false, true] {
+        let mut settings = multiplexed(3, |_| {});
+        let fewer = multiplexed(1, |_| {}).remove(1);
+        settings[1].multiplex = fewer.multiplex;
+        let mut net = opened(settings);
+        net.client_port += 1;
+        let first = std::mem::take(&mut net.hosts);
+        let begin = net.world.now;
+        net.connect(CLIENT, 70);
+        if both {
+            // It has its answer, and must still say its own.
+            net.connect(SERVER, 90);
+        }
+        net.run(Span::from_millis(1_100));
+        for side in [CLIENT, SERVER] {
+            assert_eq!(net.state(side), State::Established, "{both}");
+            write(&mut net, side, 5_000);
+        }
+        bodies::close(&mut net);
+        net.run(Span::from_secs(5));
+        for side in [CLIENT, SERVER] {
+            assert_eq!(read(&mut net, side), 5_000);
+        }
+        assert!(net.world.now.since(begin) < Span::from_secs(60));
+        assert!(net.gateways.iter().all(|gateway| gateway.pairs.len() == 0));
+        let said = [0, 1].map(|at| net.gateways[at].remark().unwrap_or_default());
+        assert!(said[0].contains("refuses some"), "{said:?}");
+        assert!(said[1].contains("asks for more"), "{said:?}");
+        net.hosts = first;
+        net.client_port -= 1;
+        bodies::close(&mut net);
+        net.expect_nothing_left();
+    }
+}
+
+/// The same ends, one way and then the other.
+#[test]
+fn a_port_may_be_used_again_one_way_and_the_other() {
+    for (from, until) in [(0, 5_000), (20_000, 40_000)] {
+        let mut net = Net::new(multiplexed(1, |s| s.close = Answer::Early), &HOPS);
+        net.hook(
+            1,
+            Box::new(move |now, packet, packets| {
+                let lost = (0..2).any(|which| is_of_gateway(packets, packet, which));
+                (!lost || now < ms(from) || now >= ms(until)).then_some(())
+            }),
+        );
+        for round in 0..6 {
+            net.connect(CLIENT, 1_000_000 * (round + 1));
+            let open = |net: &Net| net.state(CLIENT) == State::Established;
+            let end = net.world.now + Span::from_secs(400);
+            assert!(net.run_until(end, open), "{from} {round}");
+            for side in [CLIENT, SERVER] {
+                write(&mut net, side, 5_000);
+            }
+            bodies::close(&mut net);
+            net.run(Span::from_secs(7));
+            for side in [CLIENT, SERVER] {
+                assert_eq!(read(&mut net, side), 5_000);
+            }
+            net.hosts = [None, None];
+        }
+        net.expect_nothing_left();
+    }
 }
 
 /// Whoever speaks on such a connection without being a gateway is cut off.
