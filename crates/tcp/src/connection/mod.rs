@@ -9,6 +9,7 @@
 //! | `open` | 3.5: the handshake, both sides and at once |
 //! | `input` | 3.10.7: what a segment does, in the order of the RFC |
 //! | `prediction` | the same, shorter, for what nearly every segment is |
+//! | `known` | what is known of a connection on these shorter ways |
 //! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
 //! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
 //! | `sender` | 3.8: the sender's half: what was sent, what arrived, how much may be in flight |

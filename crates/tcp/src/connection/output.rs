@@ -144,7 +144,7 @@ impl Connection {
                     sent = true;
                 }
                 next @ (Next::PeerWindow | Next::Corked) => {
-                    let idle = self.sender.send.sequence.outstanding() == 0;
+                    let idle = !K::PLAIN && self.sender.send.sequence.outstanding() == 0;
                     limit = match next {
                         // (Where neither has room, the congestion window was asked first: tcp_write_xmit.)
                         Next::PeerWindow if !idle && room < segment => limit,
