@@ -334,6 +334,12 @@ impl<'a> Alone<'a> {
         match operation {
             Operation::Write(bytes) => {
                 self.tcp.write(bytes, &mut self.peer.world.cx());
+                if self.elsewhere.one_in(4) {
+                    self.tcp.does_not_wait();
+                }
+                if self.elsewhere.one_in(4) {
+                    self.tcp.poll_room();
+                }
             }
             Operation::Read(bytes) => {
                 self.tcp.read(bytes, &mut self.peer.world.cx());
@@ -346,7 +352,17 @@ impl<'a> Alone<'a> {
             }
             Operation::Cork(cork) => self.tcp.set_cork(cork, &mut self.peer.world.cx()),
             Operation::Nagle(nagle) => self.tcp.set_nagle(nagle, &mut self.peer.world.cx()),
-            Operation::SendBuffer(bytes) => self.tcp.set_send_buffer(bytes),
+            Operation::SendBuffer(bytes) => {
+                if self.elsewhere.one_in(4) {
+                    self.tcp.set_send_buffer(bytes);
+                } else {
+                    self.tcp.set_send_memory(bytes);
+                }
+                if self.elsewhere.coin() {
+                    let low_water = self.elsewhere.between(0, 2 * bytes) as u32;
+                    self.tcp.set_unsent_low_water(Some(low_water));
+                }
+            }
             Operation::UserTimeout(timeout) => self.tcp.set_user_timeout(timeout),
             Operation::KeepAlive(keep_alive) => {
                 self.tcp
