@@ -2,6 +2,7 @@
 
 mod words;
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, LazyLock};
 
 use bentpipe_types::{BitRate, IpVersion, Span};
@@ -37,9 +38,9 @@ pub struct Config {
     /// Let the send buffer grow as Linux does, instead of `send_buffer`: `tcp_wmem`.
     pub send_sizes: Option<BufferSizes>,
     /// Where so many bytes are written and never sent, such a send buffer takes no more (Linux's `tcp_notsent_lowat`); `None`: any.
-    pub unsent_low_water: Option<u32>,
+    pub unsent_low_water: Option<NonZeroU32>,
     /// Segments that leave as one buffer, where a send buffer counts them, at the least (Linux's `tcp_min_tso_segs`).
-    pub shortest_burst: u32,
+    pub shortest_burst: u16,
     /// Let the receive buffer grow as Linux does, instead of `receive_buffer`: `tcp_rmem`.
     pub receive_sizes: Option<BufferSizes>,
     /// Of a receive buffer that is `locked`: no wider window is offered before a full segment has come, and windows are

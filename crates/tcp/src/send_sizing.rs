@@ -6,6 +6,7 @@
 //! takes memory beside its payload, and all of it counts.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 use bentpipe_types::{Span, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
@@ -38,12 +39,12 @@ pub(crate) struct SendSizing {
     most: u64,
     // sk_sndbuf
     buffer: u64,
+    // TCP_NOTSENT_LOWAT: where so many bytes are unsent, no more are taken.
+    low_water: Option<NonZeroU32>,
+    // push_one: a call goes on when so many buffers have left, if not 0.
+    leave: u16,
     // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
     lacks_room: bool,
-    // TCP_NOTSENT_LOWAT: where so many bytes are unsent, no more are taken; `u32::MAX`: any.
-    low_water: u32,
-    // push_one: a call goes on when so many buffers have left, if not 0.
-    leave: u32,
     // Where buffers that were sent end, in positions; those not acknowledged.
     ends: VecDeque<u64>,
     // Where the others begin and end: from each of these positions on they are of so much payload, up to the
@@ -93,7 +94,7 @@ impl SendSizing {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
             lacks_room: false,
-            low_water: u32::MAX,
+            low_water: None,
             leave: 0,
             ends: VecDeque::new(),
             written: VecDeque::new(),
@@ -106,13 +107,13 @@ impl SendSizing {
     }
 
     /// The application says how much may be unsent (TCP_NOTSENT_LOWAT); `None`: anything.
-    pub(crate) fn set_low_water(&mut self, bytes: Option<u32>) {
-        self.low_water = bytes.unwrap_or(u32::MAX);
+    pub(crate) fn set_low_water(&mut self, bytes: Option<NonZeroU32>) {
+        self.low_water = bytes;
     }
 
     /// tcp_stream_memory_free, where so many bytes are unsent.
     fn takes_more(&self, unsent: u64) -> bool {
-        self.low_water == u32::MAX || unsent < u64::from(self.low_water)
+        (self.low_water).is_none_or(|water| unsent < u64::from(water.get()))
     }
 
     /// tcp_sendmsg: more is written than `held` has, into buffers of `goal` bytes, and `leaves` of it leave at
@@ -215,13 +216,13 @@ impl SendSizing {
     }
 
     /// tcp_push_one: from now on so many buffers leave, and no more, without waiting for more to leave with; 0: as many as may.
-    pub(crate) fn let_leave(&mut self, buffers: u32) {
+    pub(crate) fn let_leave(&mut self, buffers: u16) {
         self.leave = buffers;
     }
 
     /// How many buffers leave, if not as many as may.
     #[inline]
-    pub(crate) fn lets_leave(&self) -> u32 {
+    pub(crate) fn lets_leave(&self) -> u16 {
         self.leave
     }
 
@@ -285,8 +286,8 @@ impl SendSizing {
         };
         let free = self.buffer.saturating_sub(memory + taken);
         let mut buffers = free.div_ceil(goal + OVERHEAD);
-        if self.low_water < u32::MAX {
-            let more = u64::from(self.low_water).saturating_sub(waits);
+        if let Some(water) = self.low_water {
+            let more = u64::from(water.get()).saturating_sub(waits);
             buffers = buffers.min(more.div_ceil(goal));
         }
         written + first + buffers * goal

@@ -59,6 +59,8 @@ mod sized;
 mod state;
 mod timers;
 
+use std::num::NonZeroU32;
+
 use bentpipe_types::{
     BitRate, Ctx, Endpoint, FastOpen, IcmpError, IpVersion, Packet, PacketRef, Port, Seq, Span,
     SynOptions, Time,
@@ -302,7 +304,7 @@ impl Connection {
 
     /// Where so many bytes are unsent, no more are taken, from now on (Linux's TCP_NOTSENT_LOWAT, for a send buffer that counts
     /// memory); `None`: any.
-    pub fn set_unsent_low_water(&mut self, bytes: Option<u32>) {
+    pub fn set_unsent_low_water(&mut self, bytes: Option<NonZeroU32>) {
         if let Some(sizing) = &mut self.sender.send.sizing {
             sizing.set_low_water(bytes);
         }

@@ -19,6 +19,9 @@ const LAST_WRITE: Span = Span::from_millis(1);
 /// round trip from when the oldest segment left.)
 const ACKNOWLEDGED_SOON: Span = Span::from_millis(1);
 
+/// So many buffers more, at the most, leave one after the other before what follows them is looked at.
+const MOST_AT_ONCE: u64 = 1 << 15;
+
 /// Segments that leave as one buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
@@ -106,12 +109,12 @@ impl Connection {
             let forced = send.end - pushed_at > half;
             let first = send.end <= held.next + goal;
             // Where one leaves after the other, it is the same if they are written before.
-            let mut leave = 1;
+            let mut leave = 1_u64;
             if first && !forced && filling.at_once > 0 {
                 let unpushed = half - (send.end - pushed_at);
                 let uncut = last - 1 - (send.end - begin);
                 let more = filling.sendable / filling.at_once;
-                let again = more.saturating_sub(1);
+                let again = more.saturating_sub(1).min(MOST_AT_ONCE);
                 let again = again.min(unpushed.min(uncut) / filling.at_once);
                 send.end += again * filling.at_once;
                 leave += again;
@@ -119,7 +122,7 @@ impl Connection {
             if let Some(sizing) = &mut send.sizing {
                 let from = held.next + leave * filling.at_once;
                 sizing.written_from((leave > 1).then_some(from), &held, goal);
-                sizing.let_leave(if forced { 0 } else { leave as u32 });
+                sizing.let_leave(if forced { 0 } else { leave as u16 });
             }
             if forced {
                 pushed_at = send.end;
@@ -277,7 +280,7 @@ impl Sender {
             // (tcp_write_xmit with push_one sends one, and that does not wait for more.)
             let waits = match self.send.lets_leave() {
                 0 => self.defers(burst, room, now),
-                buffers => burst.begun >= buffers,
+                buffers => burst.begun >= u32::from(buffers),
             };
             if waits {
                 return true;

@@ -80,7 +80,7 @@ impl Send {
 
     /// How many buffers a call that goes on lets leave; 0: as many as may.
     #[inline]
-    pub(super) fn lets_leave(&self) -> u32 {
+    pub(super) fn lets_leave(&self) -> u16 {
         self.sizing.as_deref().map_or(0, SendSizing::lets_leave)
     }
 

@@ -1,5 +1,7 @@
 //! One connection under any sequence of operations.
 
+use std::num::NonZeroU32;
+
 use bentpipe_tcp::{Config, Connection, KeepAlive, PathLimit, State};
 use bentpipe_types::{
     Address, Ecn, Endpoint, Flags, IcmpError, IpVersion, Packet, PacketRef, Port, RandomStream,
@@ -360,7 +362,7 @@ impl<'a> Alone<'a> {
                 }
                 if self.elsewhere.coin() {
                     let low_water = self.elsewhere.between(0, 2 * bytes) as u32;
-                    self.tcp.set_unsent_low_water(Some(low_water));
+                    self.tcp.set_unsent_low_water(NonZeroU32::new(low_water));
                 }
             }
             Operation::UserTimeout(timeout) => self.tcp.set_user_timeout(timeout),

@@ -1,6 +1,8 @@
 //! How the host is set up: a script's options, and the shell commands at its beginning that set
 //! Linux's knobs.
 
+use std::num::NonZeroU32;
+
 use bentpipe_tcp::{
     BufferSizes, Config, CongestionControlKind, EcnMode, IdleRestart, KeepAlive, PacingKind,
     PathMtuDiscovery, SlowStartKind,
@@ -36,8 +38,9 @@ const TOLERANCE: Span = Span::from_millis(4);
 const TOLERANCE_SHARE: u64 = 125;
 
 /// TCP_NOTSENT_LOWAT, as it is configured: what no stream comes to is none.
-pub(super) fn low_water(bytes: u64) -> Option<u32> {
-    u32::try_from(bytes).ok().filter(|bytes| *bytes < u32::MAX)
+pub(super) fn low_water(bytes: u64) -> Option<NonZeroU32> {
+    let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < u32::MAX);
+    bytes.and_then(NonZeroU32::new)
 }
 
 #[derive(Clone, Debug)]
@@ -357,7 +360,7 @@ impl Setup {
             }
             ("tcp_keepalive_probes", _, Some(n)) => self.keep_alive.probes = n.min(255) as u32,
             ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}
-            ("tcp_min_tso_segs", _, Some(n)) => config.shortest_burst = n.clamp(1, 65_535) as u32,
+            ("tcp_min_tso_segs", _, Some(n)) => config.shortest_burst = n.clamp(1, 65_535) as u16,
             // What Linux does not have any more, or nobody changes, and what is on in any case
             (
                 "tcp_tso_win_divisor"
