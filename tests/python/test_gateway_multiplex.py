@@ -47,7 +47,8 @@ ENDS = [("10.1.0.250", "10.4.0.250"), ("fd00:1::fa", "fd00:4::fa")]
 BOTH_ENDS = ("--interface", "hub=to-hub", "--interface", "terminal=to-terminal")
 SATELLITE = ("--link", "satellite", *BOTH_ENDS)
 
-# Says between which ports segments have crossed an interface, when it is asked to.
+# Says from which ports text or a SYN has crossed an interface, when it is asked to. (Of a
+# connection from before, its end may come later.)
 LISTENS = """
 import json, signal, socket, sys
 seen = set()
@@ -60,9 +61,13 @@ link.bind((sys.argv[1], 0))
 print("listening", flush=True)
 while True:
     packet = link.recv(2048)
-    at = (packet[0] & 15) * 4 if packet[0] >> 4 == 4 else 40
-    if packet[9 if packet[0] >> 4 == 4 else 6] == 6:
-        seen.add(int.from_bytes(packet[at : at + 2], "big"))
+    old = packet[0] >> 4 == 4
+    at = (packet[0] & 15) * 4 if old else 40
+    if packet[9 if old else 6] == 6:
+        length = int.from_bytes(packet[2:4] if old else packet[4:6], "big")
+        text = (length if old else 40 + length) - at - (packet[at + 12] >> 4) * 4
+        if text > 0 or packet[at + 13] & 2:
+            seen.add(int.from_bytes(packet[at : at + 2], "big"))
 """
 # Reads for ever, and says what ended it.
 WAITS = """
