@@ -45,6 +45,12 @@ impl Flags {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
+
+    /// Does a segment with these begin a connection? It is a SYN, which neither answers one nor ends anything.
+    #[must_use]
+    pub const fn opens(self) -> bool {
+        self.has(Self::SYN) && !self.has(Self::ACK.with(Self::RST).with(Self::FIN))
+    }
 }
 
 impl fmt::Debug for Flags {

@@ -5,7 +5,7 @@ use bentpipe_types::{Ctx, DropReason, Flags, FlowKey, PacketRef, Port};
 
 use super::Split;
 use super::apart::OwnParts;
-use super::multiplex::{Around, Multiplex, Returned};
+use super::multiplex::{Around, Asks, Multiplex, Returned};
 use super::pair::OPENER;
 use crate::icmp::Complaint;
 
@@ -26,11 +26,7 @@ impl<P: Payload> Split<P> {
         } else {
             packet
         };
-        let record = cx.packets.get(packet);
-        let opens = record.flags.has(Flags::SYN)
-            && !record
-                .flags
-                .has(Flags::ACK.with(Flags::RST).with(Flags::FIN));
+        let opens = cx.packets.get(packet).flags.opens();
         match self.find(&key) {
             Some((index, side)) if opens => self.syn_again(index, side, key, from, packet, cx),
             Some((index, side)) => self.for_leg(index, side, packet, cx),
@@ -118,11 +114,10 @@ impl<P: Payload> Split<P> {
             reset_reply(packet, self.settings.facing, cx);
             return None;
         }
-        let opens = !flags.has(Flags::ACK.with(Flags::RST).with(Flags::FIN));
         let make_way = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
             all.makes_way(&key.reversed(), sequence, around, cx)
         };
-        if opens && self.streams(cx, make_way) == Some(true) {
+        if flags.opens() && self.streams(cx, make_way) == Some(true) {
             return Some(packet);
         }
         cx.packets.release(packet);
@@ -168,9 +163,15 @@ impl<P: Payload> Split<P> {
             self.forward(back.syn, cx);
             return;
         };
-        let (key, from) = (back.key, back.from);
+        let Returned { key, from, syn, .. } = back;
+        let asks = Asks {
+            key,
+            from,
+            first,
+            syn,
+        };
         let open = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
-            all.open_now(key, from, first, back.syn, around, cx)
+            all.open_now(asks, around, cx)
         };
         if let Some(syn) = self.streams(cx, open).flatten() {
             self.open(key, from, self.settings.facing, first, syn, cx);

@@ -6,7 +6,7 @@ use bentpipe_tcp::{Config, Payload};
 use bentpipe_types::{Ctx, FlowKey, PacketRef, Port};
 
 use super::legs::Kind;
-use super::multiplex::{Around, Multiplex};
+use super::multiplex::{Around, Asks, Multiplex};
 use super::pair::{Next, OPENER, Opened, Pair, RESPONDER};
 use super::{Answer, Split};
 
@@ -49,8 +49,14 @@ impl<P: Payload> Split<P> {
             return;
         };
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
+            let asks = Asks {
+                key,
+                from: back,
+                first,
+                syn,
+            };
             let open = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
-                all.open(key, back, first, syn, around, cx)
+                all.open(asks, around, cx)
             };
             match self.streams(cx, open).flatten() {
                 // There is no memory for a persistent connection, or nobody at its other end: it has a part of its own.

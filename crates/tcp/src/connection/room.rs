@@ -168,11 +168,9 @@ impl Sender {
         if send.writer_waits && !sizing.is_writeable(&held) {
             return 0;
         }
-        let segment = u64::from(self.negotiated.segment.max(1));
         let (sendable, at_once) = self.sendable(now);
-        let goal = send_sizing::goal(segment, send.window_maximum);
         let half = (self.config.habits.sends_in_bursts).then_some(send.window_maximum / 2);
-        sizing.room(&held, sendable, at_once, goal, half)
+        sizing.room(&held, sendable, at_once, self.goal(), half)
     }
 
     /// What fills the last buffer, or another of `goal` bytes if that is full or all of it was sent. None where nothing may
@@ -188,6 +186,11 @@ impl Sender {
             sendable,
             at_once,
         })
+    }
+
+    /// What a buffer of full segments takes.
+    fn goal(&self) -> u64 {
+        send_sizing::goal(u64::from(self.negotiated.segment), self.send.window_maximum)
     }
 
     /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
@@ -215,8 +218,7 @@ impl Sender {
             return (0, segment);
         }
         // What was written into one buffer leaves as no more than that.
-        let goal = send_sizing::goal(segment, self.send.window_maximum) / segment;
-        let at_once = self.segments_at_once(segment).min(goal.max(1));
+        let at_once = (self.segments_at_once(segment)).min(self.goal() / segment);
         // (With what is no whole segment a buffer may end, but none begins.)
         if sendable < usable || whole.is_multiple_of(at_once) {
             sendable = whole * segment;
@@ -235,7 +237,7 @@ impl Sender {
     fn before_sized_write(&mut self, bytes: u64, now: Time) {
         let held = self.send.held();
         let segment = u64::from(self.negotiated.segment.max(1));
-        let goal = send_sizing::goal(segment, self.send.window_maximum);
+        let goal = self.goal();
         // (In Linux's profile it is known when it leaves: before the rest is written, or not before what waits for more to leave
         // with. Else what leaves at once is split off now, but for what is no whole segment: Nagle's algorithm.)
         let leaves = if self.config.habits.sends_in_bursts {

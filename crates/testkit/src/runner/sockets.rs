@@ -115,13 +115,15 @@ impl Sockets {
     /// Takes in what has happened to connections.
     pub(super) fn settle(&mut self, host: &mut Host) {
         for index in 0..host.conversations.len() {
-            let conversation = &mut host.conversations[index];
-            let news = std::mem::replace(&mut conversation.news, Events::NONE);
             let lacks_room = host.connection(index).lacks_room() == Some(true);
             let conversation = &mut host.conversations[index];
+            let news = std::mem::replace(&mut conversation.news, Events::NONE);
             let had_none = std::mem::replace(&mut conversation.lacks_room, lacks_room);
-            if had_none && !lacks_room {
-                self.arm_owner(index);
+            if had_none
+                && !lacks_room
+                && let Some((number, _)) = self.owner(index)
+            {
+                self.arm(number);
             }
             if news.is_empty() {
                 continue;
@@ -151,10 +153,7 @@ impl Sockets {
 
     fn notice(&mut self, host: &Host, index: usize, news: Events) {
         let history = host.conversations[index].history;
-        let owner = self.table.iter_mut().find_map(|(number, socket)| {
-            (socket.conversation() == Some(index)).then_some((*number, socket))
-        });
-        let Some((number, socket)) = owner else {
+        let Some((number, socket)) = self.owner(index) else {
             return;
         };
         if news.has(Events::RESET) {
@@ -176,14 +175,11 @@ impl Sockets {
         }
     }
 
-    /// A connection's send buffer has room again.
-    fn arm_owner(&mut self, index: usize) {
-        let owns = |socket: &Socket| socket.conversation() == Some(index);
-        let owner =
-            (self.table.iter()).find_map(|(number, socket)| owns(socket).then_some(*number));
-        if let Some(number) = owner {
-            self.arm(number);
-        }
+    /// The socket of a connection, and its number.
+    fn owner(&mut self, index: usize) -> Option<(i64, &mut Socket)> {
+        self.table.iter_mut().find_map(|(number, socket)| {
+            (socket.conversation() == Some(index)).then_some((*number, socket))
+        })
     }
 
     /// Something has happened that edge-triggered interest reports.

@@ -43,6 +43,7 @@ use opening::FIRST_PORT;
 use trunk::Trunk;
 
 pub(super) use carried::Carried;
+pub(super) use opening::Asks;
 
 /// How long a gateway that has refused a persistent connection is not asked for another.
 const REFUSED: Span = Span::from_secs(60);
@@ -344,8 +345,7 @@ impl<P: Payload> Multiplex<P> {
     ) -> Option<PacketRef> {
         let record = cx.packets.get(packet);
         let (flags, sequence) = (record.flags, record.sequence);
-        let opens =
-            flags.has(Flags::SYN) && !flags.has(Flags::ACK.with(Flags::RST).with(Flags::FIN));
+        let opens = flags.opens();
         let carried = self.carried.get_mut(index)?;
         let slot = carried.trunk;
         if carried.syn.is_some() {

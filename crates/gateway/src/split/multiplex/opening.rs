@@ -28,51 +28,60 @@ const KEEP_ALIVE: KeepAlive = KeepAlive {
 /// TCP's protocol number.
 const TCP: u8 = 6;
 
+/// A host's SYN, which asks for a connection.
+pub(in super::super) struct Asks {
+    pub(in super::super) key: FlowKey,
+    /// Where it came from.
+    pub(in super::super) from: Port,
+    /// What memory there is for what the host says first.
+    pub(in super::super) first: u64,
+    pub(in super::super) syn: PacketRef,
+}
+
 impl<P: Payload> Multiplex<P> {
     /// A host's SYN opens a connection, unless there is no memory for what would carry it, or the other gateway is not
     /// there: then the SYN comes back.
     pub(in super::super) fn open(
         &mut self,
-        key: FlowKey,
-        from: Port,
-        first: u64,
-        syn: PacketRef,
+        asks: Asks,
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
         let Some(slot) = self.slot(around, cx) else {
-            return Some(syn);
+            return Some(asks.syn);
         };
-        self.open_on(slot, (key, from, first), syn, around, cx)
+        self.open_on(slot, asks, around, cx)
     }
 
     /// The same for a SYN that had to wait for a persistent connection in vain: one that is there already carries it, or
     /// none.
     pub(in super::super) fn open_now(
         &mut self,
-        key: FlowKey,
-        from: Port,
-        first: u64,
-        syn: PacketRef,
+        asks: Asks,
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
         let open = |slot: &usize| self.trunks[*slot].as_ref().is_some_and(Trunk::is_open);
         let slots = (0..self.trunks.len()).filter(open);
         let Some(slot) = slots.min_by_key(|slot| self.streams_on(*slot)) else {
-            return Some(syn);
+            return Some(asks.syn);
         };
-        self.open_on(slot, (key, from, first), syn, around, cx)
+        self.open_on(slot, asks, around, cx)
     }
 
     fn open_on(
         &mut self,
         slot: usize,
-        (key, from, first): (FlowKey, Port, u64),
-        syn: PacketRef,
+        asks: Asks,
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
+        let Asks {
+            key,
+            from,
+            first,
+            syn,
+        } = asks;
         let Some(stream) = self.trunks[slot].as_mut().and_then(Trunk::number) else {
             return Some(syn);
         };

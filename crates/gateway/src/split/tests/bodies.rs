@@ -28,6 +28,18 @@ pub(super) fn close(net: &mut Net) {
     }
 }
 
+/// Each host says so much to the other and closes, and within this time each has all of it.
+pub(super) fn exchange(net: &mut Net, bytes: u64, within: Span) {
+    for side in [CLIENT, SERVER] {
+        write(net, side, bytes);
+    }
+    close(net);
+    net.run(within);
+    for side in [CLIENT, SERVER] {
+        assert_eq!(read(net, side), bytes);
+    }
+}
+
 /// The client's connection is open.
 pub(super) fn is_open<P: bentpipe_tcp::Payload>(net: &net::Net<P>) -> bool {
     net.state(CLIENT) == State::Established

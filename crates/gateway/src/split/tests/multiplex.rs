@@ -157,13 +157,8 @@ fn a_port_that_is_used_again_takes_nothing_from_the_connection_before() {
     net.run(Span::from_secs(10));
     for side in [CLIENT, SERVER] {
         assert_eq!(net.state(side), State::Established);
-        write(&mut net, side, 5_000);
     }
-    bodies::close(&mut net);
-    net.run(Span::from_secs(5));
-    for side in [CLIENT, SERVER] {
-        assert_eq!(read(&mut net, side), 5_000);
-    }
+    bodies::exchange(&mut net, 5_000, Span::from_secs(5));
     net.expect_nothing_left();
 }
 
@@ -406,15 +401,8 @@ fn next_connection(net: &mut Net) -> Span {
     net.connect(CLIENT, 70);
     let both = |net: &Net| [CLIENT, SERVER].map(|side| net.state(side)) == [State::Established; 2];
     assert!(net.run_until(begin + Span::from_secs(10), both));
-    for side in [CLIENT, SERVER] {
-        write(net, side, 50_000);
-    }
     let took = net.world.now.since(begin);
-    bodies::close(net);
-    net.run(Span::from_secs(5));
-    for side in [CLIENT, SERVER] {
-        assert_eq!(read(net, side), 50_000);
-    }
+    bodies::exchange(net, 50_000, Span::from_secs(5));
     took
 }
 
@@ -470,14 +458,7 @@ fn when_the_other_gateway_is_there_later_what_comes_then_goes_over_it() {
     // The first goes on by itself.
     net.hosts = stays;
     net.client_port -= 1;
-    for side in [CLIENT, SERVER] {
-        write(&mut net, side, 50_000);
-    }
-    bodies::close(&mut net);
-    net.run(Span::from_secs(5));
-    for side in [CLIENT, SERVER] {
-        assert_eq!(read(&mut net, side), 50_000);
-    }
+    bodies::exchange(&mut net, 50_000, Span::from_secs(5));
     net.expect_nothing_left();
 }
 
@@ -510,13 +491,8 @@ fn late_open(mut net: Net, wait: Span) {
     net.run(Span::from_secs(15));
     for side in [CLIENT, SERVER] {
         assert_eq!(net.state(side), State::Established, "{wait:?}");
-        write(&mut net, side, 5_000);
     }
-    bodies::close(&mut net);
-    net.run(Span::from_secs(5));
-    for side in [CLIENT, SERVER] {
-        assert_eq!(read(&mut net, side), 5_000);
-    }
+    bodies::exchange(&mut net, 5_000, Span::from_secs(5));
     net.expect_nothing_left();
 }
 
@@ -605,13 +581,8 @@ fn what_is_refused_goes_over_those_that_are_there() {
         net.run(Span::from_millis(1_100));
         for side in [CLIENT, SERVER] {
             assert_eq!(net.state(side), State::Established, "{both}");
-            write(&mut net, side, 5_000);
         }
-        bodies::close(&mut net);
-        net.run(Span::from_secs(5));
-        for side in [CLIENT, SERVER] {
-            assert_eq!(read(&mut net, side), 5_000);
-        }
+        bodies::exchange(&mut net, 5_000, Span::from_secs(5));
         assert!(net.world.now.since(begin) < Span::from_secs(60));
         assert!(net.gateways.iter().all(|gateway| gateway.pairs.len() == 0));
         let said = [0, 1].map(|at| net.gateways[at].remark().unwrap_or_default());
@@ -641,14 +612,7 @@ fn a_port_may_be_used_again_one_way_and_the_other() {
             let open = |net: &Net| net.state(CLIENT) == State::Established;
             let end = net.world.now + Span::from_secs(400);
             assert!(net.run_until(end, open), "{from} {round}");
-            for side in [CLIENT, SERVER] {
-                write(&mut net, side, 5_000);
-            }
-            bodies::close(&mut net);
-            net.run(Span::from_secs(7));
-            for side in [CLIENT, SERVER] {
-                assert_eq!(read(&mut net, side), 5_000);
-            }
+            bodies::exchange(&mut net, 5_000, Span::from_secs(7));
             net.hosts = [None, None];
         }
         net.expect_nothing_left();

@@ -124,31 +124,7 @@ impl Slot {
         let before = self.written;
         // Others have their turn after some megabytes. (Whether the socket can be written is not asked then: where more was
         // sent than its memory, it is said not to be, and yet the next call is taken.)
-        self.goes_on = true;
-        for _ in 0..16 {
-            if self.gone || self.opening || self.to_write == 0 {
-                self.goes_on = false;
-                break;
-            }
-            let call = self.calls.next(self.to_write);
-            match self.stream.write(filled.at(self.written, call as usize)) {
-                Ok(length) => {
-                    self.written += length as u64;
-                    self.to_write -= length as u64;
-                    if !self.calls.wrote(call, length as u64) {
-                        self.goes_on = false;
-                        break;
-                    }
-                }
-                Err(error) => {
-                    self.goes_on = false;
-                    if !is_pause(&error) {
-                        self.failed(&error);
-                    }
-                    break;
-                }
-            }
-        }
+        self.goes_on = (0..16).all(|_| self.takes_a_call(filled));
         if self.to_write == 0 && self.closes && !self.shut && !self.gone && !self.opening {
             self.shut = true;
             // What it has counted has to be asked for while the kernel has it: once both sides are closed,
@@ -158,6 +134,27 @@ impl Slot {
             self.close_both();
         }
         self.written > before
+    }
+
+    /// Writes what the next call holds. Did the kernel take all of it?
+    fn takes_a_call(&mut self, filled: &mut Filled) -> bool {
+        if self.gone || self.opening || self.to_write == 0 {
+            return false;
+        }
+        let call = self.calls.next(self.to_write);
+        match self.stream.write(filled.at(self.written, call as usize)) {
+            Ok(length) => {
+                self.written += length as u64;
+                self.to_write -= length as u64;
+                self.calls.wrote(call, length as u64)
+            }
+            Err(error) => {
+                if !is_pause(&error) {
+                    self.failed(&error);
+                }
+                false
+            }
+        }
     }
 
     /// Takes what has come. Returns how many bytes, and where they first were not those that were sent.
