@@ -65,16 +65,34 @@ pub(crate) fn unpaced(sent: u64, segment: u32) -> u64 {
 /// next round trip's window, so that the pace doesn't slow its growth; else a fifth above this one's,
 /// so that it is the window that limits.
 pub(crate) fn rate_of_window(window: &Window, outstanding: u64, rtt: Span) -> Option<BitRate> {
+    let bytes = u128::from(window.congestion_window.max(outstanding));
+    let bits = bytes * u128::from(8 * ratio(window) * 10_000_000);
+    let rate = bits.checked_div(u128::from(rtt.as_nanos()))?;
+    BitRate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
+}
+
+/// Is that, as far as 64 bits tell, less than so many bytes a second? Without a division.
+#[inline]
+pub(crate) fn is_window_slower(
+    window: &Window,
+    outstanding: u64,
+    rtt: Span,
+    bytes_per_second: u64,
+) -> bool {
+    let bytes = window.congestion_window.max(outstanding);
+    let in_a_second = bytes.saturating_mul(ratio(window) * 10_000_000);
+    in_a_second < bytes_per_second.saturating_mul(rtt.as_nanos())
+}
+
+/// What of the window leaves in a round trip, in percent.
+#[inline]
+fn ratio(window: &Window) -> u64 {
     // Linux: cwnd < ssthresh / 2
-    let ratio = if window.congestion_window < window.slow_start_threshold / 2 {
+    if window.congestion_window < window.slow_start_threshold / 2 {
         SLOW_START_RATIO
     } else {
         AVOIDANCE_RATIO
-    };
-    let bytes = u128::from(window.congestion_window.max(outstanding));
-    let bits = bytes * u128::from(8 * ratio) * 10_000_000;
-    let rate = bits.checked_div(u128::from(rtt.as_nanos()))?;
-    BitRate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
+    }
 }
 
 /// When the next segment may leave.

@@ -114,6 +114,9 @@ impl Reassembly {
 
     /// The end of the last range.
     pub(crate) fn highest(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None; // and what was once ahead need not be fetched
+        }
         self.ranges()?.back().map(|range| range.end)
     }
 

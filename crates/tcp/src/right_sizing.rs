@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
 use crate::options::TIMESTAMPS_LENGTH;
+use crate::timestamp;
 use memory::{Buffer, Memory, Placed, Pressure, true_size};
 
 pub(crate) use acknowledging::{FIRST_PATIENCE, When};
@@ -53,8 +54,8 @@ pub(crate) struct Segment {
     pub(crate) stamped: bool,
     /// With PSH its sender has no more for now; with that or FIN it may be shorter than others (TCP_REMNANT).
     pub(crate) flags: Flags,
-    /// The timestamp it echoes, in milliseconds ago.
-    pub(crate) echo: Option<(u32, u32)>,
+    /// The timestamp it echoes.
+    pub(crate) echo: Option<u32>,
     /// It is in order, and its mark a reason to acknowledge sooner (tcp_data_ecn_check).
     pub(crate) hurries: bool,
 }
@@ -124,10 +125,14 @@ pub(crate) struct RightSizing {
     // dup_ack_counter, compressed_ack
     duplicates: u8,
     compressed: u8,
+    // Something lies in `memory`.
+    remembers: bool,
     // last_seg_size: the segment before was so long, and shorter than others
     short: u32,
     // The next acknowledgment answers what asks for none, or tells of the window.
     unasked: bool,
+    // What the segment takes that is read at once, until it is, where there is a `memory` that need not remember it.
+    passing: u32,
     // icsk_ack.ato: how long an acknowledgment waits
     patience: Span,
     // TCP_ATO_MIN: and at first
@@ -182,8 +187,10 @@ impl RightSizing {
             duplicates_at: 0,
             duplicates: 0,
             compressed: 0,
+            remembers: false,
             short: 0,
             unasked: false,
+            passing: 0,
             patience: FIRST_PATIENCE,
             first_patience: FIRST_PATIENCE,
             memory: None,
@@ -220,8 +227,15 @@ impl RightSizing {
 
     /// What of the buffer is taken, to be remembered from now on, if it is [counted](Self::counted).
     fn remembered(&mut self) -> Option<&mut Memory> {
+        self.remembers |= self.counted;
         self.counted
             .then(|| &mut **self.memory.get_or_insert_with(Box::default))
+    }
+
+    /// What lies in it, if anything does: else it need not be fetched.
+    #[inline]
+    fn held(&mut self) -> Option<&mut Memory> {
+        self.memory.as_deref_mut().filter(|_| self.remembers)
     }
 
     /// Bytes of a full segment of the peer's, as far as is known.
@@ -242,7 +256,8 @@ impl RightSizing {
     /// tcp_space: the payload that the buffer has room for.
     fn room(&self, stream: &Stream) -> u64 {
         let taken = match self.memory.as_deref() {
-            Some(memory) => memory.taken(),
+            Some(memory) if self.remembers => memory.taken(),
+            Some(_) => u64::from(self.passing),
             None => {
                 let queued = stream.next.saturating_sub(stream.read) + stream.ahead;
                 self.memory_of(queued)
@@ -337,15 +352,22 @@ impl RightSizing {
 
     /// tcp_event_data_recv: a segment has arrived in order; `stream` is as it is with it. `rto` is the
     /// timeout of this end.
-    pub(crate) fn in_order(&mut self, segment: &Segment, stream: &Stream, rto: Span, now: Time) {
-        self.measure_echo(segment, stream);
+    #[inline]
+    pub(crate) fn in_order(
+        &mut self,
+        segment: &Segment,
+        stream: &Stream,
+        rto: impl Fn() -> Span,
+        now: Time,
+    ) {
+        self.measure_echo(segment, stream, now);
         self.measure_segment(segment);
         self.measure_window(stream, now);
         self.follows(rto, now);
         if segment.hurries {
             self.should_hurry();
         }
-        if segment.length >= TOO_SHORT {
+        if segment.length >= TOO_SHORT && self.threshold < self.clamp {
             self.grow_window(segment, self.room(stream));
         }
     }
@@ -369,7 +391,7 @@ impl RightSizing {
         });
         let grows = remembered.map_or(new, |(_, placed)| placed != Placed::Nowhere);
         // Without SACK a window that grows would be no duplicate acknowledgment.
-        if sack && grows {
+        if sack && grows && self.threshold < self.clamp {
             let room = match remembered {
                 Some((before, _)) => self.payload_in(self.buffer.saturating_sub(before)),
                 None => self.room(stream),
@@ -381,15 +403,13 @@ impl RightSizing {
 
     /// tcp_queue_rcv: the next segment's text begins at `start`, and has come before in part or not. Up to `end` it was taken.
     /// (Linux takes all of it. What is trimmed to the window is not read, and a buffer is given back when its text was.)
-    /// `at_once`: it is read before anything else comes; as long as nothing was ever out of order, nothing is to be remembered
-    /// then.
+    /// `at_once`: it is read before anything else comes, and need not be remembered where nothing else is.
     pub(crate) fn queue(&mut self, segment: &Segment, start: u64, end: u64, at_once: bool) {
-        let memory = if at_once {
-            self.memory.as_deref_mut()
-        } else {
-            self.remembered()
-        };
-        if let Some(memory) = memory {
+        if at_once && !self.remembers {
+            if self.memory.is_some() {
+                self.passing = true_size(segment.packet) as u32;
+            }
+        } else if let Some(memory) = self.remembered() {
             let length = end.saturating_sub(start).min(u64::from(segment.length));
             memory.queue(Buffer::of(start, length as u32, segment.packet));
         }
@@ -398,7 +418,9 @@ impl RightSizing {
     /// The peer's FIN follows all that has come. (One that comes with text lies in its buffer, and one without in that of
     /// the text before it.)
     pub(crate) fn fin_is_next(&mut self, position: u64) {
-        if let Some(memory) = self.memory.as_deref_mut() {
+        if self.memory.is_some()
+            && let Some(memory) = self.remembered()
+        {
             memory.queue(Buffer::of(position, 0, BARE_SEGMENT));
         }
     }
@@ -428,29 +450,31 @@ impl RightSizing {
     pub(crate) fn forget(&mut self) {
         if let Some(memory) = self.memory.as_deref_mut() {
             *memory = Memory::default();
+            self.remembers = false;
         }
     }
 
     /// tcp_ofo_queue: the next segment ends at `next`, and what was ahead may follow it.
     pub(crate) fn advance(&mut self, next: u64) {
-        if let Some(memory) = self.memory.as_deref_mut() {
+        if let Some(memory) = self.held() {
             memory.advance(next);
         }
     }
 
     /// tcp_eat_recv_skb: the application has read up to here.
     pub(crate) fn eat(&mut self, read: u64) {
-        if let Some(memory) = self.memory.as_deref_mut() {
+        self.passing = 0;
+        if let Some(memory) = self.held() {
             memory.read(read);
+            self.remembers = !memory.is_empty();
         }
     }
 
     /// tcp_can_ingest: is more of the buffer taken than there is?
     #[inline]
     pub(crate) fn is_overfull(&self) -> bool {
-        self.memory
-            .as_deref()
-            .is_some_and(|memory| memory.taken() > self.buffer)
+        (self.memory.as_deref())
+            .is_some_and(|memory| self.remembers && memory.taken() > self.buffer)
     }
 
     /// tcp_prune_queue, for a segment that begins at `incoming`.
@@ -499,34 +523,45 @@ impl RightSizing {
         self.counted && stream.next > stream.read && self.select_window(stream, shift) < self.window
     }
 
-    /// tcp_rcv_space_adjust, after the application has read: `first` bytes up to `stream.read` are of
-    /// its first segment. True: the peer has no more for now and waits to hear of it (tcp_cleanup_rbuf).
-    pub(crate) fn has_read(&mut self, stream: &Stream, now: Time) -> bool {
+    /// tcp_rcv_space_adjust: is what the application has read in a round trip to be looked at?
+    #[inline]
+    pub(crate) fn is_round_over(&self, now: Time) -> bool {
         let round = Span::from_nanos(self.rtt * 125);
-        if self.rtt > 0 && now.since(self.space_at) >= round {
-            let waiting = stream.next.saturating_sub(stream.read);
-            let copied = stream
-                .read
-                .saturating_sub(self.space_from)
-                .saturating_sub(waiting);
-            if copied > self.space {
-                self.grow_buffer(copied, stream);
-            }
-            self.space_from = stream.read;
-            self.space_at = now;
+        self.rtt > 0 && now.since(self.space_at) >= round
+    }
+
+    /// The same, looked at, after the application has read the first segment of what it reads at once.
+    #[inline(never)]
+    pub(crate) fn round_is_over(&mut self, stream: &Stream, now: Time) {
+        let waiting = stream.next.saturating_sub(stream.read);
+        let copied = stream
+            .read
+            .saturating_sub(self.space_from)
+            .saturating_sub(waiting);
+        if copied > self.space {
+            self.grow_buffer(copied, stream);
         }
+        self.space_from = stream.read;
+        self.space_at = now;
+    }
+
+    /// The peer has no more for now and waits to hear that it was read (tcp_cleanup_rbuf).
+    pub(crate) fn peer_waits(&self) -> bool {
         self.pushed == 2 || self.pushed == 1 && !self.interactive
     }
 
     /// tcp_rcvbuf_grow: `copied` bytes were read in a round trip.
     fn grow_buffer(&mut self, copied: u64, stream: &Stream) {
         let before = std::mem::replace(&mut self.space, copied).max(1);
-        if self.fixed {
+        if self.fixed || self.buffer >= self.most {
             return;
         }
         // The measure is a round trip late, and in slow start the sender doubles its rate meanwhile.
         let twice = u128::from(copied) * 2;
-        let grown = twice * u128::from(copied.saturating_sub(before)) / u128::from(before) * 2;
+        let grown = match copied.saturating_sub(before) {
+            0 => 0,
+            more => twice * u128::from(more) / u128::from(before) * 2,
+        };
         let ahead = stream.highest.map_or(0, |end| end - stream.next);
         let window = u64::try_from(twice + grown + u128::from(ahead)).unwrap_or(u64::MAX);
         let buffer = (window.saturating_mul(WHOLE) / u64::from(self.ratio.max(1))).min(self.most);
@@ -619,14 +654,12 @@ impl RightSizing {
     }
 
     /// tcp_rcv_rtt_measure_ts: how long ago did the peer have what it answers?
-    fn measure_echo(&mut self, segment: &Segment, stream: &Stream) {
-        let Some((echo, milliseconds)) = segment.echo else {
+    fn measure_echo(&mut self, segment: &Segment, stream: &Stream, now: Time) {
+        let Some(echo) = segment.echo.filter(|echo| *echo != self.echo) else {
             return;
         };
-        if echo == self.echo {
-            return;
-        }
         self.echo = echo;
+        let milliseconds = timestamp(now).wrapping_sub(echo);
         if segment.length >= self.segment && milliseconds < 1 << 21 {
             let waits = stream.next.saturating_sub(u64::from(segment.length)) > stream.read;
             let sample = u64::from(milliseconds.max(1)) * 1_000;

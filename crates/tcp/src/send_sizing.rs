@@ -28,6 +28,10 @@ const LONGEST: u64 = 65_279;
 const PACING_SHIFT: u32 = 10;
 const RTT_SHIFT: u32 = 9;
 
+/// Of a path that takes so long nothing is left by that shift.
+const NOT_SHORT: Span = Span::from_micros(16 << RTT_SHIFT);
+const _: () = assert!(LONGEST >> 16 == 0);
+
 /// TCP_INIT_CWND
 const INITIAL_WINDOW: u64 = 10;
 
@@ -187,15 +191,25 @@ impl SendSizing {
 
     /// sk_wmem_queued
     fn memory(&self, held: &Held) -> u64 {
-        let buffers = self.ends.len() as u64 + self.unsent_buffers(held);
-        held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
+        self.memory_at_least(held) + OVERHEAD * self.unsent_buffers(held)
+    }
+
+    /// The same without what the buffers take that were not sent beside their payload.
+    #[inline]
+    fn memory_at_least(&self, held: &Held) -> u64 {
+        let sent = self.ends.len() as u64;
+        held.end.saturating_sub(held.unacknowledged) + OVERHEAD * sent
     }
 
     /// sk_stream_is_writeable: is a third of the buffer free, and less than half unsent of what may be? After a write that was cut
     /// short it has to be before the next.
+    #[inline]
     pub(crate) fn is_writeable(&self, held: &Held) -> bool {
-        let memory = self.memory(held);
-        self.buffer.saturating_sub(memory) >= memory / 2 && self.takes_more(2 * held.unsent())
+        let third_is_free = |memory| self.buffer.saturating_sub(memory) >= memory / 2;
+        // (Most often, what is certain is too much already.)
+        third_is_free(self.memory_at_least(held))
+            && third_is_free(self.memory(held))
+            && self.takes_more(2 * held.unsent())
     }
 
     /// tcp_poll, whatever is waited for, and sk_stream_write_space: is there room? If not, the buffer may grow, although
@@ -293,6 +307,12 @@ impl SendSizing {
         written + first + buffers * goal
     }
 
+    /// Is it smaller than it may become?
+    #[inline]
+    pub(crate) fn may_grow(&self) -> bool {
+        self.buffer < self.most
+    }
+
     /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants
     /// `factor` of them in the buffer.
     pub(crate) fn expand(&mut self, window: u64, segment: u64, factor: u64) {
@@ -335,13 +355,23 @@ pub(crate) fn segments_at_once(
     shortest: u64,
     minimum_rtt: Option<Span>,
 ) -> u64 {
-    let mut bytes = rate >> PACING_SHIFT;
-    let microseconds = minimum_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1_000);
-    let shift = microseconds >> RTT_SHIFT;
-    if shift < 32 {
-        bytes += LONGEST >> shift;
-    }
+    let bytes = (rate >> PACING_SHIFT) + more_at_once(minimum_rtt);
     (bytes.min(LONGEST) / segment.max(1)).max(shortest)
+}
+
+/// The bytes that leave besides, the more the shorter the path is; none where it takes 8 ms and more.
+#[inline]
+fn more_at_once(minimum_rtt: Option<Span>) -> u64 {
+    match minimum_rtt {
+        Some(rtt) if rtt < NOT_SHORT => LONGEST >> (rtt.as_nanos() / 1_000 >> RTT_SHIFT),
+        _ => 0,
+    }
+}
+
+/// The bytes a second below which no more than `shortest` segments [leave at once](segments_at_once), whatever the rate.
+pub(crate) fn slowest_rate(segment: u64, shortest: u64, minimum_rtt: Option<Span>) -> u64 {
+    let more = ((shortest + 1) * segment).min(LONGEST);
+    more.saturating_sub(more_at_once(minimum_rtt)) << PACING_SHIFT
 }
 
 impl BufferSizes {

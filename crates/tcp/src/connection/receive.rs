@@ -297,6 +297,17 @@ impl Receive {
         }
     }
 
+    /// Linux's tcp_cleanup_rbuf: the application has read. More than a segment is acknowledged at once, and what the peer waits
+    /// to hear of, where all was read.
+    pub(super) fn acknowledge_what_is_read(&mut self) {
+        let Some(sizing) = &self.sizing else {
+            return;
+        };
+        let second = self.next - self.last_acknowledged > sizing.segment();
+        let all = self.read == self.in_order_end() && self.reassembly.is_empty();
+        self.acknowledge_now |= second || sizing.peer_waits() && all;
+    }
+
     /// Has the application read enough that the peer should hear of it?
     pub(super) fn owes_window_update(&mut self) -> bool {
         let now = self.window();

@@ -5,9 +5,9 @@ use bentpipe_types::{Ctx, Span, Time};
 use super::known::Known;
 use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
-use crate::pacing::{rate_of_window, shortest_burst, unpaced};
+use crate::pacing::{is_window_slower, rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
-use crate::send_sizing::{self, SendSizing, segments_at_once};
+use crate::send_sizing::{self, SendSizing, segments_at_once, slowest_rate};
 
 /// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
 const WINDOW_DIVISOR: u64 = 3;
@@ -70,7 +70,9 @@ impl Connection {
         // buffers only the first has left by then, and the others follow when the device has taken it
         // (tcp_small_queue_check): as seen with `ss`, acknowledgments of two segments in slow start
         // expand the buffer, and those of one don't.
-        if sender.in_flight() < sender.sending_window() || sender.send.left_in_parts {
+        if (sender.send.sizing.as_deref()).is_some_and(SendSizing::may_grow)
+            && (sender.in_flight() < sender.sending_window() || sender.send.left_in_parts)
+        {
             sender.expand_send_buffer();
         }
         if !sender.send.writer_waits {
@@ -271,14 +273,25 @@ impl Sender {
         allowance: u64,
         now: Time,
     ) -> bool {
-        !K::SIMPLE
-            && (self.config.habits.sends_in_bursts || self.send.sizing.is_some())
-            && self.goes_into_burst(burst, room, allowance, now)
+        if K::SIMPLE {
+            return false;
+        }
+        if self.config.habits.sends_in_bursts {
+            return self.goes_into_burst(burst, room, allowance, now);
+        }
+        if self.send.sizing.is_some() {
+            // (What leaves together matters only for what the send buffer holds.)
+            match burst.left.checked_sub(1) {
+                Some(left) => burst.left = left,
+                None => self.form_burst(burst, room.min(allowance)),
+            }
+        }
+        false
     }
 
     #[inline(never)]
     fn goes_into_burst(&mut self, burst: &mut Burst, room: u64, allowance: u64, now: Time) -> bool {
-        if burst.left == 0 && self.config.habits.sends_in_bursts {
+        if burst.left == 0 {
             // (tcp_write_xmit with push_one sends one, and that does not wait for more.)
             let waits = match self.send.lets_leave() {
                 0 => self.defers(burst, room, now),
@@ -354,6 +367,7 @@ impl Sender {
             .is_some_and(|first| first + smoothed <= soon)
     }
 
+    #[inline(never)]
     fn form_burst(&mut self, burst: &mut Burst, room: u64) {
         if burst.left > 0 {
             burst.left -= 1;
@@ -367,15 +381,7 @@ impl Sender {
             if burst.most == 0 {
                 burst.most = self.segments_at_once(segment);
             }
-            let segments = room.min(self.send.usable()) / segment;
-            let unsent = self.send.unsent().div_ceil(segment);
-            burst.left = segments.min(unsent).min(burst.most);
-            let quota = self.quota(room, burst.most);
-            burst.left = burst.left.min(quota).max(1) - 1;
-            if self.send.usable() < room && self.config.habits.sends_in_bursts {
-                burst.ends_at_edge = self.ends_at_edge(quota, segment);
-                burst.left += u64::from(burst.ends_at_edge);
-            }
+            burst.left = self.rest_of_burst(burst, room, segment);
             self.send.ends_burst = false;
             if burst.left == 0 {
                 return; // on its own
@@ -383,6 +389,28 @@ impl Sender {
         }
         // tcp_transmit_skb: PSH, so that the receiver's driver passes on what it has put together
         self.send.ends_burst = burst.left == 0 && self.config.habits.sends_in_bursts;
+    }
+
+    /// How many segments leave with the next one.
+    #[inline(always)]
+    fn rest_of_burst(&self, burst: &mut Burst, room: u64, segment: u64) -> u64 {
+        // Most often, as many as may.
+        let most = burst.most * segment;
+        let (usable, unsent) = (self.send.usable(), self.send.unsent());
+        if room.min(usable).min(unsent) >= most
+            && self.congestion.window().congestion_window >= 2 * most
+        {
+            burst.ends_at_edge &= usable >= room;
+            return burst.most.saturating_sub(1);
+        }
+        let segments = room.min(usable) / segment;
+        let quota = self.quota(room, burst.most);
+        let rest = segments.min(unsent.div_ceil(segment)).min(quota).max(1) - 1;
+        if usable >= room || !self.config.habits.sends_in_bursts {
+            return rest;
+        }
+        burst.ends_at_edge = self.ends_at_edge(quota, segment);
+        rest + u64::from(burst.ends_at_edge)
     }
 
     /// tcp_cwnd_test: the segments that `room` bytes of the congestion window let leave as one buffer, of which at least two
@@ -427,8 +455,13 @@ impl Sender {
             None => {
                 let outstanding = self.send.sequence.outstanding();
                 let smoothed = self.rtt.smoothed().unwrap_or_default();
-                let rate = rate_of_window(self.congestion.window(), outstanding, smoothed);
-                (rate, u64::from(self.config.shortest_burst))
+                let window = self.congestion.window();
+                let shortest = u64::from(self.config.shortest_burst);
+                let slow = slowest_rate(segment, shortest, self.rtt.minimum());
+                if is_window_slower(window, outstanding, smoothed, slow) {
+                    return shortest;
+                }
+                (rate_of_window(window, outstanding, smoothed), shortest)
             }
         };
         let bytes = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);

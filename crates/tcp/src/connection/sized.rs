@@ -5,17 +5,17 @@ use bentpipe_types::{Flags, Packet, Span, Time};
 
 use super::{Connection, State};
 use crate::reassembly::Range;
-use crate::right_sizing::{Segment, When};
-use crate::{ticks, timestamp};
+use crate::right_sizing::{Segment, Stream, When};
+use crate::ticks;
 
 impl Connection {
     /// A segment has arrived in order, and its end perhaps where a gap was: what Linux's window and
     /// acknowledgments make of it.
     pub(super) fn sized_in_order(&mut self, packet: &Packet, start: u64, gap: bool, now: Time) {
         let length = u32::from(packet.payload_length);
-        let mut segment = self.sized(packet, length, now);
+        let mut segment = self.sized(packet, length);
         segment.hurries = self.mark_of_text(packet);
-        let rto = self.sender.rtt.rto();
+        let rto = || self.sender.rtt.rto();
         let receive = &mut self.receive;
         let stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
@@ -46,7 +46,7 @@ impl Connection {
         due: bool,
         now: Time,
     ) {
-        let segment = self.sized(packet, u32::from(packet.payload_length), now);
+        let segment = self.sized(packet, u32::from(packet.payload_length));
         let receive = &mut self.receive;
         let stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
@@ -129,11 +129,11 @@ impl Connection {
         }
     }
 
-    fn sized(&self, packet: &Packet, length: u32, now: Time) -> Segment {
+    fn sized(&self, packet: &Packet, length: u32) -> Segment {
         let echo = packet
             .timestamps()
             .filter(|_| self.sender.negotiated.timestamps)
-            .map(|(_, echo)| (echo, timestamp(now).wrapping_sub(echo)));
+            .map(|(_, echo)| echo);
         Segment {
             length,
             packet: packet.length().get() as u32,
@@ -145,21 +145,27 @@ impl Connection {
     }
 
     /// The application has read on from `before`.
+    #[inline]
     pub(super) fn has_read(&mut self, before: u64, now: Time) {
         let receive = &mut self.receive;
-        let mut stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
         sizing.eat(receive.read);
-        // Linux looks after each segment that the application reads; nothing changes after the first of
-        // those that it reads at once.
-        stream.read = stream.read.min(before + sizing.segment());
-        let pushed = sizing.has_read(&stream, now);
-        let second = receive.next - receive.last_acknowledged > sizing.segment();
-        let all = receive.read == receive.in_order_end() && receive.reassembly.is_empty();
-        if receive.quick_as_linux && (second || pushed && all) {
-            receive.acknowledge_now = true;
+        if sizing.is_round_over(now) {
+            // Linux looks after each segment that the application reads; nothing changes after the first of
+            // those that it reads at once.
+            let first = receive.read.min(before + sizing.segment());
+            let stream = Stream {
+                read: first,
+                ..receive.stream()
+            };
+            if let Some(sizing) = &mut receive.sizing {
+                sizing.round_is_over(&stream, now);
+            }
+        }
+        if receive.quick_as_linux {
+            receive.acknowledge_what_is_read();
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) enum When {
 impl RightSizing {
     /// tcp_event_data_recv: a segment in order has come. `rto` is the timeout of this end.
     #[inline]
-    pub(super) fn follows(&mut self, rto: Span, now: Time) {
+    pub(super) fn follows(&mut self, rto: impl Fn() -> Span, now: Time) {
         let now = self.as_clock(now);
         let least = self.part(self.first_patience, 2);
         match self.data_at.replace(now).map(|before| now.since(before)) {
@@ -48,9 +48,9 @@ impl RightSizing {
             }
             Some(waited) if waited < self.patience => {
                 let longer = self.part(self.patience, 2) + waited;
-                self.patience = self.within_limits(longer, rto);
+                self.patience = self.within_limits(longer, rto());
             }
-            Some(waited) if waited <= rto => {}
+            Some(waited) if waited <= rto() => {}
             // The first, or the first after the sender was silent for long: it may be in slow start.
             _ => self.quicken(),
         }

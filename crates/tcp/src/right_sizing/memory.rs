@@ -139,6 +139,13 @@ impl Memory {
         self.taken
     }
 
+    /// Does nothing lie in it?
+    pub(crate) fn is_empty(&self) -> bool {
+        let empty = self.queued.is_empty() && self.ahead.is_empty();
+        debug_assert!(!empty || self.taken == 0, "nothing takes nothing");
+        empty
+    }
+
     /// Is anything in order that was not read to its end?
     pub(crate) fn has_queued(&self) -> bool {
         !self.queued.is_empty()

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const SEGMENT: Segment = Segment {
@@ -24,6 +26,14 @@ fn milliseconds(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
 }
 
+/// The application has read; does the peer wait to hear of it?
+fn has_read(sizing: &mut RightSizing, stream: &Stream, now: Time) -> bool {
+    if sizing.is_round_over(now) {
+        sizing.round_is_over(stream, now);
+    }
+    sizing.peer_waits()
+}
+
 fn linux() -> RightSizing {
     let mut sizing = RightSizing::new(BufferSizes::RECEIVE);
     assert_eq!(sizing.initial_window(1448), 65_160);
@@ -42,7 +52,7 @@ fn the_first_windows_are_those_that_linux_advertised() {
         stream.read -= 1448;
         sizing.eat(stream.read);
         sizing.queue(&SEGMENT, stream.read, stream.next, false);
-        sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
+        sizing.in_order(&SEGMENT, &stream, || RTO, milliseconds(1));
         let window = sizing.select_window(&stream, 10);
         sizing.advertised(window);
         assert_eq!(window, expected, "{index}");
@@ -63,7 +73,7 @@ fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
     let mut quick = 0;
     for number in 1..2000 {
         let stream = at(1 + 1448 * number);
-        sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
+        sizing.in_order(&SEGMENT, &stream, || RTO, milliseconds(1));
         if sizing.when(1448, &stream, false, true, None) == When::Now {
             quick += 1;
         }
@@ -77,14 +87,14 @@ fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
 fn what_is_read_in_a_round_trip_asks_for_four_times_as_much_while_it_doubles() {
     let mut sizing = linux();
     let mut first = SEGMENT;
-    first.echo = Some((1, 100));
-    sizing.in_order(&first, &at(1449), RTO, milliseconds(100));
-    assert!(!sizing.has_read(&at(1449), milliseconds(100)));
+    first.echo = Some(1);
+    sizing.in_order(&first, &at(1449), || RTO, milliseconds(100));
+    assert!(!has_read(&mut sizing, &at(1449), milliseconds(100)));
     // 28,960 bytes in the next round trip: twice the 14,480 that Linux begins with
     let read = 1449 + 28_960;
-    assert!(!sizing.has_read(&at(read), milliseconds(199)));
+    assert!(!has_read(&mut sizing, &at(read), milliseconds(199)));
     let before = sizing.buffer;
-    sizing.has_read(&at(read), milliseconds(200));
+    has_read(&mut sizing, &at(read), milliseconds(200));
     // 2 x 28,960, and as much again and again for the doubling: 3 x; in 160 of 256 parts
     let wanted = (2 * 28_960 + 2 * 2 * (30_408 - 14_480) * 30_408 / 14_480) * 256 / 160;
     assert!(sizing.buffer > before && sizing.buffer.abs_diff(wanted) < wanted / 10);
@@ -97,7 +107,7 @@ fn it_grows_no_further_than_it_may() {
     sizing.rtt = 8;
     for round in 1..60_u64 {
         let stream = at(1 << round.min(50));
-        sizing.has_read(&stream, milliseconds(round));
+        has_read(&mut sizing, &stream, milliseconds(round));
     }
     assert_eq!(sizing.buffer, 32 << 20);
 }
@@ -138,7 +148,7 @@ fn a_silence_makes_acknowledgments_quick_again() {
             packet: 152,
             ..SEGMENT
         };
-        sizing.in_order(&short, &at(next), RTO, milliseconds(at_ms));
+        sizing.in_order(&short, &at(next), || RTO, milliseconds(at_ms));
         let when = sizing.when(100, &at(next), false, true, None);
         sizing.acknowledged(true, true);
         when
@@ -161,7 +171,7 @@ fn an_acknowledgment_waits_for_as_long_as_segments_are_apart() {
     let mut next = 1;
     let mut arrive = |sizing: &mut RightSizing, at_ms| {
         next += 1448;
-        sizing.in_order(&SEGMENT, &at(next), RTO, milliseconds(at_ms));
+        sizing.in_order(&SEGMENT, &at(next), || RTO, milliseconds(at_ms));
         sizing.delay(Some(Span::from_millis(150))).as_nanos() / 1_000_000
     };
     // tcp_event_data_recv: less than 20 ms apart, 40; else half of what it was, and the distance
@@ -181,15 +191,15 @@ fn an_acknowledgment_waits_for_as_long_as_segments_are_apart() {
 fn two_short_segments_in_a_row_are_what_full_segments_are() {
     // A path whose MTU has become smaller: of the first, it might be the end of what was written.
     let mut sizing = linux();
-    sizing.in_order(&SEGMENT, &at(1449), RTO, milliseconds(0));
+    sizing.in_order(&SEGMENT, &at(1449), || RTO, milliseconds(0));
     let short = Segment {
         length: 1000,
         packet: 1052,
         ..SEGMENT
     };
-    sizing.in_order(&short, &at(2449), RTO, milliseconds(1));
+    sizing.in_order(&short, &at(2449), || RTO, milliseconds(1));
     assert_eq!(sizing.segment(), 1448);
-    sizing.in_order(&short, &at(3449), RTO, milliseconds(2));
+    sizing.in_order(&short, &at(3449), || RTO, milliseconds(2));
     assert_eq!(sizing.segment(), 1000);
 }
 
@@ -226,7 +236,7 @@ fn what_a_slow_reader_has_left_of_a_window_of_one_segment_opens_again() {
     };
     let mut stream = at(1 + 1448);
     stream.read = 1;
-    sizing.in_order(&full, &stream, RTO, milliseconds(1));
+    sizing.in_order(&full, &stream, || RTO, milliseconds(1));
     sizing.threshold = 1448;
     sizing.advertised(1);
     stream.read = stream.next;
@@ -242,8 +252,8 @@ fn acknowledgments_wait_in_ticks() {
     let (first, second) = (microseconds(3_900), microseconds(32_100));
     for (in_ticks, waits, until) in [(false, 48_200, 80_300), (true, 52_000, 88_000)] {
         let mut sizing = linux().waiting_for(Some(FIRST_PATIENCE), in_ticks);
-        sizing.in_order(&SEGMENT, &at(1449), RTO, first);
-        sizing.in_order(&SEGMENT, &at(2897), RTO, second);
+        sizing.in_order(&SEGMENT, &at(1449), || RTO, first);
+        sizing.in_order(&SEGMENT, &at(2897), || RTO, second);
         let delay = sizing.delay(None);
         assert_eq!(delay, Span::from_micros(waits), "eight ticks, or 28.2 ms");
         let until = microseconds(until);
@@ -304,7 +314,7 @@ fn a_window_of_a_size_is_what_its_memory_holds() {
             stream.read -= 1448;
             sizing.eat(stream.read);
             sizing.queue(&SEGMENT, stream.read, stream.next, false);
-            sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
+            sizing.in_order(&SEGMENT, &stream, || RTO, milliseconds(1));
             let window = sizing.select_window(&stream, 0);
             sizing.advertised(window);
         }
@@ -314,4 +324,48 @@ fn a_window_of_a_size_is_what_its_memory_holds() {
     let mut short = RightSizing::new(BufferSizes::locked(memory_for(20_000, 100, 152)));
     short = short.clamped(Some(20_000));
     assert_eq!(short.initial_window(100), 20_000);
+}
+
+proptest! {
+    /// Segments in order, each read at once, with gaps now and then.
+    #[test]
+    fn what_is_read_at_once_takes_what_it_would_if_it_were_remembered(
+        segments in prop::collection::vec((1..1_449_u32, 0..8_u8), 1..200),
+        initial in 4_096..200_000_u64,
+    ) {
+        let sizes = BufferSizes { initial, ..BufferSizes::RECEIVE };
+        let mut passing = RightSizing::new(sizes);
+        passing.initial_window(1448);
+        passing.established(1448, 65_535 << 10, 1, Time::ZERO);
+        passing.rtt = 8 * 100_000;
+        passing.remembered();
+        let mut remembering = passing.clone();
+        let (mut next, mut now) = (1, Time::ZERO);
+        for (length, gap) in segments {
+            now += Span::from_millis(10);
+            let segment = Segment { length, packet: length + 52, ..SEGMENT };
+            let end = next + u64::from(length);
+            for (sizing, at_once) in [(&mut passing, true), (&mut remembering, false)] {
+                let whole = end + u64::from(length);
+                if gap == 0 {
+                    let ahead = Stream { ahead: u64::from(length), highest: Some(whole), ..at(next) };
+                    sizing.out_of_order(&segment, (end, whole), true, &ahead, true);
+                }
+                let until = if gap == 0 { whole } else { end };
+                let stream = Stream { read: next, ..at(until) };
+                sizing.queue(&segment, next, end, at_once);
+                sizing.in_order(&segment, &stream, || RTO, now);
+                sizing.advance(end);
+                sizing.eat(until);
+                let pushes = has_read(sizing, &at(until), now);
+                prop_assert_eq!(pushes, sizing.peer_waits());
+                let window = sizing.select_window(&at(until), 7);
+                sizing.advertised(window);
+            }
+            next = if gap == 0 { end + u64::from(length) } else { end };
+            let seen = |sizing: &RightSizing| (sizing.window, sizing.buffer, sizing.threshold, sizing.clamp, sizing.quick);
+            prop_assert_eq!(seen(&passing), seen(&remembering));
+            prop_assert!(!passing.remembers, "nothing is left");
+        }
+    }
 }

@@ -1,4 +1,8 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::congestion::Window;
+use crate::pacing::{is_window_slower, rate_of_window};
 
 fn held(unacknowledged: u64, next: u64, end: u64) -> Held {
     Held {
@@ -209,5 +213,33 @@ fn who_polls_a_full_buffer_lets_it_grow() {
         sizing.sent(1 + taken);
         sizing.polled(&all);
         assert_eq!(sizing.lacks_room(), lacks, "{taken}");
+    }
+}
+
+proptest! {
+    /// Windows around the one from which on more would leave.
+    #[test]
+    fn a_window_too_slow_for_more_needs_no_division(
+        per_mille in 0..3_000_u64,
+        slow_start in any::<bool>(),
+        milliseconds in 1..20_000_u64,
+        minimum in prop::option::of(0..20_000_u64),
+        segment in 1..9_000_u64,
+        shortest in 1..50_u64,
+    ) {
+        let (rtt, minimum) = (Span::from_millis(milliseconds), minimum.map(Span::from_micros));
+        let slow = slowest_rate(segment, shortest, minimum);
+        let congestion_window = slow * milliseconds / 1_000 * per_mille / 1_000;
+        let slow_start_threshold = if slow_start { u64::MAX } else { congestion_window };
+        let window = Window::new(segment as u32, congestion_window, slow_start_threshold);
+        let rate = rate_of_window(&window, 0, rtt);
+        let bytes = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);
+        let at_once = segments_at_once(bytes, segment, shortest, minimum);
+        let told = is_window_slower(&window, 0, rtt, slow);
+        if told {
+            prop_assert_eq!(at_once, shortest);
+        } else if slow > 0 && at_once == shortest && congestion_window < 1 << 32 {
+            prop_assert!((shortest + 1) * segment > LONGEST, "not told, where nothing overflows");
+        }
     }
 }
