@@ -320,7 +320,7 @@ impl RightSizing {
         }
         let free = free.min(self.threshold);
         if shift > 0 {
-            return free.next_multiple_of(unit);
+            return (free + unit - 1) >> shift << shift;
         }
         // RFC 9293 section 3.8.6.2.2, Fr = 1/2: half of the widest window is worth saying where that is less than
         // a segment. Linux knows this only of windows of one segment, and only if its buffer is what keeps them

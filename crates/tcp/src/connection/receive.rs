@@ -257,7 +257,7 @@ impl Receive {
         let window = sizing
             .select_window(&stream, shift)
             .min(self.limit.saturating_sub(self.next))
-            .max(now.next_multiple_of(1 << shift));
+            .max((now + (1 << shift) - 1) >> shift << shift);
         sizing.advertised(window);
         let field = (window >> shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << shift));
