@@ -222,6 +222,12 @@ impl Fifo {
         Time::ZERO + (self.idle_from.since(Time::ZERO) - self.recent.time)
     }
 
+    /// When the packet last enqueued departs (or departed).
+    #[must_use]
+    pub fn last_departure(&self) -> Time {
+        self.idle_from
+    }
+
     /// When the packet last enqueued arrives (or arrived).
     #[inline]
     #[must_use]

@@ -45,6 +45,8 @@ pub struct Queued {
     pub(crate) delay: Span,
     pub(crate) errors: Vec<ErrorModel>,
     pub(crate) counters: Counters,
+    /// The most packets that have waited since somebody last asked.
+    most: u64,
 }
 
 impl Queued {
@@ -69,6 +71,7 @@ impl Queued {
             delay,
             errors,
             counters: Counters::default(),
+            most: 0,
         }
     }
 
@@ -113,6 +116,7 @@ impl Queued {
         if was_stalled && self.idle_from <= now {
             self.transmit(now, packets);
         }
+        self.most = self.most.max(self.queue.packets());
         verdict
     }
 
@@ -283,6 +287,13 @@ impl Queued {
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.queue.bytes()
+    }
+
+    /// The most packets that have waited since this was last asked, as of the last [`advance`](Self::advance); what waits
+    /// now begins the next time.
+    pub fn take_most(&mut self) -> u64 {
+        let waiting = self.waiting_packets();
+        std::mem::replace(&mut self.most, waiting).max(waiting)
     }
 
     /// Packets in the queue, in transmission or in flight.

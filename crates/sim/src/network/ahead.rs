@@ -19,7 +19,8 @@ use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Room, Span, Time};
 
 use super::fetch::{NextConnections, NextEnds};
-use super::{ANYWHERE, Network, NodeSlot};
+use super::passing::Attention;
+use super::{ANYWHERE, DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
 
@@ -221,12 +222,13 @@ impl Network {
             (*count, *last) = (*count + 1, index);
         }
         for (node, (count, index)) in self.nodes.iter().zip(heard) {
-            let takes_time = |index: u16| {
-                let slot = self.directions.get(usize::from(index));
-                slot.and_then(|slot| slot.plain())
-                    .is_some_and(Fifo::takes_time)
-            };
-            if count == 1 && takes_time(index) && node.lone_way().is_some_and(takes_time) {
+            let slot = |index: u16| self.directions.get(usize::from(index));
+            let takes_time = |slot: &DirectionSlot| slot.plain().is_some_and(Fifo::takes_time);
+            // What a host says is noted by nobody.
+            let said = node.lone_way().and_then(slot);
+            let unnoted = said.filter(|said| said.attention == Attention::Nobody);
+            if count == 1 && slot(index).is_some_and(takes_time) && unnoted.is_some_and(takes_time)
+            {
                 self.directions[usize::from(index)].ahead = true;
                 self.lookahead.tells = true;
             }

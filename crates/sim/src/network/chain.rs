@@ -18,6 +18,7 @@ use bentpipe_link::{Counters, Direction, Fifo, Verdict};
 use bentpipe_types::{Address, ByAddress, Bytes, DropReason, PacketRef, Port, Span, Time};
 use rustc_hash::FxHashSet;
 
+use super::passing::Attention;
 use super::{ANYWHERE, DirectionSlot, Network};
 use crate::node::Node;
 use crate::router::Refusal;
@@ -81,7 +82,7 @@ impl DirectionSlot {
     /// The queue of one at which nobody looks, and where all is known when a packet is offered.
     pub(super) fn plain(&self) -> Option<&Fifo> {
         match &self.direction {
-            Direction::Fifo(fifo) if !self.attended => Some(fifo),
+            Direction::Fifo(fifo) if !self.is_attended() => Some(fifo),
             _ => None,
         }
     }
@@ -105,7 +106,7 @@ impl DirectionSlot {
     /// May another direction lead to it in a chain? What comes to it takes time to cross it, and nobody looks.
     fn may_follow(&self) -> bool {
         match &self.direction {
-            Direction::Fifo(fifo) => !self.attended && fifo.takes_time(),
+            Direction::Fifo(fifo) => !self.is_attended() && fifo.takes_time(),
             Direction::Queued(queued) => queued.takes_time(),
             Direction::Managed(_) => false,
         }
@@ -114,7 +115,7 @@ impl DirectionSlot {
     /// May it lead to others in a chain? All that is transmitted arrives, and nobody looks.
     fn may_lead(&self) -> bool {
         match &self.direction {
-            Direction::Fifo(fifo) => !self.attended && fifo.is_error_free(),
+            Direction::Fifo(fifo) => !self.is_attended() && fifo.is_error_free(),
             Direction::Queued(queued) => queued.is_error_free(),
             Direction::Managed(_) => false,
         }
@@ -122,14 +123,15 @@ impl DirectionSlot {
 }
 
 impl Network {
-    /// Without chains, every packet that arrives anywhere is an event: the same, with more work. For tests; before
-    /// the run.
+    /// Without chains, every packet that arrives anywhere is an event, and probes look at each that concerns them: the
+    /// same, with more work. For tests; before the run, and before there are probes.
     pub fn without_chains(&mut self) {
         self.upstream.clear();
+        self.probes.attend = true;
     }
 
     /// The run begins, and it is known where probes and taps look: makes chains of the directions that have one
-    /// upstream, wherever nobody looks.
+    /// upstream, wherever nobody looks at each packet.
     #[cold]
     pub(super) fn make_chains(&mut self) {
         let sampled = self.sampled_directions();
@@ -140,10 +142,12 @@ impl Network {
                 && slot.may_follow()
                 && matches!(router.node, Node::Router(_))
                 && !router.watched
-                && !sampled.contains(&index)
-                && !sampled.contains(&upstream)
             {
-                self.directions[usize::from(index)].upstream = upstream;
+                let slot = &mut self.directions[usize::from(index)];
+                slot.upstream = upstream;
+                if sampled.contains(&index) && matches!(slot.direction, Direction::Fifo(_)) {
+                    slot.note_passing();
+                }
                 let before = &mut self.directions[usize::from(upstream)];
                 before.onward.get_or_insert_default();
             }
@@ -181,13 +185,18 @@ impl Network {
                 return self.exit(index, at, packet, Way::Dropped(next));
             }
             self.packet_hops += 1;
+            let in_transit = fifo.in_transit();
+            let goes_on = fifo.last_arrival();
+            if slot.attention == Attention::NowAndThen {
+                slot.passes(self.now, at, length);
+            }
             if !leads_on {
-                if fifo.in_transit() == 1 {
+                if in_transit == 1 {
                     self.expect(next);
                 }
                 return;
             }
-            at = fifo.last_arrival();
+            at = goes_on;
             index = next;
         }
     }

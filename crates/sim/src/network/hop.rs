@@ -3,6 +3,7 @@
 use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
 use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Room, Time};
 
+use super::passing::Attention;
 use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
 use crate::node::Node;
 use crate::router::Refusal;
@@ -20,7 +21,7 @@ impl Network {
     /// The packet at the head of a direction arrives.
     #[inline(always)]
     pub(super) fn on_arrival(&mut self, index: u16) {
-        if self.directions[usize::from(index)].attended {
+        if self.directions[usize::from(index)].is_attended() {
             self.on_attended_arrival(index);
         } else {
             self.arrive::<false>(index);
@@ -221,7 +222,7 @@ impl Network {
         let Some(slot) = self.directions.get(usize::from(index)) else {
             return self.leave(from, index, packet);
         };
-        if slot.attended {
+        if slot.attention != Attention::Nobody {
             self.transmit_attended(index, packet);
         } else if let Direction::Fifo(_) = slot.direction {
             self.queue(index, packet);
@@ -239,7 +240,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a direction at which a probe or a tap looks.
+    /// Offers a packet to a direction at which a probe or a tap looks, or of which is noted what passes.
     #[inline(never)]
     fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
         let seldom = &self.directions[usize::from(index)].seldom;
@@ -251,7 +252,12 @@ impl Network {
         let Direction::Fifo(_) = self.directions[usize::from(index)].direction else {
             return self.transmit_other(index, packet);
         };
+        let length = self.packets.get(packet).length();
         let start = self.queue(index, packet);
+        let slot = &mut self.directions[usize::from(index)];
+        if start.is_some() && slot.attention == Attention::NowAndThen {
+            slot.passes(self.now, self.now, length);
+        }
         if let (Some(start), Some(tap)) = (start, tap) {
             self.taps[usize::from(tap)].sent(start, packet, &self.packets);
         }

@@ -9,6 +9,7 @@ mod fetch;
 mod hop;
 mod managed;
 mod outside;
+mod passing;
 mod probing;
 mod segments;
 mod slots;
@@ -221,9 +222,7 @@ impl Network {
 
     /// Runs up to and including `until`, or `budget` events, whichever comes first.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
-        if !self.upstream.is_empty() {
-            self.make_chains();
-        }
+        self.begin();
         self.begin_lookahead(until);
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
@@ -264,6 +263,15 @@ impl Network {
             } else {
                 self.sample();
             }
+        }
+    }
+
+    /// The first time that it runs: it is known now where probes and taps look.
+    #[inline]
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.probes.settled, true) {
+            self.settle_probes();
+            self.make_chains();
         }
     }
 

@@ -27,9 +27,7 @@ impl Network {
     /// Runs up to and including `until`, or `budget` events, whichever comes first; and does not end,
     /// whether or not anything is left to happen. True when `until` is reached.
     pub fn advance(&mut self, until: Time, budget: u64) -> bool {
-        if !self.upstream.is_empty() {
-            self.make_chains();
-        }
+        self.begin();
         self.tell_all_in_turn();
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;

@@ -1,5 +1,6 @@
 //! Probes at work: they look when they are to, and record what they see.
 
+use bentpipe_link::Direction;
 use bentpipe_types::{Agent, Series, Span, Time};
 use rustc_hash::FxHashSet;
 
@@ -24,6 +25,10 @@ pub(super) struct Probes {
     at_queues: Vec<(u16, ActiveProbe)>,
     /// Most packets that have waited at a direction since the last sample.
     peaks: Vec<(u16, u64)>,
+    /// Whoever looks at a direction attends to each of its events, as if there were no other way.
+    pub(super) attend: bool,
+    /// It is settled which probes attend to events: the run has begun.
+    pub(super) settled: bool,
     /// For segments, whenever there is one.
     pub(super) segments: Vec<SegmentProbe>,
 }
@@ -51,9 +56,6 @@ impl Network {
                 last: None,
                 until: Default::default(),
             };
-            if let ProbeTarget::Direction(direction, _) = probe.target {
-                self.attend(direction as u16);
-            }
             match probe.target {
                 ProbeTarget::Flow(flow, quantity) if quantity.is_of_segments() => {
                     self.probe_segments(flow, quantity, series);
@@ -73,17 +75,13 @@ impl Network {
                 ProbeTarget::Direction(direction, quantity)
                     if each_change && !quantity.is_average() =>
                 {
+                    self.attend(direction as u16);
                     self.directions[direction].watch();
                     self.probes.at_queues.push((direction as u16, active));
                 }
                 ProbeTarget::Node(node, _) if each_change => {
                     self.nodes[node].watched = true;
                     self.probes.at_nodes.push((node as u16, active));
-                }
-                ProbeTarget::Direction(direction, LinkQuantity::QueueMax) => {
-                    self.directions[direction].watch();
-                    self.probes.peaks.push((direction as u16, 0));
-                    self.probes.sampled.push(active);
                 }
                 _ => self.probes.sampled.push(active),
             }
@@ -96,15 +94,38 @@ impl Network {
         }
     }
 
+    /// What probes look at every so often of link directions.
+    fn sampled(&self) -> impl Iterator<Item = (u16, LinkQuantity)> {
+        let directions = self.probes.sampled.iter().map(|probe| probe.target);
+        directions.filter_map(|target| match target {
+            ProbeTarget::Direction(index, quantity) => Some((index as u16, quantity)),
+            ProbeTarget::Flow(..) | ProbeTarget::Goodput(..) | ProbeTarget::Node(..) => None,
+        })
+    }
+
     /// The directions at which a probe looks every so often.
     pub(super) fn sampled_directions(&self) -> FxHashSet<u16> {
-        let directions = self.probes.sampled.iter().map(|probe| probe.target);
-        directions
-            .filter_map(|target| match target {
-                ProbeTarget::Direction(index, _) => Some(index as u16),
-                ProbeTarget::Flow(..) | ProbeTarget::Goodput(..) | ProbeTarget::Node(..) => None,
-            })
-            .collect()
+        self.sampled().map(|(index, _)| index).collect()
+    }
+
+    /// The run begins: where a probe looks every so often at a direction, each event of that need concern it only if
+    /// nothing else tells the most that has waited in between.
+    #[cold]
+    pub(super) fn settle_probes(&mut self) {
+        for (index, quantity) in self.sampled().collect::<Vec<_>>() {
+            let is_most = quantity == LinkQuantity::QueueMax;
+            let slot = &mut self.directions[usize::from(index)];
+            let is_managed = matches!(slot.direction, Direction::Managed(_));
+            if self.probes.attend || is_most && (is_managed || slot.is_attended()) {
+                self.attend(index);
+                if is_most {
+                    self.directions[usize::from(index)].watch();
+                    self.probes.peaks.push((index, 0));
+                }
+            } else if is_most && matches!(slot.direction, Direction::Fifo(_)) {
+                slot.note_passing();
+            }
+        }
     }
 
     /// Records that the probes have made and nobody has taken.
@@ -197,26 +218,8 @@ impl Network {
                     let bits = 8.0 * bytes.sum::<f64>();
                     Some(rate(probe, bits, elapsed))
                 }
-                ProbeTarget::Direction(index, LinkQuantity::Utilization) => {
-                    let busy = self.directions[index]
-                        .direction
-                        .busy(self.now)
-                        .as_secs_f64();
-                    Some(rate(probe, busy, elapsed))
-                }
-                ProbeTarget::Direction(index, LinkQuantity::Granted) => {
-                    let granted = self.directions[index].direction.granted_bits(self.now);
-                    granted.map(|bits| rate(probe, bits, elapsed))
-                }
                 ProbeTarget::Direction(index, quantity) => {
-                    self.directions[index]
-                        .direction
-                        .advance(self.now, |_, _, _| {});
-                    if quantity == LinkQuantity::QueueMax {
-                        Some(self.take_peak(index))
-                    } else {
-                        Some(self.direction_value(index, quantity))
-                    }
+                    self.look_at_direction(index, quantity, probe, elapsed)
                 }
                 ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
             };
@@ -225,6 +228,45 @@ impl Network {
             }
         }
         self.probes.sampled = sampled;
+    }
+
+    /// What a probe sees that looks at a direction every so often, the last time `elapsed` ago.
+    fn look_at_direction(
+        &mut self,
+        index: usize,
+        quantity: LinkQuantity,
+        probe: &mut ActiveProbe,
+        elapsed: Span,
+    ) -> Option<f64> {
+        let now = self.now;
+        let slot = &mut self.directions[index];
+        slot.direction.settle(now, &mut self.packets);
+        if let Some(passing) = &mut slot.seldom.passing {
+            match quantity {
+                LinkQuantity::Queue => return Some(passing.waiting_packets(now) as f64),
+                LinkQuantity::QueueBytes => return Some(passing.waiting_bytes(now) as f64),
+                LinkQuantity::QueueMax => return Some(passing.take_most(now) as f64),
+                LinkQuantity::Utilization => {
+                    return Some(rate(probe, passing.busy(now).as_secs_f64(), elapsed));
+                }
+                _ => {}
+            }
+        }
+        match quantity {
+            LinkQuantity::Utilization => {
+                let busy = slot.direction.busy(now).as_secs_f64();
+                Some(rate(probe, busy, elapsed))
+            }
+            LinkQuantity::Granted => {
+                let granted = slot.direction.granted_bits(now);
+                granted.map(|bits| rate(probe, bits, elapsed))
+            }
+            LinkQuantity::QueueMax => Some(self.take_peak(index)),
+            _ => {
+                slot.direction.advance(now, |_, _, _| {});
+                Some(self.direction_value(index, quantity))
+            }
+        }
     }
 
     /// Probes at a node look after one of its events.
@@ -263,7 +305,12 @@ impl Network {
 
     /// The most that have waited since the last sample; what waits now begins the next one.
     fn take_peak(&mut self, index: usize) -> f64 {
-        let waiting = self.directions[index].direction.waiting_packets();
+        let direction = &mut self.directions[index].direction;
+        if let Direction::Queued(queued) = direction {
+            return queued.take_most() as f64;
+        }
+        direction.advance(self.now, |_, _, _| {});
+        let waiting = direction.waiting_packets();
         let peaks = &mut self.probes.peaks;
         match peaks.iter_mut().find(|(at, _)| usize::from(*at) == index) {
             Some((_, peak)) => std::mem::replace(peak, waiting).max(waiting) as f64,

@@ -5,6 +5,7 @@ use bentpipe_types::{Agent, Port, RandomStream, Time};
 
 use super::audience::{Audience, MANY};
 use super::chain::Onward;
+use super::passing::{Attention, Passing};
 use crate::node::Node;
 
 /// The direction behind each port of a node; `u16::MAX` behind one that only receives. Numbers beyond all
@@ -100,8 +101,8 @@ pub(crate) struct DirectionSlot {
     pub(super) to_port: Port,
     /// Where all its packets come from, in a chain; [`ANYWHERE`] outside of chains.
     pub(super) upstream: u16,
-    /// A probe or a tap looks: one byte to test for the many at which nobody does.
-    pub(super) attended: bool,
+    /// Who looks: one byte to test for the many at which nobody does.
+    pub(super) attention: Attention,
     /// What arrives is told its host as soon as it is known, and not in the schedule.
     pub(super) ahead: bool,
     pub(super) direction: Direction,
@@ -124,6 +125,8 @@ pub(super) struct Seldom {
     pub(super) audience: Option<Box<Audience>>,
     /// A probe wants every change of its queue.
     pub(super) watched: bool,
+    /// What passes, where that is noted.
+    pub(super) passing: Option<Box<Passing>>,
     /// The earliest of a direction's entries in the schedule; later ones are stale. A drop-tail direction's one
     /// entry is the arrival of its head.
     pub(super) scheduled: Option<Time>,
@@ -159,7 +162,7 @@ impl DirectionSlot {
             to,
             to_port,
             upstream: ANYWHERE,
-            attended: false,
+            attention: Attention::Nobody,
             ahead: false,
             direction,
             seldom: Box::new(Seldom {
@@ -167,6 +170,7 @@ impl DirectionSlot {
                 taps: [None; 2],
                 audience,
                 watched: false,
+                passing: None,
                 scheduled: None,
             }),
         }
@@ -175,13 +179,19 @@ impl DirectionSlot {
     /// A probe wants every change of the queue.
     pub(super) fn watch(&mut self) {
         self.seldom.watched = true;
-        self.attended = true;
+        self.attention = Attention::Always;
     }
 
     /// The tap at one end: this one, or none any more.
     pub(super) fn set_tap(&mut self, end: usize, tap: Option<u16>) {
         let seldom = &mut *self.seldom;
         seldom.taps[end] = tap;
-        self.attended = seldom.watched || seldom.taps.iter().any(Option::is_some);
+        self.attention = if seldom.watched || seldom.taps.iter().any(Option::is_some) {
+            Attention::Always
+        } else if seldom.passing.is_some() {
+            Attention::NowAndThen
+        } else {
+            Attention::Nobody
+        };
     }
 }

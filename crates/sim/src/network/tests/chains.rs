@@ -79,8 +79,10 @@ struct Case {
     hosts: Vec<(usize, Link)>,
     /// From which host to which, bytes, start in ms.
     flows: Vec<(usize, usize, u64, u64)>,
-    /// Which direction a probe looks at, for what, and whether at each change.
-    probe: Option<(usize, usize, bool)>,
+    /// Which directions probes look at, for what.
+    probes: Vec<(usize, usize)>,
+    /// Whether they look at each change.
+    each_change: bool,
     /// Which link is captured, and at which end.
     capture: Option<(usize, bool)>,
     /// When somebody asks, in ms.
@@ -96,12 +98,23 @@ fn case() -> impl Strategy<Value = Case> {
         prop::collection::vec(link(), 0..5),
         (ends, hosts),
         prop::collection::vec(flow, 1..5),
-        prop::option::weighted(0.5, (any::<usize>(), any::<usize>(), any::<bool>())),
+        (
+            prop::collection::vec((any::<usize>(), any::<usize>()), 0..4),
+            any::<bool>(),
+        ),
         prop::option::weighted(0.3, (any::<usize>(), any::<bool>())),
         prop::collection::vec(0_u64..3_000, 0..5),
     )
         .prop_map(
-            |(seed, trunks, (ends, mut hosts), flows, probe, capture, mut asked)| {
+            |(
+                seed,
+                trunks,
+                (ends, mut hosts),
+                flows,
+                (probes, each_change),
+                capture,
+                mut asked,
+            )| {
                 // A host at each end of the row, so that there is one.
                 hosts.insert(0, (trunks.len(), ends.1));
                 hosts.insert(0, (0, ends.0));
@@ -111,7 +124,8 @@ fn case() -> impl Strategy<Value = Case> {
                     trunks,
                     hosts,
                     flows,
-                    probe,
+                    probes,
+                    each_change,
                     capture,
                     asked,
                 }
@@ -218,20 +232,19 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
         let link = &links[link % links.len()];
         network.tap(link, end, Box::new(Watcher(Arc::clone(&seen))));
     }
-    if let Some((direction, quantity, each_change)) = case.probe {
+    let probe = |(direction, quantity): &(usize, usize)| {
         let quantity = LinkQuantity::ALL[quantity % LinkQuantity::ALL.len()];
-        let probe = Probe {
+        Probe {
             name: quantity.name().to_owned(),
             target: ProbeTarget::Direction(direction % (2 * links.len()), quantity),
-        };
-        let rates = Span::from_millis(7);
-        let sampling = if each_change {
-            Sampling::EveryChange { rates }
-        } else {
-            Sampling::Interval(rates)
-        };
-        network.probe(vec![probe], sampling);
-    }
+        }
+    };
+    let rates = Span::from_millis(7);
+    let sampling = match case.each_change {
+        true => Sampling::EveryChange { rates },
+        false => Sampling::Interval(rates),
+    };
+    network.probe(case.probes.iter().map(probe).collect(), sampling);
     let mut told = Vec::new();
     let mut events = 0;
     let ends = case.asked.iter().copied().chain([400_000]);
@@ -295,7 +308,8 @@ fn a_deadline_at_which_nothing_is_sent_is_no_activity() {
             (1, link((100_000_000, 1, 0), (1_000_000, 1, 0), 0.0)),
         ],
         flows: vec![(2, 0, 163_625, 0), (0, 0, 13_033, 4)],
-        probe: None,
+        probes: Vec::new(),
+        each_change: false,
         capture: None,
         asked: Vec::new(),
     };
@@ -311,7 +325,8 @@ fn row() -> Case {
         trunks: vec![link()],
         hosts: vec![(0, link()), (1, link())],
         flows: vec![(0, 0, 200_000, 0)],
-        probe: None,
+        probes: Vec::new(),
+        each_change: false,
         capture: None,
         asked: Vec::new(),
     }
@@ -326,6 +341,12 @@ fn a_chain_is_an_event_per_packet() {
         (0.33..0.4).contains(&share),
         "three hops, {share} of the events"
     );
+    // Nor does it become more where probes look at its queues now and then, but for their looks.
+    let mut sampled = row();
+    let ways = 0..2 * (sampled.hosts.len() + sampled.trunks.len());
+    sampled.probes = ways.map(|way| (way, way)).collect();
+    let share = chained(&sampled);
+    assert!((0.33..0.45).contains(&share), "{share} of the events");
     // Somebody looks at what comes to the middle of it: the forward chain is the last two links, and back the
     // first two.
     let mut captured = row();
