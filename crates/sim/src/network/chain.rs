@@ -43,6 +43,16 @@ enum Way {
     Dropped(u16),
 }
 
+/// What becomes of a packet at a direction of a chain.
+enum Hop {
+    /// It arrives at the end then, and goes on.
+    GoesOn(Time),
+    /// The chain ends here.
+    Ends,
+    /// It leaves the chain, or waits for a queue to choose it.
+    Leaves,
+}
+
 /// What a direction knows that leads to others.
 #[derive(Debug, Default)]
 pub(super) struct Onward {
@@ -173,31 +183,62 @@ impl Network {
                     Err(way) => return self.exit(index, at, packet, way),
                 },
             };
-            let slot = &mut self.directions[usize::from(next)];
-            let Direction::Fifo(fifo) = &mut slot.direction else {
-                return self.expect_at_queue(next, at, packet);
-            };
-            let leads_on = slot.onward.is_some();
-            if leads_on {
-                fifo.make_room(self.now);
+            if self.directions[usize::from(next)].attention == Attention::NowAndThen {
+                return self.follow_noted(index, next, at, packet, length);
             }
-            if fifo.offer(at, packet, length) == Verdict::Dropped {
-                return self.exit(index, at, packet, Way::Dropped(next));
+            match self.hop(index, next, at, packet, length) {
+                Hop::GoesOn(arrival) => (index, at) = (next, arrival),
+                Hop::Ends | Hop::Leaves => return,
             }
-            self.packet_hops += 1;
-            let in_transit = fifo.in_transit();
-            let goes_on = fifo.last_arrival();
-            if slot.attention == Attention::NowAndThen {
-                slot.passes(self.now, at, length);
-            }
-            if !leads_on {
-                if in_transit == 1 {
-                    self.expect(next);
-                }
-                return;
-            }
-            at = goes_on;
-            index = next;
+        }
+    }
+
+    /// A packet comes to the next direction of its chain, at this time.
+    #[inline(always)]
+    fn hop(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) -> Hop {
+        let slot = &mut self.directions[usize::from(next)];
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            self.expect_at_queue(next, at, packet);
+            return Hop::Leaves;
+        };
+        let leads_on = slot.onward.is_some();
+        if leads_on {
+            fifo.make_room(self.now);
+        }
+        if fifo.offer(at, packet, length) == Verdict::Dropped {
+            self.exit(index, at, packet, Way::Dropped(next));
+            return Hop::Leaves;
+        }
+        self.packet_hops += 1;
+        if leads_on {
+            return Hop::GoesOn(fifo.last_arrival());
+        }
+        if fifo.in_transit() == 1 {
+            self.expect(next);
+        }
+        Hop::Ends
+    }
+
+    /// [Follows](Self::follow) a packet from a direction of which it is noted what passes.
+    #[cold]
+    #[inline(never)]
+    fn follow_noted(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) {
+        let hop = self.hop(index, next, at, packet, length);
+        if let Hop::GoesOn(_) | Hop::Ends = hop {
+            self.note_passing(next, at, length);
+        }
+        if let Hop::GoesOn(arrival) = hop {
+            self.follow(next, arrival, packet, length);
+        }
+    }
+
+    /// A packet has been offered to a direction, at this time, of which it is noted what passes.
+    #[inline(never)]
+    pub(super) fn note_passing(&mut self, index: u16, at: Time, length: Bytes) {
+        let slot = &mut self.directions[usize::from(index)];
+        if let (Some(passing), Direction::Fifo(fifo)) = (&mut slot.seldom.passing, &slot.direction)
+        {
+            passing.note(self.now, at, fifo, length);
         }
     }
 

@@ -254,9 +254,9 @@ impl Network {
         };
         let length = self.packets.get(packet).length();
         let start = self.queue(index, packet);
-        let slot = &mut self.directions[usize::from(index)];
+        let slot = &self.directions[usize::from(index)];
         if start.is_some() && slot.attention == Attention::NowAndThen {
-            slot.passes(self.now, self.now, length);
+            self.note_passing(index, self.now, length);
         }
         if let (Some(start), Some(tap)) = (start, tap) {
             self.taps[usize::from(tap)].sent(start, packet, &self.packets);

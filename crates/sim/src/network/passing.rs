@@ -60,8 +60,10 @@ pub(super) struct Passing {
 
 impl Passing {
     /// A packet is offered `at` this time, and will be transmitted; nobody asks any more what was before `now`.
-    fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
-        self.forget_before(now);
+    pub(super) fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
+        if self.offered.len() == self.offered.capacity() {
+            self.forget_before(now);
+        }
         let start = fifo.last_start();
         let is_begun = |next: &Offered| next.start <= at;
         while self.offered.get(self.begun).is_some_and(is_begun) {
@@ -78,6 +80,7 @@ impl Passing {
         self.bytes += length.get();
     }
 
+    #[inline(never)]
     fn forget_before(&mut self, now: Time) {
         while let Some(first) = self.offered.front()
             && first.departure() <= now
@@ -149,16 +152,6 @@ impl DirectionSlot {
         if self.attention == Attention::Nobody {
             self.attention = Attention::NowAndThen;
             self.seldom.passing = Some(Box::default());
-        }
-    }
-
-    /// It is noted what passes: a packet has been offered at this time, and not dropped.
-    #[inline(never)]
-    pub(super) fn passes(&mut self, now: Time, at: Time, length: Bytes) {
-        if let (Some(passing), bentpipe_link::Direction::Fifo(fifo)) =
-            (&mut self.seldom.passing, &self.direction)
-        {
-            passing.note(now, at, fifo, length);
         }
     }
 }
