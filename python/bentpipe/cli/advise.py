@@ -15,7 +15,7 @@ from bentpipe.advice.felt import MOST_TOLD
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.source import find_scenario, told_apart
-from bentpipe.cli.tables import Table
+from bentpipe.cli.tables import Table, print_prose
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -82,7 +82,10 @@ def _print(advice: Advice, *, everything: bool) -> None:
             *(flow.downlink, f"{flow.downlink_used:.0%}", flow.uplink, f"{flow.uplink_used:.0%}"),
             _limited(flow),
         )
-    table.print()
+    if flows:
+        table.print()
+    else:
+        print("No sender waits for anything: what is sent to groups goes at a rate of its own.")
     if len(flows) < len(advice.flows):
         print(f"{len(advice.flows) - len(flows):,} more flows: --all")
     helpful = [each for each in advice.remedies if everything or each.gain >= WORTHWHILE]
@@ -135,18 +138,20 @@ def _print(advice: Advice, *, everything: bool) -> None:
             sets = " ".join(f"--set {shlex.quote(words)}" for words in each.sets)
             print(f"{number:>3}  {sets}")
     several = max([len(advice.seeds), *(len(each.gains) for each in numbered)])
-    if several > 1:
+    if several > 1 and numbered:
         first, last = advice.seed, (advice.seed + several - 1) % 2**64
-        print(
-            f"\nLuck is part of it: goodput is that of seed {first}, gains are medians over the "
-            f"seeds {first} to {last}\n(lowest and highest beside them), or, where {first} alone "
+        print()
+        print_prose(
+            f"Luck is part of it: goodput is that of seed {first}, gains are medians over the "
+            f"seeds {first} to {last} (lowest and highest beside them), or, where {first} alone "
             "told enough, its own. A sweep shows more seeds."
         )
     useless = [each.remedy.name for each in advice.remedies if each not in numbered]
     if useless:
-        print(f"\nless than 2% more: {', '.join(useless)}")
+        print()
+        print_prose(f"less than 2% more: {', '.join(useless)}")
     for name, said in advice.refused.items():
-        print(f"not possible here: {name} ({said})")
+        print_prose(f"not possible here: {name} ({said})")
 
 
 def _felt(advice: Advice) -> list[tuple[Experience, FeltRemedy]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bentpipe.cli.application_tables import application_tables
-from bentpipe.cli.tables import Table
+from bentpipe.cli.tables import Table, print_prose
 from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
@@ -18,6 +18,20 @@ _Record = TypeVar("_Record", "FlowResult", "DirectionResult")
 
 # More rows than this, and those that `count` made stand in one row.
 MOST_ROWS: Final = 12
+
+# Why nodes discarded packets, as results name it, and in words.
+_DISCARDED: Final = {
+    "no_route": "without a route",
+    "no_connection": "for which there was no connection",
+    "table_full": "for which a table of connections had no room",
+    "malformed": "whose headers contradict one another",
+    "hop_limit": "that went too many hops",
+    "processor_busy": "for which a processor's queue had no room",
+    "too_long": "too long for the next link",
+    "wrong_checksum": "with a wrong checksum",
+    "node_down": "at a node that was down",
+    "no_link_address": "for want of a neighbour's link address",
+}
 
 
 def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simulated") -> None:
@@ -47,6 +61,11 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
         if table is not None:
             print()
             table.print()
+    discards = summary.extra.get("discards", {})
+    if discards:
+        told = ", ".join(f"{count:,} {_DISCARDED.get(why, why)}" for why, count in discards.items())
+        print()
+        print_prose(f"discarded at nodes: {told}")
     if crowds or bundles:
         print("\n--all shows every one")
 

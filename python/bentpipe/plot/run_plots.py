@@ -120,8 +120,12 @@ def _has_something(kind: str, probes: Probes) -> bool:
         return _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
     if kind == "goodput":
         return _largest(probes, "goodput") > 0
-    if kind == "granted":
-        return _largest(probes, "granted") > 0
+    if kind in ("granted", "utilization"):
+        return _largest(probes, kind) > 0
+    if kind == "queue-bytes":
+        return _largest(probes, "queue_bytes") > 0
+    if kind == "round-trip":
+        return _largest(probes, *_ROUND_TRIPS) > 0
     if kind == "time-sequence":
         return _largest(probes, "sent", "retransmitted", "acknowledged", "delivered") > 0
     return True
@@ -298,6 +302,39 @@ def _draw_granted(axes: Axes, probes: Probes) -> None:
     axes.set_ylim(bottom=0.0)
 
 
+def _draw_queue_bytes(axes: Axes, probes: Probes) -> None:
+    scale, unit = _byte_scale(_largest(probes, "queue_bytes"))
+    _steps(axes, probes["queue_bytes"], scale, color=COLOURS[0])
+    axes.set_ylabel(f"queue ({unit})")
+    axes.set_ylim(bottom=0.0)
+
+
+def _draw_utilization(axes: Axes, probes: Probes) -> None:
+    used = probes["utilization"]
+    # Each is the mean of the interval that ends with it.
+    times_s, shares = thin_line(used.times_s, 100.0 * used.values)
+    axes.step(times_s, shares, where="pre", color=COLOURS[0])
+    axes.set_ylabel("time that it transmits (%)")
+    axes.set_ylim(0.0, 105.0)
+
+
+def _draw_round_trips(axes: Axes, probes: Probes) -> None:
+    """Draw what the sender measures of round trips, makes of them, and waits at most."""
+    styles = zip(_ROUND_TRIPS, COLOURS, ("-", "-", "--", ":"), strict=False)
+    measured = _largest(probes, *_ROUND_TRIPS[:2]) or _largest(probes, *_ROUND_TRIPS)
+    scale, unit = (1.0, "s") if measured >= 2.0 else (1e-3, "ms")
+    present = [each for each in styles if each[0] in probes]
+    for quantity, colour, style in present:
+        label = quantity.replace("_", " ").replace("rtt", "round trip")
+        _steps(axes, probes[quantity], scale, label=label, color=colour, linestyle=style)
+    # One line has no legend.
+    what = present[0][0].replace("_", " ").replace("rtt", "round trip")
+    axes.set_ylabel(f"{what if len(present) == 1 else 'time'} ({unit})")
+    # A timeout that is backed off, or that nothing was measured for as yet, would flatten the rest.
+    top = 4.0 * measured / scale
+    axes.set_ylim(0.0, top if axes.get_ylim()[1] > top else None)
+
+
 def _largest(probes: Probes, *quantities: str) -> float:
     values = [probes[each].values for each in quantities if each in probes]
     return max((float(each.max()) for each in values if len(each)), default=0.0)
@@ -320,6 +357,7 @@ def _steps(
     axes.step(x, y, where="post", color=color, label=label, linestyle=linestyle)
 
 
+_ROUND_TRIPS: Final = ("measured_rtt", "smoothed_rtt", "rtt_deviation", "retransmission_timeout")
 _CONGESTION_WINDOWS: Final = ("facing_window", "host_window")
 # As the scenario names them.
 _OF_GATEWAYS: Final = (
@@ -339,6 +377,9 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
         _draw_window,
     ),
     "queue": (frozenset({"queue", "queue_max"}), "packets waiting", _draw_queue),
+    "queue-bytes": (frozenset({"queue_bytes"}), "bytes waiting", _draw_queue_bytes),
+    "utilization": (frozenset({"utilization"}), "utilization", _draw_utilization),
+    "round-trip": (frozenset(_ROUND_TRIPS), "round trips", _draw_round_trips),
     "goodput": (frozenset({"goodput"}), "goodput", _draw_goodput),
     "granted": (frozenset({"granted"}), "capacity on demand", _draw_granted),
     "gateway": (frozenset(_OF_GATEWAYS), "bytes held, and windows", _draw_gateway),
