@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -647,7 +647,7 @@ def test_a_short_queue_is_not_drawn_across_a_long_one_unless_it_drops() -> None:
 def test_one_curve_says_what_it_is_and_two_on_each_other_both_show() -> None:
     curve = [100.0 + percent for percent in range(101)]
     for names in (["tills: response"], ["paper: delay", "ticker: delay"]):
-        curves = dict.fromkeys(names, curve)
+        curves: dict[str, Sequence[float]] = dict.fromkeys(names, curve)
         for draw in (
             partial(draw_times, curves=curves, title="n: times"),
             partial(draw_received, curves=curves, scenario="n"),
