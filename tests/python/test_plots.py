@@ -703,3 +703,20 @@ def test_without_an_overview_the_command_says_why(
         assert cli.execute(["run", str(file), "--out", str(tmp_path / "out")]) == 0
         assert ("no overview.svg" in capsys.readouterr().err) is said
         assert (tmp_path / "out" / "overview.svg").exists() is not said
+
+
+def test_what_is_counted_along_a_sweep_has_whole_numbers() -> None:
+    points = tuple((x, 1e6, 2e6, 3e6) for x in (1.0, 2.0, 3.0))
+    found = Curves(
+        title="users",
+        x_label="count",
+        log_x=False,
+        ticks=None,
+        legend="",
+        curves=(Curve(label="", points=points),),
+        y_label="all flows' goodput, added up",
+    )
+    figure = new_figure(partial(draw_sweep, curves=found))
+    (axes,) = figure.axes
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+    assert axes.get_ylabel() == "all flows' goodput, added up (Mbit/s)"

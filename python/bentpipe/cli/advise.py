@@ -68,7 +68,8 @@ def advise(
 
 
 def _print(advice: Advice, *, everything: bool) -> None:
-    print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}, seed {advice.seed}\n")
+    added = "" if len(advice.flows) == 1 else ", all flows' goodput, added up"
+    print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}{added}, seed {advice.seed}\n")
     flows = advice.flows if everything else advice.flows[:_MOST_FLOWS]
     table = Table(
         headings=("flow", "goodput", "data's way", "used", "ACKs' way", "used", "limited by"),
@@ -137,9 +138,9 @@ def _print(advice: Advice, *, everything: bool) -> None:
         for number, each in enumerate(numbered, start=1):
             sets = " ".join(f"--set {shlex.quote(words)}" for words in each.sets)
             print(f"{number:>3}  {sets}")
-    several = max([len(advice.seeds), *(len(each.gains) for each in numbered)])
-    if several > 1 and numbered:
-        first, last = advice.seed, (advice.seed + several - 1) % 2**64
+    seeds = max([len(advice.seeds), *(len(each.gains) for each in numbered)])
+    if seeds > 1 and numbered:
+        first, last = advice.seed, (advice.seed + seeds - 1) % 2**64
         print()
         print_prose(
             f"Luck is part of it: goodput is that of seed {first}, gains are medians over the "
