@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, captures, checked_seed
 from bentpipe.series import Series as Series
 
 if TYPE_CHECKING:
@@ -425,6 +425,7 @@ def run(
     from bentpipe import _native, congestion
 
     scenario = Scenario.of(scenario).with_settings(settings or {})
+    seed, captured = checked_seed(seed), captures(pcap)
 
     def simulate(take: Callable[[Any], None] | None) -> RunOutput:
         return _native.run(
@@ -432,7 +433,7 @@ def run(
             text=scenario.text,
             seed=seed,
             overrides=list(scenario.settings),
-            pcap=[(link, str(path)) for link, path in pcap],
+            pcap=captured,
             default_probes=default_probes,
             controls=congestion.registered(),
             progress=progress,
