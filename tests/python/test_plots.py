@@ -28,6 +28,7 @@ from bentpipe.plot.application_plots import _draw_received as draw_received
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview, overview_figure
+from bentpipe.plot.run_plots import _draw as draw_run
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
 from bentpipe.plot.run_plots import _draw_queue as draw_queue
 from bentpipe.plot.run_plots import _draw_round_trips as draw_round_trips
@@ -720,3 +721,17 @@ def test_what_is_counted_along_a_sweep_has_whole_numbers() -> None:
     (axes,) = figure.axes
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
     assert axes.get_ylabel() == "all flows' goodput, added up (Mbit/s)"
+
+
+@pytest.mark.parametrize(("mails", "said"), [(1, False), (3, True)])
+def test_a_stream_that_begins_anew_is_said_to_be_the_last_ones(mails: int, said: bool) -> None:
+    app = {"kind": "mail", "mails": mails, "size": "50 kB", "pause": "1 s"}
+    result = ran(_office(post={"from": "pc-1", "to": "server", "app": app}))
+    probes = {
+        name.rpartition(".")[2]: series
+        for name, series in result.series.items()
+        if name.startswith("post.")
+    }
+    more: Any = {"subject": "post", "probes": probes, "when": (0.0, 20.0), "width_s": 0.2}
+    (axes,) = new_figure(partial(draw_run, kind="time-sequence", **more)).axes
+    assert ("whichever connection" in axes.get_title(loc="left")) is said

@@ -181,10 +181,18 @@ def _draw(
     # nobody need measure whether there is, which takes a tenth of a figure's time.
     lowest, highest = axes.get_ylim()
     plain = lowest == 0.0 and 1e-3 < highest < 1e5
+    if kind in _OF_ONE_CONNECTION and _several_connections(probes):
+        title += ", of whichever connection was opened last"
     axes.set_title(f"{subject}: {title}", y=1.0 if plain else None)
     axes.set_xlabel("time (s)")
     show_from(axes, *when)
     legend_below(figure, axes)
+
+
+def _several_connections(probes: Probes) -> bool:
+    """Whether what is recorded of a stream begins anew: another connection has been opened."""
+    places = [probes[each].values for each in ("sent", "acknowledged") if each in probes]
+    return any(bool((np.diff(each[~np.isnan(each)]) < 0.0).any()) for each in places)
 
 
 def _since(begin_s: float, series: Series) -> Series:
@@ -385,4 +393,5 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
     "gateway": (frozenset(_OF_GATEWAYS), "bytes held, and windows", _draw_gateway),
 }
 _PLOTTED: Final = frozenset[str]().union(*(quantities for quantities, _, _ in _KINDS.values()))
+_OF_ONE_CONNECTION: Final = frozenset({"time-sequence"})
 _BINNED: Final = frozenset({"goodput", "queue"})
