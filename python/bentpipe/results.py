@@ -141,6 +141,7 @@ class AccessResult:
     `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
     `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants
     that came in a mode that the path no longer allowed; None where the rate does not change.
+    `carrier` is the one that it shares; None where it has one of its own, of its rate.
     """
 
     requests: int
@@ -155,6 +156,8 @@ class AccessResult:
     unused_share: float | None
     wait_ms: WaitResult
     faded_bytes: int | None = None
+    carrier: str | None = None
+    carrier_rate_bps: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

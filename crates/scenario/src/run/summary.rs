@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::applications::ApplicationSummary;
+use super::direction::Known;
 use super::groups::{GroupSummary, groups};
-use crate::Queue;
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
 
@@ -262,14 +262,14 @@ pub struct GatewaySummary {
 }
 
 impl Summary {
-    /// Sums up. `queues` are the queues of `outcome.directions`, in the same order, `tables` those of
+    /// Sums up. `directions` is what else is known of `outcome.directions`, in the same order, `tables` those of
     /// `outcome.flows`.
     pub(super) fn new(
         scenario: String,
         seed: u64,
         duration: Span,
         outcome: &Outcome,
-        queues: &[Queue],
+        directions: &[Known],
         tables: &[Arc<str>],
         gateways: &BTreeMap<String, GatewayKind>,
     ) -> Self {
@@ -296,7 +296,7 @@ impl Summary {
             links: outcome
                 .directions
                 .iter()
-                .zip(queues)
+                .zip(directions)
                 .map(LinkSummary::new)
                 .collect(),
             gateways: outcome
@@ -445,9 +445,9 @@ fn put(table: &mut Map<String, Value>, name: &str, value: Value) {
 }
 
 impl LinkSummary {
-    fn new((direction, queue): (&DirectionOutcome, &Queue)) -> Self {
+    fn new((direction, known): (&DirectionOutcome, &Known)) -> Self {
         let counters = &direction.counters;
-        let (queue_limit_packets, queue_limit_bytes) = match queue.limit {
+        let (queue_limit_packets, queue_limit_bytes) = match known.queue.limit {
             QueueLimit::Packets(packets) => (Some(u64::from(packets)), None),
             QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
         };
@@ -463,7 +463,11 @@ impl LinkSummary {
             queue_limit_packets,
             queue_limit_bytes,
             bytes_delivered: counters.delivered_bytes,
-            access: direction.access.as_ref().map(AccessSummary::new),
+            access: direction
+                .access
+                .as_ref()
+                .zip(known.carrier.as_ref())
+                .map(AccessSummary::new),
             classes: direction.classes.iter().map(ClassSummary::new).collect(),
             counters: (!direction.counts.is_empty()).then(|| CountersSummary {
                 total: direction.counts.iter().copied().collect(),
