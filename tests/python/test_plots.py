@@ -735,3 +735,21 @@ def test_a_stream_that_begins_anew_is_said_to_be_the_last_ones(mails: int, said:
     more: Any = {"subject": "post", "probes": probes, "when": (0.0, 20.0), "width_s": 0.2}
     (axes,) = new_figure(partial(draw_run, kind="time-sequence", **more)).axes
     assert ("whichever connection" in axes.get_title(loc="left")) is said
+
+
+def test_bytes_that_come_and_go_are_no_solid_block() -> None:
+    saw = Series(
+        times_s=np.arange(1.0, 20_001.0) / 100.0,
+        values=np.tile([0.0, 30e3], 10_000),
+        unit="B",
+    )
+    used = Series(times_s=saw.times_s, values=saw.values / 30e3, unit="")
+    for kind, name, series in (
+        ("queue-bytes", "queue_bytes", saw),
+        ("utilization", "utilization", used),
+    ):
+        more: Any = {"subject": "l", "probes": {name: series}, "when": (0.0, 200.0)}
+        (axes,) = new_figure(partial(draw_run, kind=kind, width_s=0.5, **more)).axes
+        for values, edges, _ in steps(axes):
+            assert len(edges) < 1_000
+            assert len(set(values.tolist())) == 1

@@ -175,6 +175,10 @@ def _draw(
         draw_goodput(axes, probes, width_s=width_s, begin_s=begin_s)
     elif kind == "queue":
         _draw_queue(axes, probes, begin_s=begin_s)
+    elif kind == "queue-bytes":
+        _draw_queue_bytes(axes, probes, begin_s=begin_s)
+    elif kind == "utilization":
+        _draw_utilization(axes, probes, begin_s=begin_s)
     else:
         draw(axes, {name: _since(begin_s, each) for name, each in probes.items()})
     # What may be in a title's way is a power of ten above large numbers; where there is none,
@@ -310,18 +314,26 @@ def _draw_granted(axes: Axes, probes: Probes) -> None:
     axes.set_ylim(bottom=0.0)
 
 
-def _draw_queue_bytes(axes: Axes, probes: Probes) -> None:
-    scale, unit = _byte_scale(_largest(probes, "queue_bytes"))
-    _steps(axes, probes["queue_bytes"], scale, color=COLOURS[0])
+def _draw_queue_bytes(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
+    known = extent(parts(probes, "queue_bytes"))
+    if known is None:
+        return
+    edges = bin_edges(known.last_s, begin_s=begin_s)
+    highest, mean = extreme_and_mean(parts(probes, "queue_bytes"), edges)
+    scale, unit = _byte_scale(float(highest.max()))
+    draw_steps(axes, highest / scale, edges, color=COLOURS[1], label="most of the samples")
+    draw_steps(axes, mean / scale, edges, color=COLOURS[0], label="mean of the samples")
     axes.set_ylabel(f"queue ({unit})")
     axes.set_ylim(bottom=0.0)
 
 
-def _draw_utilization(axes: Axes, probes: Probes) -> None:
-    used = probes["utilization"]
-    # Each is the mean of the interval that ends with it.
-    times_s, shares = thin_line(used.times_s, 100.0 * used.values)
-    axes.step(times_s, shares, where="pre", color=COLOURS[0])
+def _draw_utilization(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
+    known = extent(parts(probes, "utilization"))
+    if known is None:
+        return
+    edges = bin_edges(known.last_s, begin_s=begin_s)
+    _, mean = extreme_and_mean(parts(probes, "utilization"), edges)
+    draw_steps(axes, 100.0 * mean, edges, color=COLOURS[0])
     axes.set_ylabel("time that it transmits (%)")
     axes.set_ylim(0.0, 105.0)
 
@@ -394,4 +406,4 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
 }
 _PLOTTED: Final = frozenset[str]().union(*(quantities for quantities, _, _ in _KINDS.values()))
 _OF_ONE_CONNECTION: Final = frozenset({"time-sequence"})
-_BINNED: Final = frozenset({"goodput", "queue"})
+_BINNED: Final = frozenset({"goodput", "queue", "queue-bytes", "utilization"})
