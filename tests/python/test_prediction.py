@@ -781,6 +781,14 @@ def test_who_is_there_while_a_link_is_fast_does_not_pass_its_limits() -> None:
     assert flow.estimates_bps["downlink, on average"] == pytest.approx(average)
     goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
     assert average < goodput < flow.limits_bps[flow.binding]
+    # The window is limited by the shortest round trip, and on average by a longer one.
+    window = [flow.limits_bps["window"], flow.estimates_bps["window, on average"]]
+    assert window[0] > window[1]
+    # Users of pages come and go, too; both ways count.
+    pages = {"from": "client", "to": "server", "app": {"kind": "web"}}
+    (users,) = bentpipe.predict(_pair({"schedule": steps}) | {"flows": {"pages": pages}}).flows
+    assert users.limits_bps["downlink"] == pytest.approx(2 * 20e6 * 1448 / 1500)
+    assert users.estimates_bps["downlink, on average"] == pytest.approx(2 * average)
     # Who is there all the time gets what there is on average, and no more.
     (flow,) = bentpipe.predict(_pair({"schedule": steps})).flows
     assert flow.limits_bps["downlink"] == pytest.approx(average)

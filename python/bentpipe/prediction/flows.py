@@ -249,29 +249,20 @@ def _counts_both_ways(path: FlowPath) -> bool:
 def _limits(path: FlowPath) -> dict[str, float]:
     """Return what no flow can pass, whatever its window rule does, in bit/s, by name."""
     asymmetric = path.asymmetric()
-    packet_s = float(asymmetric.packet_time_s)
-    propagation_s = float(asymmetric.propagation_s)
+    propagation_s, ack_s = float(asymmetric.propagation_s), float(asymmetric.ack_time_s)
     # Who is not there all the time may be there when the path is at its best.
-    links = (*path.downlink, *path.uplink)
-    sooner_s = sum(each.delay_s - each.least_delay_s for each in links)
-    propagation_s = max(propagation_s - sooner_s, 0.0)
-    capacity_bps = float(asymmetric.capacity_bps)
-    if not path.all_the_run:
-        best_s = max(each.least_packet_time_s(path.packet_bytes) for each in path.downlink)
-        capacity_bps *= packet_s / best_s
-        packet_s = best_s
+    time_s = Direction.packet_time_s if path.all_the_run else Direction.least_packet_time_s
+    if path.changes:
+        propagation_s = sum(each.least_delay_s for each in (*path.downlink, *path.uplink))
+        ack_s = 0.0
     # A window a round trip: at the least, a full segment's way there and an ACK's back.
-    round_trip_s = propagation_s + packet_s
+    round_trip_s = propagation_s + _slowest_s(path.downlink, path.packet_bytes, time_s)
     if not path.compresses_uplink:
-        round_trip_s += float(asymmetric.ack_time_s)
-    limits = {"downlink": capacity_bps}
-    if not path.over_tcp and not path.two_way:
-        # Datagrams may be longer than segments: the headers' share is as small as one likes.
-        limits["downlink"] *= path.packet_bytes / path.segment_bytes
-    elif _counts_both_ways(path):
-        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
-        back_s = max(each.least_packet_time_s(path.packet_bytes) for each in path.uplink)
-        limits["downlink"] += 8.0 * path.segment_bytes / back_s
+        round_trip_s += ack_s
+    limits = {"downlink": _downlink_bps(path, time_s)}
+    if not path.over_tcp or _counts_both_ways(path):
+        # No window, or several connections with one each.
+        pass
     elif path.windows:
         # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
         for each in path.windows:
@@ -279,9 +270,6 @@ def _limits(path: FlowPath) -> dict[str, float]:
     elif not path.intervening:
         # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
         limits["window"] = 8.0 * path.window_bytes / round_trip_s
-    if path.compresses_downlink and path.over_tcp:
-        # The headers may shrink to nothing.
-        limits["downlink"] *= path.packet_bytes / path.segment_bytes
     if path.loss_rate >= 1.0:
         limits["loss"] = 0.0
     if _is_one_way_tcp(path):
@@ -302,6 +290,28 @@ def _limits(path: FlowPath) -> dict[str, float]:
     return limits
 
 
+def _slowest_s(
+    route: Sequence[Direction], packet_bytes: float, time_s: Callable[[Direction, float], float]
+) -> float:
+    return max(time_s(each, packet_bytes) for each in route)
+
+
+def _downlink_bps(path: FlowPath, time_s: Callable[[Direction, float], float]) -> float:
+    """Return the goodput that the links let through whose packets take so long, in bit/s."""
+    segment_bits = 8.0 * path.segment_bytes
+    found = segment_bits / _slowest_s(path.downlink, path.packet_bytes, time_s)
+    if not path.over_tcp and not path.two_way:
+        # Datagrams may be longer than segments: the headers' share is as small as one likes.
+        found *= path.packet_bytes / path.segment_bytes
+    elif _counts_both_ways(path):
+        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
+        found += segment_bits / _slowest_s(path.uplink, path.packet_bytes, time_s)
+    if path.compresses_downlink and path.over_tcp:
+        # The headers may shrink to nothing.
+        found *= path.packet_bytes / path.segment_bytes
+    return found
+
+
 def _estimates(path: FlowPath) -> dict[str, float]:
     """Return what the path lets a flow expect, and what one may well pass, in bit/s, by name.
 
@@ -311,7 +321,7 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     """
     asymmetric = path.asymmetric()
     estimates: dict[str, float] = {}
-    if path.changes and not _counts_both_ways(path):
+    if path.changes:
         estimates |= _on_average(path)
     if path.processing_with_acks_s > path.processing_s and _is_one_way_tcp(path):
         estimates["processing, with ACKs"] = 8.0 * path.segment_bytes / path.processing_with_acks_s
@@ -335,8 +345,11 @@ def _on_average(path: FlowPath) -> dict[str, float]:
     asymmetric = path.asymmetric()
     found = {}
     if not path.all_the_run:
-        found["downlink, on average"] = float(asymmetric.capacity_bps)
-    if path.over_tcp and not path.windows and not path.intervening:
+        found["downlink, on average"] = _downlink_bps(path, Direction.packet_time_s)
+    links = (*path.downlink, *path.uplink)
+    has_window = path.over_tcp and not _counts_both_ways(path)
+    moves = any(each.least_delay_s != each.delay_s for each in links)
+    if moves and has_window and not path.windows and not path.intervening:
         round_trip_s = float(asymmetric.propagation_s + asymmetric.packet_time_s)
         found["window, on average"] = 8.0 * path.window_bytes / round_trip_s
     return found
