@@ -727,11 +727,23 @@ def test_a_pace_binds_where_it_is_slow() -> None:
     network = _pair(hosts={"server": {"tcp": {"pacing": "2 Mbit/s"}}, "client": {}})
     (flow,) = bentpipe.predict(network).flows
     assert flow.binding == "pacing"
-    assert flow.limits_bps["pacing"] == 2e6
+    # The first ten segments go at once.
+    assert 2e6 < flow.limits_bps["pacing"] < 1.01 * 2e6
     assert not any(each.applies for each in flow.models)
     assert "paces at 2 Mbit/s" in flow.models[0].reason
     goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
     assert 0.95 * 2e6 < goodput <= 2e6
+
+
+@pytest.mark.parametrize("size", ["14 kB", "50 kB", "500 kB"])
+def test_no_short_transfer_passes_its_pace(size: str) -> None:
+    paced = {"tcp": {"pacing": "300 kbit/s"}}
+    network = _pair({"delay": "5 ms"}, size=size, hosts={"server": paced, "client": {}})
+    (flow,) = bentpipe.predict(network).flows
+    goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
+    assert goodput > 3e5
+    assert goodput <= flow.limits_bps[flow.binding]
+    assert ("pacing" in flow.limits_bps) is (size != "14 kB")
 
 
 def test_a_pace_that_follows_from_the_window_is_no_limit() -> None:

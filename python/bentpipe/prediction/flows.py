@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bentpipe import model
 from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
@@ -273,8 +273,8 @@ def _limits(path: FlowPath) -> dict[str, float]:
     if path.loss_rate >= 1.0:
         limits["loss"] = 0.0
     if _is_one_way_tcp(path):
-        if path.pacing_bps is not None:
-            limits["pacing"] = path.pacing_bps
+        if path.pacing_bps is not None and (paced := _paced_bps(path, path.pacing_bps)) < math.inf:
+            limits["pacing"] = paced
         if path.processing_s:
             limits["processing"] = 8.0 * path.segment_bytes / path.processing_s
     if path.transfer_bytes is not None and path.application == "bulk":
@@ -288,6 +288,25 @@ def _limits(path: FlowPath) -> dict[str, float]:
         if start_up_s > 0.0:
             limits["transfer size"] = 8.0 * path.transfer_bytes / start_up_s
     return limits
+
+
+# What a paced sender may send at once, as in Linux (docs/pacing.md): ten segments at first, and
+# bursts of a millisecond, two segments at least and 64 KiB at most.
+_NOT_PACED: Final = 10
+_BURST_S: Final = 1e-3
+_SHORTEST_BURST: Final = 2
+_LONGEST_BURST_BYTES: Final = 1 << 16
+
+
+def _paced_bps(path: FlowPath, rate_bps: float) -> float:
+    """Return what no transfer passes whose sender paces at this rate; infinite of a short one."""
+    burst = max(_SHORTEST_BURST * path.segment_bytes, rate_bps * _BURST_S / 8.0)
+    # Who comes late makes up for half of a burst.
+    free_bytes = _NOT_PACED * path.segment_bytes + 1.5 * min(burst, _LONGEST_BURST_BYTES)
+    if path.transfer_bytes is None:
+        return rate_bps + 8.0 * free_bytes / path.duration_s
+    paced_bytes = path.transfer_bytes - free_bytes
+    return rate_bps * path.transfer_bytes / paced_bytes if paced_bytes > 0.0 else math.inf
 
 
 def _slowest_s(
