@@ -735,7 +735,7 @@ def test_a_pace_binds_where_it_is_slow() -> None:
     assert 0.95 * 2e6 < goodput <= 2e6
 
 
-@pytest.mark.parametrize("size", ["14 kB", "50 kB", "500 kB"])
+@pytest.mark.parametrize("size", ["14 kB", "50 kB", "500 kB", "10 MB"])
 def test_no_short_transfer_passes_its_pace(size: str) -> None:
     paced = {"tcp": {"pacing": "300 kbit/s"}}
     network = _pair({"delay": "5 ms"}, size=size, hosts={"server": paced, "client": {}})

@@ -303,10 +303,11 @@ def _paced_bps(path: FlowPath, rate_bps: float) -> float:
     burst = max(_SHORTEST_BURST * path.segment_bytes, rate_bps * _BURST_S / 8.0)
     # Who comes late makes up for half of a burst.
     free_bytes = _NOT_PACED * path.segment_bytes + 1.5 * min(burst, _LONGEST_BURST_BYTES)
-    if path.transfer_bytes is None:
-        return rate_bps + 8.0 * free_bytes / path.duration_s
-    paced_bytes = path.transfer_bytes - free_bytes
-    return rate_bps * path.transfer_bytes / paced_bytes if paced_bytes > 0.0 else math.inf
+    # That counts the more the sooner it is over.
+    lasts_s = path.duration_s
+    if path.transfer_bytes is not None:
+        lasts_s = min(lasts_s, 8.0 * (path.transfer_bytes - free_bytes) / rate_bps)
+    return rate_bps + 8.0 * free_bytes / lasts_s if lasts_s > 0.0 else math.inf
 
 
 def _slowest_s(
