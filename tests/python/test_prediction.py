@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import resource
 import subprocess
 import sys
@@ -840,3 +841,76 @@ def test_terminals_share_their_carrier() -> None:
     run = bentpipe.run(network, no_probes=True)
     got = sum(each.goodput_bps for each in run.summary.flows if each.name.startswith("upload"))
     assert 0.8 * 10 * share < got < 1.02 * 10 * share
+
+
+def _drawn(draw: random.Random) -> dict[str, Any]:
+    """Return a network of two hosts and a gateway that has anything of what predictions know."""
+    one_of = draw.choice
+
+    def maybe(share: float, **what: Any) -> dict[str, Any]:
+        return what if draw.random() < share else {}
+
+    def direction() -> dict[str, Any]:
+        steps = [
+            {"at": f"{draw.randint(1, 20)} s", "rate": one_of(["100 kbit/s", "20 Mbit/s"])},
+            {"at": f"{draw.randint(21, 39)} s", "delay": one_of(["10 ms", "100 ms"])},
+        ]
+        return {
+            "rate": one_of(["64 kbit/s", "512 kbit/s", "2 Mbit/s", "10 Mbit/s", "40 Mbit/s"]),
+            "delay": one_of(["5 ms", "40 ms", "250 ms"]),
+            **maybe(0.3, errors={"packet_loss_rate": one_of([1e-4, 1e-3, 1e-2])}),
+            **maybe(0.3, schedule=steps),
+            **maybe(0.2, redundancy="16/15"),
+        }
+
+    def host() -> dict[str, Any]:
+        tcp = {
+            **maybe(0.4, congestion_control=one_of(["reno", "cubic", "hybla", "bbr", "westwood"])),
+            **maybe(0.3, pacing=one_of(["on", "300 kbit/s", "3 Mbit/s"])),
+            **maybe(0.2, receive_buffer=one_of(["64 KiB", "1 MiB"])),
+            **maybe(0.2, delayed_ack="off"),
+        }
+        return {"tcp": tcp, **maybe(0.2, processing={"time": one_of(["100 us", "5 ms"])})}
+
+    def flow() -> dict[str, Any]:
+        ends = one_of([("a", "b"), ("b", "a")])
+        size = maybe(0.6, size=one_of(["50 kB", "1 MB", "10 MB"]))
+        app = one_of(
+            [
+                {"kind": "bulk", "direction": "upload", **size},
+                {"kind": "bulk", "direction": "download", **size},
+                {"kind": "bulk", "direction": "both", **size},
+                {"kind": "web"},
+                {"kind": "voice"},
+                {"kind": "packets", "size": "500 B", "interval": "5 ms"},
+            ]
+        )
+        return {"from": ends[0], "to": ends[1], "app": app, **maybe(0.4, start="3 s")}
+
+    gateway = maybe(0.2, kind="split", facing="satellite") | maybe(0.2, processing={"time": "1 ms"})
+    satellite = {"between": ["g", "b"], "forward": direction(), "return": direction()}
+    return {
+        "name": "drawn",
+        "duration": "60 s",
+        "ip": one_of(["v4", "v6"]),
+        "hosts": {"a": host(), "b": host()},
+        "gateways": {"g": gateway},
+        "links": {
+            "lan": {"between": ["a", "g"], "rate": "20 Mbit/s", "delay": "1 ms"},
+            "satellite": satellite | maybe(0.2, framing="ethernet"),
+        },
+        "flows": {f"flow-{letter}": flow() for letter in "xyz"[: draw.randint(1, 3)]},
+    }
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_no_random_network_passes_its_limits(number: int) -> None:
+    for seed in range(10 * number, 10 * number + 10):
+        network = _drawn(random.Random(seed))
+        got = {
+            flow.name: flow.goodput_bps
+            for flow in bentpipe.run(network, no_probes=True).summary.flows
+        }
+        for flow in bentpipe.predict(network).flows:
+            limit = flow.limits_bps[flow.binding]
+            assert got[flow.name] <= 1.001 * limit + 1.0, (seed, flow.name, flow.binding)
