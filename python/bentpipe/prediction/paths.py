@@ -439,12 +439,14 @@ def _flow_path(
 
 def _pacing_bps(tcp: Table) -> float | None:
     """Return the rate that a sender never exceeds; None of a pace that follows from its window."""
-    if tcp["pacing"] in {"auto", "off", "on"}:
-        return None
-    from bentpipe.sweeps.quantities import parse_quantity
+    from bentpipe import _native
 
-    rate = parse_quantity(tcp["pacing"])
-    return None if rate is None else float(rate.in_base_unit)
+    parts = _native.number_and_unit(tcp["pacing"])
+    if parts is None:
+        return None
+    number, unit = parts
+    worth, per = next((worth, per) for name, _, worth, per, _ in _native.units() if name == unit)
+    return float(number) * worth / per
 
 
 def _processing(
