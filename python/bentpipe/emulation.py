@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.results import RunResult
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, captures, checked_seed
 
 if TYPE_CHECKING:
     from bentpipe._native import RunOutput
@@ -106,9 +106,9 @@ def emulate(
     output, status = _native.emulate(
         scenario.path,
         text=scenario.text,
-        seed=seed,
+        seed=checked_seed(seed),
         overrides=list(scenario.settings),
-        pcap=[(link, str(path)) for link, path in pcap],
+        pcap=captures(pcap),
         commands=[(each.host, list(each.words), each.waited_for) for each in commands],
         ours=_ours(attach or {}),
         progress=progress,

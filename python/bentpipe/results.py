@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, captures, checked_seed
 from bentpipe.series import Series as Series
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class AccessResult:
     `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
     `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants
     that came in a mode that the path no longer allowed; None where the rate does not change.
+    `carrier` is the one that it shares; None where it has one of its own, of its rate.
     """
 
     requests: int
@@ -155,6 +156,8 @@ class AccessResult:
     unused_share: float | None
     wait_ms: WaitResult
     faded_bytes: int | None = None
+    carrier: str | None = None
+    carrier_rate_bps: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -425,6 +428,7 @@ def run(
     from bentpipe import _native, congestion
 
     scenario = Scenario.of(scenario).with_settings(settings or {})
+    seed, captured = checked_seed(seed), captures(pcap)
 
     def simulate(take: Callable[[Any], None] | None) -> RunOutput:
         return _native.run(
@@ -432,7 +436,7 @@ def run(
             text=scenario.text,
             seed=seed,
             overrides=list(scenario.settings),
-            pcap=[(link, str(path)) for link, path in pcap],
+            pcap=captured,
             default_probes=default_probes,
             controls=congestion.registered(),
             progress=progress,

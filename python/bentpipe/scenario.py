@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ _FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
 _LONGEST_STREAM = (1 << 20) + 1
 # What a message repeats of a path that is none.
 _LONGEST_NAME = 200
+_MOST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +117,7 @@ class Scenario:
             raise TypeError(
                 f'expected settings as a dict, {{"seed": 2}}, got {type(settings).__name__}'
             )
-        pairs = tuple((key, _literal(value)) for key, value in settings.items())
+        pairs = tuple((_key_of(key), _literal(key, value)) for key, value in settings.items())
         return replace(self, settings=self.settings + pairs)
 
     def resolved(self) -> dict[str, Any]:
@@ -236,9 +238,53 @@ def short(file: str | Path) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
-def _literal(value: object) -> str:
+def _key_of(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(
+            'expected a key such as "links.satellite.forward.rate" in settings, '
+            f"got {type(key).__name__}: {key!r}"
+        )
+    return key
+
+
+def _literal(key: str, value: object) -> str:
     # A string as `--set` has it: TOML where it reads as TOML, else a string.
-    return value if isinstance(value, str) else toml.literal(value)
+    try:
+        return value if isinstance(value, str) else toml.literal(value)
+    except TypeError as error:
+        raise TypeError(f"settings, {key}: {error}") from None
+
+
+def captures(pcap: Iterable[tuple[str, Path]]) -> list[tuple[str, str]]:
+    """Return links and the files to capture them in, as the simulator takes them."""
+    found = []
+    for pair in [pcap] if isinstance(pcap, str) else pcap:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise TypeError(
+                'expected pcap as pairs such as [("satellite", "satellite.pcapng")], '
+                f"got {type(pair).__name__}: {pair!r}"
+            )
+        found.append((pair[0], str(pair[1])))
+    return found
+
+
+def checked_seed(seed: int | None) -> int | None:
+    """Return a seed as an int of Python's, if it is one that simulations may have.
+
+    Raises
+    ------
+    RequestError
+        It is none.
+    """
+    if seed is None:
+        return None
+    try:
+        whole = index(seed)
+    except TypeError:
+        whole = -1
+    if not 0 <= whole <= _MOST_SEED:
+        raise RequestError(f"--seed {seed!r}: expected a whole number from 0 to {_MOST_SEED}")
+    return whole
 
 
 def _not_found(name: str, ready: Mapping[str, Path]) -> str:

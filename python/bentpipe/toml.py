@@ -46,8 +46,8 @@ def literal(value: object) -> str:
     TypeError
         TOML has no such value.
     """
-    # A number of numpy's is no float of Python's.
-    value = value.item() if hasattr(value, "item") else value
+    # A number of numpy's is no float of Python's, and an array of it no list.
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -64,6 +64,20 @@ def test_a_table_tells_it_and_many_stand_in_one_row(capsys: pytest.CaptureFixtur
     assert after.count("desks-") == 6
 
 
+def test_the_table_tells_how_full_a_carrier_is(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {"duration": "20 s"}
+    summary = bentpipe.run("rcs2-terminals", settings=settings).summary
+    asking = [link.access for link in summary.links if link.access is not None]
+    assert {(each.carrier, each.carrier_rate_bps) for each in asking} == {("uplink", 4_000_000)}
+    share = 8 * sum(each.used_bytes for each in asking) / (4e6 * summary.extra["ended_s"])
+    assert 0.0 < share < 1.0
+    assert cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s"]) == 0
+    (row,) = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("carrier uplink ")
+    ]
+    assert f" {share:.1%} " in row
+
+
 def test_a_run_draws_what_was_granted(tmp_path: Path) -> None:
     assert (
         cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s", "--out", str(tmp_path)])

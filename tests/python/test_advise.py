@@ -475,3 +475,40 @@ def test_terminals_that_ask_for_capacity_may_have_some_without() -> None:
 def summed_run(scenario: dict[str, Any], settings: dict[str, str]) -> float:
     run = bentpipe.run(scenario, settings=settings)
     return sum(flow.goodput_bps for flow in run.summary.flows)
+
+
+def test_where_nobody_waits_there_is_no_empty_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = {
+        "name": "radio",
+        "duration": "10 s",
+        "hosts": {"studio": {}, "dish": {"count": 3}},
+        "links.beam": {
+            "between": ["studio", "dish"],
+            "one_way": True,
+            "broadcast": True,
+            "rate": "1 Mbit/s",
+            "delay": "250 ms",
+            "errors": {"packet_loss_rate": 0.02},
+        },
+        "links.back": {
+            "between": ["dish", "studio"],
+            "one_way": True,
+            "rate": "64 kbit/s",
+            "delay": "50 ms",
+        },
+        "groups.all": {"members": ["dish"]},
+        "flows.news": {
+            "from": "studio",
+            "to": "all",
+            "app": {"kind": "carousel", "size": "20 kB", "rate": "100 kbit/s"},
+        },
+    }
+    file = tmp_path / "radio.toml"
+    file.write_text(Scenario.of(network).text or "", encoding="utf-8")
+    assert cli.execute(["advise", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "limited by" not in said
+    assert "No sender waits" in said
+    assert "Luck" not in said

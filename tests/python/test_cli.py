@@ -292,3 +292,17 @@ def test_what_an_encoding_has_no_sign_for_is_no_end(small: Path, encoding: str) 
         )
         assert (done.returncode, done.stderr) == (0, b"")
         assert b"small" in done.stdout
+
+
+def test_what_nodes_discard_is_told_with_the_reason(bentpipe: Any, small: Path) -> None:
+    busy = 'hosts.client.processing={ time = "20 ms", queue = "5 packets" }'
+    said = bentpipe("run", small, "--set", busy, "--json")
+    discarded = said.data["packets_discarded"]
+    assert discarded > 0
+    assert said.data["discards"] == {"processor_busy": discarded}
+    assert all(link["packets_dropped"] == 0 for link in said.data["links"])
+    told = f"discarded at nodes: {discarded:,} for which a processor's queue had no room"
+    assert told in bentpipe("run", small, "--set", busy).out
+    plain = bentpipe("run", small, "--json")
+    assert plain.data["discards"] == {}
+    assert "discarded" not in bentpipe("run", small).out

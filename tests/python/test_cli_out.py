@@ -40,6 +40,7 @@ def test_out_writes_summary_probes_and_plots(bentpipe: Any, small: Path, tmp_pat
         "overview.svg",
         "download.time-sequence.svg",
         "download.congestion-window.svg",
+        "download.round-trip.svg",
         "download.goodput.svg",
         "satellite.forward.queue.svg",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,11 +23,15 @@ from matplotlib.patches import StepPatch
 import bentpipe
 from bentpipe import cli
 from bentpipe.plot.advice_plot import _draw as draw_advice
+from bentpipe.plot.application_plots import _draw as draw_times
+from bentpipe.plot.application_plots import _draw_received as draw_received
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview, overview_figure
+from bentpipe.plot.run_plots import _draw as draw_run
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
 from bentpipe.plot.run_plots import _draw_queue as draw_queue
+from bentpipe.plot.run_plots import _draw_round_trips as draw_round_trips
 from bentpipe.plot.run_plots import write_run_plots
 from bentpipe.plot.style import (
     _STYLE,
@@ -588,3 +592,164 @@ def test_the_titles_of_an_advice_do_not_run_into_each_other() -> None:
     one, other = (axes._left_title.get_window_extent() for axes in figure.axes)  # type: ignore[attr-defined]
     assert not one.overlaps(other)
     assert one.y1 <= figure.bbox.y1
+
+
+def _office(**flows: Any) -> dict[str, Any]:
+    return {
+        "name": "office",
+        "duration": "20 s",
+        "hosts": {"server": {}, "pc": {"count": 4}},
+        "gateways": {"box": {}},
+        "links": {
+            "satellite": {"between": ["server", "box"], "rate": "8 Mbit/s", "delay": "100 ms"},
+            "lan": {"between": ["box", "pc"], "rate": "4 Mbit/s", "delay": "1 ms"},
+        },
+        "flows": flows,
+    }
+
+
+def test_of_alike_links_those_with_a_queue_are_one_line_whichever_they_are() -> None:
+    transfer = {"from": "server", "app": {"kind": "bulk", "size": "2 MB"}}
+    result = ran(_office(one={**transfer, "to": "pc-1"}, three={**transfer, "to": "pc-3"}))
+    queues = overview(result)[1]
+    assert queues.get_ylabel().startswith("longest queue")
+    assert "lan.forward, longest of 2 (of 4)" in labels(queues)
+    assert not any(label.startswith("lan-") for label in labels(queues))
+
+
+def test_a_short_queue_is_not_drawn_across_a_long_one_unless_it_drops() -> None:
+    short = {
+        "name": "beside",
+        "duration": "20 s",
+        "hosts": {"a": {}, "b": {}},
+        "links.satellite": {
+            "between": ["a", "b"],
+            "delay": "250 ms",
+            "forward": {"rate": "2 Mbit/s", "queue": {"limit": "150 packets"}},
+            "return": {"rate": "256 kbit/s"},
+        },
+        "flows": {
+            "file": {"from": "a", "to": "b", "app": {"kind": "bulk"}},
+            "words": {
+                "from": "b",
+                "to": "a",
+                "app": {"kind": "packets", "size": "100 B", "interval": "exponential(20 ms)"},
+            },
+        },
+    }
+    drawn = ran(short)
+    (back,) = [link for link in drawn.summary.links if link.name == "satellite.return"]
+    assert 2 <= back.queue_max_packets <= 7
+    assert labels(overview(drawn)[1]) == ["satellite.forward"]
+    tight = ran(short, **{"links.satellite.return.queue": {"limit": "2 packets"}})
+    assert "satellite.return" in labels(overview(tight)[1])
+
+
+def test_one_curve_says_what_it_is_and_two_on_each_other_both_show() -> None:
+    curve = [100.0 + percent for percent in range(101)]
+    for names in (["tills: response"], ["paper: delay", "ticker: delay"]):
+        curves: dict[str, Sequence[float]] = dict.fromkeys(names, curve)
+        for draw in (
+            partial(draw_times, curves=curves, title="n: times"),
+            partial(draw_received, curves=curves, scenario="n"),
+        ):
+            figure = new_figure(draw)
+            (legend,) = figure.legends
+            assert [text.get_text() for text in legend.get_texts()] == names
+            styles = [line.get_linestyle() for line in figure.axes[0].lines]
+            assert len(set(styles)) == len(names)
+
+
+def test_what_is_recorded_of_round_trips_bytes_and_use_is_drawn(tmp_path: Path) -> None:
+    transfer = {"from": "server", "to": "pc-1", "app": {"kind": "bulk", "size": "2 MB"}}
+    series = [
+        *("one.measured_rtt", "one.smoothed_rtt", "one.retransmission_timeout"),
+        *("satellite.forward.queue_bytes", "satellite.forward.utilization"),
+    ]
+    scenario = _office(one=transfer) | {"probes": {"series": series, "interval": "100 ms"}}
+    files, _ = write_run_plots(ran(scenario), tmp_path)
+    assert {file.name for file in files} == {
+        *("one.round-trip.svg", "satellite.forward.queue-bytes.svg"),
+        "satellite.forward.utilization.svg",
+    }
+
+
+def test_a_round_trip_is_in_its_units_and_a_timeout_does_not_flatten_it() -> None:
+    def drawn(**values: float) -> Axes:
+        axes = Figure().add_subplot()
+        times_s = np.arange(5.0)
+        probes = {
+            name: Series(times_s=times_s, values=np.full(5, value), unit="s")
+            for name, value in values.items()
+        }
+        draw_round_trips(axes, probes)
+        return axes
+
+    axes = drawn(smoothed_rtt=0.5)
+    assert axes.get_ylabel() == "smoothed round trip (ms)"
+    assert np.asarray(axes.lines[0].get_ydata()).max() == pytest.approx(500.0)
+    axes = drawn(measured_rtt=3.0, retransmission_timeout=60.0)
+    assert axes.get_ylabel() == "time (s)"
+    assert axes.get_ylim() == (0.0, 12.0)
+
+
+def test_without_an_overview_the_command_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transfer = {"from": "server", "to": "pc-1", "app": {"kind": "bulk", "size": "100 kB"}}
+    for series, said in ((["one.smoothed_rtt"], True), (["one.goodput"], False)):
+        scenario = _office(one=transfer) | {"probes": {"series": series}}
+        file = tmp_path / "office.toml"
+        file.write_text(bentpipe.Scenario.of(scenario).text or "", encoding="utf-8")
+        assert cli.execute(["run", str(file), "--out", str(tmp_path / "out")]) == 0
+        assert ("no overview.svg" in capsys.readouterr().err) is said
+        assert (tmp_path / "out" / "overview.svg").exists() is not said
+
+
+def test_what_is_counted_along_a_sweep_has_whole_numbers() -> None:
+    points = tuple((x, 1e6, 2e6, 3e6) for x in (1.0, 2.0, 3.0))
+    found = Curves(
+        title="users",
+        x_label="count",
+        log_x=False,
+        ticks=None,
+        legend="",
+        curves=(Curve(label="", points=points),),
+        y_label="all flows' goodput, added up",
+    )
+    figure = new_figure(partial(draw_sweep, curves=found))
+    (axes,) = figure.axes
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+    assert axes.get_ylabel() == "all flows' goodput, added up (Mbit/s)"
+
+
+@pytest.mark.parametrize(("mails", "said"), [(1, False), (3, True)])
+def test_a_stream_that_begins_anew_is_said_to_be_the_last_ones(mails: int, said: bool) -> None:
+    app = {"kind": "mail", "mails": mails, "size": "50 kB", "pause": "1 s"}
+    result = ran(_office(post={"from": "pc-1", "to": "server", "app": app}))
+    probes = {
+        name.rpartition(".")[2]: series
+        for name, series in result.series.items()
+        if name.startswith("post.")
+    }
+    more: Any = {"subject": "post", "probes": probes, "when": (0.0, 20.0), "width_s": 0.2}
+    (axes,) = new_figure(partial(draw_run, kind="time-sequence", **more)).axes
+    assert ("whichever connection" in axes.get_title(loc="left")) is said
+
+
+def test_bytes_that_come_and_go_are_no_solid_block() -> None:
+    saw = Series(
+        times_s=np.arange(1.0, 20_001.0) / 100.0,
+        values=np.tile([0.0, 30e3], 10_000),
+        unit="B",
+    )
+    used = Series(times_s=saw.times_s, values=saw.values / 30e3, unit="")
+    for kind, name, series in (
+        ("queue-bytes", "queue_bytes", saw),
+        ("utilization", "utilization", used),
+    ):
+        more: Any = {"subject": "l", "probes": {name: series}, "when": (0.0, 200.0)}
+        (axes,) = new_figure(partial(draw_run, kind=kind, width_s=0.5, **more)).axes
+        for values, edges, _ in steps(axes):
+            assert len(edges) < 1_000
+            assert len(set(values.tolist())) == 1

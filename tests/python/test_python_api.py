@@ -75,6 +75,30 @@ def test_numbers_of_numpys_are_numbers() -> None:
     assert bentpipe.run(NETWORK, settings=losses).summary.seed == 9
 
 
+def test_arrays_of_numpys_are_arrays() -> None:
+    lost = {"links.satellite.forward.errors.lost_packets": np.array([3, 4])}
+    result = bentpipe.run(NETWORK, settings=lost)
+    assert result.link("satellite.forward").packets_lost == 2
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", 2**64, float("nan")])
+def test_a_seed_that_is_none_is_refused_in_words(seed: Any) -> None:
+    with pytest.raises(RequestError, match=r"^seed .*: expected a whole number from 0 to"):
+        bentpipe.run(NETWORK, seed=seed)
+
+
+def test_what_a_setting_and_a_capture_may_be_is_said() -> None:
+    with pytest.raises(TypeError, match=r"settings, seed: expected what TOML has, got NoneType"):
+        bentpipe.run(NETWORK, settings={"seed": None})
+    settings: Any = {3: "x"}
+    with pytest.raises(TypeError, match=r'expected a key such as "links\.'):
+        bentpipe.run(NETWORK, settings=settings)
+    captures: Any = ("satellite", ["satellite"], [("satellite",)])
+    for pcap in captures:
+        with pytest.raises(TypeError, match="expected pcap as pairs"):
+            bentpipe.run(NETWORK, pcap=pcap)
+
+
 def test_keyword_errors_are_pythons_own() -> None:
     functions: list[Any] = [bentpipe.run, bentpipe.predict, bentpipe.sweep, bentpipe.advise]
     for function in functions:

@@ -24,9 +24,10 @@ from bentpipe import cli, congestion, endings
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
+from bentpipe.sweeps.curves import curves
 from bentpipe.sweeps.local import outcomes
 from bentpipe.sweeps.stopping import interrupts_noted
-from bentpipe.sweeps.summary import quartiles, summarise
+from bentpipe.sweeps.summary import adds_up, quartiles, summarise
 
 from .networks import pair
 
@@ -654,3 +655,51 @@ def test_a_result_says_what_it_is_in_a_line() -> None:
         {"scenario": "terrestrial", "set": {"duration": "1 s"}, "axes": {"seed": [1, 2]}}
     )
     assert repr(result) == "<SweepResult sweep: 2 cells (2 seed)>"
+
+
+def _swept(axes: dict[str, Any]) -> bentpipe.SweepResult:
+    transfer = {"from": "a", "to": "b", "app": {"kind": "bulk", "size": "20 kB"}}
+    scenario = {
+        "name": "two",
+        "duration": "60 s",
+        "hosts": {"a": {}, "b": {}},
+        "links.satellite": {"between": ["a", "b"], "rate": "1 Mbit/s", "delay": "10 ms"},
+        "flows.first": {**transfer, "count": 5, "spacing": "5 s"},
+    }
+    return bentpipe.sweep({"scenario": scenario, "axes": axes}, workers=1)
+
+
+def test_goodput_of_flows_that_come_one_after_another_is_said_to_be_added_up(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = _swept({"flows.first.count": [1, 5]})
+    points = summarise(result)
+    one, five = (point.goodput_bps.median for point in points if point.goodput_bps)
+    # More than the link has: who reads that has to know what it is.
+    assert five == pytest.approx(5 * one)
+    assert five > 1e6
+    assert adds_up(points)
+    assert curves(result).y_label == "all flows' goodput, added up"
+    assert curves(_swept({"flows.first.count": [1]})).y_label == "goodput"
+    assert cli.execute(["sweep", str(folder / "sweep.toml"), "--out", str(folder / "out")]) == 0
+    assert "added up" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rates", "log"),
+    [
+        (["1 Mbit/s", "20 Mbit/s", "40 Mbit/s", "60 Mbit/s"], False),
+        (["1 Mbit/s", "10 Mbit/s", "100 Mbit/s"], True),
+        (["64 kbit/s", "128 kbit/s", "2 Mbit/s"], True),
+        (["1 Mbit/s", "2 Mbit/s"], False),
+    ],
+)
+def test_an_axis_is_logarithmic_where_its_values_are_apart_so(rates: list[str], log: bool) -> None:
+    assert curves(_swept({"links.satellite.rate": rates})).log_x is log
+
+
+def test_values_that_are_tables_are_shown_as_the_file_has_them() -> None:
+    outages: list[Any] = [[], [{"at": "1 s", "lasts": "500 ms"}]]
+    result = _swept({"links.satellite.outages": outages, "flows.first.count": [1, 2]})
+    labels = {point.labels["outages"] for point in summarise(result)}
+    assert labels == {"[]", '[{ at = "1 s", lasts = "500 ms" }]'}

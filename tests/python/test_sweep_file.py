@@ -155,6 +155,18 @@ WRONG = [
         '[zip.pair]\nseed = [1, 2]\nlinks.satellite.forward.delay = ["1 s"]',
         ":4: zip.pair.links.satellite.forward.delay: expected 2 values, as seed has, got 1",
     ),
+    (
+        '[axes]\nlinks.satellite.forward.delay = { from = "2 s", to = "1 s", count = 3 }',
+        ':3: axes.links.satellite.forward.delay.to: expected more than from = "2 s", got "1 s"',
+    ),
+    (
+        '[zip.pair]\nlabels = ["a"]\nseed = [1, 2]',
+        ":3: zip.pair.labels: expected 2 strings, got 1",
+    ),
+    (
+        '[zip.pair]\nseed = [1]\nlinks.satellite.forward.delay = ["1 s", "2 s"]',
+        ":4: zip.pair.links.satellite.forward.delay: expected 1 value, as seed has, got 2",
+    ),
     ("[zip.pair]\nlabels = [1]\nseed = [1]", ":3: zip.pair.labels: expected 1 strings"),
     ("[zip]\nseed = [1]", ":3: zip.seed: expected a table of keys"),
     (

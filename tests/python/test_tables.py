@@ -176,3 +176,15 @@ def test_prose_in_a_piece_of_its_own_leaves_no_gaps_in_the_others() -> None:
     pieces = "\n".join(lines).split("\n\n")
     assert [piece.split()[0] for piece in pieces] == ["model"] * len(pieces)
     assert len(pieces) > 1
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_lists_keep_to_the_terminal_and_have_a_line_each_in_a_pipe(columns: int) -> None:
+    for words in (["list"], ["list", "scenarios"]):
+        shown = in_terminal(*words, columns=columns)
+        piped = subprocess.run(
+            [*COMMAND, *words], capture_output=True, text=True, check=True
+        ).stdout
+        assert all(len(line) <= columns for line in shown.splitlines())
+        assert shown.split() == piped.split()
+        assert max(map(len, piped.splitlines())) > columns

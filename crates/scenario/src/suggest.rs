@@ -17,8 +17,14 @@ pub(crate) fn suggest<'a>(
     let tolerated = (wanted.chars().count() / 3).max(1);
     let mut best = None;
     for candidate in candidates {
-        let distance = strsim::osa_distance(&wanted, &normal(candidate));
-        if distance <= tolerated && best.is_none_or(|(least, _)| distance < least) {
+        let candidate_normal = normal(candidate);
+        let distance = strsim::osa_distance(&wanted, &candidate_normal);
+        // Of "x" for "a" nothing is left that would be like it.
+        let longer = wanted.chars().count().max(candidate_normal.chars().count());
+        if distance < longer
+            && distance <= tolerated
+            && best.is_none_or(|(least, _)| distance < least)
+        {
             best = Some((distance, candidate));
         }
     }
@@ -44,5 +50,7 @@ mod tests {
         assert_eq!(suggest("angle", names), Some("nagle"));
         assert_eq!(suggest("colour", names), None);
         assert_eq!(suggest(&"n".repeat(100), names), None);
+        assert_eq!(suggest("x", ["a", "b"]), None);
+        assert_eq!(suggest("x", ["ax"]), Some("ax"));
     }
 }

@@ -196,6 +196,12 @@ fn counted_links_share_a_carrier_to_the_byte() {
         .filter_map(|link| Some(link.access.as_ref()?.granted_bytes))
         .collect();
     assert_eq!(granted.len(), 100);
+    let one = access(&output, "satellite-7.forward");
+    assert_eq!(one.carrier.as_deref(), Some("uplink"));
+    assert_eq!(one.carrier_rate_bps, 4_000_000);
+    let alone = run(&[]);
+    let alone = access(&alone, "satellite.return");
+    assert_eq!((&alone.carrier, alone.carrier_rate_bps), (&None, 1_000_000));
     // 8 Mbit/s are wanted. The first packets come at 100 ms, and are in the requests of 125 ms; the first full frame begins
     // at 625 ms, the last that is counted at the end, 60 s: 2376 frames of 12,500 bytes.
     let full = 2_376 * 12_500;

@@ -94,7 +94,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         ),
         (
             r#"{ kind = "bulk", size = "exponential(1 MB)" }"#,
-            "size: expected one size, not a random one: a bulk transfer's",
+            r#"size: expected one size such as "64 KiB", not a random one: a bulk transfer's"#,
         ),
         (
             r#"{ kind = "bulk", transfers = 3 }"#,
@@ -458,7 +458,7 @@ fn users_that_make_no_sense_are_refused() {
         ),
         (
             flow(ping) + "[mixes.m]\nwebb = 1\n",
-            r#"mixes.m.webb: no application is named "webb": did you mean "web"?"#,
+            r#"mixes.m.webb: no application is named "webb"; did you mean "web"?"#,
         ),
         (
             flow(ping) + "[mixes.m]\nweb = 0\n",
@@ -542,7 +542,7 @@ fn services_are_in_the_results() {
         ),
         (
             r#"{ kind = "ping", interval = "exponential(1 s)" }"#,
-            "interval: expected one length of time, not a random one",
+            r#"interval: expected one length of time such as "250 ms", not a random one"#,
         ),
     ] {
         let error = scenario(app).err().unwrap_or_default();

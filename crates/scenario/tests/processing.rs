@@ -1,7 +1,7 @@
 //! Gateways whose processor takes its time, whatever their kind: against a closed form.
 
 use bentpipe_scenario::{RunOptions, Scenario};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const NETWORK: &str = r#"
 name = "served"
@@ -59,6 +59,7 @@ fn every_kind_serves_so_many_packets_a_second() {
             / 1000;
         assert!(arrived.abs_diff(10_000) < 100, "{kind}: {arrived}");
         assert_eq!(results["packets_discarded"], dropped);
+        assert_eq!(results["discards"], json!({ "processor_busy": dropped }));
     }
 }
 

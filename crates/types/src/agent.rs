@@ -49,6 +49,23 @@ impl DropReason {
         Self::Down,
         Self::Unresolved,
     ];
+
+    /// Its name in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoRoute => "no_route",
+            Self::NoConnection => "no_connection",
+            Self::TableFull => "table_full",
+            Self::Malformed => "malformed",
+            Self::HopLimit => "hop_limit",
+            Self::Busy => "processor_busy",
+            Self::TooBig => "too_long",
+            Self::Checksum => "wrong_checksum",
+            Self::Down => "node_down",
+            Self::Unresolved => "no_link_address",
+        }
+    }
 }
 
 /// How many packets agents discarded, by reason.

@@ -15,7 +15,7 @@ from bentpipe.advice.felt import MOST_TOLD
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.source import find_scenario, told_apart
-from bentpipe.cli.tables import Table
+from bentpipe.cli.tables import Table, print_prose
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def advise(
 
 
 def _print(advice: Advice, *, everything: bool) -> None:
-    print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}, seed {advice.seed}\n")
+    added = "" if len(advice.flows) == 1 else ", all flows' goodput, added up"
+    print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}{added}, seed {advice.seed}\n")
     flows = advice.flows if everything else advice.flows[:_MOST_FLOWS]
     table = Table(
         headings=("flow", "goodput", "data's way", "used", "ACKs' way", "used", "limited by"),
@@ -82,7 +83,10 @@ def _print(advice: Advice, *, everything: bool) -> None:
             *(flow.downlink, f"{flow.downlink_used:.0%}", flow.uplink, f"{flow.uplink_used:.0%}"),
             _limited(flow),
         )
-    table.print()
+    if flows:
+        table.print()
+    else:
+        print("No sender waits for anything: what is sent to groups goes at a rate of its own.")
     if len(flows) < len(advice.flows):
         print(f"{len(advice.flows) - len(flows):,} more flows: --all")
     helpful = [each for each in advice.remedies if everything or each.gain >= WORTHWHILE]
@@ -134,19 +138,21 @@ def _print(advice: Advice, *, everything: bool) -> None:
         for number, each in enumerate(numbered, start=1):
             sets = " ".join(f"--set {shlex.quote(words)}" for words in each.sets)
             print(f"{number:>3}  {sets}")
-    several = max([len(advice.seeds), *(len(each.gains) for each in numbered)])
-    if several > 1:
-        first, last = advice.seed, (advice.seed + several - 1) % 2**64
-        print(
-            f"\nLuck is part of it: goodput is that of seed {first}, gains are medians over the "
-            f"seeds {first} to {last}\n(lowest and highest beside them), or, where {first} alone "
+    seeds = max([len(advice.seeds), *(len(each.gains) for each in numbered)])
+    if seeds > 1 and numbered:
+        first, last = advice.seed, (advice.seed + seeds - 1) % 2**64
+        print()
+        print_prose(
+            f"Luck is part of it: goodput is that of seed {first}, gains are medians over the "
+            f"seeds {first} to {last} (lowest and highest beside them), or, where {first} alone "
             "told enough, its own. A sweep shows more seeds."
         )
     useless = [each.remedy.name for each in advice.remedies if each not in numbered]
     if useless:
-        print(f"\nless than 2% more: {', '.join(useless)}")
+        print()
+        print_prose(f"less than 2% more: {', '.join(useless)}")
     for name, said in advice.refused.items():
-        print(f"not possible here: {name} ({said})")
+        print_prose(f"not possible here: {name} ({said})")
 
 
 def _felt(advice: Advice) -> list[tuple[Experience, FeltRemedy]]:

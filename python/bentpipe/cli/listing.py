@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from bentpipe.cli.output import print_json
+from bentpipe.cli.tables import Table, print_prose
 from bentpipe.errors import RequestError
 
 
@@ -16,7 +17,7 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
             print_json(kinds)
             return
         for name, members in kinds.items():
-            print(f"{name}: {', '.join(members)}")
+            print_prose(f"{name}: {', '.join(members)}", indent="    ")
         return
     if kind not in kinds:
         close = difflib.get_close_matches(kind, kinds, n=1)
@@ -26,9 +27,10 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
         print_json({kind: kinds[kind]})
         return
     described = _scenario_descriptions() if kind == "scenarios" else {}
-    width = max((len(name) for name in kinds[kind]), default=0)
+    table = Table(headings=("", ""), prose=True)
     for name in kinds[kind]:
-        print(f"{name:<{width}}  {described.get(name, '')}".rstrip())
+        table.add(name, described.get(name, ""))
+    table.print()
 
 
 def print_schema(of: str) -> None:

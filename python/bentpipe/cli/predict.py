@@ -92,8 +92,8 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
         if name == flow.lowest:
             kind += _what_the_lowest_does(flow, estimate=estimate)
         # What goes both ways has both links' rates together.
-        both = name == "downlink" and flow.two_way
-        limits.add("both ways" if both else name, format_rate(rate), kind)
+        shown = name.replace("downlink", "both ways") if flow.two_way else name
+        limits.add(shown, format_rate(rate), kind)
     limits.print()
     if not flow.models:
         return

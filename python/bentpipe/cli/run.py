@@ -120,11 +120,19 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
             f"has the flows' goodput, {probes} what was recorded",
             file=sys.stderr,
         )
+    recorded = {name.rpartition(".")[2] for name in result.series}
+    if recorded and not recorded & _OF_OVERVIEW:
+        print(
+            "bentpipe: no overview.svg: probes.series has neither goodput nor a queue nor losses",
+            file=sys.stderr,
+        )
     plots += write_application_plots(result.summary, folder)
     return [summary, probes, *plots]
 
 
 PROBES = "probes.parquet"
+# What overview.svg is of.
+_OF_OVERVIEW = frozenset({"goodput", "queue", "queue_max", "lost", "dropped"})
 # What `run --out` wrote there, a name a line.
 _WRITTEN = ".bentpipe-wrote"
 

@@ -7,17 +7,31 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bentpipe.cli.application_tables import application_tables
-from bentpipe.cli.tables import Table
+from bentpipe.cli.tables import Table, print_prose
 from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.results import DirectionResult, FlowResult, Summary
+    from bentpipe.results import AccessResult, DirectionResult, FlowResult, Summary
 
 _Record = TypeVar("_Record", "FlowResult", "DirectionResult")
 
 # More rows than this, and those that `count` made stand in one row.
 MOST_ROWS: Final = 12
+
+# Why nodes discarded packets, as results name it, and in words.
+_DISCARDED: Final = {
+    "no_route": "without a route",
+    "no_connection": "for which there was no connection",
+    "table_full": "for which a table of connections had no room",
+    "malformed": "whose headers contradict one another",
+    "hop_limit": "that went too many hops",
+    "processor_busy": "for which a processor's queue had no room",
+    "too_long": "too long for the next link",
+    "wrong_checksum": "with a wrong checksum",
+    "node_down": "at a node that was down",
+    "no_link_address": "for want of a neighbour's link address",
+}
 
 
 def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simulated") -> None:
@@ -40,13 +54,18 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
         ),
         _link_table(links) if links else None,
         _bundle_table(bundles) if bundles else None,
-        _access_table(links, bundles),
+        _access_table(links, bundles, ended_s),
         _class_table(links),
     ]
     for table in tables:
         if table is not None:
             print()
             table.print()
+    discards = summary.extra.get("discards", {})
+    if discards:
+        told = ", ".join(f"{count:,} {_DISCARDED.get(why, why)}" for why, count in discards.items())
+        print()
+        print_prose(f"discarded at nodes: {told}")
     if crowds or bundles:
         print("\n--all shows every one")
 
@@ -190,34 +209,52 @@ def _bundle_table(bundles: Mapping[str, Sequence[DirectionResult]]) -> Table:
 
 
 def _access_table(
-    links: Sequence[DirectionResult], bundles: Mapping[str, Sequence[DirectionResult]]
+    links: Sequence[DirectionResult],
+    bundles: Mapping[str, Sequence[DirectionResult]],
+    ended_s: float,
 ) -> Table | None:
-    """Tell what capacity on demand came to; many alike directions together."""
-    headings = ("capacity on demand", "asked", "granted", "used", "unused", "wait: mean", "longest")
-    table = Table(headings=headings)
-    for name, members in [(link.name, [link]) for link in links] + list(bundles.items()):
-        all_of_it = [each.access for each in members if each.access is not None]
-        if not all_of_it:
-            continue
-        granted, used = (
-            sum(getattr(each, what) for each in all_of_it)
-            for what in ("granted_bytes", "used_bytes")
-        )
-        asked = sum(
-            each.asked_rate_based_bytes + each.asked_volume_based_bytes for each in all_of_it
-        )
-        means = [each.wait_ms.mean for each in all_of_it if each.wait_ms.mean is not None]
-        longest = [each.wait_ms.max for each in all_of_it if each.wait_ms.max is not None]
-        table.add(
-            name,
-            format_bytes(asked),
-            format_bytes(granted),
-            format_bytes(used),
-            f"{max(granted - used, 0) / granted:.1%}" if granted else "–",
-            format_seconds(sum(means) / len(means) / 1e3 if means else None),
-            format_seconds(max(longest) / 1e3 if longest else None),
-        )
+    """Tell what capacity on demand came to; many alike directions together, and carriers."""
+    headings = ("capacity on demand", "asked", "granted", "used", "unused", "of carrier")
+    table = Table(headings=(*headings, "wait: mean", "longest"))
+    asking = {
+        name: found
+        for name, members in [(link.name, [link]) for link in links] + list(bundles.items())
+        if (found := [each.access for each in members if each.access is not None])
+    }
+    for name, members in asking.items():
+        _add_access(table, name, members, ended_s)
+    carriers: dict[str, list[AccessResult]] = {}
+    for members in asking.values():
+        for each in members:
+            if each.carrier is not None:
+                carriers.setdefault(each.carrier, []).append(each)
+    for name, members in carriers.items():
+        # One row has said it all.
+        if members not in asking.values():
+            _add_access(table, f"carrier {name}", members, ended_s)
     return table if table.rows else None
+
+
+def _add_access(table: Table, name: str, members: Sequence[AccessResult], ended_s: float) -> None:
+    granted, used = (
+        sum(getattr(each, what) for each in members) for what in ("granted_bytes", "used_bytes")
+    )
+    asked = sum(each.asked_rate_based_bytes + each.asked_volume_based_bytes for each in members)
+    means = [each.wait_ms.mean for each in members if each.wait_ms.mean is not None]
+    longest = [each.wait_ms.max for each in members if each.wait_ms.max is not None]
+    # Where each has a carrier of its own, that of all together.
+    carriers = {each.carrier or place: each.carrier_rate_bps for place, each in enumerate(members)}
+    carried = sum(carriers.values()) * ended_s
+    table.add(
+        name,
+        format_bytes(asked),
+        format_bytes(granted),
+        format_bytes(used),
+        f"{max(granted - used, 0) / granted:.1%}" if granted else "–",
+        f"{8 * used / carried:.1%}" if carried > 0.0 else "–",
+        format_seconds(sum(means) / len(means) / 1e3 if means else None),
+        format_seconds(max(longest) / 1e3 if longest else None),
+    )
 
 
 def _class_table(links: Sequence[DirectionResult]) -> Table | None:

@@ -15,11 +15,11 @@ from bentpipe.cli.declaring import check_text
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import somebody_looks
 from bentpipe.cli.run import execute_file
-from bentpipe.cli.tables import Table
+from bentpipe.cli.tables import Table, print_prose
 from bentpipe.errors import WorkError
 from bentpipe.sweeps import Progress, load_definition
 from bentpipe.sweeps import sweep as run_sweep
-from bentpipe.sweeps.summary import summarise, varying
+from bentpipe.sweeps.summary import adds_up, summarise, varying
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def _print(result: SweepResult, points: list[Point], simulated: int, elapsed_s: 
     table.print()
     if len(points) > _MOST_ROWS:
         print(f"{len(points) - _MOST_ROWS} more rows: bentpipe.load_sweep reads them all")
+    if adds_up(points):
+        print_prose("goodput is that of all flows, added up, each over its own time")
     several = [point for point in points if point.cells > 1]
     if several and all(point.alike for point in several):
         print(

@@ -114,6 +114,24 @@ def _pieces(widths: Sequence[int], width: int | None) -> Iterable[list[int]]:
     return pieces or [[0]]
 
 
+def print_prose(text: str, *, indent: str = "") -> None:
+    """Print a sentence or a list on stdout, in lines as wide as a terminal is; a pipe gets one.
+
+    Lines after the first begin with `indent`.
+    """
+    width = terminal_width()
+    if width is None or len(text) <= width:
+        print(text)
+        return
+    import textwrap
+
+    room = max(width, _NARROWEST_PROSE + len(indent))
+    for line in textwrap.wrap(
+        text, room, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    ):
+        print(line)
+
+
 def terminal_width() -> int | None:
     """Return how wide the terminal on stdout is, or None if there is none."""
     if not sys.stdout.isatty():

@@ -12,10 +12,12 @@ import numpy as np
 from bentpipe.plot.style import COLOURS, legend_below, log_x_in_seconds, new_axes, write_svg
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from bentpipe.results import Summary
 
+# One after the other: where curves are on each other, both show.
 _STYLES = ("-", "--", "-.", ":")
 # Of what: its place among what a group tells, and its name.
 _TIMES = {
@@ -59,14 +61,19 @@ def _draw_received(figure: Figure, *, curves: _Curves, scenario: str) -> None:
     (axes,) = new_axes(figure)
     for index, (label, percentiles) in enumerate(curves.items()):
         colour = COLOURS[index % len(COLOURS)]
-        style = _STYLES[index // len(COLOURS) % len(_STYLES)]
+        style = _STYLES[index % len(_STYLES)]
         shares = np.linspace(0.0, 100.0, len(percentiles))
         axes.plot(percentiles, shares, style, color=colour, label=label)
     axes.set_ylim(0.0, 100.0)
     axes.set_xlabel("share of the datagrams that came (%)")
     axes.set_ylabel("share of the members that got no more (%)")
     axes.set_title(f"{scenario}: what the members of groups got")
-    legend_below(figure, axes)
+    _name(figure, axes, curves)
+
+
+def _name(figure: Figure, axes: Axes, curves: _Curves) -> None:
+    """Say what each curve is, also of a single one: nothing else does."""
+    legend_below(figure, axes, columns=1 if len(curves) == 1 else None)
 
 
 def _curves(summary: Summary, of: Mapping[str, Sequence[str]]) -> _Curves:
@@ -87,7 +94,7 @@ def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> 
     shares = np.linspace(0.0, 1.0, 101)
     for index, (label, percentiles) in enumerate(curves.items()):
         values = np.asarray(percentiles) * (1.0 if mos else 1e-3)
-        style = _STYLES[index // len(COLOURS) % len(_STYLES)]
+        style = _STYLES[index % len(_STYLES)]
         colour = COLOURS[index % len(COLOURS)]
         axes.plot(values, shares, style, color=colour, label=label)
     if mos:
@@ -105,4 +112,4 @@ def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> 
     axes.set_ylim(0.0, 1.0)
     axes.set_ylabel("share of all that take no longer" if not mos else "share that is no better")
     axes.set_title(title)
-    legend_below(figure, axes)
+    _name(figure, axes, curves)

@@ -17,7 +17,8 @@ class Curve:
 class Curves:
     """Goodput along an axis, a curve for each value of what `legend` names.
 
-    With `ticks`, x counts them: the axis has names, not numbers.
+    With `ticks`, x counts them: the axis has names, not numbers. `y_label` says whose goodput it
+    is, without a unit.
     """
 
     title: str
@@ -26,3 +27,4 @@ class Curves:
     ticks: tuple[str, ...] | None
     legend: str
     curves: tuple[Curve, ...]
+    y_label: str = "goodput"

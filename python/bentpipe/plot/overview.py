@@ -242,19 +242,29 @@ def _queue_row(series: Probes, summary: Summary, begin_s: float, end_s: float) -
         return None
     edges = bin_edges(end_s, count=300, begin_s=begin_s)
     lines = {}
-    names = list(peaks)
-    of = {group: len(all_) for group, all_ in groups([link.name for link in summary.links]).items()}
-    for group, places in groups(names).items():
-        several = [peaks[names[place]] for place in places]
-        highest = np.max(
-            [extreme_and_mean(parts(series, each), edges)[0] for each in several], axis=0
-        )
-        label = group if len(places) == 1 else f"{group}, longest of {len(places)}"
-        if len(places) < of.get(group, 1):
-            label += f" (of {of[group]:,})"
-        lines[label] = highest
-    most = max(float(each.max()) for each in lines.values())
-    lines = {name: each for name, each in lines.items() if each.max() >= 0.01 * most}
+    dropping = set()
+    for group, places in groups([link.name for link in summary.links]).items():
+        members = [summary.links[place] for place in places]
+        # Not everything of a large group was recorded, and not everything had a queue.
+        shown = [peaks[link.name] for link in members if link.name in peaks]
+        if not shown:
+            continue
+        label = group if len(members) == 1 else f"{group}, longest of {len(shown)}"
+        if len(shown) < len(members):
+            label += f" (of {len(members):,})"
+        waited = [extreme_and_mean(parts(series, each), edges)[0] for each in shown]
+        lines[label] = np.max(waited, axis=0)
+        if any(link.packets_dropped for link in members):
+            dropping.add(label)
+    most = max((float(each.max()) for each in lines.values()), default=0.0)
+    # A short queue beside a long one goes up and down until there is nothing but its colour.
+    lines = {
+        label: each
+        for label, each in lines.items()
+        if each.max() >= (0.01 if label in dropping else 0.05) * most
+    }
+    if not lines:
+        return None
     longest = sorted(lines, key=lambda name: -float(lines[name].max()))[:MOST_LINES]
 
     def draw(axes: Axes) -> None:

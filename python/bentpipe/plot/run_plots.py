@@ -120,8 +120,12 @@ def _has_something(kind: str, probes: Probes) -> bool:
         return _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
     if kind == "goodput":
         return _largest(probes, "goodput") > 0
-    if kind == "granted":
-        return _largest(probes, "granted") > 0
+    if kind in ("granted", "utilization"):
+        return _largest(probes, kind) > 0
+    if kind == "queue-bytes":
+        return _largest(probes, "queue_bytes") > 0
+    if kind == "round-trip":
+        return _largest(probes, *_ROUND_TRIPS) > 0
     if kind == "time-sequence":
         return _largest(probes, "sent", "retransmitted", "acknowledged", "delivered") > 0
     return True
@@ -171,16 +175,28 @@ def _draw(
         draw_goodput(axes, probes, width_s=width_s, begin_s=begin_s)
     elif kind == "queue":
         _draw_queue(axes, probes, begin_s=begin_s)
+    elif kind == "queue-bytes":
+        _draw_queue_bytes(axes, probes, begin_s=begin_s)
+    elif kind == "utilization":
+        _draw_utilization(axes, probes, begin_s=begin_s)
     else:
         draw(axes, {name: _since(begin_s, each) for name, each in probes.items()})
     # What may be in a title's way is a power of ten above large numbers; where there is none,
     # nobody need measure whether there is, which takes a tenth of a figure's time.
     lowest, highest = axes.get_ylim()
     plain = lowest == 0.0 and 1e-3 < highest < 1e5
+    if kind in _OF_ONE_CONNECTION and _several_connections(probes):
+        title += ", of whichever connection was opened last"
     axes.set_title(f"{subject}: {title}", y=1.0 if plain else None)
     axes.set_xlabel("time (s)")
     show_from(axes, *when)
     legend_below(figure, axes)
+
+
+def _several_connections(probes: Probes) -> bool:
+    """Whether what is recorded of a stream begins anew: another connection has been opened."""
+    places = [probes[each].values for each in ("sent", "acknowledged") if each in probes]
+    return any(bool((np.diff(each[~np.isnan(each)]) < 0.0).any()) for each in places)
 
 
 def _since(begin_s: float, series: Series) -> Series:
@@ -298,6 +314,47 @@ def _draw_granted(axes: Axes, probes: Probes) -> None:
     axes.set_ylim(bottom=0.0)
 
 
+def _draw_queue_bytes(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
+    known = extent(parts(probes, "queue_bytes"))
+    if known is None:
+        return
+    edges = bin_edges(known.last_s, begin_s=begin_s)
+    highest, mean = extreme_and_mean(parts(probes, "queue_bytes"), edges)
+    scale, unit = _byte_scale(float(highest.max()))
+    draw_steps(axes, highest / scale, edges, color=COLOURS[1], label="most of the samples")
+    draw_steps(axes, mean / scale, edges, color=COLOURS[0], label="mean of the samples")
+    axes.set_ylabel(f"queue ({unit})")
+    axes.set_ylim(bottom=0.0)
+
+
+def _draw_utilization(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
+    known = extent(parts(probes, "utilization"))
+    if known is None:
+        return
+    edges = bin_edges(known.last_s, begin_s=begin_s)
+    _, mean = extreme_and_mean(parts(probes, "utilization"), edges)
+    draw_steps(axes, 100.0 * mean, edges, color=COLOURS[0])
+    axes.set_ylabel("time that it transmits (%)")
+    axes.set_ylim(0.0, 105.0)
+
+
+def _draw_round_trips(axes: Axes, probes: Probes) -> None:
+    """Draw what the sender measures of round trips, makes of them, and waits at most."""
+    styles = zip(_ROUND_TRIPS, COLOURS, ("-", "-", "--", ":"), strict=False)
+    measured = _largest(probes, *_ROUND_TRIPS[:2]) or _largest(probes, *_ROUND_TRIPS)
+    scale, unit = (1.0, "s") if measured >= 2.0 else (1e-3, "ms")
+    present = [each for each in styles if each[0] in probes]
+    for quantity, colour, style in present:
+        label = quantity.replace("_", " ").replace("rtt", "round trip")
+        _steps(axes, probes[quantity], scale, label=label, color=colour, linestyle=style)
+    # One line has no legend.
+    what = present[0][0].replace("_", " ").replace("rtt", "round trip")
+    axes.set_ylabel(f"{what if len(present) == 1 else 'time'} ({unit})")
+    # A timeout that is backed off, or that nothing was measured for as yet, would flatten the rest.
+    top = 4.0 * measured / scale
+    axes.set_ylim(0.0, top if axes.get_ylim()[1] > top else None)
+
+
 def _largest(probes: Probes, *quantities: str) -> float:
     values = [probes[each].values for each in quantities if each in probes]
     return max((float(each.max()) for each in values if len(each)), default=0.0)
@@ -320,6 +377,7 @@ def _steps(
     axes.step(x, y, where="post", color=color, label=label, linestyle=linestyle)
 
 
+_ROUND_TRIPS: Final = ("measured_rtt", "smoothed_rtt", "rtt_deviation", "retransmission_timeout")
 _CONGESTION_WINDOWS: Final = ("facing_window", "host_window")
 # As the scenario names them.
 _OF_GATEWAYS: Final = (
@@ -339,9 +397,13 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
         _draw_window,
     ),
     "queue": (frozenset({"queue", "queue_max"}), "packets waiting", _draw_queue),
+    "queue-bytes": (frozenset({"queue_bytes"}), "bytes waiting", _draw_queue_bytes),
+    "utilization": (frozenset({"utilization"}), "utilization", _draw_utilization),
+    "round-trip": (frozenset(_ROUND_TRIPS), "round trips", _draw_round_trips),
     "goodput": (frozenset({"goodput"}), "goodput", _draw_goodput),
     "granted": (frozenset({"granted"}), "capacity on demand", _draw_granted),
     "gateway": (frozenset(_OF_GATEWAYS), "bytes held, and windows", _draw_gateway),
 }
 _PLOTTED: Final = frozenset[str]().union(*(quantities for quantities, _, _ in _KINDS.values()))
-_BINNED: Final = frozenset({"goodput", "queue"})
+_OF_ONE_CONNECTION: Final = frozenset({"time-sequence"})
+_BINNED: Final = frozenset({"goodput", "queue", "queue-bytes", "utilization"})

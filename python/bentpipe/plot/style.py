@@ -109,8 +109,17 @@ def log_x_in_seconds(axes: Axes, shortest_s: float, longest_s: float) -> None:
 
 def count_on_y(axes: Axes) -> None:
     """Have y count in whole numbers: there is no half of a packet."""
+    axes.yaxis.set_major_locator(_whole_numbers())
+
+
+def count_on_x(axes: Axes) -> None:
+    """Have x count in whole numbers: there is no half of a user."""
+    axes.xaxis.set_major_locator(_whole_numbers())
+
+
+def _whole_numbers() -> MaxNLocator:
     # As `AutoLocator` chooses them, but for fractions.
-    axes.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+    return MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True)
 
 
 def rate_scale(highest_bps: float) -> tuple[float, str]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from matplotlib.ticker import EngFormatter
 
-from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes, rate_scale, write_svg
+from bentpipe.plot.style import (
+    COLOURS,
+    MARKERS,
+    count_on_x,
+    legend_below,
+    new_axes,
+    rate_scale,
+    write_svg,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,14 +59,16 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
             axes.tick_params("x", rotation=30)
             for label in axes.get_xticklabels():
                 label.set(ha="right", rotation_mode="anchor")
-    places = [point[0] for curve in curves.curves for point in curve.points]
+    places = [float(point[0]) for curve in curves.curves for point in curve.points]
     if curves.log_x:
         _set_log_x(axes, places)
     elif curves.ticks is None and max(places, default=0.0) >= _LARGE:
         # "500 k" and "2 M", not 0.5 and 2.0 with a factor in a corner.
         axes.xaxis.set_major_formatter(EngFormatter())
+    elif curves.ticks is None and all(place.is_integer() for place in places):
+        count_on_x(axes)
     axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(f"goodput ({unit})")
+    axes.set_ylabel(f"{curves.y_label} ({unit})")
     axes.set_ylim(bottom=0.0, top=None if highest > 0.0 else 1.0)
     axes.set_title(curves.title)
     if any(curve.label for curve in curves.curves):

@@ -40,6 +40,19 @@ def averages(settings: Table) -> Averages:
     )
 
 
+def best(settings: Table) -> tuple[float, float]:
+    """Return the highest rate that a direction ever has, bit/s, and the least delay, seconds."""
+    changes = settings["changes"] or {}
+    rate, delay = changes.get("rate"), changes.get("delay")
+    # Before the first step, it is as without any.
+    rates = [settings["rate_bps"], None if rate is None else rate.get("most_bps", rate["mean_bps"])]
+    delays = [settings["delay_s"], None if delay is None else delay["least_s"]]
+    return (
+        max([1.0, *(each for each in rates if each is not None)]),
+        min([each for each in delays if each is not None], default=0.0),
+    )
+
+
 def changing(settings: Table) -> tuple[str, ...]:
     """Return what a direction does that no formula knows of, in words."""
     changes = settings["changes"]

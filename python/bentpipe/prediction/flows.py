@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bentpipe import model
 from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
@@ -105,7 +105,10 @@ def _to_groups(resolved: Mapping[str, Any]) -> dict[str, FlowPrediction]:
         if flow["channel"] is None:
             continue
         route = [known[name] for name in flow["route"]["forward"]]
-        likeness = (flow["channel"], tuple(replace(each, name="", to="") for each in route))
+        likeness = (
+            flow["channel"],
+            tuple(replace(each, name="", to="", carrier="") for each in route),
+        )
         if likeness not in alike:
             alike[likeness] = _to_group(flow, route, header_bytes)
         found[flow["name"]] = replace(alike[likeness], name=flow["name"])
@@ -178,6 +181,8 @@ def _ignored(path: FlowPath) -> tuple[str, ...]:
     for each in path.parts or (path,):
         if _meets_losses(each) and _loss_formula(each) is None:
             ignored.insert(0, f"losses, of {_who_answers_loss(each)}")
+    if path.processing_with_acks_s and not _is_one_way_tcp(path):
+        ignored.insert(0, "processing: a packet's time at a processor")
     if path.application != "bulk":
         ignored.insert(0, f"application: {path.application}")
     return tuple(dict.fromkeys(ignored))
@@ -231,6 +236,11 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
     )
 
 
+def _is_one_way_tcp(path: FlowPath) -> bool:
+    """Whether full segments go one way and ACKs the other, over one connection."""
+    return path.over_tcp and path.application == "bulk"
+
+
 def _counts_both_ways(path: FlowPath) -> bool:
     """Whether data that goes against the downlink's direction is the flow's goodput, too."""
     return (path.over_tcp or path.two_way) and path.application not in ("bulk", "packets")
@@ -239,20 +249,20 @@ def _counts_both_ways(path: FlowPath) -> bool:
 def _limits(path: FlowPath) -> dict[str, float]:
     """Return what no flow can pass, whatever its window rule does, in bit/s, by name."""
     asymmetric = path.asymmetric()
-    packet_s = float(asymmetric.packet_time_s)
-    propagation_s = float(asymmetric.propagation_s)
+    propagation_s, ack_s = float(asymmetric.propagation_s), float(asymmetric.ack_time_s)
+    # Who is not there all the time may be there when the path is at its best.
+    time_s = Direction.packet_time_s if path.all_the_run else Direction.least_packet_time_s
+    if path.changes:
+        propagation_s = sum(each.least_delay_s for each in (*path.downlink, *path.uplink))
+        ack_s = 0.0
     # A window a round trip: at the least, a full segment's way there and an ACK's back.
-    round_trip_s = propagation_s + packet_s
+    round_trip_s = propagation_s + _slowest_s(path.downlink, path.packet_bytes, time_s)
     if not path.compresses_uplink:
-        round_trip_s += float(asymmetric.ack_time_s)
-    limits = {"downlink": float(asymmetric.capacity_bps)}
-    if not path.over_tcp and not path.two_way:
-        # Datagrams may be longer than segments: the headers' share is as small as one likes.
-        limits["downlink"] *= path.packet_bytes / path.segment_bytes
-    elif _counts_both_ways(path):
-        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
-        back_s = max(each.packet_time_s(path.packet_bytes) for each in path.uplink)
-        limits["downlink"] += 8.0 * path.segment_bytes / back_s
+        round_trip_s += ack_s
+    limits = {"downlink": _downlink_bps(path, time_s)}
+    if not path.over_tcp or _counts_both_ways(path):
+        # No window, or several connections with one each.
+        pass
     elif path.windows:
         # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
         for each in path.windows:
@@ -260,11 +270,13 @@ def _limits(path: FlowPath) -> dict[str, float]:
     elif not path.intervening:
         # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
         limits["window"] = 8.0 * path.window_bytes / round_trip_s
-    if path.compresses_downlink and path.over_tcp:
-        # The headers may shrink to nothing.
-        limits["downlink"] *= path.packet_bytes / path.segment_bytes
     if path.loss_rate >= 1.0:
         limits["loss"] = 0.0
+    if _is_one_way_tcp(path):
+        if path.pacing_bps is not None and (paced := _paced_bps(path, path.pacing_bps)) < math.inf:
+            limits["pacing"] = paced
+        if path.processing_s:
+            limits["processing"] = 8.0 * path.segment_bytes / path.processing_s
     if path.transfer_bytes is not None and path.application == "bulk":
         # Of the transfer, the last byte travels one way after as many round trips as slow start
         # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
@@ -272,10 +284,52 @@ def _limits(path: FlowPath) -> dict[str, float]:
         if path.congestion_control in STANDARD_SLOW_START and not path.intervening:
             segments = math.ceil(path.transfer_bytes / path.segment_bytes)
             rounds = max(0, math.ceil(math.log2(segments / path.initial_window_segments + 1)) - 1)
-        start_up_s = rounds * propagation_s + path.propagation_down_s
+        start_up_s = rounds * propagation_s + sum(each.least_delay_s for each in path.downlink)
         if start_up_s > 0.0:
             limits["transfer size"] = 8.0 * path.transfer_bytes / start_up_s
     return limits
+
+
+# What a paced sender may send at once, as in Linux (docs/pacing.md): ten segments at first, and
+# bursts of a millisecond, two segments at least and 64 KiB at most.
+_NOT_PACED: Final = 10
+_BURST_S: Final = 1e-3
+_SHORTEST_BURST: Final = 2
+_LONGEST_BURST_BYTES: Final = 1 << 16
+
+
+def _paced_bps(path: FlowPath, rate_bps: float) -> float:
+    """Return what no transfer passes whose sender paces at this rate; infinite of a short one."""
+    burst = max(_SHORTEST_BURST * path.segment_bytes, rate_bps * _BURST_S / 8.0)
+    # Who comes late makes up for half of a burst.
+    free_bytes = _NOT_PACED * path.segment_bytes + 1.5 * min(burst, _LONGEST_BURST_BYTES)
+    # That counts the more the sooner it is over.
+    lasts_s = path.duration_s
+    if path.transfer_bytes is not None:
+        lasts_s = min(lasts_s, 8.0 * (path.transfer_bytes - free_bytes) / rate_bps)
+    return rate_bps + 8.0 * free_bytes / lasts_s if lasts_s > 0.0 else math.inf
+
+
+def _slowest_s(
+    route: Sequence[Direction], packet_bytes: float, time_s: Callable[[Direction, float], float]
+) -> float:
+    return max(time_s(each, packet_bytes) for each in route)
+
+
+def _downlink_bps(path: FlowPath, time_s: Callable[[Direction, float], float]) -> float:
+    """Return the goodput that the links let through whose packets take so long, in bit/s."""
+    segment_bits = 8.0 * path.segment_bytes
+    found = segment_bits / _slowest_s(path.downlink, path.packet_bytes, time_s)
+    if not path.over_tcp and not path.two_way:
+        # Datagrams may be longer than segments: the headers' share is as small as one likes.
+        found *= path.packet_bytes / path.segment_bytes
+    elif _counts_both_ways(path):
+        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
+        found += segment_bits / _slowest_s(path.uplink, path.packet_bytes, time_s)
+    if path.compresses_downlink and path.over_tcp:
+        # The headers may shrink to nothing.
+        found *= path.packet_bytes / path.segment_bytes
+    return found
 
 
 def _estimates(path: FlowPath) -> dict[str, float]:
@@ -287,6 +341,10 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     """
     asymmetric = path.asymmetric()
     estimates: dict[str, float] = {}
+    if path.changes:
+        estimates |= _on_average(path)
+    if path.processing_with_acks_s > path.processing_s and _is_one_way_tcp(path):
+        estimates["processing, with ACKs"] = 8.0 * path.segment_bytes / path.processing_with_acks_s
     if path.datagrams is not None:
         estimates["offered"] = path.datagrams.offered_bps
     if not path.over_tcp:
@@ -300,6 +358,21 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     if formula is not None and _meets_losses(path):
         estimates["loss"] = formula(path)
     return estimates
+
+
+def _on_average(path: FlowPath) -> dict[str, float]:
+    """Return what limits come to on average over the run, of a path that changes with time."""
+    asymmetric = path.asymmetric()
+    found = {}
+    if not path.all_the_run:
+        found["downlink, on average"] = _downlink_bps(path, Direction.packet_time_s)
+    links = (*path.downlink, *path.uplink)
+    has_window = path.over_tcp and not _counts_both_ways(path)
+    moves = any(each.least_delay_s != each.delay_s for each in links)
+    if moves and has_window and not path.windows and not path.intervening:
+        round_trip_s = float(asymmetric.propagation_s + asymmetric.packet_time_s)
+        found["window, on average"] = 8.0 * path.window_bytes / round_trip_s
+    return found
 
 
 def _meets_losses(path: FlowPath) -> bool:

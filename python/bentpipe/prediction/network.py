@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bentpipe.prediction.access import least_wait_s, most_bps
-from bentpipe.prediction.changes import Table, averages, changing
+from bentpipe.prediction.changes import Table, averages, best, changing
+
+# IEEE 802.3: header and check sequence, preamble and gap; the least that a frame carries.
+_FRAME_BYTES = 18 + 20
+_SHORTEST_PAYLOAD = 46
 
 Route = Sequence["Direction"]
 Pair = tuple[str, str]
@@ -34,6 +38,15 @@ class Direction:
     mtu_bytes: float = math.inf
     # What it does that no formula knows of: 'acks "compaction"'.
     ignored: tuple[str, ...] = ()
+    # The highest rate that it ever has, and the least delay; above they are as on average.
+    most_rate_bps: float
+    least_delay_s: float
+    # Ethernet's header, check sequence, preamble and gap around each packet; 46 bytes at least.
+    framed: bool = False
+    # The carrier that it shares, and what it has of it in each frame, used or not.
+    carrier: str = ""
+    carrier_rate_bps: float = math.inf
+    constant_bps: float = 0.0
 
     @property
     def compresses(self) -> bool:
@@ -57,9 +70,19 @@ class Direction:
             return self.queue_packets
         return math.inf if self.queue_bytes is None else self.queue_bytes // packet_bytes
 
+    def air_bytes(self, packet_bytes: float) -> float:
+        """Bytes that a packet takes of the rate, redundancy aside."""
+        if not self.framed:
+            return packet_bytes
+        return max(packet_bytes, _SHORTEST_PAYLOAD) + _FRAME_BYTES
+
     def packet_time_s(self, packet_bytes: float) -> float:
         """Seconds that a packet occupies the direction."""
-        return 8.0 * packet_bytes * self.redundancy / self.rate_bps
+        return 8.0 * self.air_bytes(packet_bytes) * self.redundancy / self.rate_bps
+
+    def least_packet_time_s(self, packet_bytes: float) -> float:
+        """Seconds that a packet occupies the direction at the highest rate that it ever has."""
+        return 8.0 * self.air_bytes(packet_bytes) * self.redundancy / self.most_rate_bps
 
     def loss_rate(self, packet_bytes: float) -> float:
         """Probability that a packet is lost to errors."""
@@ -80,7 +103,8 @@ def directions(links: Sequence[Table]) -> dict[str, Direction]:
             # A one-way link has one.
             if link[way] is not None:
                 name = f"{link['name']}.{way}"
-                found[name] = _direction(name, end, link[way], mtu_bytes)
+                framed = link["framing"] == "ethernet"
+                found[name] = _direction(name, end, link[way], mtu_bytes, framed=framed)
     return found
 
 
@@ -116,9 +140,12 @@ def sharing_flows(
     return found
 
 
-def _direction(name: str, destination: str, settings: Table, mtu_bytes: float) -> Direction:
+def _direction(
+    name: str, destination: str, settings: Table, mtu_bytes: float, *, framed: bool
+) -> Direction:
     errors, queue = settings["errors"], settings["queue"]
-    average = averages(settings)
+    average, (most_rate_bps, least_delay_s) = averages(settings), best(settings)
+    access = settings["access"] or {}
     return Direction(
         name=name,
         to=destination,
@@ -133,6 +160,12 @@ def _direction(name: str, destination: str, settings: Table, mtu_bytes: float) -
         listed_losses=len(errors["lost_packets"]),
         mtu_bytes=mtu_bytes,
         ignored=_ignored(settings),
+        most_rate_bps=min(most_rate_bps, most_bps(settings)),
+        least_delay_s=least_delay_s + least_wait_s(settings),
+        framed=framed,
+        carrier=access.get("carrier") or "",
+        carrier_rate_bps=access.get("carrier_rate_bps") or math.inf,
+        constant_bps=float(access.get("constant_bps") or 0.0),
     )
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from bentpipe import _native
+from bentpipe.units import format_rate
 
 if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
@@ -32,6 +33,10 @@ def alone_obstacle(path: FlowPath) -> str | None:
         return f"the path is shared with {others}; the model has one flow"
     if path.on_demand:
         return f"at {path.on_demand} packets wait for grants; it assumes a transmitter of some rate"
+    if path.pacing_bps is not None:
+        return f"the sender paces at {format_rate(path.pacing_bps)}; the model has a window alone"
+    if path.processing_with_acks_s:
+        return "a processor on the way takes time for each packet; the model has only links"
     if path.changed_acks:
         return f"it has ACKs as the receiver sends them ({path.changed_acks})"
     return None

@@ -81,6 +81,14 @@ class FlowPath:
     # Where a hybrid gateway answers for the host: instead of the host's window, the windows that
     # bound the flow, each with the shortest round trip in which it can be used once.
     windows: tuple[Window, ...] = ()
+    # The rate that its sender never exceeds, payload alone; None where none is set.
+    pacing_bps: float | None = None
+    # The longest that a processor takes for a data segment; and with the ACKs that go with it.
+    processing_s: float = 0.0
+    processing_with_acks_s: float = 0.0
+    # Whether it goes on from the beginning of the run to the end, so that there is no more for it
+    # than averages over the run.
+    all_the_run: bool = False
 
     @property
     def likeness(self) -> Hashable:
@@ -93,7 +101,7 @@ class FlowPath:
             del own["duration_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
         for key in ("downlink", "uplink"):
-            own[key] = tuple(replace(each, name="", to="") for each in own[key])
+            own[key] = tuple(replace(each, name="", to="", carrier="") for each in own[key])
         return tuple(own.items())
 
     @property
@@ -171,19 +179,31 @@ class FlowPath:
         """Full segments that may wait in front of the downlink's bottleneck."""
         return self.down_bottleneck.buffer_segments(self.packet_bytes)
 
+    @property
+    def changes(self) -> bool:
+        """Whether a rate or a delay of the path changes with time."""
+        return any(
+            each.most_rate_bps != each.rate_bps or each.least_delay_s != each.delay_s
+            for each in (*self.downlink, *self.uplink)
+        )
+
     def asymmetric(self) -> AsymmetricPath:
         """Return the path as the models take it."""
         from bentpipe.model import AsymmetricPath
 
+        # What frames a packet is redundancy to the models.
+        down, up = self.down_bottleneck, self.up_bottleneck
+        framed_down = down.air_bytes(self.packet_bytes) / self.packet_bytes
+        framed_up = up.air_bytes(self.answer_bytes) / self.answer_bytes
         return AsymmetricPath(
-            downlink_rate_bps=self.down_bottleneck.rate_bps,
-            uplink_rate_bps=self.up_bottleneck.rate_bps / self.up_bottleneck.redundancy,
+            downlink_rate_bps=down.rate_bps,
+            uplink_rate_bps=up.rate_bps / (up.redundancy * framed_up),
             downlink_delay_s=self.down_delay_s,
             uplink_delay_s=self.up_delay_s,
             segment_payload_bytes=self.segment_bytes,
             header_bytes=self.header_bytes,
             ack_bytes=self.answer_bytes,
-            redundancy=self.down_bottleneck.redundancy,
+            redundancy=down.redundancy * framed_down,
         )
 
 
@@ -361,6 +381,7 @@ def _flow_path(
     # As path MTU discovery finds it; where it finds nothing, nothing arrives.
     mtu_bytes = min(direction.mtu_bytes for direction in downlink)
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
+    processing_s, processing_with_acks_s = _processing(flow, nodes, downlink, uplink, receiver)
     own = datagrams(flow["app"])
     if own is not None:
         segment_bytes, header_bytes = own.payload_bytes, _DATAGRAM_HEADER_BYTES[ip]
@@ -405,7 +426,56 @@ def _flow_path(
         counts_bytes=sender["slow_start"] != "standard",
         slow_start=sender["slow_start"],
         duration_s=duration_s,
+        pacing_bps=_pacing_bps(sender),
+        processing_s=processing_s,
+        processing_with_acks_s=processing_with_acks_s,
+        all_the_run=(
+            flow["start_s"] == 0.0
+            and _application(flow["app"]) == "bulk"
+            and flow["app"].get("size_bytes") is None
+        ),
     )
+
+
+def _pacing_bps(tcp: Table) -> float | None:
+    """Return the rate that a sender never exceeds; None of a pace that follows from its window."""
+    from bentpipe import _native
+
+    parts = _native.number_and_unit(tcp["pacing"])
+    if parts is None:
+        return None
+    number, unit = parts
+    worth, per = next((worth, per) for name, _, worth, per, _ in _native.units() if name == unit)
+    return float(number) * worth / per
+
+
+def _processing(
+    flow: Table,
+    nodes: Mapping[str, Table],
+    downlink: Sequence[Direction],
+    uplink: Sequence[Direction],
+    receiver: Table,
+) -> tuple[float, float]:
+    """Return the longest that a processor takes for a data segment, alone and with its ACKs.
+
+    A gateway's serves what arrives; a host's what arrives and what leaves.
+    """
+    acks = 1.0 if receiver["delayed_ack_s"] is None else 0.5
+    times_s: dict[str, float] = {}
+    with_acks_s: dict[str, float] = {}
+
+    def serve(name: str, share: float, times: dict[str, float]) -> None:
+        processing = nodes[name]["processing"]
+        if processing is not None:
+            times[name] = times.get(name, 0.0) + share * processing["time_s"]
+
+    for way, end, share in ((downlink, "from", 1.0), (uplink, "to", acks)):
+        leaves = [flow[end]] if nodes[flow[end]]["kind"] == "host" else []
+        for name in (*leaves, *(each.to for each in way)):
+            serve(name, share, with_acks_s)
+            if way is downlink:
+                serve(name, share, times_s)
+    return max(times_s.values(), default=0.0), max(with_acks_s.values(), default=0.0)
 
 
 def _hybla_reference_rtt_s(tcp: Table) -> float | None:

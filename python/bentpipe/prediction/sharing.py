@@ -69,18 +69,21 @@ def _water_filling(
     """Return each transfer's share, and whether a shared link is what holds it back."""
     indices: dict[str, int] = {}
 
-    def index_of(direction: Direction) -> int:
-        return indices.setdefault(direction.name, len(indices))
+    def index_of(name: str) -> int:
+        return indices.setdefault(name, len(indices))
 
-    entries = [
-        _Entry(
-            number,
-            index_of(direction),
-            min(direction.packet_time_s(path.packet_bytes), _FOR_EVER) / (8.0 * path.segment_bytes),
-        )
-        for number, path in enumerate(elastic)
-        for direction in path.downlink
-    ]
+    def entry(number: int, path: FlowPath, name: str, packet_s: float) -> _Entry:
+        return _Entry(number, index_of(name), min(packet_s, _FOR_EVER) / (8.0 * path.segment_bytes))
+
+    entries = []
+    for number, path in enumerate(elastic):
+        for direction in path.downlink:
+            packet_s = direction.packet_time_s(path.packet_bytes)
+            entries.append(entry(number, path, direction.name, packet_s))
+            if direction.carrier:
+                # Of what all send on a carrier together, each packet takes a part, too.
+                packet_s = _on_carrier_s(direction, packet_s)
+                entries.append(entry(number, path, _carrier(direction), packet_s))
     free = np.ones(len(indices))
     users = np.bincount([each.direction for each in entries], minlength=len(indices))
     for path in paths:
@@ -88,6 +91,10 @@ def _water_filling(
             if direction.name in indices:
                 free[indices[direction.name]] -= taken
                 users[indices[direction.name]] += 1
+    for name, (taken, others) in _taken_of_carriers(elastic, paths).items():
+        if name in indices:
+            free[indices[name]] -= taken
+            users[indices[name]] += others
     free = np.maximum(free, 0.0)
     flows = np.array([each.flow for each in entries], dtype=np.intp)
     links = np.array([each.direction for each in entries], dtype=np.intp)
@@ -118,6 +125,43 @@ def _water_filling(
         held_back |= stops & at_full
         grows &= ~stops
     return shares, held_back
+
+
+def _carrier(direction: Direction) -> str:
+    """Return what a carrier is called beside links, whose names have no space."""
+    return f"carrier {direction.carrier}"
+
+
+def _on_carrier_s(direction: Direction, packet_s: float) -> float:
+    """Return which part of a second's carrier a packet takes that takes so long on a direction."""
+    return packet_s * direction.rate_bps / direction.carrier_rate_bps
+
+
+def _taken_of_carriers(
+    elastic: Sequence[FlowPath], paths: Sequence[FlowPath]
+) -> dict[str, tuple[float, int]]:
+    """Return which share of each carrier transfers don't get, and how many have it.
+
+    What a terminal has in each frame without asking is its own, used or not; transfers use theirs.
+    """
+    theirs = {each.name for path in elastic for each in path.downlink}
+    offered: dict[str, float] = {}
+    known: dict[str, Direction] = {}
+    for path in paths:
+        known |= {each.name: each for each in (*path.downlink, *path.uplink) if each.carrier}
+        for direction, taken in _offered(path):
+            if direction.carrier:
+                share = _on_carrier_s(direction, taken)
+                offered[direction.name] = offered.get(direction.name, 0.0) + share
+    found: dict[str, tuple[float, int]] = {}
+    for name, direction in known.items():
+        own = direction.constant_bps / direction.carrier_rate_bps
+        share = offered.get(name, 0.0)
+        if name not in theirs:
+            share = max(share, own)
+        taken, others = found.get(_carrier(direction), (0.0, 0))
+        found[_carrier(direction)] = (taken + share, others + (1 if share else 0))
+    return found
 
 
 def _wanted(prediction: FlowPrediction) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bentpipe.errors import RequestError
 from bentpipe.plot.curves import Curve, Curves
-from bentpipe.sweeps.summary import SEED, summarise
+from bentpipe.sweeps.summary import ADDED_UP, SEED, adds_up, shown, summarise
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.definition import Axis
@@ -40,22 +42,24 @@ def curves(result: SweepResult) -> Curves:
     """Return a sweep's goodput as curves with their quartiles."""
     along, other = curve_axes(result.sweep.axes)
     found: dict[str, list[tuple[float, float, float, float]]] = {}
-    for point in summarise(result):
+    points = summarise(result)
+    for point in points:
         label = point.labels[other.name] if other is not None else ""
         curve = found.setdefault(label, [])
         if (goodput := point.goodput_bps) is not None:
             place = point.place[along.name]
             x = float(place) if _numeric(along) else float(along.coordinates.index(place))
             curve.append((x, goodput.lower, goodput.median, goodput.upper))
-    ticks = None if _numeric(along) else tuple(str(each) for each in along.coordinates)
+    ticks = None if _numeric(along) else tuple(map(shown, along.coordinates))
     return Curves(
         title=result.sweep.name,
         x_label=_described(along),
         log_x=_is_log(along),
         ticks=ticks,
         legend=other.name.replace("_", " ") if other is not None else "",
+        y_label=ADDED_UP if adds_up(points) else "goodput",
         curves=tuple(
-            Curve(label=label, points=tuple(sorted(points))) for label, points in found.items()
+            Curve(label=label, points=tuple(sorted(places))) for label, places in found.items()
         ),
     )
 
@@ -67,13 +71,24 @@ def _numeric(axis: Axis) -> bool:
 
 
 def _is_log(axis: Axis) -> bool:
-    """Whether the values spread over decades: on a linear scale they would lie on each other."""
+    """Whether the values spread over decades: on a linear scale they would lie on each other.
+
+    Those of a range in even steps don't, however far it goes.
+    """
     if not _numeric(axis):
         return False
     values = sorted(float(each) for each in axis.coordinates)
     # "No errors at all" is often one of the values: it gets a place of its own.
     positive = [each for each in values if each > 0.0]
-    return values[0] >= 0.0 and len(positive) > 1 and positive[-1] >= 30.0 * positive[0]
+    if values[0] < 0.0 or len(positive) < 2 or positive[-1] < 30.0 * positive[0]:
+        return False
+    return _widest_gap([math.log(each) for each in positive]) <= _widest_gap(positive)
+
+
+def _widest_gap(values: Sequence[float]) -> float:
+    """Return which share of an axis lies between the two neighbours that are furthest apart."""
+    gaps = (after - before for before, after in pairwise(values))
+    return max(gaps) / (values[-1] - values[0])
 
 
 def _described(axis: Axis) -> str:

@@ -51,10 +51,12 @@ def expand_range(spec: Mapping[str, object]) -> tuple[str | int | float, ...]:
     """
     low, high = _ends(spec)
     if low.number >= high.number:
-        raise RangeError("to", f"expected more than from = {spec['from']!r}, got {spec['to']!r}")
+        raise RangeError(
+            "to", f"expected more than from = {_told(spec['from'])}, got {_told(spec['to'])}"
+        )
     scale = spec.get("scale", "linear")
     if scale not in SCALES:
-        raise RangeError("scale", f'expected "linear" or "log", got {scale!r}')
+        raise RangeError("scale", f'expected "linear" or "log", got {_told(scale)}')
     numbers = _linear(spec, low, high) if scale == "linear" else _log(spec, low, high)
     values = [_written(number, low) for number in numbers]
     values[0] = _as_given(spec["from"])
@@ -91,7 +93,9 @@ def _parsed(spec: Mapping[str, object], key: str) -> Quantity | Fraction:
     if isinstance(value, str) and (quantity := parse_quantity(value)) is not None:
         return quantity
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise RangeError(key, f"expected a number, or a quantity such as '100 ms', got {value!r}")
+        raise RangeError(
+            key, f'expected a number, or a quantity such as "100 ms", got {_told(value)}'
+        )
     return Fraction(repr(value))
 
 
@@ -112,19 +116,19 @@ def _step(spec: Mapping[str, object], low: _End) -> Fraction:
     step = _parsed(spec, "step")
     if isinstance(step, Quantity):
         if not low.unit or step.base_unit != Quantity(number=step.number, unit=low.unit).base_unit:
-            raise RangeError("step", f"expected the unit of from, got {spec['step']!r}")
+            raise RangeError("step", f"expected the unit of from, got {_told(spec['step'])}")
         step = step.converted(low.unit)
     elif low.unit:
-        raise RangeError("step", f"expected a unit as in from, got {spec['step']!r}")
+        raise RangeError("step", f"expected a unit as in from, got {_told(spec['step'])}")
     if step <= 0:
-        raise RangeError("step", f"expected more than 0, got {spec['step']!r}")
+        raise RangeError("step", f"expected more than 0, got {_told(spec['step'])}")
     return step
 
 
 def _log(spec: Mapping[str, object], low: _End, high: _End) -> list[Fraction]:
     _only(spec, "count", "per_decade", scale="log")
     if low.number <= 0:
-        raise RangeError("from", f"expected more than 0 on a log scale, got {spec['from']!r}")
+        raise RangeError("from", f"expected more than 0 on a log scale, got {_told(spec['from'])}")
     decades = math.log10(high.number) - math.log10(low.number)
     if "per_decade" in spec:
         each = _count(spec, "per_decade", least=1)
@@ -157,7 +161,7 @@ def _count(spec: Mapping[str, object], key: str, *, least: int) -> int:
     count = spec[key]
     if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= MOST_VALUES:
         raise RangeError(
-            key, f"expected a whole number from {least} to {MOST_VALUES}, got {count!r}"
+            key, f"expected a whole number from {least} to {MOST_VALUES}, got {_told(count)}"
         )
     return count
 
@@ -181,3 +185,8 @@ def _written(number: Fraction, end: _End) -> str | int | float:
 def _as_given(value: object) -> str | int | float:
     assert isinstance(value, str | int | float)
     return value
+
+
+def _told(value: object) -> str:
+    """Write a value as the scenario reader's messages do."""
+    return f'"{value}"' if isinstance(value, str) else str(value)

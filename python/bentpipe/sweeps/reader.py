@@ -345,7 +345,8 @@ class _Reader:
             if len(variable.values) != length:
                 raise self._refuse(
                     (*path, *variable.key.split(".")),
-                    f"expected {length} values, as {variables[0].key} has, "
+                    f"expected {length} value{'' if length == 1 else 's'}, "
+                    f"as {variables[0].key} has, "
                     f"got {len(variable.values)}",
                 )
         coordinates = labels[path]
@@ -359,9 +360,10 @@ class _Reader:
             or len(coordinates) != length
             or not all(isinstance(each, str) for each in coordinates)
         ):
-            raise self._refuse(
-                (*path, "labels"), f"expected {length} strings, got {_shown(coordinates)}"
-            )
+            got = _shown(coordinates)
+            if isinstance(coordinates, list | tuple) and len(coordinates) != length:
+                got = str(len(coordinates))
+            raise self._refuse((*path, "labels"), f"expected {length} strings, got {got}")
         self._check_distinct(path, coordinates, coordinates)
         return Axis(name=name, variables=tuple(variables), coordinates=tuple(coordinates))
 

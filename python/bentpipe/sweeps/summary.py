@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bentpipe.sweeps.outcome import SweepResult, run_rows
+from bentpipe.toml import literal
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.definition import Axis, Coordinate
@@ -29,8 +30,9 @@ class Quartiles:
 class Point:
     """What the cells came to that differ in their seed only.
 
-    Goodput is that of all flows together. `retransmitted` is the share of segments that were sent
-    again. Both are None where every cell failed.
+    Goodput is that of all flows, added up: each has its own, over its own time. Where they are not
+    there at the same time, that is more than ever goes over a link. `retransmitted` is the share of
+    segments that were sent again. Both are None where every cell failed.
     """
 
     place: Mapping[str, Coordinate]
@@ -97,6 +99,15 @@ def summarise(result: SweepResult) -> list[Point]:
     return points
 
 
+# What goodput is where several flows have one each.
+ADDED_UP: Final = "all flows' goodput, added up"
+
+
+def adds_up(points: Iterable[Point]) -> bool:
+    """Whether goodput is that of several flows."""
+    return any(point.flows > point.cells - point.failed for point in points)
+
+
 def quartiles(values: Sequence[float] | np.ndarray[Any, Any]) -> Quartiles:
     """Return the quartiles, interpolated linearly."""
     lower, median, upper = np.quantile(np.asarray(values, dtype=float), [0.25, 0.5, 0.75])
@@ -129,6 +140,13 @@ def _label(axis: Axis, index: int) -> str:
     if axis.zipped:
         return str(axis.coordinates[index])
     value = axis.variables[0].values[index]
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return shown(value)
+
+
+def shown(value: object) -> str:
+    """Write a value of an axis as the file has it, a string without its quotes."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:g}"
+    return literal(value)

@@ -78,6 +78,13 @@ impl Fault {
         {
             self.message = format!("{MISSING}; expected {expected}");
         }
+        // Of a table or an array, the key says what it looks like.
+        if self.path.is_empty()
+            && let Some((shape, got)) = self.message.split_once(", got ")
+            && let Some(example) = hints::shape(key, shape)
+        {
+            self.message = format!("{shape} such as {example}, got {got}");
+        }
         self.path.insert(0, Segment::Key(key.to_owned()));
         self
     }

@@ -5,12 +5,36 @@ use super::{number_and_unit, split, units};
 /// The same number in a unit of what `expected` has as an example, where `got` has one that others write so.
 pub(super) fn meant(expected: &str, got: &str) -> Option<String> {
     let (_, written) = split(got)?;
+    if written.starts_with(',') {
+        return with_a_point(expected, got);
+    }
     let number = got.trim().strip_suffix(written)?.trim_end();
     let examples = expected.split('"').skip(1).step_by(2);
     let unit = examples
         .filter_map(number_and_unit)
         .find_map(|(_, unit)| spelled(unit.base, written))?;
     Some(format!("{number} {unit}"))
+}
+
+/// The same number with a point where `got` has a comma, unless that may stand between thousands.
+fn with_a_point(expected: &str, got: &str) -> Option<String> {
+    let (before, after) = got.trim().split_once(',')?;
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || digits == 3 {
+        return None;
+    }
+    let pointed = format!("{before}.{after}");
+    let (_, written) = split(&pointed)?;
+    let mut examples = expected.split('"').skip(1).step_by(2);
+    let fits = examples.any(|example| {
+        let base = number_and_unit(example).map(|(_, unit)| unit.base);
+        units().any(|unit| Some(unit.base) == base && unit.name == written)
+    });
+    if fits {
+        Some(pointed)
+    } else {
+        meant(expected, &pointed)
+    }
 }
 
 /// The unit of this base that is written otherwise; none where it is written as it is here.
@@ -116,6 +140,11 @@ mod tests {
             (rate, "512K", Some("512 kbit/s")),
             (rate, "10 MB/s", None),
             (rate, "10 Mbit/s", None),
+            (rate, "8,5 Mbit/s", Some("8.5 Mbit/s")),
+            (rate, "8,5 Mbps", Some("8.5 Mbit/s")),
+            (rate, "1,000 kbit/s", None),
+            (rate, "8, Mbit/s", None),
+            (rate, "8,5 ms", None),
             (rate, "10", None),
             (rate, "10 s", None),
             (time, "20 sec", Some("20 s")),

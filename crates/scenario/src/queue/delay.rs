@@ -8,7 +8,7 @@ use super::fair::Fair;
 use super::{Place, QueueFile, Settings, TARGETS};
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::{QueueLimit, length_within};
+use crate::quantity::{Length, QueueLimit, length_within};
 
 /// RFC 8289 section 4.4, and Linux.
 const TARGET: Span = Span::from_millis(5);
@@ -36,12 +36,15 @@ fn bounds(file: &QueueFile, ecn: bool) -> Result<DelayBounds, Wrong> {
     let target = length_within("target", file.target, TARGET, TARGETS)?;
     let interval = length_within("interval", file.interval, INTERVAL, INTERVALS)?;
     if target >= interval {
-        let (key, message) = if file.interval.is_some() {
-            ("interval", "expected more than target")
+        let [target, interval] = [target, interval].map(Length);
+        return Err(if file.interval.is_some() {
+            let message = format!("expected more than target (\"{target}\"), got \"{interval}\"");
+            ("interval", message)
         } else {
-            ("target", "expected less than interval, 100 ms by default")
-        };
-        return Err((key, message.to_owned()));
+            let message =
+                format!("expected less than interval, \"{interval}\" by default, got \"{target}\"");
+            ("target", message)
+        });
     }
     Ok(DelayBounds {
         target,

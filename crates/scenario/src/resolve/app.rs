@@ -145,7 +145,10 @@ fn some_bytes(key: &'static str, size: Option<Size>) -> Result<Option<Size>, Wro
 /// A size that is not random.
 fn one_size(key: &'static str, size: Option<RandomSize>, of: &str) -> Result<Option<Size>, Wrong> {
     let one = size.map(|size| {
-        let no = || (key, format!("expected one size, not a random one: {of}"));
+        let no = || {
+            let message = format!(r#"expected one size such as "64 KiB", not a random one: {of}"#);
+            (key, message)
+        };
         size.constant().ok_or_else(no)
     });
     some_bytes(key, one.transpose()?)
@@ -159,7 +162,8 @@ fn one_length(
 ) -> Result<Option<Length>, Wrong> {
     let one = length.map(|length| {
         let no = || {
-            let message = format!("expected one length of time, not a random one: {of}");
+            let message =
+                format!(r#"expected one length of time such as "250 ms", not a random one: {of}"#);
             (key, message)
         };
         length.constant().ok_or_else(no)

@@ -127,6 +127,9 @@ impl<'a> Directory<'a> {
         if let Some(near) = suggest(name, self.in_order.iter().copied()) {
             return format!("no {what} is named {got}; did you mean {}?", quoted(near));
         }
+        if self.in_order.is_empty() {
+            return format!("no {what} is named {got}: there is none");
+        }
         let known: Vec<&str> = self.in_order.iter().copied().take(8).collect();
         let more = (self.in_order.len() > known.len()).then_some("...");
         let known: Vec<&str> = known

@@ -48,10 +48,10 @@ fn resolve_one(name: &str, mix: &MixFile, datagrams: Datagrams<'_>) -> Result<Tr
                 let names: Vec<&str> = AppKind::ALL.iter().map(|kind| kind.name()).collect();
                 let hint = match suggest(share_name, names.iter().copied()) {
                     Some(near) => format!("did you mean {}?", quoted(near)),
-                    None => format!("known: {}", list(&names)),
+                    None => format!("known: {}.", list(&names)),
                 };
                 let message = format!(
-                    "no application is named {}: {hint} One of another name says which it is: {{ share = 0.7, app = {{ kind = \"web\" }} }}",
+                    "no application is named {}; {hint} (One of another name says which it is: {{ share = 0.7, app = {{ kind = \"web\" }} }}.)",
                     quoted(share_name)
                 );
                 return Err(fault(&["mixes", name, share_name], message));

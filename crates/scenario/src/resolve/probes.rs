@@ -11,7 +11,7 @@ use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
-use crate::schema::hints::list;
+use crate::schema::hints::{list, series_meant};
 use crate::suggest::suggest;
 use crate::{FlowQuantity, Link, LinkQuantity, Node, NodeKind, Probe, Probes, Series, Way};
 
@@ -244,7 +244,8 @@ fn word<T: Copy>(
         return Ok(*value);
     }
     let names: Vec<&str> = all.iter().map(|value| name(*value)).collect();
-    Err(match suggest(text, names.iter().copied()) {
+    let near = series_meant(text, &names).or_else(|| suggest(text, names.iter().copied()));
+    Err(match near {
         Some(near) => format!(
             "no {what} is {}; did you mean {}?",
             quoted(text),

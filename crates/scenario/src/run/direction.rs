@@ -17,7 +17,8 @@ use bentpipe_wire::vj;
 use crate::queue::Place;
 use crate::schema::{Compression, FilterMode, LinkFraming, Spacing};
 use crate::{
-    Acks, Direction, Gateway, Link, NodeKind, Queue, RandomErrors, Scenario, WaterMarks, Way,
+    Acks, Carrier, Direction, Gateway, Link, NodeKind, Queue, RandomErrors, Scenario, WaterMarks,
+    Way,
 };
 
 /// Flows of which an ACK queue or a far end keeps count. A new one takes the place of the one that has
@@ -239,8 +240,22 @@ fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u
     Queueing::Discipline { queue, random }
 }
 
-/// Every direction's queue, in the order in which the network numbers them.
-pub(super) fn queues(scenario: &Scenario) -> Vec<Queue> {
+/// What a summary says of a direction that the network does not know.
+pub(super) struct Known {
+    pub(super) queue: Queue,
+    /// The carrier on which it asks for capacity.
+    pub(super) carrier: Option<Carrier>,
+}
+
+/// What is known of every direction, in the order in which the network numbers them.
+pub(super) fn known(scenario: &Scenario) -> Vec<Known> {
     let all = scenario.links.iter().flat_map(Link::directions);
-    all.map(|(_, direction)| direction.queue.clone()).collect()
+    all.map(|(_, direction)| Known {
+        queue: direction.queue.clone(),
+        carrier: direction
+            .access
+            .as_ref()
+            .map(|access| access.carrier.clone()),
+    })
+    .collect()
 }

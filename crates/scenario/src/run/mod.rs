@@ -25,7 +25,7 @@ use bentpipe_types::{Series, Time};
 use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
 use crate::schema::GatewayKind;
 use crate::suggest::suggest;
-use crate::{CustomControls, Queue, Scenario};
+use crate::{CustomControls, Scenario};
 use capture::{Capture, CaptureFile, Named};
 
 pub(crate) use access::places;
@@ -82,7 +82,7 @@ pub struct Run {
     end: Time,
     scenario: String,
     seed: u64,
-    queues: Vec<Queue>,
+    directions: Vec<direction::Known>,
     /// The tables of the flows.
     tables: Vec<Arc<str>>,
     /// Nodes that are gateways, by name.
@@ -117,7 +117,7 @@ impl Run {
         put: &mut build::Put<'_>,
     ) -> Result<(Self, Vec<NodeId>), RunError> {
         let seed = options.seed.unwrap_or(scenario.seed);
-        let queues = direction::queues(scenario);
+        let directions = direction::known(scenario);
         let (mut network, nodes) = build::network(
             scenario,
             seed,
@@ -142,7 +142,7 @@ impl Run {
             end: Time::ZERO + scenario.duration,
             scenario: scenario.name.clone(),
             seed,
-            queues,
+            directions,
             tables: scenario
                 .flows
                 .iter()
@@ -249,7 +249,7 @@ impl Run {
             self.seed,
             duration,
             &outcome,
-            &self.queues,
+            &self.directions,
             &self.tables,
             &self.gateways,
         );

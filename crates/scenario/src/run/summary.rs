@@ -11,14 +11,14 @@ use std::sync::Arc;
 use bentpipe_link::ClassCounts;
 use bentpipe_sim::{AgentOutcome, DirectionOutcome, FlowOutcome, Outcome};
 use bentpipe_tcp::{Limit, LimitedTimes, Statistics};
-use bentpipe_types::{Span, SpanStatistics, Time};
+use bentpipe_types::{DropReason, Span, SpanStatistics, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::applications::ApplicationSummary;
+use super::direction::Known;
 use super::groups::{GroupSummary, groups};
-use crate::Queue;
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
 
@@ -45,8 +45,12 @@ pub struct Summary {
     pub wall_s: f64,
     /// Packets that arrived at a node, hop by hop.
     pub packet_hops: u64,
-    /// Packets that nodes discarded: no route, or no connection.
+    /// Packets that nodes discarded, for whatever reason.
     pub packets_discarded: u64,
+    /// How many of them for which reason, of those that there were: `no_route`, `no_connection`, `table_full`
+    /// (of connections), `malformed`, `hop_limit`, `processor_busy` (and its queue full), `too_long` (for the
+    /// next link), `wrong_checksum`, `node_down`, `no_link_address` (of the neighbour).
+    pub discards: BTreeMap<&'static str, u64>,
     /// Flows.
     pub flows: Vec<FlowSummary>,
     /// The flows of each table together.
@@ -98,7 +102,8 @@ pub struct FlowSummary {
 }
 
 /// For how many seconds each of these kept the sender from sending more. Together, they are the time
-/// during which anything was unsent or unacknowledged.
+/// during which anything was unsent or unacknowledged. Of a flow with several connections, or two senders, the
+/// seconds of all of them are added up: they may be more than the run's.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct LimitedSummary {
     /// The congestion window, which slow start still opened.
@@ -257,14 +262,14 @@ pub struct GatewaySummary {
 }
 
 impl Summary {
-    /// Sums up. `queues` are the queues of `outcome.directions`, in the same order, `tables` those of
+    /// Sums up. `directions` is what else is known of `outcome.directions`, in the same order, `tables` those of
     /// `outcome.flows`.
     pub(super) fn new(
         scenario: String,
         seed: u64,
         duration: Span,
         outcome: &Outcome,
-        queues: &[Queue],
+        directions: &[Known],
         tables: &[Arc<str>],
         gateways: &BTreeMap<String, GatewayKind>,
     ) -> Self {
@@ -277,6 +282,11 @@ impl Summary {
             wall_s: 0.0,
             packet_hops: outcome.packet_hops,
             packets_discarded: outcome.discards.total(),
+            discards: DropReason::ALL
+                .into_iter()
+                .map(|reason| (reason.name(), outcome.discards.of(reason)))
+                .filter(|(_, count)| *count > 0)
+                .collect(),
             flows: outcome
                 .flows
                 .iter()
@@ -286,7 +296,7 @@ impl Summary {
             links: outcome
                 .directions
                 .iter()
-                .zip(queues)
+                .zip(directions)
                 .map(LinkSummary::new)
                 .collect(),
             gateways: outcome
@@ -435,9 +445,9 @@ fn put(table: &mut Map<String, Value>, name: &str, value: Value) {
 }
 
 impl LinkSummary {
-    fn new((direction, queue): (&DirectionOutcome, &Queue)) -> Self {
+    fn new((direction, known): (&DirectionOutcome, &Known)) -> Self {
         let counters = &direction.counters;
-        let (queue_limit_packets, queue_limit_bytes) = match queue.limit {
+        let (queue_limit_packets, queue_limit_bytes) = match known.queue.limit {
             QueueLimit::Packets(packets) => (Some(u64::from(packets)), None),
             QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
         };
@@ -453,7 +463,11 @@ impl LinkSummary {
             queue_limit_packets,
             queue_limit_bytes,
             bytes_delivered: counters.delivered_bytes,
-            access: direction.access.as_ref().map(AccessSummary::new),
+            access: direction
+                .access
+                .as_ref()
+                .zip(known.carrier.as_ref())
+                .map(AccessSummary::new),
             classes: direction.classes.iter().map(ClassSummary::new).collect(),
             counters: (!direction.counts.is_empty()).then(|| CountersSummary {
                 total: direction.counts.iter().copied().collect(),

@@ -18,6 +18,49 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
         "app" => r#"an application such as { kind = "bulk" }"#,
         "at" => r#"when it happens, such as "10 s""#,
         "lasts" => r#"how long it lasts, such as "500 ms""#,
+        "clear" => r#"how long it is clear, such as "exponential(60 s)""#,
+        "faded" => r#"how long it is faded, such as "exponential(5 s)""#,
+        "probability" => "the share of the packets, such as 0.01",
+        "late_by" => r#"how late they come, such as "uniform(1 ms, 30 ms)""#,
+        "members" => r#"hosts such as ["terminal"]"#,
+        "rate" => r#"a rate such as "10 Mbit/s""#,
+        "file" => r#"a file such as "rate.csv""#,
+        "time" => r#"how long a packet takes, such as "1 ms""#,
+        "share" => "how often, beside the others, such as 0.7",
+        _ => return None,
+    })
+}
+
+/// What the table, or the array, of this name looks like, where a message says that one was expected.
+pub(crate) fn shape(key: &str, expected: &str) -> Option<&'static str> {
+    Some(match (expected, key) {
+        ("expected a table", "app") => r#"{ kind = "bulk" }"#,
+        ("expected a table", "queue") => r#"{ kind = "fq-codel" }"#,
+        ("expected a table", "acks") => r#"{ kind = "filter" }"#,
+        ("expected a table", "access") => r#"{ kind = "on-demand" }"#,
+        ("expected a table", "errors") => "{ packet_loss_rate = 0.01 }",
+        ("expected a table", "reordering") => r#"{ probability = 0.01, late_by = "20 ms" }"#,
+        ("expected a table", "fading") => {
+            r#"{ clear = "exponential(60 s)", faded = "exponential(5 s)" }"#
+        }
+        ("expected a table", "arp" | "keep_alive") => "{}, which has the defaults",
+        ("expected a table", "tcp" | "host_tcp") => r#"{ congestion_control = "bbr" }"#,
+        ("expected a table", "processing") => r#"{ time = "1 ms" }"#,
+        ("expected a table", "forward" | "return") => r#"{ rate = "10 Mbit/s", delay = "250 ms" }"#,
+        ("expected a table", "only" | "except") => "{ ports = [80] }",
+        ("expected a table of names", "hosts") => "{ server = {}, client = {} }",
+        ("expected an array", "outages") => r#"[{ at = "60 s", lasts = "5 s" }]"#,
+        ("expected an array", "schedule") => r#"[{ at = "60 s", rate = "1 Mbit/s" }]"#,
+        ("expected an array", "traces") => r#"[{ file = "rate.csv" }]"#,
+        ("expected an array", "crashes") => r#"[{ at = "60 s" }]"#,
+        ("expected an array", "members" | "hosts") => r#"["client"]"#,
+        ("expected an array", "series") => r#"["download.goodput"]"#,
+        ("expected an array", "ports") => r#"[80, "8000-8999"]"#,
+        ("expected an array", "applications") => r#"["voice"]"#,
+        ("expected an array", "flows") => r#"["download"]"#,
+        ("expected an array", "classes") => r#"["calls", "web"]"#,
+        ("expected an array", "ladder") => r#"["1 Mbit/s", "3 Mbit/s"]"#,
+        ("expected an array", "lost_packets") => "[20, 21]",
         _ => return None,
     })
 }
@@ -101,6 +144,30 @@ pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
     meant
         .find(|(_, path)| of_this_table(path))
         .map(|(_, path)| *path)
+}
+
+/// What others call a series.
+const SERIES: [(&str, &str); 14] = [
+    ("cwnd", "congestion_window"),
+    ("window", "congestion_window"),
+    ("ssthresh", "slow_start_threshold"),
+    ("inflight", "in_flight"),
+    ("rtt", "measured_rtt"),
+    ("srtt", "smoothed_rtt"),
+    ("rttvar", "rtt_deviation"),
+    ("rto", "retransmission_timeout"),
+    ("rwnd", "peer_window"),
+    ("throughput", "goodput"),
+    ("drops", "dropped"),
+    ("losses", "lost"),
+    ("backlog", "queue_bytes"),
+    ("load", "utilization"),
+];
+
+/// The series of `known` that is called `written` elsewhere.
+pub(crate) fn series_meant<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (_, meant) = SERIES.iter().find(|(name, _)| *name == written)?;
+    known.iter().copied().find(|name| name == meant)
 }
 
 /// What is said of an unknown key that is nearly this one.

@@ -13,7 +13,8 @@ use crate::quantity::{Interval, Length};
 /// FLOW.measured_rtt, FLOW.smoothed_rtt and FLOW.rtt_deviation (s), FLOW.retransmission_timeout (s), FLOW.pacing_rate (bit/s, where it paces),
 /// FLOW.peer_window (B); at the receiver: FLOW.delivered (B of the stream, in order), FLOW.goodput
 /// (bit/s). Of each segment with data: FLOW.sent_segment, FLOW.received_segment (B: where it begins in the
-/// stream) and FLOW.segment_delay (s, from host to host).
+/// stream) and FLOW.segment_delay (s, from host to host). Of a flow with several connections, FLOW.delivered and
+/// FLOW.goodput are of all of them, the others of the one that was opened last.
 ///
 /// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_max (packets: the most since the
 /// last record), LINK.forward.queue_bytes (B),

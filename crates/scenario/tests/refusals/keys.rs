@@ -80,7 +80,7 @@ fn keys() {
         (
             r#"queue = { limit = "500 packets" }"#,
             r#"queue = ["drop-tail", "500 packets"]"#,
-            "geo.toml:17: links.satellite.forward.queue: expected a table, got an array",
+            r#"geo.toml:17: links.satellite.forward.queue: expected a table such as { kind = "fq-codel" }, got an array"#,
         ),
         (
             "[hosts.client]\ncount = 3",

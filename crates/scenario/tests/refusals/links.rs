@@ -50,12 +50,12 @@ fn queues() {
         (
             "{ limit =",
             r#"{ kind = "fq-codel", target = "100 ms", limit ="#,
-            "geo.toml:17: links.satellite.forward.queue.target: expected less than interval, 100 ms by default",
+            r#"geo.toml:17: links.satellite.forward.queue.target: expected less than interval, "100 ms" by default, got "100 ms""#,
         ),
         (
             "{ limit =",
             r#"{ kind = "codel", target = "30 ms", interval = "30 ms", limit ="#,
-            "geo.toml:17: links.satellite.forward.queue.interval: expected more than target",
+            r#"geo.toml:17: links.satellite.forward.queue.interval: expected more than target ("30 ms"), got "30 ms""#,
         ),
         (
             "{ limit =",

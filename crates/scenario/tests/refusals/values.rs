@@ -260,3 +260,60 @@ fn what_other_tools_write_is_told_in_our_words() {
         ),
     ]);
 }
+
+/// What has the wrong shape is told with what it should look like.
+#[test]
+fn the_wrong_shape_is_told_with_the_right_one() {
+    check(&[
+        (
+            r#"queue = { limit = "500 packets" }"#,
+            r#"queue = "red""#,
+            r#"geo.toml:17: links.satellite.forward.queue: expected a table such as { kind = "fq-codel" }, got "red""#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            "errors = 0.001",
+            "geo.toml:23: links.access.errors: expected a table such as { packet_loss_rate = 0.01 }, got 0.001",
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            r#"outages = { at = "1 s", lasts = "1 s" }"#,
+            r#"geo.toml:23: links.access.outages: expected an array such as [{ at = "60 s", lasts = "5 s" }], got a table"#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            r#"fading = { clear = "10 s" }"#,
+            r#"geo.toml:23: links.access.fading.faded: missing; expected how long it is faded, such as "exponential(5 s)""#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            "reordering = { probability = 0.1 }",
+            r#"geo.toml:23: links.access.reordering.late_by: missing; expected how late they come, such as "uniform(1 ms, 30 ms)""#,
+        ),
+        (
+            r#"app = { kind = "bulk", size = "50 MB" }"#,
+            r#"app = "bulk""#,
+            r#"geo.toml:29: flows.download.app: expected a table such as { kind = "bulk" }, got "bulk""#,
+        ),
+        (
+            "interval = \"100 ms\"\n",
+            "[groups.all]\n",
+            r#"geo.toml:36: groups.all.members: missing; expected hosts such as ["terminal"]"#,
+        ),
+        (
+            "interval = \"100 ms\"\n",
+            "[carriers.c]\n",
+            r#"geo.toml:36: carriers.c.rate: missing; expected a rate such as "10 Mbit/s""#,
+        ),
+        (
+            "\"download.congestion_window\"",
+            "\"download.cwnd\"",
+            r#"geo.toml:33: probes.series: no series of a flow is "cwnd"; did you mean "congestion_window"?"#,
+        ),
+        (
+            r#"rate = "100 Mbit/s""#,
+            r#"rate = "0,5 Mbit/s""#,
+            r#"geo.toml:21: links.access.rate: expected a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s), got "0,5 Mbit/s"; did you mean "0.5 Mbit/s"?"#,
+        ),
+    ]);
+}

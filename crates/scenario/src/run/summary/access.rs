@@ -5,11 +5,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::WaitSummary;
+use crate::Carrier;
 
 /// What a direction with capacity on demand has asked for, got and used. Bytes are those on the air: headers, framing
 /// and redundancy included.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct AccessSummary {
+    /// The carrier that it shares; null if it has one of its own.
+    pub carrier: Option<String>,
+    /// What all who share the carrier send together at most, in bit/s.
+    pub carrier_rate_bps: u64,
     /// Requests that it made: one a frame at most.
     pub requests: u64,
     /// Bytes asked for by rate: of each request, what the rate comes to in a frame.
@@ -39,8 +44,10 @@ pub struct AccessSummary {
 }
 
 impl AccessSummary {
-    pub(super) fn new(counts: &AccessCounts) -> Self {
+    pub(super) fn new((counts, carrier): (&AccessCounts, &Carrier)) -> Self {
         Self {
+            carrier: carrier.name.as_deref().map(str::to_owned),
+            carrier_rate_bps: carrier.rate.bits_per_second(),
             requests: counts.requests,
             asked_rate_based_bytes: counts.asked_by_rate,
             asked_volume_based_bytes: counts.asked_by_volume,
