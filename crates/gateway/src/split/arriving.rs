@@ -77,7 +77,7 @@ impl<P: Payload> Split<P> {
         packet: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
-        let multiplex = self.multiplex.as_ref()?;
+        let multiplex = self.multiplex.as_mut()?;
         let trunk = multiplex.trunk_of(&self.routes, packet, cx);
         let carried = multiplex.find(key);
         let facing = self.settings.facing;
@@ -87,6 +87,10 @@ impl<P: Payload> Split<P> {
                 self.streams(cx, |all, around, cx| {
                     all.on_trunk_packet(slot, packet, around, cx);
                 });
+                None
+            }
+            (None, Some(index)) if multiplex.lets_by(index, packet, cx) => {
+                self.forward(packet, cx);
                 None
             }
             (None, Some(index)) => self.streams(cx, |all, around, cx| {
@@ -108,6 +112,14 @@ impl<P: Payload> Split<P> {
         packet: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
+        let let_by = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
+            all.was_let_by(&key.reversed(), packet, around, cx)
+        };
+        if self.streams(cx, let_by) == Some(true) {
+            self.remember_passed(key.reversed());
+            self.forward(packet, cx);
+            return None;
+        }
         let record = cx.packets.get(packet);
         let (flags, sequence) = (record.flags, record.sequence);
         if !flags.has(Flags::SYN) {

@@ -12,6 +12,8 @@
 //! | `carried` | a host's connection: its leg, its stream, the stream's credit |
 //! | `opening` | how both begin |
 //! | `speech` | what the gateways say to each other, heard and said |
+//! | `vigil` | whether the other gateway lives |
+//! | `plain` | SYNs that go on as they are, where it may not |
 //!
 //! Each persistent connection has a number, and the same port at both ends: whoever needs it first opens it,
 //! and if both do at once it is still one (RFC 9293 section 3.5). It stays open. When it dies, the hosts of
@@ -20,12 +22,14 @@
 mod carried;
 mod frame;
 mod opening;
+mod plain;
 mod speech;
 mod trunk;
+mod vigil;
 
 use std::sync::Arc;
 
-use bentpipe_tcp::{Config, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
+use bentpipe_tcp::{Config, KeepAlive, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
 use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Seq, Span, Time};
 use rustc_hash::FxHashMap;
 
@@ -86,6 +90,9 @@ pub(super) struct Returned {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Remark {
     Absent,
+    Silent,
+    Lost,
+    Anew,
     Back,
     HasMore,
     RefusesMore,
@@ -93,10 +100,24 @@ enum Remark {
 }
 
 impl Remark {
+    /// Does it say that the other gateway is not there, or wasn't?
+    const fn is_of_absence(self) -> bool {
+        matches!(self, Self::Absent | Self::Silent | Self::Lost | Self::Anew)
+    }
+
     const fn text(self) -> &'static str {
         match self {
             Self::Absent => {
                 "the other gateway does not answer: connections have parts of their own until it does"
+            }
+            Self::Silent => {
+                "the other gateway is silent: connections have parts of their own until it answers"
+            }
+            Self::Lost => {
+                "the other gateway was silent for too long: what went over persistent connections was reset"
+            }
+            Self::Anew => {
+                "the other gateway has ended, or begun anew: what went over a persistent connection was reset"
             }
             Self::Back => "the other gateway answers: connections go over persistent ones",
             Self::HasMore => {
@@ -116,6 +137,10 @@ impl Remark {
 #[derive(Debug)]
 pub(super) struct Multiplex<P> {
     with: Multiplexing,
+    /// When it is asked whether it lives.
+    keep_alive: KeepAlive,
+    /// It has still to say that it is there.
+    begins_anew: bool,
     trunks: Vec<Option<Trunk>>,
     carried: Slab<Box<Carried<P>>>,
     /// By the key of what the hosts on this side send.
@@ -135,9 +160,12 @@ pub(super) struct Multiplex<P> {
 
 impl<P: Payload> Multiplex<P> {
     /// Such persistent connections.
-    pub(super) fn new(with: Multiplexing) -> Self {
+    pub(super) fn new(with: Multiplexing, keep_alive: Option<KeepAlive>) -> Self {
         Self {
             with,
+            keep_alive: Self::questions(keep_alive),
+            // A process that is started knows of none before it.
+            begins_anew: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),
             carried: Slab::default(),
             flows: FxHashMap::default(),
@@ -211,7 +239,8 @@ impl<P: Payload> Multiplex<P> {
     /// Has no persistent connection anything to do of itself? They stay open when they carry nothing, and go on asking
     /// whether the other gateway is there; their last acknowledgment may be a delayed one.
     pub(super) fn is_quiet(&self) -> bool {
-        self.trunks().all(Socket::has_no_work)
+        let mut trunks = self.trunks.iter().flatten();
+        trunks.all(|trunk| trunk.socket.has_no_work() && !trunk.vigil.asks())
     }
 
     /// SYNs that it keeps.
@@ -295,7 +324,8 @@ impl<P: Payload> Multiplex<P> {
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let trunks = self.trunks.iter().flatten();
         let trunks = trunks.flat_map(|trunk| [trunk.socket.next_deadline(), trunk.awaited_until]);
-        trunks.flatten().chain(self.deadlines.next()).min()
+        let looks = self.deadlines.next().into_iter().chain(self.next_look());
+        trunks.flatten().chain(looks).min()
     }
 
     /// A packet of a persistent connection. Consumes it.
@@ -318,6 +348,7 @@ impl<P: Payload> Multiplex<P> {
             self.write_out(slot, around, cx);
         }
         if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.vigil.comes(cx.now);
             trunk.socket.on_packet(packet, cx);
             self.look(slot, around, cx);
             return;
@@ -427,6 +458,7 @@ impl<P: Payload> Multiplex<P> {
                 self.wait_no_longer(slot, around, cx);
             }
         }
+        self.keep_vigil(around, cx);
         while let Some(index) = self.deadlines.due(cx.now) {
             let Some(carried) = self.carried.get_mut(index) else {
                 continue;
