@@ -18,7 +18,11 @@ impl<P: Payload> Multiplex<P> {
             .is_some_and(Trunk::note_beginning);
         if begins {
             let missed = take(&mut self.absent) || self.remark.is_some_and(Remark::is_of_absence);
-            self.remark = if missed { Some(Remark::Back) } else { self.remark };
+            self.remark = if missed {
+                Some(Remark::Back)
+            } else {
+                self.remark
+            };
         }
         if self.note(slot, cx) {
             self.trust(slot, cx);
