@@ -5,7 +5,7 @@ use bentpipe_types::{Ctx, DropReason, Flags, FlowKey, PacketRef, Port};
 
 use super::Split;
 use super::apart::OwnParts;
-use super::multiplex::{Around, Asks, Multiplex, Returned};
+use super::multiplex::{Around, Asks, Multiplex, Returned, Way};
 use super::pair::OPENER;
 use crate::icmp::Complaint;
 
@@ -77,7 +77,7 @@ impl<P: Payload> Split<P> {
         packet: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
-        let multiplex = self.multiplex.as_mut()?;
+        let multiplex = self.multiplex.as_ref()?;
         let trunk = multiplex.trunk_of(&self.routes, packet, cx);
         let carried = multiplex.find(key);
         let facing = self.settings.facing;
@@ -87,10 +87,6 @@ impl<P: Payload> Split<P> {
                 self.streams(cx, |all, around, cx| {
                     all.on_trunk_packet(slot, packet, around, cx);
                 });
-                None
-            }
-            (None, Some(index)) if multiplex.lets_by(index, packet, cx) => {
-                self.forward(packet, cx);
                 None
             }
             (None, Some(index)) => self.streams(cx, |all, around, cx| {
@@ -112,13 +108,11 @@ impl<P: Payload> Split<P> {
         packet: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
-        let let_by = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
-            all.was_let_by(&key.reversed(), packet, around, cx)
+        let give_way = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
+            all.gives_way(&key.reversed(), packet, around, cx)
         };
-        if self.streams(cx, let_by) == Some(true) {
-            self.remember_passed(key.reversed());
-            self.forward(packet, cx);
-            return None;
+        if self.streams(cx, give_way) == Some(true) {
+            return Some(packet);
         }
         let record = cx.packets.get(packet);
         let (flags, sequence) = (record.flags, record.sequence);
@@ -169,13 +163,29 @@ impl<P: Payload> Split<P> {
 
     /// A SYN comes back from the persistent connections.
     fn take_back(&mut self, back: Returned, cx: &mut Ctx<'_>) {
+        let Returned {
+            key,
+            from,
+            syn,
+            way,
+        } = back;
         let first = self.budget.first(Self::state_bytes() as u64);
-        let Some(first) = first.filter(|_| back.splits) else {
-            self.remember_passed(back.key);
-            self.forward(back.syn, cx);
-            return;
+        let first = match (way, first) {
+            (Way::Anew, Some(first)) => first,
+            (Way::Beside, Some(first)) => {
+                self.open(key, from, self.settings.facing, first, syn, cx);
+                return;
+            }
+            (Way::Beside, None) => {
+                cx.packets.release(syn);
+                return;
+            }
+            (Way::Passes, _) | (Way::Anew, None) => {
+                self.remember_passed(key);
+                self.forward(syn, cx);
+                return;
+            }
         };
-        let Returned { key, from, syn, .. } = back;
         let asks = Asks {
             key,
             from,

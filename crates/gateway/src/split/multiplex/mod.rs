@@ -13,16 +13,16 @@
 //! | `opening` | how both begin |
 //! | `speech` | what the gateways say to each other, heard and said |
 //! | `vigil` | whether the other gateway lives |
-//! | `plain` | SYNs that go on as they are, where it may not |
+//! | `beside` | what was opened when it may have died already |
 //!
 //! Each persistent connection has a number, and the same port at both ends: whoever needs it first opens it,
 //! and if both do at once it is still one (RFC 9293 section 3.5). It stays open. When it dies, the hosts of
 //! all that it carries are reset, and the next connection opens it again.
 
+mod beside;
 mod carried;
 mod frame;
 mod opening;
-mod plain;
 mod speech;
 mod trunk;
 mod vigil;
@@ -81,9 +81,18 @@ pub(super) struct Returned {
     pub(super) syn: PacketRef,
     /// Where it came from.
     pub(super) from: Port,
+    pub(super) way: Way,
+}
+
+/// Where a SYN goes that has come back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
     /// The other gateway has not been told of it: another persistent connection may carry it, or it may have a part of its own.
-    /// Otherwise it is to pass, since the other gateway has no memory for it.
-    pub(super) splits: bool,
+    Anew,
+    /// The other gateway has no memory for it: it passes.
+    Passes,
+    /// The other gateway was told of it, and may be gone: a part of its own, beside the stream.
+    Beside,
 }
 
 /// What whoever runs the gateway should know of the other one.
@@ -387,6 +396,7 @@ impl<P: Payload> Multiplex<P> {
             }
             if !opens && flags.has(Flags::RST) && sequence == carried.syn_sequence + 1 {
                 // It has given up.
+                self.drop_part(index, around, cx);
                 self.remove(index, Some(Reason::Reset), around, cx);
                 self.pump(slot, around, cx);
             } else if !opens {
@@ -444,6 +454,7 @@ impl<P: Payload> Multiplex<P> {
 
     /// Deadlines have come.
     pub(super) fn on_deadline(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        self.keep_vigil(around, cx);
         for slot in 0..self.trunks.len() {
             if let Some(trunk) = &mut self.trunks[slot]
                 && trunk.socket.next_deadline().is_some_and(|at| at <= cx.now)
@@ -458,7 +469,6 @@ impl<P: Payload> Multiplex<P> {
                 self.wait_no_longer(slot, around, cx);
             }
         }
-        self.keep_vigil(around, cx);
         while let Some(index) = self.deadlines.due(cx.now) {
             let Some(carried) = self.carried.get_mut(index) else {
                 continue;
@@ -467,6 +477,7 @@ impl<P: Payload> Multiplex<P> {
             if !carried.over && cx.now.since(carried.touched) >= around.settings.idle_timeout {
                 around.counters.idle += 1;
                 carried.abort(cx);
+                self.drop_part(index, around, cx);
                 self.remove(index, Some(Reason::Reset), around, cx);
             } else {
                 self.prepare(index, around, cx);

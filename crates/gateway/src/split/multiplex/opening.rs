@@ -11,7 +11,7 @@ use super::super::legs::speak;
 use super::carried::Carried;
 use super::frame::{self, Answered, Open, Reason};
 use super::trunk::Trunk;
-use super::{Around, Multiplex, Remark, Returned};
+use super::{Around, Multiplex, Remark, Returned, Way};
 
 /// The first persistent connection's port, at both ends; the others' follow. (RFC 3135 has none.)
 pub(super) const FIRST_PORT: u16 = 3135;
@@ -176,7 +176,7 @@ impl<P: Payload> Multiplex<P> {
     /// It was asked in vain. If it has said nothing on another persistent connection either, it is not there.
     pub(super) fn note_absence(&mut self) {
         self.absent = !self.has_trusted();
-        if self.absent {
+        if self.absent && !self.remark.is_some_and(Remark::is_of_absence) {
             self.remark = Some(Remark::Absent);
         }
     }
@@ -207,7 +207,7 @@ impl<P: Payload> Multiplex<P> {
                         key,
                         syn,
                         from,
-                        splits: true,
+                        way: Way::Anew,
                     });
                 }
                 None => self.follow_alias(index, (slot, stream), around, cx),
@@ -298,6 +298,7 @@ impl<P: Payload> Multiplex<P> {
         let Some((config, reserved)) = self.config(around) else {
             return;
         };
+        self.ask_the_silent(cx);
         let opening = self.opening(slot, &config, around, cx);
         let socket = Socket::connect(&opening, None, cx);
         self.put(slot, socket, reserved, around, cx);
@@ -454,6 +455,7 @@ impl<P: Payload> Multiplex<P> {
         cx: &mut Ctx<'_>,
     ) {
         self.prepare(index, around, cx);
+        self.drop_part(index, around, cx);
         if let Some(carried) = self.carried.get_mut(index) {
             let config = around.carried(&carried.key, carried.first);
             carried.on_answer(&config, answered, cx);

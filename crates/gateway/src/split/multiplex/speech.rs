@@ -8,7 +8,7 @@ use bentpipe_types::Ctx;
 use super::super::pair::OPENER;
 use super::frame::{Broken, Frame, MOST_ON_SYN, Reason};
 use super::trunk::{ASKED_ANEW, MOST_RESETS, Trunk};
-use super::{Around, CHUNK, Multiplex, REFUSED, Remark, Returned};
+use super::{Around, CHUNK, Multiplex, REFUSED, Remark, Returned, Way};
 
 impl<P: Payload> Multiplex<P> {
     /// Something has happened to a persistent connection.
@@ -150,6 +150,15 @@ impl<P: Payload> Multiplex<P> {
         let Some(carried) = self.carried.get_mut(index) else {
             return;
         };
+        if carried.has_part && reason == Reason::Earlier {
+            // What the other gateway has is the part.
+            self.leave_to_part(index, None, around, cx);
+            return;
+        }
+        self.drop_part(index, around, cx);
+        let Some(carried) = self.carried.get_mut(index) else {
+            return;
+        };
         carried.abort(cx);
         if let Some(syn) = carried.syn.take() {
             match reason {
@@ -159,7 +168,7 @@ impl<P: Payload> Multiplex<P> {
                         key: carried.key,
                         syn,
                         from: carried.port,
-                        splits: false,
+                        way: Way::Passes,
                     });
                 }
                 Reason::Unreachable => {
@@ -201,6 +210,10 @@ impl<P: Payload> Multiplex<P> {
             let Some(carried) = self.carried.get_mut(index) else {
                 continue;
             };
+            if carried.has_part {
+                self.leave_to_part(index, None, around, cx);
+                continue;
+            }
             carried.abort(cx);
             let from = carried.port;
             // Who was never answered is told if the other gateway may have heard of it.

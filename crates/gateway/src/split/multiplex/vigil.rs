@@ -75,11 +75,6 @@ impl Vigil {
         self.doubted
     }
 
-    /// See [`Vigil::despairs`](Self#structfield.despairs).
-    pub(super) fn despairs(&self) -> bool {
-        self.despairs
-    }
-
     /// Is a question not answered yet?
     pub(super) fn asks(&self) -> bool {
         self.asked > 0
@@ -231,6 +226,7 @@ impl<P: Payload> Multiplex<P> {
             if despairs {
                 trunk.vigil.despairs = true;
                 self.doubt(cx);
+                self.open_beside(slot, cx);
             }
         }
         if let Some((_, slot)) = self.idle_until().filter(|(at, _)| *at <= cx.now)
@@ -250,6 +246,15 @@ impl<P: Payload> Multiplex<P> {
         }
         if had {
             self.remark = Some(Remark::Silent);
+        }
+    }
+
+    /// One more persistent connection is asked for: if it is not answered, it is to be known by then whether any would be.
+    pub(super) fn ask_the_silent(&mut self, cx: &mut Ctx<'_>) {
+        for trunk in self.trunks.iter_mut().flatten() {
+            if trunk.is_open() && trunk.vigil.waits_since.is_none() {
+                trunk.vigil.ask(&mut trunk.socket, cx);
+            }
         }
     }
 
