@@ -432,8 +432,6 @@ impl<'a> Chain<'a> {
         if next > self.case.end {
             return None;
         }
-        // (What was due when a gateway was dead is due when it is back.)
-        let next = next.max(self.world.now);
         self.work.event(next, &mut self.world);
         if let Some(hop) = complaints.iter().position(|at| *at == Some(next)) {
             let Complaint { to, error, quoted } = self.hops[hop].complaint()?;
@@ -458,7 +456,7 @@ impl<'a> Chain<'a> {
             }
         }
         for (index, deadline) in gateways.into_iter().enumerate() {
-            if deadline.is_some_and(|at| at <= next) {
+            if deadline == Some(next) {
                 self.gateways[index].split.on_deadline(&mut self.world.cx());
                 self.carry(index + 1);
             }
