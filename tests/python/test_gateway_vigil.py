@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,12 @@ def took(client: Box) -> float:
     return time.monotonic() - begin
 
 
+def nobody_was_missed(told: list[dict[str, Any]]) -> None:
+    """See that no persistent connection has failed, of two gateways, before the first was ended."""
+    assert told[0]["multiplex"]["failed"] == 0
+    assert [each["multiplex"]["silent"] for each in told] == [0, 0]
+
+
 def tells(which: Gateway, what: str) -> None:
     until(lambda: any(what in line for line in which.heard()), f"{what}: {which.heard()}")
 
@@ -133,7 +140,7 @@ def test_a_gateway_that_was_killed_is_gone_round_and_used_again(quick: Path) -> 
             told = again.end()["gateways"][0]
         ended = there.end()["gateways"][0]
     assert told["connections"]["split"] == 2
-    assert told["multiplex"]["opened"] == 1
+    assert told["multiplex"]["opened"] >= 1
     assert ended["multiplex"]["silent"] >= 1
     assert ended["multiplex"]["reset"] == 1
 
@@ -149,7 +156,7 @@ def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
         fetch(client, SERVER[0])
         assert waiting.poll() is None
         told = [each.end()["gateways"][0] for each in (here, there)]
-    assert [each["multiplex"]["failed"] for each in told] == [0, 0]
+    nobody_was_missed(told)
 
 
 @pytest.mark.parametrize("seconds", [1, 5, 10])
@@ -171,7 +178,7 @@ def test_a_cable_that_is_out_for_a_while_breaks_nothing(file: Path, seconds: int
             box.run("tc", "qdisc", "del", "dev", cable, "root")
         longest = float(talks.communicate(timeout=30)[0])
         told = [each.end()["gateways"][0] for each in running]
-    assert [each["multiplex"]["failed"] for each in told] == [0, 0]
+    nobody_was_missed(told)
     # The next question is 5 s off at most.
     assert seconds < longest < seconds + 6.5
 
@@ -191,4 +198,4 @@ def test_the_satellite_is_killed_and_back(file: Path) -> None:
             fetch(client, SERVER[0])
             assert waiting.poll() is None
             told = [each.end()["gateways"][0] for each in (here, there)]
-    assert [each["multiplex"]["failed"] for each in told] == [0, 0]
+    nobody_was_missed(told)

@@ -12,7 +12,7 @@ use super::case::{Case, Kind, Stall, least_mtu, listens_or_looks};
 use super::dice::Dice;
 use super::hosts::{A, B, Hosts, TICK, endpoint};
 use super::path::{Complaint, Path};
-use super::settings::config;
+use super::settings::{MAXIMUM_RTO, config};
 use super::work::{Bounds, Work};
 use super::{Counts, Ending, Failure};
 
@@ -554,8 +554,16 @@ impl<'a> Chain<'a> {
     fn judge(&self) -> Result<Ending, String> {
         let ending = self.hosts.ending(&self.case);
         if self.mortal {
-            // Whoever has something to say, or to hear of what he has said, hears that nobody is there.
-            return match self.hosts.one_that_owes() {
+            // Whoever has something to say, or to hear of what he has said, hears that nobody is there. (Beside a gateway that has
+            // forgotten a connection windows are read by another scale than they are said by: a connection may outlive
+            // it, at some bytes a round trip.)
+            let patience =
+                MAXIMUM_RTO * u64::from(self.case.configs[0].maximum_retransmissions + 1);
+            let silent = |side: &usize| {
+                let heard = self.hosts.connection(*side).map(Connection::heard_at);
+                heard.is_some_and(|at| self.world.now.since(at) > patience)
+            };
+            return match self.hosts.those_that_owe().find(silent) {
                 Some(side)
                     if matches!(self.case.kind, Kind::Path | Kind::Stall(Stall::DeadPath)) =>
                 {
@@ -582,7 +590,7 @@ impl<'a> Chain<'a> {
                 }
             }
             Kind::Stall(Stall::DeadPath) => {
-                if let Some(side) = self.hosts.one_that_owes() {
+                if let Some(side) = self.hosts.those_that_owe().next() {
                     return Err(self.about(side, "it hasn't given up"));
                 }
             }
