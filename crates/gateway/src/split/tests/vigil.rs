@@ -277,10 +277,7 @@ fn to_ask_costs_next_to_nothing() {
             Box::new(move |_, packet, packets| {
                 let mut each = counts.get();
                 let way = &mut each[usize::from(packets.get(packet).source.address.0 == 11)];
-                *way = (
-                    way.0 + 1,
-                    way.1 + u64::from(packets.get(packet).length().get()),
-                );
+                *way = (way.0 + 1, way.1 + packets.get(packet).length().get());
                 counts.set(each);
                 Some(())
             }),
