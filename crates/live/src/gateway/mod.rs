@@ -122,6 +122,13 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     };
     let mut notes = station.notes.clone();
     notes.extend(machine::lacks(sides.iter().flatten()));
+    if let Some([(_, own), _]) = station.persistent_connections()
+        && machine::owns(own)
+    {
+        notes.push(format!(
+            "{own} is this machine's own address, so that its kernel takes what is for the gateway: give --address one that nobody has"
+        ));
+    }
     Ok(Plan {
         station,
         sides,

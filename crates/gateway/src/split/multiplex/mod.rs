@@ -136,7 +136,7 @@ impl Remark {
                 "the other gateway refuses some of the persistent connections: its \"multiplex\" is less, or it has no memory left"
             }
             Self::RefusesAll => {
-                "the other gateway refuses persistent connections, and has no memory left for them"
+                "the other gateway refuses persistent connections: it has no memory left for them, or its address is its machine's own"
             }
         }
     }
