@@ -160,7 +160,17 @@ impl<P: Payload> Multiplex<P> {
     /// be silent for as long as if it were its turn. So it costs the same, however many there are. One of the two gateways asks,
     /// and the other only if it is not asked itself.
     fn idle_until(&self) -> Option<(Time, usize)> {
-        let silent = |trunk: &Trunk| trunk.vigil.heard_at.max(trunk.vigil.came_at);
+        // (Who asks first goes by what he has accepted alone: anybody may send what is not.)
+        let silent = |trunk: &Trunk| {
+            let Vigil {
+                heard_at, came_at, ..
+            } = trunk.vigil;
+            if trunk.asks_first {
+                heard_at
+            } else {
+                heard_at.max(came_at)
+            }
+        };
         let open = || {
             let trunks = self.trunks.iter().enumerate();
             trunks.filter_map(|(slot, trunk)| Some((slot, open(trunk)?)))
