@@ -129,8 +129,8 @@ impl Trunk {
     }
 
     fn doubt(&mut self, cx: &mut Ctx<'_>) {
-        if !self.vigil.doubted {
-            self.vigil.doubted = true;
+        self.vigil.doubted = true;
+        if !self.vigil.asks() {
             self.vigil.ask(&mut self.socket, cx);
         }
     }
