@@ -172,11 +172,11 @@ impl<P: Payload> Split<P> {
         let first = self.budget.first(Self::state_bytes() as u64);
         let first = match (way, first) {
             (Way::Anew, Some(first)) => first,
-            (Way::Beside, Some(first)) => {
+            (Way::Beside, Some(first)) if !self.flows.contains_key(&key) => {
                 self.open(key, from, self.settings.facing, first, syn, cx);
                 return;
             }
-            (Way::Beside, None) => {
+            (Way::Beside, _) => {
                 cx.packets.release(syn);
                 return;
             }
