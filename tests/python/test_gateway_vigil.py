@@ -172,7 +172,8 @@ def test_a_cable_that_is_out_for_a_while_breaks_nothing(file: Path, seconds: int
         # Nothing is as small as this bucket. (Where an interface goes down, its routes are gone.)
         ends = [(sky, "to-hub"), (first, "to-sky")]
         for box, cable in ends:
-            box.run("tc", "qdisc", "add", "dev", cable, *"root tbf rate 8 burst 1 limit 1".split())
+            bucket = f"qdisc add dev {cable} root tbf rate 8 burst 1 limit 1"
+            box.run("tc", *bucket.split())
         time.sleep(seconds)
         for box, cable in ends:
             box.run("tc", "qdisc", "del", "dev", cable, "root")
