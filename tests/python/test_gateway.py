@@ -503,6 +503,52 @@ def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> No
     assert traces(hub) == []
 
 
+def test_a_capture_that_finds_no_room_ends_no_gateway_and_loses_no_result(
+    boxes: list[Box], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, hub, client = boxes
+    listen(server)
+    monkeypatch.chdir(tmp_path)
+    Path("satellite.pcapng").symlink_to("/dev/full")
+    with gateway(hub, written(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
+        fetch(client, SERVER[0])
+        cut = "satellite.pcapng: cannot be written: No space left on device"
+        until(lambda: any(cut in line for line in running.heard()), "it is told")
+        fetch(client, SERVER[0])
+        told = running.end()
+    assert told["gateways"][0]["connections"]["split"] == 2
+    [note] = [note for note in told["notes"] if cut in note]
+    assert note.endswith("the capture ends there")
+
+
+def test_a_device_that_is_taken_down_is_brought_up_again(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    listen(server)
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        for device in ("bentpipe0", "bentpipe1"):
+            hub.ip(f"link set {device} down")
+            again = f"{device} was taken down, and is up again"
+            until(lambda what=again: any(what in line for line in running.heard()), again)
+            for address in SERVER:
+                fetch(client, address)
+        told = running.end()
+    assert traces(hub) == []
+    assert told["gateways"][0]["connections"]["split"] == 4
+
+
+def test_without_its_device_it_says_so_and_is_a_wire(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    listen(server)
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        fetch(client, SERVER[0])
+        hub.ip("link delete bentpipe0")
+        _, err = running.process.communicate(timeout=10)
+        assert running.process.returncode == 1
+        assert "somebody has deleted bentpipe0" in err
+        fetch(client, SERVER[0])
+    assert traces(hub) == []
+
+
 def test_a_check_changes_nothing_and_says_what_is_missing(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, _ = boxes
     file = written(tmp_path, SPLIT)

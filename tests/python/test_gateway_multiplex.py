@@ -255,3 +255,13 @@ def test_gateways_with_different_numbers_are_told_so(file: Path, tmp_path: Path)
         told = here.end()["gateways"][0]
     assert told["multiplex"]["opened"] == 1
     assert told["connections"]["split"] == 2
+
+
+def test_an_address_of_the_machines_own_is_said_to_be_none_for_a_gateway(file: Path) -> None:
+    with row("server", "hub", "sky") as (_, first, _):
+        for own, noted in [("10.1.0.2", True), ("fd00:1::2", True), ("10.1.0.250", False)]:
+            peer = "10.4.0.250" if "." in own else "fd00:4::fa"
+            links = "--interface lan=to-server --interface satellite=to-sky"
+            line = f"{file} --gateway hub {links} --address {own} --peer {peer} --check"
+            told = first.run(sys.executable, "-m", "bentpipe", "gateway", *line.split())
+            assert (f"note: {own} is this machine's own address" in told) == noted

@@ -97,6 +97,11 @@ impl RttEstimator {
         Span::from_nanos((self.base << self.backoff).min(self.maximum))
     }
 
+    /// The same, as if no timer had expired.
+    pub(crate) fn first_rto(&self) -> Span {
+        Span::from_nanos(self.base)
+    }
+
     /// How often the timeout is doubled.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff

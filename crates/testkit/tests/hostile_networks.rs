@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use bentpipe_testkit::hostile::{
-    Capture, Counts, Ending, Failure, Kind, multiplexed, network, operations, split,
+    Capture, Counts, Ending, Failure, Kind, mortal, multiplexed, network, operations, split,
 };
 
 const DEFAULT_CASES: u64 = 10_000;
@@ -115,15 +115,7 @@ fn any_network_through_gateways() {
         split,
         DEFAULT_CASES_THROUGH_GATEWAYS,
     );
-    let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
-    for counts in &all {
-        if let Some(ending) = counts.ending {
-            *endings.entry(ending).or_default() += 1;
-        }
-    }
-    for ((kind, ending), count) in &endings {
-        println!("{kind:?}: {ending:?}: {count}");
-    }
+    tell_endings(&all);
     report(&all);
 }
 
@@ -137,20 +129,25 @@ fn any_network_through_persistent_connections() {
     ));
 }
 
+/// The same, where the gateways die and begin anew: nobody is told what is not so, and who owes something hears that nobody
+/// is there.
+#[test]
+fn any_network_through_gateways_that_die() {
+    let all = run_all(
+        "any_network_through_gateways_that_die",
+        mortal,
+        DEFAULT_CASES_THROUGH_GATEWAYS,
+    );
+    tell_endings(&all);
+    report(&all);
+}
+
 /// Streams are exact, or the connection ends with an error; nobody panics, works for ever, sleeps for
 /// ever or remembers without bound.
 #[test]
 fn any_network_and_any_peer() {
     let all = run_all("any_network_and_any_peer", network, DEFAULT_CASES);
-    let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
-    for counts in &all {
-        if let Some(ending) = counts.ending {
-            *endings.entry(ending).or_default() += 1;
-        }
-    }
-    for ((kind, ending), count) in &endings {
-        println!("{kind:?}: {ending:?}: {count}");
-    }
+    let endings = tell_endings(&all);
     report(&all);
     // Lies that are seen through do not keep anybody from finishing.
     assert!(all.is_empty() || endings[&(Kind::Lies, Ending::Exact)] > 0);
@@ -230,6 +227,20 @@ fn count_packets(mut bytes: &[u8]) -> u64 {
         bytes = bytes.get(word(4) as usize..).unwrap_or_default();
     }
     count
+}
+
+/// How many cases of each kind ended how.
+fn tell_endings(all: &[Counts]) -> BTreeMap<(Kind, Ending), u64> {
+    let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
+    for counts in all {
+        if let Some(ending) = counts.ending {
+            *endings.entry(ending).or_default() += 1;
+        }
+    }
+    for ((kind, ending), count) in &endings {
+        println!("{kind:?}: {ending:?}: {count}");
+    }
+    endings
 }
 
 fn report(all: &[Counts]) {

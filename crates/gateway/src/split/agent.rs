@@ -24,7 +24,10 @@ impl<P: Payload> Volatile for Split<P> {
         }
         let sums = Sums::of_all(self);
         let lost = self.counters.lost(sums);
-        let anew = Self::new(self.settings.clone());
+        let mut anew = Self::new(self.settings.clone());
+        if let Some(multiplex) = &mut anew.multiplex {
+            multiplex.begins_anew();
+        }
         let before = mem::replace(self, anew);
         self.routes = before.routes;
         self.counters = before.counters;

@@ -5,7 +5,7 @@
 //! wins: nothing is said over a part before its SYN is answered, and a gateway that has a stream drops that SYN.
 
 use bentpipe_tcp::{Connection, Payload, State};
-use bentpipe_types::{Ctx, FlowKey, PacketRef, Port};
+use bentpipe_types::{Ctx, FlowKey, PacketRef, Port, Seq};
 use rustc_hash::FxHashMap;
 
 use super::pair::{OPENER, Pair, RESPONDER};
@@ -20,14 +20,17 @@ pub(super) enum Apart {
     Opens,
     /// It goes on.
     Goes,
-    /// Nothing more will come of it but what TIME-WAIT is for.
+    /// Nothing more will come of it but what TIME-WAIT is for, and what is opened follows it.
     Over,
 }
 
 /// What persistent connections may ask of those with parts of their own, by the key of what the host on this side
 /// sends.
 pub(super) trait Parts {
-    fn state(&mut self, key: &FlowKey) -> Apart;
+    /// `sequence`: of the SYN with which the host beyond the link opens another one between the same ends. (One that is older
+    /// than what is over has been on its way for long: it was said over a persistent connection that was silent, and its host
+    /// has done without the answer.)
+    fn state(&mut self, key: &FlowKey, sequence: Seq) -> Apart;
 
     /// Takes one back that opens: its SYN, and where that came from.
     fn withdraw(&mut self, key: &FlowKey, cx: &mut Ctx<'_>) -> Option<(PacketRef, Port)>;
@@ -57,14 +60,14 @@ impl<P: Payload> OwnParts<'_, P> {
 }
 
 impl<P: Payload> Parts for OwnParts<'_, P> {
-    fn state(&mut self, key: &FlowKey) -> Apart {
+    fn state(&mut self, key: &FlowKey, sequence: Seq) -> Apart {
         let Some((_, side, pair)) = self.find(key) else {
             return Apart::Unknown;
         };
         let asks = |pair: &Pair<P>| {
             (pair.legs[RESPONDER].as_ref()).is_some_and(|leg| leg.state() == State::SynSent)
         };
-        if pair.is_over() {
+        if pair.is_over() && pair.is_followed_by(1 - side, sequence) {
             Apart::Over
         } else if side == OPENER && pair.syn.is_some() && asks(pair) {
             Apart::Opens

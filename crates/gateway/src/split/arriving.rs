@@ -5,7 +5,7 @@ use bentpipe_types::{Ctx, DropReason, Flags, FlowKey, PacketRef, Port};
 
 use super::Split;
 use super::apart::OwnParts;
-use super::multiplex::{Around, Asks, Multiplex, Returned};
+use super::multiplex::{Around, Asks, Multiplex, Returned, Way};
 use super::pair::OPENER;
 use crate::icmp::Complaint;
 
@@ -108,6 +108,12 @@ impl<P: Payload> Split<P> {
         packet: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
+        let give_way = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
+            all.gives_way(&key.reversed(), packet, around, cx)
+        };
+        if self.streams(cx, give_way) == Some(true) {
+            return Some(packet);
+        }
         let record = cx.packets.get(packet);
         let (flags, sequence) = (record.flags, record.sequence);
         if !flags.has(Flags::SYN) {
@@ -157,13 +163,29 @@ impl<P: Payload> Split<P> {
 
     /// A SYN comes back from the persistent connections.
     fn take_back(&mut self, back: Returned, cx: &mut Ctx<'_>) {
+        let Returned {
+            key,
+            from,
+            syn,
+            way,
+        } = back;
         let first = self.budget.first(Self::state_bytes() as u64);
-        let Some(first) = first.filter(|_| back.splits) else {
-            self.remember_passed(back.key);
-            self.forward(back.syn, cx);
-            return;
+        let first = match (way, first) {
+            (Way::Anew, Some(first)) => first,
+            (Way::Beside, Some(first)) if !self.flows.contains_key(&key) => {
+                self.open(key, from, self.settings.facing, first, syn, cx);
+                return;
+            }
+            (Way::Beside, _) => {
+                cx.packets.release(syn);
+                return;
+            }
+            (Way::Passes, _) | (Way::Anew, None) => {
+                self.remember_passed(key);
+                self.forward(syn, cx);
+                return;
+            }
         };
-        let Returned { key, from, syn, .. } = back;
         let asks = Asks {
             key,
             from,

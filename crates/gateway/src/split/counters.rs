@@ -35,6 +35,10 @@ pub(super) struct Counters {
     /// Persistent connections that were there, and those that have failed.
     pub(super) trunks_opened: u64,
     pub(super) trunks_failed: u64,
+    /// Of these, those that were given up since nothing was heard on them,
+    pub(super) trunks_silent: u64,
+    /// and the hosts' connections that were reset with any.
+    pub(super) carried_reset: u64,
     /// ICMP errors about segments of legs.
     pub(super) icmp_errors: u64,
     pub(super) packets_split: u64,
@@ -245,6 +249,8 @@ impl Counters {
             visit("multiplex.connections", multiplex.trunks().count() as u64);
             visit("multiplex.opened", self.trunks_opened);
             visit("multiplex.failed", self.trunks_failed);
+            visit("multiplex.silent", self.trunks_silent);
+            visit("multiplex.reset", self.carried_reset);
         }
     }
 }

@@ -93,7 +93,8 @@ impl<P: Payload> Split<P> {
         Self {
             budget: Budget::new(settings.memory),
             processor: settings.processing.map(Processor::new),
-            multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with))),
+            multiplex: (settings.multiplex)
+                .map(|with| Box::new(Multiplex::new(with, settings.facing_tcp.keep_alive))),
             pairs: Pairs::new(settings.facing, settings.rest_after),
             settings,
             routes: Routes::default(),

@@ -242,6 +242,7 @@ impl Diversion {
         let mut lines = Vec::new();
         for side in &mut self.sides {
             let number = side.number();
+            lines.extend(keep_device(&mut self.netlink, side, &all));
             for known in &mut side.interfaces {
                 let name = &known.name;
                 let Some(found) = all.iter().find(|one| one.name == *name) else {
@@ -275,6 +276,14 @@ impl Diversion {
         lines
     }
 
+    /// A device that somebody has deleted, and without which nothing goes on.
+    pub(super) fn deleted(&mut self) -> Option<&str> {
+        let all = self.netlink.interfaces().ok()?;
+        let is_there = |side: &&Beside| all.iter().any(|one| one.index == side.index);
+        let gone = self.sides.iter().find(|side| !is_there(side));
+        gone.map(|side| side.device.as_str())
+    }
+
     /// The kernel forwards by itself again.
     pub(super) fn end(&mut self) -> io::Result<()> {
         let ours = self.sides.each_ref().map(Beside::number);
@@ -296,6 +305,20 @@ impl Drop for Diversion {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+/// Sees to it that a side's device is up, and its table's routes lead there: these go when it is taken down, and one direction of what
+/// passes would be diverted, and the other not.
+fn keep_device(netlink: &mut Netlink, side: &Beside, all: &[Interface]) -> Option<String> {
+    let device = all.iter().find(|one| one.index == side.index)?;
+    let was_down = !device.up;
+    if was_down {
+        netlink.up(side.index).ok()?;
+    }
+    netlink
+        .everything(side.number(), side.index, PROTOCOL)
+        .ok()?;
+    was_down.then(|| format!("{} was taken down, and is up again", side.device))
 }
 
 fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Result<(Beside, Tun)> {

@@ -1,6 +1,7 @@
 //! What a machine must have, or should, to be a gateway.
 
 use std::fs;
+use std::net::{IpAddr, UdpSocket};
 
 use crate::netlink::forwarding::Interface;
 
@@ -20,6 +21,13 @@ fn may_administer() -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     bits.is_some_and(|bits| bits & 1 << 12 != 0)
+}
+
+/// Whether an address is this machine's own. (Where sockets may be bound to any, that is not known.)
+pub(super) fn owns(address: IpAddr) -> bool {
+    let version = if address.is_ipv4() { "ipv4" } else { "ipv6" };
+    let any = fs::read_to_string(format!("/proc/sys/net/{version}/ip_nonlocal_bind"));
+    any.is_ok_and(|any| any.trim() == "0") && UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// What is missing or in the way, a line each, with what to do about it. None of it is changed here: it is

@@ -9,6 +9,7 @@ mod diversion;
 mod machine;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -121,6 +122,13 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     };
     let mut notes = station.notes.clone();
     notes.extend(machine::lacks(sides.iter().flatten()));
+    if let Some([(_, own), _]) = station.persistent_connections()
+        && machine::owns(own)
+    {
+        notes.push(format!(
+            "{own} is this machine's own address, so that its kernel takes what is for the gateway: give --address one that nobody has"
+        ));
+    }
     Ok(Plan {
         station,
         sides,
@@ -257,10 +265,15 @@ impl Plan {
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
         let stop = &control.stop;
+        let (mut closing, mut notes) = (outside.closing, self.notes);
         let mut remark = None;
         let ran = engine.run(clock, limit, |network, _| {
             for line in diversion.keep() {
                 control.say(line);
+            }
+            for line in closing.cut_captures() {
+                control.say(line.clone());
+                notes.push(line);
             }
             let now = network.remarks().next();
             if now != remark {
@@ -268,6 +281,10 @@ impl Plan {
                 control.say(format!("{}: {}", self.what, now.unwrap_or_default()));
             }
             stop.load(Ordering::Relaxed)
+        });
+        let ran = ran.map_err(|error| match diversion.deleted() {
+            Some(device) => io::Error::other(format!("somebody has deleted {device}")),
+            None => error,
         });
         // Before anything else: whoever comes now goes by himself.
         let ended = diversion.end();
@@ -282,10 +299,10 @@ impl Plan {
             engine.entered(),
         );
         engine.network_mut().finish();
-        let output =
-            outside
-                .closing
-                .finish(engine.into_network(), scenario, Vec::new(), clock.now())?;
+        // Captures are written to their ends; where one was cut short, what was counted is told all the same.
+        drop(engine.network_mut().take_taps());
+        notes.extend(closing.cut_captures());
+        let output = closing.finish(engine.into_network(), scenario, Vec::new(), clock.now())?;
         drop(diversion);
         ran?;
         ended?;
@@ -301,7 +318,7 @@ impl Plan {
             ("packets_in", entered.into()),
             ("late_ms", told(&late.summary())?),
             ("refused", told(&refused(&refusals))?),
-            ("notes", told(&self.notes)?),
+            ("notes", told(&notes)?),
         ]);
         for (name, value) in more {
             summary.insert(name.to_owned(), value);

@@ -98,7 +98,7 @@ impl Netlink {
         self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
     }
 
-    /// Makes everything in a table go to an interface, for both versions of IP. Where the kernel has no
+    /// Makes everything in a table go to an interface, for both versions of IP, if it does not already. Where the kernel has no
     /// IPv6, for one.
     pub(crate) fn everything(
         &mut self,
@@ -117,7 +117,10 @@ impl Netlink {
             message.attributes.push(RouteAttribute::Oif(interface));
             let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
             let made = self.ask(flags, RouteNetlinkMessage::NewRoute(message), |_| {});
-            unless_no_ipv6(family, made)?;
+            match made {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => unless_no_ipv6(family, made)?,
+            }
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(super) struct Capture {
     /// Buffers used before.
     spare: Vec<Vec<u8>>,
     failure: Failure,
+    /// It could not be written any further.
+    cut: bool,
 }
 
 /// Where a capture leaves the error that ended it.
@@ -115,6 +117,7 @@ impl Capture {
             waiting: VecDeque::new(),
             spare: Vec::new(),
             failure: Arc::clone(&file.failure),
+            cut: false,
         };
         Ok((capture, file))
     }
@@ -128,7 +131,9 @@ impl Capture {
     }
 
     fn write(&mut self, at: Time, bytes: Vec<u8>) {
-        if let Err(error) = self.writer.write(self.interface, at, &bytes) {
+        if !self.cut
+            && let Err(error) = self.writer.write(self.interface, at, &bytes)
+        {
             self.fail(error);
         }
         self.spare.push(bytes);
@@ -142,8 +147,10 @@ impl Capture {
         }
     }
 
-    /// Keeps the first error, for who looks after the run.
-    fn fail(&self, error: io::Error) {
+    /// Keeps the first error, for who looks after the run. Nothing more is written: behind what was cut short it could not be
+    /// read.
+    fn fail(&mut self, error: io::Error) {
+        self.cut = true;
         if let Ok(mut failure) = self.failure.lock() {
             failure.get_or_insert(error);
         }
@@ -173,7 +180,9 @@ impl Tap for Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         self.write_sent_before(Time::LAST);
-        if let Err(error) = self.writer.flush() {
+        if !self.cut
+            && let Err(error) = self.writer.flush()
+        {
             self.fail(error);
         }
     }

@@ -62,6 +62,13 @@ impl Outside {
 }
 
 impl Closing {
+    /// Captures that cannot be written any further: a line each, once. What was written of them stays.
+    pub fn cut_captures(&mut self) -> Vec<String> {
+        let errors = self.0.captures.iter().filter_map(|file| file.check().err());
+        let line = |error: RunError| format!("{error}: the capture ends there");
+        errors.map(line).collect()
+    }
+
     /// The results of a network that has finished, and of the flows, which ended at `ended`.
     ///
     /// # Errors

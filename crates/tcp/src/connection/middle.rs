@@ -2,8 +2,9 @@
 //! other end: windows that depend on what the other one holds, an end of the stream that it confirms
 //! only when the other end has, the hosts' own sequence numbers.
 
-use bentpipe_types::{Ctx, Seq};
+use bentpipe_types::{Ctx, Seq, Span, Time};
 
+use super::timers::Purpose;
 use super::{Connection, State};
 
 impl Connection {
@@ -72,8 +73,46 @@ impl Connection {
     /// Asks the peer for a sign of life, as keep-alive does, if nothing else is outstanding: whoever knows nothing of this
     /// connection answers with a RST.
     pub fn ask(&mut self, cx: &mut Ctx<'_>) {
-        if self.is_kept_alive() && self.sender.send.is_idle() {
+        if self.sender.send.is_idle() {
+            self.ask_beside(cx);
+        }
+    }
+
+    /// The same beside what is outstanding, which the retransmission timer sends again ever more seldom: the answer to a
+    /// question does not wait for that.
+    pub fn ask_beside(&mut self, cx: &mut Ctx<'_>) {
+        if self.is_kept_alive() {
             self.send_empty_probe(cx);
+        }
+    }
+
+    /// When the peer last said something that could be accepted.
+    #[must_use]
+    pub fn heard_at(&self) -> Time {
+        self.receive.heard_at
+    }
+
+    /// Is nothing unacknowledged?
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.sender.send.is_idle()
+    }
+
+    /// The retransmission timeout, as if no timer had expired: how long an answer to something that is sent now may take.
+    #[must_use]
+    pub fn first_rto(&self) -> Span {
+        self.sender.rtt.first_rto()
+    }
+
+    /// The path is there again, as an answer to a question tells that acknowledges nothing new: what the retransmission timer
+    /// had been backed off for is over, and what is outstanding goes again when the driver next asks for deadlines. RFC 6069
+    /// does the same where an ICMP error has told that a timeout was due to a path that was away, and not to
+    /// congestion.
+    pub fn path_is_back(&mut self, now: Time) {
+        let sender = &mut self.sender;
+        if sender.send.attempts > 0 && !sender.send.is_idle() && sender.timers.retransmits() {
+            sender.rtt.forget_back_off();
+            sender.timers.set(Purpose::Retransmit, now);
         }
     }
 

@@ -219,10 +219,9 @@ impl Hosts {
         }
     }
 
-    /// A host that still has to hear from its peer, or to send something.
-    pub(super) fn one_that_owes(&self) -> Option<usize> {
-        [A, B]
-            .into_iter()
-            .find(|side| self.connections[*side].as_ref().is_some_and(owes))
+    /// The hosts that still have to hear from their peers, or to send something.
+    pub(super) fn those_that_owe(&self) -> impl Iterator<Item = usize> {
+        let owes = |side: &usize| self.connections[*side].as_ref().is_some_and(owes);
+        [A, B].into_iter().filter(owes)
     }
 }

@@ -89,6 +89,14 @@ pub fn multiplexed(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, F
     split::Chain::new(seed, true, capture).run()
 }
 
+/// The same, where the gateways die, one or the other, and begin anew.
+///
+/// # Errors
+/// What is not as it must be. A panic of a connection is one.
+pub fn mortal(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
+    split::Chain::mortal(seed, capture).run()
+}
+
 /// One connection, under the operations of this seed: its application's, a peer's that may lie, and
 /// time.
 ///

@@ -211,7 +211,7 @@ impl<'a> Pair<'a> {
                 }
             }
             Kind::Stall(Stall::DeadPath) => {
-                if let Some(side) = self.hosts.one_that_owes() {
+                if let Some(side) = self.hosts.those_that_owe().next() {
                     return Err(self.about(side, "it hasn't given up"));
                 }
             }

@@ -1,5 +1,6 @@
 //! Two endpoints, and gateways between them that split what they see.
 
+use bentpipe_gateway::Volatile;
 use bentpipe_gateway::split::{Answer, Multiplexing, Processing, Settings, Split};
 use bentpipe_tcp::{Config, Connection, Ranges};
 use bentpipe_types::{
@@ -11,7 +12,7 @@ use super::case::{Case, Kind, Stall, least_mtu, listens_or_looks};
 use super::dice::Dice;
 use super::hosts::{A, B, Hosts, TICK, endpoint};
 use super::path::{Complaint, Path};
-use super::settings::config;
+use super::settings::{MAXIMUM_RTO, config};
 use super::work::{Bounds, Work};
 use super::{Counts, Ending, Failure};
 
@@ -58,6 +59,40 @@ impl Silence {
     }
 }
 
+/// A gateway dies, and begins anew.
+#[derive(Clone, Copy, Debug)]
+struct Death {
+    of: usize,
+    at: Time,
+    back: Time,
+    /// Its machine goes on, and forwards what comes.
+    forwards: bool,
+}
+
+impl Death {
+    fn draw(seed: u64) -> Vec<Self> {
+        let dice = &mut Dice::new(seed, "deaths");
+        let mut at = Time::ZERO;
+        (0..dice.between(1, 3))
+            .map(|_| {
+                at += dice.millis(15_000);
+                let died = at;
+                at += if dice.coin() {
+                    dice.millis(1_000)
+                } else {
+                    dice.millis(100_000)
+                };
+                Self {
+                    of: dice.below(2) as usize,
+                    at: died,
+                    back: at,
+                    forwards: dice.coin(),
+                }
+            })
+            .collect()
+    }
+}
+
 /// The hosts, the gateways, and the hops between them: node 0 is A, the last is B.
 pub(super) struct Chain<'a> {
     case: Case,
@@ -65,6 +100,10 @@ pub(super) struct Chain<'a> {
     hops: Vec<Path>,
     gateways: Vec<Gateway>,
     silence: Silence,
+    /// In the order in which they come; none before the end of another.
+    deaths: Vec<Death>,
+    mortal: bool,
+    dead: Option<Death>,
     hosts: Hosts,
     tick: Time,
     work: Work,
@@ -135,6 +174,14 @@ fn gateway(here: usize, settings: Settings) -> Gateway {
 }
 
 impl<'a> Chain<'a> {
+    /// Two gateways with persistent connections between them, which die.
+    pub(super) fn mortal(seed: u64, capture: Option<&'a mut Capture>) -> Self {
+        let mut chain = Self::new(seed, true, capture);
+        chain.deaths = Death::draw(seed);
+        chain.mortal = true;
+        chain
+    }
+
     /// `multiplexed`: there are two gateways, with persistent connections between them.
     pub(super) fn new(seed: u64, multiplexed: bool, capture: Option<&'a mut Capture>) -> Self {
         let mut case = Case::new(seed);
@@ -226,6 +273,9 @@ impl<'a> Chain<'a> {
             hops,
             gateways,
             silence: Silence::draw(seed),
+            deaths: Vec::new(),
+            mortal: false,
+            dead: None,
             hosts: Hosts::new(seed),
             tick: Time::ZERO,
             work: Work::new(BOUNDS),
@@ -285,6 +335,10 @@ impl<'a> Chain<'a> {
         if node > 0 && node <= self.gateways.len() {
             // It came from the left at port 0, from the right at port 1.
             let from = Port(1 - end as u16);
+            if let Some(dead) = self.dead.filter(|dead| dead.of == node - 1) {
+                self.passes(dead, from, packet);
+                return;
+            }
             let gateway = &mut self.gateways[node - 1];
             gateway.split.on_packet(from, packet, &mut self.world.cx());
             self.carry(node);
@@ -302,6 +356,39 @@ impl<'a> Chain<'a> {
         self.hosts
             .receive(side, packet, &self.case, &mut self.world);
         self.host_sends(side);
+    }
+
+    /// A packet has come to the machine of a gateway that is dead.
+    fn passes(&mut self, dead: Death, from: Port, packet: PacketRef) {
+        let own = Address(10 + dead.of as u16);
+        let to = self.world.packets.get(packet).destination.address;
+        if dead.forwards && to != own {
+            self.world.outbox.push((Port(1 - from.0), packet));
+            self.carry(dead.of + 1);
+        } else {
+            self.world.packets.release(packet);
+        }
+    }
+
+    /// A gateway dies, or is there again. When the next does.
+    fn fate(&mut self) -> Option<Time> {
+        let now = self.world.now;
+        if self.dead.is_some_and(|dead| dead.back <= now) {
+            self.dead = None;
+        }
+        if self.dead.is_none()
+            && let Some(death) = self.deaths.first().copied().filter(|death| death.at <= now)
+        {
+            self.deaths.remove(0);
+            self.gateways[death.of]
+                .split
+                .lose_power(&mut self.world.cx());
+            self.dead = Some(death);
+        }
+        match self.dead {
+            Some(dead) => Some(dead.back),
+            None => self.deaths.first().map(|death| death.at),
+        }
     }
 
     /// Did this host take a SYN that a liar has made of another segment? In the stream that such a SYN
@@ -326,11 +413,11 @@ impl<'a> Chain<'a> {
 
     /// The next thing that happens. `None`: nothing will, or the case is over.
     fn step(&mut self, busy: bool) -> Option<()> {
+        let fate = self.fate();
         let hosts = self.hosts.deadlines();
-        let gateways: Vec<_> = self
-            .gateways
-            .iter()
-            .map(|each| each.split.next_deadline())
+        let dead = self.dead.map(|dead| dead.of);
+        let gateways: Vec<_> = (self.gateways.iter().enumerate())
+            .map(|(of, each)| each.split.next_deadline().filter(|_| dead != Some(of)))
             .collect();
         let arrivals: Vec<_> = self.hops.iter().map(Path::next_arrival).collect();
         let complaints: Vec<_> = self.hops.iter().map(Path::next_complaint).collect();
@@ -340,7 +427,7 @@ impl<'a> Chain<'a> {
             .chain(&complaints)
             .chain(&gateways)
             .chain(&hosts)
-            .chain([&tick]);
+            .chain([&tick, &fate]);
         let next = all.flatten().min().copied()?;
         if next > self.case.end {
             return None;
@@ -466,6 +553,25 @@ impl<'a> Chain<'a> {
     /// What has become of it, if that is right.
     fn judge(&self) -> Result<Ending, String> {
         let ending = self.hosts.ending(&self.case);
+        if self.mortal {
+            // Whoever has something to say, or to hear of what he has said, hears that nobody is there. (Beside a gateway that has
+            // forgotten a connection windows are read by another scale than they are said by: a connection may outlive
+            // it, at some bytes a round trip.)
+            let patience =
+                MAXIMUM_RTO * u64::from(self.case.configs[0].maximum_retransmissions + 1);
+            let silent = |side: &usize| {
+                let heard = self.hosts.connection(*side).map(Connection::heard_at);
+                heard.is_some_and(|at| self.world.now.since(at) > patience)
+            };
+            return match self.hosts.those_that_owe().find(silent) {
+                Some(side)
+                    if matches!(self.case.kind, Kind::Path | Kind::Stall(Stall::DeadPath)) =>
+                {
+                    Err(self.about(side, "it hasn't given up"))
+                }
+                _ => Ok(ending),
+            };
+        }
         match self.case.kind {
             Kind::Path | Kind::Lies => {
                 if ending != Ending::Exact {
@@ -484,7 +590,7 @@ impl<'a> Chain<'a> {
                 }
             }
             Kind::Stall(Stall::DeadPath) => {
-                if let Some(side) = self.hosts.one_that_owes() {
+                if let Some(side) = self.hosts.those_that_owe().next() {
                     return Err(self.about(side, "it hasn't given up"));
                 }
             }

@@ -37,6 +37,8 @@ pub(in super::super) struct Carried<P> {
     /// The SYN that opened it, until it is answered.
     pub(in super::super) syn: Option<PacketRef>,
     pub(super) syn_sequence: Seq,
+    /// It was not answered in time, and has a part of its own beside the stream.
+    pub(super) has_part: bool,
     /// The persistent connection,
     pub(super) trunk: usize,
     /// and the number of the stream there.
@@ -120,6 +122,7 @@ impl<P: Payload> Carried<P> {
             port,
             syn: None,
             syn_sequence: Seq::default(),
+            has_part: false,
             trunk,
             stream,
             alias: None,

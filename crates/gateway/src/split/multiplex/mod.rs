@@ -12,20 +12,24 @@
 //! | `carried` | a host's connection: its leg, its stream, the stream's credit |
 //! | `opening` | how both begin |
 //! | `speech` | what the gateways say to each other, heard and said |
+//! | `vigil` | whether the other gateway lives |
+//! | `beside` | what was opened when it may have died already |
 //!
 //! Each persistent connection has a number, and the same port at both ends: whoever needs it first opens it,
 //! and if both do at once it is still one (RFC 9293 section 3.5). It stays open. When it dies, the hosts of
 //! all that it carries are reset, and the next connection opens it again.
 
+mod beside;
 mod carried;
 mod frame;
 mod opening;
 mod speech;
 mod trunk;
+mod vigil;
 
 use std::sync::Arc;
 
-use bentpipe_tcp::{Config, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
+use bentpipe_tcp::{Config, KeepAlive, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
 use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Seq, Span, Time};
 use rustc_hash::FxHashMap;
 
@@ -77,15 +81,27 @@ pub(super) struct Returned {
     pub(super) syn: PacketRef,
     /// Where it came from.
     pub(super) from: Port,
+    pub(super) way: Way,
+}
+
+/// Where a SYN goes that has come back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
     /// The other gateway has not been told of it: another persistent connection may carry it, or it may have a part of its own.
-    /// Otherwise it is to pass, since the other gateway has no memory for it.
-    pub(super) splits: bool,
+    Anew,
+    /// The other gateway has no memory for it: it passes.
+    Passes,
+    /// The other gateway was told of it, and may be gone: a part of its own, beside the stream.
+    Beside,
 }
 
 /// What whoever runs the gateway should know of the other one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Remark {
     Absent,
+    Silent,
+    Lost,
+    Anew,
     Back,
     HasMore,
     RefusesMore,
@@ -93,10 +109,24 @@ enum Remark {
 }
 
 impl Remark {
+    /// Does it say that the other gateway is not there, or wasn't?
+    const fn is_of_absence(self) -> bool {
+        matches!(self, Self::Absent | Self::Silent | Self::Lost | Self::Anew)
+    }
+
     const fn text(self) -> &'static str {
         match self {
             Self::Absent => {
                 "the other gateway does not answer: connections have parts of their own until it does"
+            }
+            Self::Silent => {
+                "the other gateway is silent: connections have parts of their own until it answers"
+            }
+            Self::Lost => {
+                "the other gateway was silent for too long: what went over persistent connections was reset"
+            }
+            Self::Anew => {
+                "the other gateway has ended, or begun anew: what went over a persistent connection was reset"
             }
             Self::Back => "the other gateway answers: connections go over persistent ones",
             Self::HasMore => {
@@ -106,7 +136,7 @@ impl Remark {
                 "the other gateway refuses some of the persistent connections: its \"multiplex\" is less, or it has no memory left"
             }
             Self::RefusesAll => {
-                "the other gateway refuses persistent connections, and has no memory left for them"
+                "the other gateway refuses persistent connections: it has no memory left for them, or its address is its machine's own"
             }
         }
     }
@@ -116,6 +146,10 @@ impl Remark {
 #[derive(Debug)]
 pub(super) struct Multiplex<P> {
     with: Multiplexing,
+    /// When it is asked whether it lives.
+    keep_alive: KeepAlive,
+    /// It has still to say that it is there.
+    begins_anew: bool,
     trunks: Vec<Option<Trunk>>,
     carried: Slab<Box<Carried<P>>>,
     /// By the key of what the hosts on this side send.
@@ -135,9 +169,12 @@ pub(super) struct Multiplex<P> {
 
 impl<P: Payload> Multiplex<P> {
     /// Such persistent connections.
-    pub(super) fn new(with: Multiplexing) -> Self {
+    pub(super) fn new(with: Multiplexing, keep_alive: Option<KeepAlive>) -> Self {
         Self {
             with,
+            keep_alive: Self::questions(keep_alive),
+            // A process that is started knows of none before it.
+            begins_anew: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),
             carried: Slab::default(),
             flows: FxHashMap::default(),
@@ -211,7 +248,8 @@ impl<P: Payload> Multiplex<P> {
     /// Has no persistent connection anything to do of itself? They stay open when they carry nothing, and go on asking
     /// whether the other gateway is there; their last acknowledgment may be a delayed one.
     pub(super) fn is_quiet(&self) -> bool {
-        self.trunks().all(Socket::has_no_work)
+        let mut trunks = self.trunks.iter().flatten();
+        trunks.all(|trunk| trunk.socket.has_no_work() && !trunk.vigil.asks())
     }
 
     /// SYNs that it keeps.
@@ -295,7 +333,8 @@ impl<P: Payload> Multiplex<P> {
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let trunks = self.trunks.iter().flatten();
         let trunks = trunks.flat_map(|trunk| [trunk.socket.next_deadline(), trunk.awaited_until]);
-        trunks.flatten().chain(self.deadlines.next()).min()
+        let looks = self.deadlines.next().into_iter().chain(self.next_look());
+        trunks.flatten().chain(looks).min()
     }
 
     /// A packet of a persistent connection. Consumes it.
@@ -318,6 +357,7 @@ impl<P: Payload> Multiplex<P> {
             self.write_out(slot, around, cx);
         }
         if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.vigil.comes(cx.now);
             trunk.socket.on_packet(packet, cx);
             self.look(slot, around, cx);
             return;
@@ -356,6 +396,7 @@ impl<P: Payload> Multiplex<P> {
             }
             if !opens && flags.has(Flags::RST) && sequence == carried.syn_sequence + 1 {
                 // It has given up.
+                self.drop_part(index, around, cx);
                 self.remove(index, Some(Reason::Reset), around, cx);
                 self.pump(slot, around, cx);
             } else if !opens {
@@ -413,6 +454,7 @@ impl<P: Payload> Multiplex<P> {
 
     /// Deadlines have come.
     pub(super) fn on_deadline(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        self.keep_vigil(around, cx);
         for slot in 0..self.trunks.len() {
             if let Some(trunk) = &mut self.trunks[slot]
                 && trunk.socket.next_deadline().is_some_and(|at| at <= cx.now)
@@ -435,6 +477,7 @@ impl<P: Payload> Multiplex<P> {
             if !carried.over && cx.now.since(carried.touched) >= around.settings.idle_timeout {
                 around.counters.idle += 1;
                 carried.abort(cx);
+                self.drop_part(index, around, cx);
                 self.remove(index, Some(Reason::Reset), around, cx);
             } else {
                 self.prepare(index, around, cx);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bentpipe_tcp::{Config, IdleRestart, KeepAlive, Opening, Payload, Rings, Socket};
-use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq, Span};
+use bentpipe_tcp::{Config, IdleRestart, Opening, Payload, Rings, Socket};
+use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq};
 
 use super::super::Answer;
 use super::super::apart::Apart;
@@ -11,7 +11,7 @@ use super::super::legs::speak;
 use super::carried::Carried;
 use super::frame::{self, Answered, Open, Reason};
 use super::trunk::Trunk;
-use super::{Around, Multiplex, Remark, Returned};
+use super::{Around, Multiplex, Remark, Returned, Way};
 
 /// The first persistent connection's port, at both ends; the others' follow. (RFC 3135 has none.)
 pub(super) const FIRST_PORT: u16 = 3135;
@@ -19,12 +19,6 @@ pub(super) const FIRST_PORT: u16 = 3135;
 const LEAST_BUFFER: u64 = 16 << 10;
 /// Of the gateway's memory, all of the buffers of one kind take as large a part at most.
 const PART_OF_MEMORY: u64 = 8;
-/// A persistent connection on which nothing has come for a minute is asked for a sign of life, six times.
-const KEEP_ALIVE: KeepAlive = KeepAlive {
-    idle: Span::from_secs(60),
-    interval: Span::from_secs(10),
-    probes: 6,
-};
 /// TCP's protocol number.
 const TCP: u8 = 6;
 
@@ -61,7 +55,7 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
-        let open = |slot: &usize| self.trunks[*slot].as_ref().is_some_and(Trunk::is_open);
+        let open = |slot: &usize| self.trunks[*slot].as_ref().is_some_and(Trunk::is_trusted);
         let slots = (0..self.trunks.len()).filter(open);
         let Some(slot) = slots.min_by_key(|slot| self.streams_on(*slot)) else {
             return Some(asks.syn);
@@ -89,7 +83,7 @@ impl<P: Payload> Multiplex<P> {
         let mut carried = Carried::open(key, syn, from, (slot, stream), first, cx);
         // Fast Open's cookies are the other host's to give.
         // And that there is another gateway must be known.
-        let there = self.trunks[slot].as_ref().is_some_and(Trunk::is_open);
+        let there = self.trunks[slot].as_ref().is_some_and(Trunk::is_trusted);
         if around.settings.set_up == Answer::Early && !fast_open && there {
             carried.answer(&around.carried(&key, first), None, cx);
         }
@@ -130,9 +124,13 @@ impl<P: Payload> Multiplex<P> {
         if self.absent {
             self.ask_anew(around, cx);
         }
+        if self.is_doubted() {
+            return None;
+        }
         let may_open = cx.now >= self.refused_until && !self.absent;
         let usable = |slot: &usize| match &self.trunks[*slot] {
-            Some(trunk) => trunk.began || trunk.awaited_until.is_some() && !self.absent,
+            Some(trunk) if trunk.began => trunk.is_trusted(),
+            Some(trunk) => trunk.awaited_until.is_some() && !self.absent,
             None => may_open,
         };
         let slots = (0..self.trunks.len()).filter(usable);
@@ -177,14 +175,10 @@ impl<P: Payload> Multiplex<P> {
 
     /// It was asked in vain. If it has said nothing on another persistent connection either, it is not there.
     pub(super) fn note_absence(&mut self) {
-        self.absent = !self.has_open();
-        if self.absent {
+        self.absent = !self.has_trusted();
+        if self.absent && !self.remark.is_some_and(Remark::is_of_absence) {
             self.remark = Some(Remark::Absent);
         }
-    }
-
-    pub(super) fn has_open(&self) -> bool {
-        self.trunks.iter().flatten().any(Trunk::is_open)
     }
 
     /// Lets whatever a persistent connection is to carry go another way, if nothing was said of it: all of it is
@@ -213,7 +207,7 @@ impl<P: Payload> Multiplex<P> {
                         key,
                         syn,
                         from,
-                        splits: true,
+                        way: Way::Anew,
                     });
                 }
                 None => self.follow_alias(index, (slot, stream), around, cx),
@@ -268,8 +262,8 @@ impl<P: Payload> Multiplex<P> {
         if around.settings.warm_path {
             config.idle_restart = IdleRestart::Off;
         }
-        // What it carries may all wait for the other side: only a question tells whether that is there.
-        config.keep_alive.get_or_insert(KEEP_ALIVE);
+        // The gateway asks itself, also beside what is outstanding (`vigil`).
+        config.keep_alive = None;
         // Besides, the beginning of a frame.
         let reserved = config.send_buffer + config.receive_buffer + frame::LONGEST as u64;
         (around.budget.left() / 2 >= reserved).then_some((Arc::new(config), reserved))
@@ -300,10 +294,11 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
-    fn connect(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+    pub(super) fn connect(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         let Some((config, reserved)) = self.config(around) else {
             return;
         };
+        self.ask_the_silent(cx);
         let opening = self.opening(slot, &config, around, cx);
         let socket = Socket::connect(&opening, None, cx);
         self.put(slot, socket, reserved, around, cx);
@@ -419,7 +414,7 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> Met {
-        match around.apart.state(key) {
+        match around.apart.state(key, open.sequence) {
             Apart::Unknown => return Met::Nobody,
             Apart::Over => {
                 around.apart.forget(key);
@@ -460,6 +455,7 @@ impl<P: Payload> Multiplex<P> {
         cx: &mut Ctx<'_>,
     ) {
         self.prepare(index, around, cx);
+        self.drop_part(index, around, cx);
         if let Some(carried) = self.carried.get_mut(index) {
             let config = around.carried(&carried.key, carried.first);
             carried.on_answer(&config, answered, cx);

@@ -8,7 +8,7 @@ use bentpipe_types::Ctx;
 use super::super::pair::OPENER;
 use super::frame::{Broken, Frame, MOST_ON_SYN, Reason};
 use super::trunk::{ASKED_ANEW, MOST_RESETS, Trunk};
-use super::{Around, CHUNK, Multiplex, REFUSED, Remark, Returned};
+use super::{Around, CHUNK, Multiplex, REFUSED, Remark, Returned, Way};
 
 impl<P: Payload> Multiplex<P> {
     /// Something has happened to a persistent connection.
@@ -16,8 +16,16 @@ impl<P: Payload> Multiplex<P> {
         let begins = self.trunks[slot]
             .as_mut()
             .is_some_and(Trunk::note_beginning);
-        if begins && take(&mut self.absent) {
-            self.remark = Some(Remark::Back);
+        if begins {
+            let missed = take(&mut self.absent) || self.remark.is_some_and(Remark::is_of_absence);
+            self.remark = if missed {
+                Some(Remark::Back)
+            } else {
+                self.remark
+            };
+        }
+        if self.note(slot, cx) {
+            self.trust(slot, cx);
         }
         let broken = self.read(slot, around, cx).is_err();
         let Some(trunk) = &mut self.trunks[slot] else {
@@ -33,6 +41,12 @@ impl<P: Payload> Multiplex<P> {
             return;
         }
         self.pump(slot, around, cx);
+    }
+
+    /// Notes what has been heard on a persistent connection. True: it was doubted.
+    fn note(&mut self, slot: usize, cx: &Ctx<'_>) -> bool {
+        (self.trunks[slot].as_mut())
+            .is_some_and(|trunk| trunk.vigil.note(trunk.socket.connection(), cx.now))
     }
 
     /// Reads what has come.
@@ -136,6 +150,15 @@ impl<P: Payload> Multiplex<P> {
         let Some(carried) = self.carried.get_mut(index) else {
             return;
         };
+        if carried.has_part && reason == Reason::Earlier {
+            // What the other gateway has is the part.
+            self.leave_to_part(index, None, around, cx);
+            return;
+        }
+        self.drop_part(index, around, cx);
+        let Some(carried) = self.carried.get_mut(index) else {
+            return;
+        };
         carried.abort(cx);
         if let Some(syn) = carried.syn.take() {
             match reason {
@@ -145,7 +168,7 @@ impl<P: Payload> Multiplex<P> {
                         key: carried.key,
                         syn,
                         from: carried.port,
-                        splits: false,
+                        way: Way::Passes,
                     });
                 }
                 Reason::Unreachable => {
@@ -175,10 +198,10 @@ impl<P: Payload> Multiplex<P> {
         around.counters.trunk_ended(&trunk.socket);
         around.counters.trunks_failed += 1;
         // (Where its SYN has come, it is there, or has been.)
+        let reset = trunk.socket.take_events().has(Events::RESET);
         if (trunk.socket.connection().peer_initial_sequence()).is_none() {
-            let refused = trunk.socket.take_events().has(Events::RESET);
-            self.refused_until = cx.now + if refused { REFUSED } else { ASKED_ANEW };
-            self.note_refusal(refused);
+            self.refused_until = cx.now + if reset { REFUSED } else { ASKED_ANEW };
+            self.note_refusal(reset);
         }
         let mut streams: Vec<_> = trunk.streams.into_iter().collect();
         // In an order that is the same in every run.
@@ -187,6 +210,10 @@ impl<P: Payload> Multiplex<P> {
             let Some(carried) = self.carried.get_mut(index) else {
                 continue;
             };
+            if carried.has_part {
+                self.leave_to_part(index, None, around, cx);
+                continue;
+            }
             carried.abort(cx);
             let from = carried.port;
             // Who was never answered is told if the other gateway may have heard of it.
@@ -201,13 +228,20 @@ impl<P: Payload> Multiplex<P> {
                 }
                 None => carried.aborted = true,
             }
+            around.counters.carried_reset += u64::from(carried.aborted);
             self.remove(index, None, around, cx);
+        }
+        if trunk.began {
+            self.doubt(cx);
+            if reset {
+                self.remark = Some(Remark::Anew);
+            }
         }
     }
 
     /// A persistent connection was not to be had: the other gateway has refused it, or said nothing.
     fn note_refusal(&mut self, refused: bool) {
-        match (refused, self.has_open()) {
+        match (refused, self.has_trusted()) {
             (true, true) => self.remark = Some(Remark::RefusesMore),
             (true, false) => self.remark = Some(Remark::RefusesAll),
             (false, _) => self.note_absence(),
@@ -264,6 +298,7 @@ impl<P: Payload> Multiplex<P> {
             let holds = trunk.holds();
             around.budget.change((0, 0), (trunk.held, holds));
             trunk.held = holds;
+            trunk.vigil.note(trunk.socket.connection(), cx.now);
         }
     }
 }

@@ -7,6 +7,7 @@ use bentpipe_types::{Ctx, Flags, Packet, Span, Time};
 use rustc_hash::FxHashMap;
 
 use super::frame::{self, Frame, MOST_CONTROL, MOST_ON_SYN, Reason};
+use super::vigil::{PATIENCE, Vigil};
 
 /// Segments written and not yet sent, beyond which no more data is written: what waits longest to be
 /// sent is a stream's turn, and not everything that an earlier stream had.
@@ -16,9 +17,6 @@ const MOST_UNSENT_SEGMENTS: u64 = 4;
 /// and doesn't read what becomes of them, is none.
 pub(super) const MOST_RESETS: usize = 1 << 16;
 
-/// So long the connections that a persistent one is to carry wait for the other gateway's answer to its SYN. By then its
-/// SYN has gone three times, by the usual timer of a second.
-const PATIENCE: Span = Span::from_secs(3);
 /// So long after it was first asked in vain, the other gateway is asked anew, if somebody wants it: the SYN's timer, doubled
 /// each time, would wait longer and longer.
 pub(super) const ASKED_ANEW: Span = Span::from_secs(10);
@@ -29,10 +27,15 @@ pub(super) struct Trunk {
     pub(super) socket: Socket<Rings>,
     /// When it was asked for.
     since: Time,
-    /// Until then those that it is to carry wait for it to be there; `None`: it was, or they no longer do.
+    /// Until then those that it is to carry wait for it to be there: by then its SYN has gone three times, by the usual timer
+    /// of a second. `None`: it was there, or they no longer wait.
     pub(super) awaited_until: Option<Time>,
     /// It was there: what was said on it may have reached the other gateway.
     pub(super) began: bool,
+    /// Does the other gateway live?
+    pub(super) vigil: Vigil,
+    /// Of the two gateways this is the one that asks.
+    pub(super) asks_first: bool,
     /// The beginning of a frame whose end hasn't come.
     pub(super) inbox: Vec<u8>,
     /// By their number: the connections that it carries.
@@ -61,6 +64,8 @@ impl Trunk {
             since: now,
             awaited_until: Some(now + PATIENCE),
             began: false,
+            vigil: Vigil::new(now),
+            asks_first: first == 1,
             inbox: Vec::new(),
             streams: FxHashMap::default(),
             next_stream: Some(first),

@@ -8,6 +8,7 @@ mod net;
 mod opening;
 mod rest;
 mod streams;
+mod vigil;
 
 use bentpipe_tcp::Ranges;
 

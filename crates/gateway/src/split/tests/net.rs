@@ -87,7 +87,7 @@ pub(super) fn multiplexed(connections: usize, change: impl Fn(&mut Settings)) ->
     })
 }
 
-fn gateway<P: Payload>(here: usize, settings: Settings) -> Split<P> {
+pub(super) fn gateway<P: Payload>(here: usize, settings: Settings) -> Split<P> {
     let mut split = Split::new(settings);
     let mut routes = Routes::new(Address(10 + here as u16), 2, 16);
     routes.add(Address(1), Port(0));

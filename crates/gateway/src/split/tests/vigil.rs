@@ -1,0 +1,297 @@
+//! Two gateways ask each other whether they live: what is noticed when, what it costs, and what an outage does not break.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bentpipe_tcp::{Events, State};
+use bentpipe_types::{Agent, Span, Time};
+
+use super::Net;
+use super::bodies::{self, ms, read, write};
+use super::net::{CLIENT, SERVER, gateway, multiplexed, settings};
+use crate::Class;
+
+const HOPS: [u64; 3] = [1, 250, 2];
+
+/// A connection is open, and idle since so long.
+fn idle(connections: usize) -> Net {
+    let mut net = Net::new(multiplexed(connections, |_| {}), &HOPS);
+    net.connect(CLIENT, 7);
+    let both = |net: &Net| [CLIENT, SERVER].map(|side| net.state(side)) == [State::Established; 2];
+    assert!(net.run_until(ms(5_000), both));
+    net.run(Span::from_secs(3));
+    forget_events(&mut net);
+    net
+}
+
+fn forget_events(net: &mut Net) {
+    for side in [CLIENT, SERVER] {
+        net.at(side, |socket, _| socket.take_events());
+    }
+}
+
+/// Lets only what is between these times by over the satellite.
+fn outage(net: &mut Net, from: Time, until: Time) {
+    net.hook(
+        1,
+        Box::new(move |now, _, _| (now < from || now >= until).then_some(())),
+    );
+}
+
+/// A gateway's process is killed, and the kernel forwards what comes.
+fn kill(net: &mut Net, which: usize) {
+    let mut plain = settings(1 - which as u16);
+    plain.only = Some(Class {
+        ports: Some(Vec::new()),
+        hosts: None,
+    });
+    net.gateways[which] = gateway(which, plain);
+}
+
+/// It is started again.
+fn start(net: &mut Net, which: usize, connections: usize) {
+    let settings = multiplexed(connections, |_| {}).swap_remove(which);
+    net.gateways[which] = gateway(which, settings);
+    net.restart(which);
+}
+
+/// How long until this host hears that its connection is reset, within a limit.
+fn reset_after(net: &mut Net, side: usize, limit: Span) -> Option<Span> {
+    let begin = net.world.now;
+    while net.world.now < begin + limit {
+        net.run(Span::from_millis(10));
+        if net
+            .at(side, |socket, _| socket.take_events())
+            .has(Events::RESET)
+        {
+            return Some(net.world.now.since(begin));
+        }
+    }
+    None
+}
+
+fn said(net: &Net, which: usize) -> &'static str {
+    net.gateways[which].remark().unwrap_or_default()
+}
+
+/// How long until the client has its connection.
+fn opens_after(net: &mut Net) -> Span {
+    net.hosts = [None, None];
+    net.client_port += 1;
+    let begin = net.world.now;
+    net.connect(CLIENT, 70);
+    let open = |net: &Net| net.state(CLIENT) == State::Established;
+    assert!(net.run_until(begin + Span::from_secs(20), open));
+    net.world.now.since(begin)
+}
+
+#[test]
+fn a_gateway_that_is_gone_is_missed_although_nobody_says_anything() {
+    for which in [0, 1] {
+        let mut net = idle(1);
+        kill(&mut net, 1 - which);
+        let host = [CLIENT, SERVER][which];
+        let after = reset_after(&mut net, host, Span::from_secs(200)).expect("it hears");
+        // 20 s after the last word it is asked, or, at the gateway that asks only if it is not asked itself, after 30 s; and then 12 times,
+        // every 5 s.
+        let seconds = after.as_nanos() / 1_000_000_000;
+        assert!((75..=90).contains(&seconds), "{which}: {after:?}");
+        assert!(said(&net, which).contains("silent for too long"));
+        for (name, count) in [
+            ("failed", 1),
+            ("silent", 1),
+            ("reset", 1),
+            ("connections", 0),
+        ] {
+            assert_eq!(
+                net.count(which, &format!("multiplex.{name}")),
+                count,
+                "{name}"
+            );
+        }
+        assert_eq!(net.count(which, "connections.aborted"), 1);
+    }
+}
+
+#[test]
+fn a_gateway_that_begins_anew_says_so_itself() {
+    for connections in [1, 4] {
+        for which in [0, 1] {
+            let mut net = idle(connections);
+            net.restart(which);
+            let host = [SERVER, CLIENT][which];
+            let after = reset_after(&mut net, host, Span::from_secs(10)).expect("it hears");
+            // Its SYN, the answer, and the RST: one way three times, and the LAN.
+            assert!(after <= Span::from_millis(760), "{after:?}");
+            assert!(said(&net, 1 - which).contains("begun anew"));
+            // The next is there by then.
+            net.run(Span::from_secs(3));
+            assert!(said(&net, 1 - which).contains("gateway answers"));
+            let took = opens_after(&mut net);
+            assert_eq!(took, Span::from_millis(506));
+        }
+    }
+}
+
+/// Of four persistent connections one has told that the other gateway began anew. The others are asked.
+#[test]
+fn who_has_a_connection_on_another_hears_of_it_as_well() {
+    let mut net = idle(4);
+    let first = std::mem::take(&mut net.hosts);
+    // The second goes over another one.
+    opens_after(&mut net);
+    net.run(Span::from_secs(3));
+    assert_eq!(net.count(0, "multiplex.connections"), 2);
+    net.restart(1);
+    forget_events(&mut net);
+    let second = reset_after(&mut net, CLIENT, Span::from_secs(10)).expect("it hears");
+    let second = second.as_nanos() / 1_000_000;
+    assert!(second <= 1_260, "{second}");
+    assert_eq!(net.count(0, "multiplex.failed"), 2);
+    assert_eq!(net.count(0, "multiplex.reset"), 2);
+    net.hosts = first;
+}
+
+#[test]
+fn what_is_opened_when_the_other_gateway_is_gone_goes_round_it() {
+    for connections in [1, 3] {
+        let mut net = idle(connections);
+        kill(&mut net, 1);
+        // Nobody has missed it yet: it is waited for.
+        assert_eq!(opens_after(&mut net), Span::from_millis(3_506));
+        bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+        assert!(said(&net, 0).contains("is silent"));
+        // From then on at once, by parts of their own.
+        for _ in 0..5 {
+            assert_eq!(opens_after(&mut net), Span::from_millis(506));
+            bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+        }
+        net.run(Span::from_secs(60));
+        assert!(said(&net, 0).contains("silent for too long"));
+        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+        assert_eq!(net.count(0, "connections.split"), 8);
+        // It is back.
+        start(&mut net, 1, connections);
+        net.run(Span::from_secs(5));
+        assert!(said(&net, 0).contains("gateway answers"));
+        let split = net.count(1, "connections.split");
+        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        assert_eq!(net.count(1, "connections.split"), split + 1);
+        assert_eq!(net.gateways[1].pairs.len(), 0, "it is a stream");
+    }
+}
+
+/// Whatever is under way, and however long it lasts, up to a minute.
+#[test]
+fn an_outage_breaks_no_connection_and_what_waited_goes_on_soon_after() {
+    for connections in [1, 3] {
+        for seconds in [1, 2, 4, 7, 13, 30, 58] {
+            for (from_client, from_server) in [(0, 0), (2_000, 0), (0, 100_000), (100_000, 100_000)]
+            {
+                let mut net = idle(connections);
+                for (side, bytes) in [(CLIENT, from_client), (SERVER, from_server)] {
+                    write(&mut net, side, bytes);
+                }
+                net.run(Span::from_millis(200));
+                let end = net.world.now + Span::from_secs(seconds);
+                let begin = net.world.now;
+                outage(&mut net, begin, end);
+                net.run(Span::from_secs(seconds));
+                let there = move |net: &Net| {
+                    let readable =
+                        |side: usize| net.hosts[side].as_ref().map_or(0, |s| s.readable());
+                    readable(SERVER) == from_client && readable(CLIENT) == from_server
+                };
+                // A question is on its way every 5 s, its answer comes half a second later, and 70 segments take 7 round trips, from
+                // one segment on.
+                let late = Span::from_millis(5_000 + 500 + 7 * 500 + 100);
+                let what = format!("{connections}, {seconds} s, {from_client} and {from_server}");
+                assert!(net.run_until(end + late, there), "{what}");
+                for gateway in [0, 1] {
+                    assert_eq!(net.count(gateway, "multiplex.failed"), 0, "{what}");
+                }
+                for side in [CLIENT, SERVER] {
+                    assert_eq!(net.state(side), State::Established, "{what}");
+                    read(&mut net, side);
+                }
+                net.run(Span::from_secs(40));
+                bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+            }
+        }
+    }
+}
+
+/// A filter has forgotten one of the persistent connections: what is opened goes over the other, and who is on it goes on.
+#[test]
+fn one_that_is_silent_alone_takes_nobody_else_along() {
+    let mut net = idle(2);
+    let first = std::mem::take(&mut net.hosts);
+    opens_after(&mut net);
+    assert_eq!(net.count(0, "multiplex.connections"), 2);
+    net.hook(
+        1,
+        Box::new(|_, packet, packets| {
+            let record = packets.get(packet);
+            let lost = record.source.port == 3135 && record.destination.port == 3135;
+            (!lost).then_some(())
+        }),
+    );
+    // The second says something all the time.
+    for _ in 0..300 {
+        write(&mut net, CLIENT, 100);
+        net.run(Span::from_secs(1));
+    }
+    assert_eq!(read(&mut net, SERVER), 30_000);
+    assert_eq!(net.state(CLIENT), State::Established);
+    for gateway in [0, 1] {
+        assert_eq!(net.count(gateway, "multiplex.silent"), 1);
+        assert_eq!(net.count(gateway, "multiplex.reset"), 1);
+    }
+    // The next one asks for the other in vain, and those after it do not wait for that.
+    for took in [3_506, 506, 506] {
+        assert_eq!(opens_after(&mut net), Span::from_millis(took));
+    }
+    assert_eq!(net.gateways[0].pairs.len(), 0);
+    drop(first);
+}
+
+/// What asking costs, on a link on which nothing else is said: packets and bytes, each way, in an hour.
+#[test]
+fn to_ask_costs_next_to_nothing() {
+    for connections in [1, 4, 16] {
+        let mut net = Net::new(multiplexed(connections, |_| {}), &HOPS);
+        // All of them are open.
+        for _ in 0..connections {
+            net.connect(CLIENT, 7);
+            net.run(Span::from_secs(3));
+            net.hosts = [None, None];
+            net.client_port += 1;
+        }
+        assert_eq!(net.count(0, "multiplex.connections"), connections as u64);
+        net.run(Span::from_secs(100));
+        let crossed = Rc::new(Cell::new([(0_u64, 0_u64); 2]));
+        let counts = Rc::clone(&crossed);
+        net.hook(
+            1,
+            Box::new(move |_, packet, packets| {
+                let mut each = counts.get();
+                let way = &mut each[usize::from(packets.get(packet).source.address.0 == 11)];
+                *way = (way.0 + 1, way.1 + packets.get(packet).length().get());
+                counts.set(each);
+                Some(())
+            }),
+        );
+        net.run(Span::from_secs(3_600));
+        for (packets, bytes) in crossed.get() {
+            // One every 20 s, or every 20 s and a round trip.
+            assert!((175..=181).contains(&packets), "{connections}: {packets}");
+            assert_eq!(bytes, packets * 52);
+        }
+        assert!(
+            net.gateways
+                .iter()
+                .all(|gateway| gateway.is_quiet() || gateway.holdings().packets == 0)
+        );
+    }
+}
