@@ -363,7 +363,7 @@ pub(crate) fn segments_at_once(
 #[inline]
 fn more_at_once(minimum_rtt: Option<Span>) -> u64 {
     match minimum_rtt {
-        Some(rtt) if rtt < NOT_SHORT => LONGEST >> (rtt.as_nanos() / 1_000 >> RTT_SHIFT),
+        Some(rtt) if rtt < NOT_SHORT => LONGEST >> ((rtt.as_nanos() / 1_000) >> RTT_SHIFT),
         _ => 0,
     }
 }
