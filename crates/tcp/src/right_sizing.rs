@@ -320,7 +320,7 @@ impl RightSizing {
         }
         let free = free.min(self.threshold);
         if shift > 0 {
-            return (free + unit - 1) >> shift << shift;
+            return whole_units(free, shift);
         }
         // RFC 9293 section 3.8.6.2.2, Fr = 1/2: half of the widest window is worth saying where that is less than
         // a segment. Linux knows this only of windows of one segment, and only if its buffer is what keeps them
@@ -694,6 +694,12 @@ impl BufferSizes {
     pub fn receivable(&self, segment: u32, packet: u32) -> u64 {
         payload_in(self.limit(), segment, packet)
     }
+}
+
+/// As many whole units of a window field as this takes, of `1 << shift` bytes each.
+#[inline]
+pub(crate) const fn whole_units(window: u64, shift: u8) -> u64 {
+    (window + (1 << shift) - 1) >> shift << shift
 }
 
 /// The most payload that `memory` holds, in full segments of `segment` bytes and packets of `packet`.

@@ -13,6 +13,7 @@ import numpy as np
 
 from bentpipe.groups import groups
 from bentpipe.plot.binned import (
+    Floats,
     bin_edges,
     extent,
     extreme_and_mean,
@@ -314,12 +315,20 @@ def _draw_granted(axes: Axes, probes: Probes) -> None:
     axes.set_ylim(bottom=0.0)
 
 
-def _draw_queue_bytes(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
-    known = extent(parts(probes, "queue_bytes"))
+def _binned(probes: Probes, quantity: str, begin_s: float) -> tuple[Floats, Floats, Floats] | None:
+    """Return the bins that samples fall into, and the highest and mean of each; None of none."""
+    known = extent(parts(probes, quantity))
     if known is None:
-        return
+        return None
     edges = bin_edges(known.last_s, begin_s=begin_s)
-    highest, mean = extreme_and_mean(parts(probes, "queue_bytes"), edges)
+    return edges, *extreme_and_mean(parts(probes, quantity), edges)
+
+
+def _draw_queue_bytes(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
+    binned = _binned(probes, "queue_bytes", begin_s)
+    if binned is None:
+        return
+    edges, highest, mean = binned
     scale, unit = _byte_scale(float(highest.max()))
     draw_steps(axes, highest / scale, edges, color=COLOURS[1], label="most of the samples")
     draw_steps(axes, mean / scale, edges, color=COLOURS[0], label="mean of the samples")
@@ -328,11 +337,10 @@ def _draw_queue_bytes(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> No
 
 
 def _draw_utilization(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
-    known = extent(parts(probes, "utilization"))
-    if known is None:
+    binned = _binned(probes, "utilization", begin_s)
+    if binned is None:
         return
-    edges = bin_edges(known.last_s, begin_s=begin_s)
-    _, mean = extreme_and_mean(parts(probes, "utilization"), edges)
+    edges, _, mean = binned
     draw_steps(axes, 100.0 * mean, edges, color=COLOURS[0])
     axes.set_ylabel("time that it transmits (%)")
     axes.set_ylim(0.0, 105.0)

@@ -156,7 +156,7 @@ impl Network {
                 let slot = &mut self.directions[usize::from(index)];
                 slot.upstream = upstream;
                 if sampled.contains(&index) && matches!(slot.direction, Direction::Fifo(_)) {
-                    slot.note_passing();
+                    slot.begin_noting();
                 }
                 let before = &mut self.directions[usize::from(upstream)];
                 before.onward.get_or_insert_default();

@@ -148,7 +148,7 @@ impl DirectionSlot {
     }
 
     /// From now on it is noted what passes.
-    pub(super) fn note_passing(&mut self) {
+    pub(super) fn begin_noting(&mut self) {
         if self.attention == Attention::Nobody {
             self.attention = Attention::NowAndThen;
             self.seldom.passing = Some(Box::default());

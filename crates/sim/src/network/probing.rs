@@ -123,7 +123,7 @@ impl Network {
                     self.probes.peaks.push((index, 0));
                 }
             } else if is_most && matches!(slot.direction, Direction::Fifo(_)) {
-                slot.note_passing();
+                slot.begin_noting();
             }
         }
     }
@@ -241,32 +241,25 @@ impl Network {
         let now = self.now;
         let slot = &mut self.directions[index];
         slot.direction.settle(now, &mut self.packets);
-        if let Some(passing) = &mut slot.seldom.passing {
-            match quantity {
-                LinkQuantity::Queue => return Some(passing.waiting_packets(now) as f64),
-                LinkQuantity::QueueBytes => return Some(passing.waiting_bytes(now) as f64),
-                LinkQuantity::QueueMax => return Some(passing.take_most(now) as f64),
-                LinkQuantity::Utilization => {
-                    return Some(rate(probe, passing.busy(now).as_secs_f64(), elapsed));
-                }
-                _ => {}
+        let value = match (quantity, &mut slot.seldom.passing) {
+            (LinkQuantity::Queue, Some(passing)) => passing.waiting_packets(now) as f64,
+            (LinkQuantity::QueueBytes, Some(passing)) => passing.waiting_bytes(now) as f64,
+            (LinkQuantity::QueueMax, Some(passing)) => passing.take_most(now) as f64,
+            (LinkQuantity::QueueMax, None) => self.take_peak(index),
+            (LinkQuantity::Utilization, passing) => {
+                let busy = match passing {
+                    Some(passing) => passing.busy(now),
+                    None => slot.direction.busy(now),
+                };
+                rate(probe, busy.as_secs_f64(), elapsed)
             }
-        }
-        match quantity {
-            LinkQuantity::Utilization => {
-                let busy = slot.direction.busy(now).as_secs_f64();
-                Some(rate(probe, busy, elapsed))
-            }
-            LinkQuantity::Granted => {
-                let granted = slot.direction.granted_bits(now);
-                granted.map(|bits| rate(probe, bits, elapsed))
-            }
-            LinkQuantity::QueueMax => Some(self.take_peak(index)),
+            (LinkQuantity::Granted, _) => rate(probe, slot.direction.granted_bits(now)?, elapsed),
             _ => {
                 slot.direction.advance(now, |_, _, _| {});
-                Some(self.direction_value(index, quantity))
+                self.direction_value(index, quantity)
             }
-        }
+        };
+        Some(value)
     }
 
     /// Probes at a node look after one of its events.

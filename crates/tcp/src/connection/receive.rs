@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Connection};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
-use crate::right_sizing::{FIRST_PATIENCE, RightSizing, Stream};
+use crate::right_sizing::{FIRST_PATIENCE, RightSizing, Stream, whole_units};
 use crate::{Config, QuickAcks};
 
 /// An IP header and a TCP header without options.
@@ -257,7 +257,7 @@ impl Receive {
         let window = sizing
             .select_window(&stream, shift)
             .min(self.limit.saturating_sub(self.next))
-            .max((now + (1 << shift) - 1) >> shift << shift);
+            .max(whole_units(now, shift));
         sizing.advertised(window);
         let field = (window >> shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << shift));

@@ -172,7 +172,7 @@ impl<P: Payload> Multiplex<P> {
     pub(super) fn new(with: Multiplexing, keep_alive: Option<KeepAlive>) -> Self {
         Self {
             with,
-            keep_alive: Self::questions(keep_alive),
+            keep_alive: keep_alive.unwrap_or(vigil::KEEP_ALIVE),
             // A process that is started knows of none before it.
             begins_anew: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),

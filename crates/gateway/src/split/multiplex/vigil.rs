@@ -24,7 +24,7 @@ use super::{Around, Multiplex, Remark};
 
 /// Where `tcp` says nothing of keep-alive. A question and its answer take 52 bytes each way, with timestamps: 9.4 kB an hour, 0.2%
 /// of 9.6 kbit/s. An outage of a minute breaks nothing.
-const KEEP_ALIVE: KeepAlive = KeepAlive {
+pub(super) const KEEP_ALIVE: KeepAlive = KeepAlive {
     idle: Span::from_secs(20),
     interval: Span::from_secs(5),
     probes: 12,
@@ -137,14 +137,6 @@ impl Trunk {
 }
 
 impl<P: Payload> Multiplex<P> {
-    /// What `tcp` says of keep-alive, or what holds without.
-    pub(super) const fn questions(with: Option<KeepAlive>) -> KeepAlive {
-        match with {
-            Some(with) => with,
-            None => KEEP_ALIVE,
-        }
-    }
-
     /// Is there a persistent connection over which something new may go?
     pub(super) fn has_trusted(&self) -> bool {
         self.trunks.iter().flatten().any(Trunk::is_trusted)

@@ -1,0 +1,222 @@
+"""What `predict` knows to bind a flow: a pace, processors, frames, changing paths, carriers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import bentpipe
+
+
+def _pair(
+    link: dict[str, object] | None = None, *, size: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return a network of two hosts and a transfer from the one to the other."""
+    app = {"kind": "bulk"} | ({} if size is None else {"size": size})
+    plain: dict[str, object] = {
+        "between": ["server", "client"],
+        "rate": "20 Mbit/s",
+        "delay": "40 ms",
+    }
+    return {
+        "name": "pair",
+        "duration": "60 s",
+        "hosts": {"server": {}, "client": {}},
+        "links": {"satellite": plain | (link or {})},
+        "flows": {"transfer": {"from": "server", "to": "client", "app": app}},
+        **more,
+    }
+
+
+def test_a_pace_binds_where_it_is_slow() -> None:
+    network = _pair(hosts={"server": {"tcp": {"pacing": "2 Mbit/s"}}, "client": {}})
+    (flow,) = bentpipe.predict(network).flows
+    assert flow.binding == "pacing"
+    # The first ten segments go at once.
+    assert 2e6 < flow.limits_bps["pacing"] < 1.01 * 2e6
+    assert not any(each.applies for each in flow.models)
+    assert "paces at 2 Mbit/s" in flow.models[0].reason
+    goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
+    assert 0.95 * 2e6 < goodput <= 2e6
+
+
+@pytest.mark.parametrize("size", ["14 kB", "50 kB", "500 kB", "10 MB"])
+def test_no_short_transfer_passes_its_pace(size: str) -> None:
+    paced = {"tcp": {"pacing": "300 kbit/s"}}
+    network = _pair({"delay": "5 ms"}, size=size, hosts={"server": paced, "client": {}})
+    (flow,) = bentpipe.predict(network).flows
+    goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
+    assert goodput > 3e5
+    assert goodput <= flow.limits_bps[flow.binding]
+    assert ("pacing" in flow.limits_bps) is (size != "14 kB")
+
+
+def test_a_pace_that_follows_from_the_window_is_no_limit() -> None:
+    for pacing in ("auto", "on", "off"):
+        network = _pair(hosts={"server": {"tcp": {"pacing": pacing}}, "client": {}})
+        (flow,) = bentpipe.predict(network).flows
+        assert "pacing" not in flow.limits_bps
+
+
+@pytest.mark.parametrize("slow", ["server", "client", "hub"])
+def test_a_processor_is_a_limit_and_serves_acks_too(slow: str) -> None:
+    served = {"processing": {"time": "1 ms"}}
+    network = _pair(
+        {"between": ["hub", "client"]},
+        hosts={name: served if name == slow else {} for name in ("server", "client")},
+        gateways={"hub": served if slow == "hub" else {}},
+    )
+    lan = {"between": ["server", "hub"], "rate": "1 Gbit/s", "delay": "1 ms"}
+    network["links"]["lan"] = lan
+    (flow,) = bentpipe.predict(network).flows
+    # A segment a millisecond; with half an ACK for each, two in three.
+    assert flow.limits_bps["processing"] == pytest.approx(8 * 1448 / 1e-3)
+    assert flow.lowest == "processing, with ACKs"
+    expected = flow.estimates_bps[flow.lowest]
+    assert expected == pytest.approx(8 * 1448 / 1.5e-3)
+    goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
+    assert 0.8 * expected < goodput < 1.05 * expected
+    assert "processor" in flow.models[0].reason
+
+
+def test_frames_take_their_part_of_the_rate() -> None:
+    network = _pair({"framing": "ethernet", "mtu": "1500 B"}, size="50 MB")
+    (flow,) = bentpipe.predict(network).flows
+    assert flow.limits_bps["downlink"] == pytest.approx(20e6 * 1448 / 1538)
+    # An ACK of 52 bytes takes 90.
+    assert flow.estimates_bps["uplink ACKs"] == pytest.approx(2 * 20e6 * 1448 / 90)
+    run = bentpipe.run(network, no_probes=True)
+    assert run.flow().goodput_bps < flow.limits_bps["downlink"]
+
+
+def test_who_is_there_while_a_link_is_fast_does_not_pass_its_limits() -> None:
+    steps = [{"at": "20 s", "rate": "1 Mbit/s", "delay": "80 ms"}]
+    network = _pair({"schedule": steps}, size="20 MB")
+    (flow,) = bentpipe.predict(network).flows
+    average = (20 * 20e6 + 40 * 1e6) / 60 * 1448 / 1500
+    assert flow.limits_bps["downlink"] == pytest.approx(20e6 * 1448 / 1500)
+    assert flow.estimates_bps["downlink, on average"] == pytest.approx(average)
+    goodput = bentpipe.run(network, no_probes=True).flow().goodput_bps
+    assert average < goodput < flow.limits_bps[flow.binding]
+    # The window is limited by the shortest round trip, and on average by a longer one.
+    window = [flow.limits_bps["window"], flow.estimates_bps["window, on average"]]
+    assert window[0] > window[1]
+    # Users of pages come and go, too; both ways count.
+    pages = {"from": "client", "to": "server", "app": {"kind": "web"}}
+    (users,) = bentpipe.predict(_pair({"schedule": steps}) | {"flows": {"pages": pages}}).flows
+    assert users.limits_bps["downlink"] == pytest.approx(2 * 20e6 * 1448 / 1500)
+    assert users.estimates_bps["downlink, on average"] == pytest.approx(2 * average)
+    # Who is there all the time gets what there is on average, and no more.
+    (flow,) = bentpipe.predict(_pair({"schedule": steps})).flows
+    assert flow.limits_bps["downlink"] == pytest.approx(average)
+    assert "downlink, on average" not in flow.estimates_bps
+
+
+def test_terminals_share_their_carrier() -> None:
+    on_demand = {"kind": "on-demand", "carrier": "inroute"}
+    network: dict[str, Any] = {
+        "name": "hub",
+        "duration": "120 s",
+        "hosts": {"hub": {}, "shop": {"count": 10}, "till": {"count": 5}},
+        "carriers": {"inroute": {"rate": "1 Mbit/s"}},
+        "links": {
+            "shops": {
+                "between": ["shop", "hub"],
+                "delay": "250 ms",
+                "forward": {"rate": "512 kbit/s", "access": {**on_demand, "volume_based": True}},
+                "return": {"rate": "10 Mbit/s"},
+            },
+            "tills": {
+                "between": ["till", "hub"],
+                "delay": "250 ms",
+                "forward": {"rate": "64 kbit/s", "access": {**on_demand, "constant": "16 kbit/s"}},
+                "return": {"rate": "10 Mbit/s"},
+            },
+        },
+        "flows": {
+            "upload": {"from": "shop", "to": "hub", "app": {"kind": "bulk"}},
+            "ask": {"from": "till", "to": "hub", "app": {"kind": "ping"}},
+        },
+    }
+    flows = {each.name: each for each in bentpipe.predict(network).flows}
+    # What the tills have without asking is theirs.
+    share = (1e6 - 5 * 16e3) / 10 * 1448 / 1500
+    assert flows["upload-1"].estimates_bps["fair share"] == pytest.approx(share)
+    run = bentpipe.run(network, no_probes=True)
+    got = sum(each.goodput_bps for each in run.summary.flows if each.name.startswith("upload"))
+    assert 0.8 * 10 * share < got < 1.02 * 10 * share
+
+
+def _drawn(draw: random.Random) -> dict[str, Any]:
+    """Return a network of two hosts and a gateway that has anything of what predictions know."""
+    one_of = draw.choice
+
+    def maybe(share: float, **what: Any) -> dict[str, Any]:
+        return what if draw.random() < share else {}
+
+    def direction() -> dict[str, Any]:
+        steps = [
+            {"at": f"{draw.randint(1, 20)} s", "rate": one_of(["100 kbit/s", "20 Mbit/s"])},
+            {"at": f"{draw.randint(21, 39)} s", "delay": one_of(["10 ms", "100 ms"])},
+        ]
+        return {
+            "rate": one_of(["64 kbit/s", "512 kbit/s", "2 Mbit/s", "10 Mbit/s", "40 Mbit/s"]),
+            "delay": one_of(["5 ms", "40 ms", "250 ms"]),
+            **maybe(0.3, errors={"packet_loss_rate": one_of([1e-4, 1e-3, 1e-2])}),
+            **maybe(0.3, schedule=steps),
+            **maybe(0.2, redundancy="16/15"),
+        }
+
+    def host() -> dict[str, Any]:
+        tcp = {
+            **maybe(0.4, congestion_control=one_of(["reno", "cubic", "hybla", "bbr", "westwood"])),
+            **maybe(0.3, pacing=one_of(["on", "300 kbit/s", "3 Mbit/s"])),
+            **maybe(0.2, receive_buffer=one_of(["64 KiB", "1 MiB"])),
+            **maybe(0.2, delayed_ack="off"),
+        }
+        return {"tcp": tcp, **maybe(0.2, processing={"time": one_of(["100 us", "5 ms"])})}
+
+    def flow() -> dict[str, Any]:
+        ends = one_of([("a", "b"), ("b", "a")])
+        size = maybe(0.6, size=one_of(["50 kB", "1 MB", "10 MB"]))
+        app = one_of(
+            [
+                {"kind": "bulk", "direction": "upload", **size},
+                {"kind": "bulk", "direction": "download", **size},
+                {"kind": "bulk", "direction": "both", **size},
+                {"kind": "web"},
+                {"kind": "voice"},
+                {"kind": "packets", "size": "500 B", "interval": "5 ms"},
+            ]
+        )
+        return {"from": ends[0], "to": ends[1], "app": app, **maybe(0.4, start="3 s")}
+
+    gateway = maybe(0.2, kind="split", facing="satellite") | maybe(0.2, processing={"time": "1 ms"})
+    satellite = {"between": ["g", "b"], "forward": direction(), "return": direction()}
+    return {
+        "name": "drawn",
+        "duration": "60 s",
+        "ip": one_of(["v4", "v6"]),
+        "hosts": {"a": host(), "b": host()},
+        "gateways": {"g": gateway},
+        "links": {
+            "lan": {"between": ["a", "g"], "rate": "20 Mbit/s", "delay": "1 ms"},
+            "satellite": satellite | maybe(0.2, framing="ethernet"),
+        },
+        "flows": {f"flow-{letter}": flow() for letter in "xyz"[: draw.randint(1, 3)]},
+    }
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_no_random_network_passes_its_limits(number: int) -> None:
+    for seed in range(10 * number, 10 * number + 10):
+        network = _drawn(random.Random(seed))
+        got = {
+            flow.name: flow.goodput_bps
+            for flow in bentpipe.run(network, no_probes=True).summary.flows
+        }
+        for flow in bentpipe.predict(network).flows:
+            limit = flow.limits_bps[flow.binding]
+            assert got[flow.name] <= 1.001 * limit + 1.0, (seed, flow.name, flow.binding)
