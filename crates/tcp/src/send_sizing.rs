@@ -65,6 +65,8 @@ pub(crate) struct Held {
     pub(crate) next: u64,
     /// After the last byte written.
     pub(crate) end: u64,
+    /// So many buffers fewer are outstanding than were sent: those that SACK blocks cover become one.
+    pub(crate) merged: i32,
 }
 
 impl Held {
@@ -197,7 +199,7 @@ impl SendSizing {
     /// The same without what the buffers take that were not sent beside their payload.
     #[inline]
     fn memory_at_least(&self, held: &Held) -> u64 {
-        let sent = self.ends.len() as u64;
+        let sent = (self.ends.len() as u64).saturating_add_signed(-i64::from(held.merged));
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * sent
     }
 

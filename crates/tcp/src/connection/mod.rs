@@ -313,7 +313,7 @@ impl Connection {
     /// Whoever waits for any of many connections asks whether this one has room (Linux's poll). If not, a send buffer that counts
     /// memory may grow for it, and [`lacks_room`](Self::lacks_room) until it has.
     pub fn poll_room(&mut self) {
-        self.sender.send.polled();
+        self.sender.polled();
     }
 
     /// Was whoever [asked](Self::poll_room) last, or wrote [without waiting](Self::does_not_wait), told that there is no room, and

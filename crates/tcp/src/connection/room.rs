@@ -7,7 +7,7 @@ use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
 use crate::pacing::{is_window_slower, rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
-use crate::send_sizing::{self, SendSizing, segments_at_once, slowest_rate};
+use crate::send_sizing::{self, Held, SendSizing, segments_at_once, slowest_rate};
 
 /// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
 const WINDOW_DIVISOR: u64 = 3;
@@ -76,7 +76,7 @@ impl Connection {
             sender.expand_send_buffer();
         }
         if !sender.send.writer_waits {
-            sender.send.polled();
+            sender.polled();
         } else if sender.room_in_send_buffer(now) > 0 {
             self.events |= Events::WRITABLE;
         }
@@ -103,10 +103,10 @@ impl Connection {
         while let Some(filling) = self.sender.fills_buffer(goal, cx.now)
             && self.sender.send.end - begin + filling.bytes < last
         {
+            let held = self.sender.held();
             let send = &mut self.sender.send;
             send.writer_waits = writer_waits;
             let half = send.window_maximum / 2;
-            let held = send.held();
             send.end += filling.bytes;
             let forced = send.end - pushed_at > half;
             let first = send.end <= held.next + goal;
@@ -147,12 +147,31 @@ impl Connection {
     pub(super) fn waits_no_longer(&mut self) {
         let sender = &mut self.sender;
         if sender.config.habits.sends_in_bursts && !sender.config.blocking_writes {
-            sender.send.polled();
+            sender.polled();
         }
     }
 }
 
 impl Sender {
+    /// What is in the send buffer.
+    fn held(&self) -> Held {
+        let send = &self.send;
+        Held {
+            unacknowledged: send.sequence.unacknowledged.clamp(1, send.end),
+            next: send.sequence.highest.clamp(1, send.end),
+            end: send.end,
+            merged: self.scoreboard.merged(),
+        }
+    }
+
+    /// tcp_poll: whoever waits for any of many connections asks whether this one has room.
+    pub(super) fn polled(&mut self) {
+        let held = self.held();
+        if let Some(sizing) = &mut self.send.sizing {
+            sizing.polled(&held);
+        }
+    }
+
     /// Bytes that the application may write now.
     #[inline]
     pub(super) fn room_in_send_buffer(&self, now: Time) -> u64 {
@@ -165,7 +184,7 @@ impl Sender {
     #[inline(never)]
     fn room_as_sized(&self, sizing: &SendSizing, now: Time) -> u64 {
         let send = &self.send;
-        let held = send.held();
+        let held = self.held();
         // (Most often, who waits has to wait on: then it need not be known what the windows let leave.)
         if send.writer_waits && !sizing.is_writeable(&held) {
             return 0;
@@ -184,7 +203,7 @@ impl Sender {
             return None;
         }
         Some(Filling {
-            bytes: sizing.until_full(&self.send.held(), goal),
+            bytes: sizing.until_full(&self.held(), goal),
             sendable,
             at_once,
         })
@@ -237,7 +256,7 @@ impl Sender {
     }
 
     fn before_sized_write(&mut self, bytes: u64, now: Time) {
-        let held = self.send.held();
+        let held = self.held();
         let segment = u64::from(self.negotiated.segment.max(1));
         let goal = self.goal();
         // (In Linux's profile it is known when it leaves: before the rest is written, or not before what waits for more to leave

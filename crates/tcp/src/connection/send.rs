@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Config;
 use crate::recovery::SendSequence;
-use crate::send_sizing::{Held, SendSizing};
+use crate::send_sizing::SendSizing;
 
 /// RFC 9293 section 3.3.1's send sequence variables, and what the rules for sending need.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,14 +70,6 @@ pub(super) struct Send {
 }
 
 impl Send {
-    /// tcp_poll: whoever waits for any of many connections asks whether this one has room.
-    pub(super) fn polled(&mut self) {
-        let held = self.held();
-        if let Some(sizing) = &mut self.sizing {
-            sizing.polled(&held);
-        }
-    }
-
     /// How many buffers a call that goes on lets leave; 0: as many as may.
     #[inline]
     pub(super) fn lets_leave(&self) -> u16 {
@@ -144,15 +136,6 @@ impl Send {
         // (A FIN that is acknowledged is no byte.)
         let held = self.end.saturating_sub(self.sequence.unacknowledged.max(1));
         self.buffer.saturating_sub(held)
-    }
-
-    /// What is in the send buffer.
-    pub(super) fn held(&self) -> Held {
-        Held {
-            unacknowledged: self.sequence.unacknowledged.clamp(1, self.end),
-            next: self.sequence.highest.clamp(1, self.end),
-            end: self.end,
-        }
     }
 
     /// Has our FIN been acknowledged?

@@ -6,6 +6,7 @@ use crate::pacing::{is_window_slower, rate_of_window};
 
 fn held(unacknowledged: u64, next: u64, end: u64) -> Held {
     Held {
+        merged: 0,
         unacknowledged,
         next,
         end,

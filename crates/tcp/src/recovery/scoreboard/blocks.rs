@@ -550,5 +550,8 @@ impl Scoreboard {
         if self.watched {
             self.note_sacked(segment.start, end);
         }
+        if self.full > 0 {
+            self.merge_buffers(number, segment);
+        }
     }
 }

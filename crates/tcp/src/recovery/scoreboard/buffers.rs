@@ -170,7 +170,9 @@ impl Scoreboard {
         {
             last += 1;
         }
+        let merged = self.merged_after(last);
         self.ring.get_mut(last).flags &= !GOES_ON;
+        self.change_merged(self.merged_after(last) - merged);
         last + 1 - first
     }
 

@@ -277,6 +277,7 @@ impl Scoreboard {
             self.sacked = 0;
             self.sacked_segments = 0;
             self.sacked_runs = 0;
+            trouble.merged = 0;
             trouble.previous.forget();
         }
         self.rewind();

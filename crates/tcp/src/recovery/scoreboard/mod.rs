@@ -17,6 +17,7 @@ mod delivered;
 mod loss;
 mod losses;
 mod lowest_first;
+mod merged;
 mod segment;
 mod shorten;
 mod whole;
@@ -27,7 +28,7 @@ use bentpipe_types::{Time, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
 use lowest_first::LowestFirst;
-use segment::{EVER_RETRANSMITTED, FATE, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
+use segment::{EVER_RETRANSMITTED, FATE, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
 
 pub(crate) use blocks::Covered;
 pub(crate) use delivered::Measured;
@@ -124,6 +125,8 @@ struct Trouble {
     short_bytes: u64,
     /// Where buffers end that have PSH, as far as they are outstanding, where buffers are known.
     pushed: VecDeque<u64>,
+    /// So many buffers fewer there are than were sent, where buffers are known: see `merged.rs`.
+    merged: i32,
     /// So much more has arrived newly if short segments count for full ones, where there are any.
     newly_short: u64,
     /// The lowest position that has come late, where the last acknowledgment told of one.
@@ -432,6 +435,9 @@ impl Scoreboard {
             } else {
                 self.acknowledge_marked(&segment, position);
             }
+            if segment.is(GOES_ON) && self.sacked_segments > 0 {
+                self.forget_buffers(self.ring.first, self.ring.first + 1);
+            }
             self.ring.first += 1;
             if end == position {
                 break;
@@ -520,6 +526,7 @@ impl Scoreboard {
             let start = self.ring.get(first).start;
             self.note_sacked_again(start, start + bytes);
         }
+        self.forget_buffers(first, number);
         self.ring.first = number;
         self.sacked -= bytes;
         self.sacked_segments -= number - first;
@@ -558,12 +565,14 @@ impl Scoreboard {
         let first = self.ring.first;
         let below = first < self.cursor;
         self.forget_short(first);
+        let merged = self.merged_after(first);
         let segment = self.ring.get_mut(first);
         let part = position - segment.start;
         segment.start = position;
         segment.length -= part as u32;
         let flags = segment.flags;
         self.measure(first);
+        self.change_merged(self.merged_after(first) - merged);
         if flags & SACKED == 0 {
             self.delivered.part_acknowledged(part);
         } else {

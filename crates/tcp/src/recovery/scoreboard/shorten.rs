@@ -151,6 +151,7 @@ impl Scoreboard {
         }
         self.sort_under_way();
         self.sum_short();
+        self.count_merged();
         self.rewind();
     }
 }
