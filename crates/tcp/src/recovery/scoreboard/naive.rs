@@ -14,6 +14,8 @@ pub(super) struct Record {
     pub(super) lost: bool,
     pub(super) retransmitted: bool,
     pub(super) ever: bool,
+    /// Which buffer it left in.
+    pub(super) buffer: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -134,6 +136,28 @@ impl Naive {
                 record.retransmitted = false;
             }
         }
+    }
+
+    /// The buffers outstanding as they left, and those that Linux makes of them (tcp_shift_skb_data,
+    /// tcp_match_skb_to_sack).
+    pub(super) fn buffers(&self) -> (i32, i32) {
+        let mut left = self.records.clone();
+        left.dedup_by_key(|record| record.buffer);
+        let mut now = self.records.clone();
+        now.dedup_by(|next, record| {
+            let whole = next.end - next.start == record.end - record.start;
+            let together = match (record.sacked, next.sacked) {
+                (true, true) => whole || record.buffer == next.buffer,
+                (false, false) => record.buffer == next.buffer,
+                _ => false,
+            };
+            // (What is compared next is compared with the last of a buffer.)
+            if together {
+                *record = *next;
+            }
+            together
+        });
+        (left.len() as i32, now.len() as i32)
     }
 
     /// RFC 6675 section 4, SetPipe, of segments that count for `full` bytes at least

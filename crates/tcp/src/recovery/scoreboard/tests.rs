@@ -108,6 +108,8 @@ struct Both {
     newest: Option<Transmission>,
     /// The ranges that the last acknowledgment told of.
     told: Vec<(u64, u64)>,
+    /// Buffers sent.
+    buffers: u64,
 }
 
 impl Both {
@@ -124,11 +126,18 @@ impl Both {
             highest: 1,
             newest: None,
             told: Vec::new(),
+            buffers: 0,
         }
     }
 
-    fn send(&mut self, length: u32) {
+    /// `goes_on`: in one buffer with what was sent last.
+    fn send(&mut self, length: u32, goes_on: bool) {
         let end = self.highest + u64::from(length);
+        if goes_on && self.board.full > 0 {
+            self.board.go_on_with_next();
+        } else {
+            self.buffers += 1;
+        }
         self.board.push(self.highest, end, at(self.now));
         if length < self.board.full {
             self.board.measure_last(end);
@@ -139,6 +148,7 @@ impl Both {
             end,
             sent_at: at(self.now),
             order: self.naive.transmissions,
+            buffer: self.buffers,
             ..Record::default()
         });
         self.highest = end;
@@ -213,8 +223,8 @@ impl Both {
     fn apply(&mut self, operation: &Operation) {
         match operation {
             Operation::Send(lengths) => {
-                for &length in lengths {
-                    self.send(length);
+                for (number, &length) in lengths.iter().enumerate() {
+                    self.send(length, number % 3 > 0);
                     self.now += 1;
                 }
             }
@@ -335,6 +345,10 @@ impl Both {
         );
         assert_eq!(self.board.forward(), self.naive.forward);
         assert_eq!(self.board.segments(), self.naive.records.len());
+        if self.board.full > 0 {
+            let (left, now) = self.naive.buffers();
+            assert_eq!(self.board.merged(), left - now);
+        }
         assert_eq!(self.board.next_lost(), self.naive.next_lost());
         assert_eq!(
             self.board.highest_not_sacked(),
