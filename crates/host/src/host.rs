@@ -210,11 +210,17 @@ impl<P: Realm> Host<P> {
             return;
         };
         let has_news = slot.socket.has_events() || slot.waits_for_text();
-        if has_news && self.tell(place, cx) {
+        if has_news && !self.sockets.wakes_first(place, cx.now) && self.tell(place, cx) {
             self.look_at_touched(ROUNDS, cx);
         }
         // Also where it was others that its application did something to.
         self.sockets.arm(place);
+    }
+
+    /// Lets the application, which is awake by now, see what is new.
+    fn settle_awake(&mut self, place: u32, cx: &mut Ctx<'_>) {
+        self.sockets.touched.push(place);
+        self.look_at_touched(ROUNDS, cx);
     }
 
     /// Tells a connection's application its news. Is there more to look at, there or elsewhere?

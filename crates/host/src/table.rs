@@ -49,6 +49,8 @@ pub(crate) struct Slot<P: Realm> {
     key: P::Key,
     pub(crate) owner: ApplicationId,
     pub(crate) half_open: bool,
+    /// Its application is being woken.
+    pub(crate) calls: bool,
     /// Where its first text may go with its SYN.
     early: Option<Box<Early<P::Key>>>,
     /// A look at it is entered for this time or before; `Time::NEVER`: perhaps for none.
@@ -222,6 +224,41 @@ impl<P: Realm> Sockets<P> {
         self.places.iter().filter_map(|place| place.slot.as_deref())
     }
 
+    /// Does the application of a connection that has news hear of them later, since it sleeps until there is a connection, or text?
+    #[inline]
+    pub(crate) fn wakes_first(&mut self, place: u32, now: Time) -> bool {
+        self.waking.is_some() && self.wakes_application(place, now)
+    }
+
+    #[inline(never)]
+    fn wakes_application(&mut self, place: u32, now: Time) -> bool {
+        let id = self.id_of(place);
+        let Some(slot) = self.at_mut(place) else {
+            return false;
+        };
+        let awaited = Events::ESTABLISHED | Events::READABLE;
+        if slot.calls || slot.is_early() || !slot.socket.has_event(awaited) {
+            return slot.calls;
+        }
+        slot.calls = true;
+        if let Some(waking) = &mut self.waking {
+            let at = waking.call(id, now);
+            self.deadlines.look_at(at);
+        }
+        true
+    }
+
+    /// The next connection whose application is awake by now: its place.
+    pub(crate) fn awake(&mut self, now: Time) -> Option<u32> {
+        while let Some(id) = self.waking.as_mut()?.answered(now) {
+            if let Some(slot) = self.named_mut(id) {
+                slot.calls = false;
+                return Some(id.place);
+            }
+        }
+        None
+    }
+
     /// The place of the connection with this key.
     #[inline]
     pub(crate) fn find(&mut self, key: P::Key) -> Option<u32> {
@@ -295,6 +332,7 @@ impl<P: Realm> Sockets<P> {
             key,
             owner,
             half_open,
+            calls: false,
             early: None,
             armed: Time::NEVER,
         });

@@ -9,17 +9,28 @@
 //!
 //! By how much is the machine's affair, and nothing of it is here but the order: who has slept longer comes later, by
 //! nanoseconds, so that nothing but what would be at the same time is in another order for it.
+//!
+//! An application is another matter. It sleeps until its connection is there, and a processor has to change to it first, so
+//! that it writes when the acknowledgment that ends the handshake has left long ago: a short queue has room for one segment
+//! more of the first window then (docs/linux.md).
 
 use std::collections::VecDeque;
 
 use bentpipe_types::{PacketRef, Port, Span, Time};
 
+use crate::SocketId;
+
 /// A tick of Linux's clock, with HZ = 250. Who has slept for less has not slept.
 const TICK: Span = Span::from_millis(4);
+
+/// So long after its connection is there an application hears of it.
+const CHANGE: Span = Span::from_micros(100);
 
 /// What a host that wakes keeps in mind.
 #[derive(Debug, Default)]
 pub(crate) struct Waking {
+    /// Whose applications are being woken, and when they are awake.
+    called: VecDeque<(Time, SocketId)>,
     /// When something last happened here, or will have: the last of those that are held is told.
     awake: Time,
     /// What came while it slept, and when the host has woken up.
@@ -46,6 +57,23 @@ impl Waking {
         }
         self.held.pop_front();
         Some((from, packet))
+    }
+
+    /// The application of a connection is to hear of something: when it will.
+    pub(crate) fn call(&mut self, id: SocketId, now: Time) -> Time {
+        let awake = now + CHANGE;
+        self.called.push_back((awake, id));
+        awake
+    }
+
+    /// The next connection whose application is awake by now.
+    pub(crate) fn answered(&mut self, now: Time) -> Option<SocketId> {
+        let &(at, id) = self.called.front()?;
+        if at > now {
+            return None;
+        }
+        self.called.pop_front();
+        Some(id)
     }
 
     /// The host has done something of its own accord.

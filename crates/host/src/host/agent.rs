@@ -162,13 +162,16 @@ impl<P: Realm> Host<P> {
         }
     }
 
-    /// The host hears what has come while it slept, if it has woken up.
+    /// The host hears what has come while it slept, if it has woken up, and so do its applications.
     #[inline(never)]
     fn wake(&mut self, cx: &mut Ctx<'_>) {
         while let Some((from, packet)) =
             (self.sockets.waking.as_mut()).and_then(|waking| waking.take(cx.now))
         {
             self.hear_now(from, packet, cx);
+        }
+        while let Some(place) = self.sockets.awake(cx.now) {
+            self.settle_awake(place, cx);
         }
     }
 

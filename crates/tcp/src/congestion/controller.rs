@@ -216,6 +216,20 @@ impl Controller {
         self.keep_sane();
     }
 
+    /// What of the window and the threshold is no whole segment is none.
+    pub(crate) fn drop_parts_of_segments(&mut self) {
+        let segment = u64::from(self.window.segment.max(1));
+        for bytes in [
+            &mut self.window.congestion_window,
+            &mut self.window.slow_start_threshold,
+        ] {
+            if *bytes < u64::MAX {
+                *bytes -= *bytes % segment;
+            }
+        }
+        self.keep_sane();
+    }
+
     /// How many of its windows a send buffer that grows has room for.
     pub(crate) fn send_buffer_windows(&self) -> u64 {
         dispatch!(&self.rule, r => r.send_buffer_windows())

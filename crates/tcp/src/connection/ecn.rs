@@ -114,9 +114,7 @@ impl Connection {
             let outstanding =
                 self.sender.send.sequence.outstanding() + u64::from(newly.max(0) as u32);
             let flight_size = self.sender.congested_flight(outstanding);
-            self.sender
-                .congestion
-                .on_congestion(Congestion::Ecn, flight_size, now);
+            self.sender.reduce(Congestion::Ecn, flight_size, now);
             self.sender.note_reduction();
         }
     }
@@ -232,7 +230,7 @@ impl Sender {
 
     fn reduce_for_mark(&mut self, now: Time) {
         let window = self.congestion.window().congestion_window;
-        self.congestion.on_congestion(Congestion::Ecn, window, now);
+        self.reduce(Congestion::Ecn, window, now);
         self.recovery.reduce_for_mark(window, &self.send.sequence);
         self.note_reduction();
     }

@@ -439,6 +439,12 @@ impl Connection {
         !self.events.is_empty()
     }
 
+    /// Is one of these among them?
+    #[must_use]
+    pub fn has_event(&self, events: Events) -> bool {
+        self.events.has(events)
+    }
+
     /// Counters.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {

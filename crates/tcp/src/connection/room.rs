@@ -272,10 +272,10 @@ impl Sender {
         }
     }
 
-    /// tcp_sndbuf_expand
+    /// tcp_sndbuf_expand, by what the congestion window is in the midst of a reduction (tcp_cwnd_reduction).
     pub(super) fn expand_send_buffer(&mut self) {
         let segment = u64::from(self.negotiated.segment);
-        let window = self.congestion.window().congestion_window / segment.max(1);
+        let window = self.sending_window() / segment.max(1);
         let windows = self.congestion.send_buffer_windows();
         if let Some(sizing) = &mut self.send.sizing {
             sizing.expand(window, segment, windows);

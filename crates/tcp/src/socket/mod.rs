@@ -284,6 +284,12 @@ impl<P: Payload> Socket<P> {
         self.connection.has_events()
     }
 
+    /// Is one of these among what has happened?
+    #[must_use]
+    pub fn has_event(&self, events: Events) -> bool {
+        self.connection.has_event(events)
+    }
+
     /// Gives back what memory its streams don't need for now.
     pub fn shrink(&mut self) {
         self.payload.shrink(self.connection.acknowledged_offset());

@@ -83,8 +83,7 @@ impl Sender {
             return;
         }
         let flight_size = self.congested_flight(flight_size);
-        self.congestion
-            .on_congestion(Congestion::Loss, flight_size, now);
+        self.reduce(Congestion::Loss, flight_size, now);
         self.note_reduction();
         if self.config.habits.reduces_window && self.delivery_rate.is_none() {
             let by_timer = self.scoreboard.delivered().bytes() == 0;
@@ -92,6 +91,14 @@ impl Sender {
             let counted = if by_timer { u64::from(segment) } else { 0 };
             let before = self.congestion.window_before().congestion_window;
             self.recovery.reduce_from(before, counted, segment);
+        }
+    }
+
+    /// The window rule hears of congestion. Linux's windows are whole segments: of 19 the half is 9 (tcp_reno_ssthresh).
+    pub(in crate::connection) fn reduce(&mut self, event: Congestion, flight_size: u64, now: Time) {
+        self.congestion.on_congestion(event, flight_size, now);
+        if self.config.habits.reduces_window && self.delivery_rate.is_none() {
+            self.congestion.drop_parts_of_segments();
         }
     }
 

@@ -225,8 +225,7 @@ impl Sender {
             } else {
                 in_flight.min(self.congestion.window().congestion_window)
             };
-            self.congestion
-                .on_congestion(Congestion::Timeout, flight_size, now);
+            self.reduce(Congestion::Timeout, flight_size, now);
             self.note_reduction();
         } else {
             // Fast recovery has halved the window for this loss already. Its outstanding data would
