@@ -98,6 +98,19 @@ def test_a_carrier_with_room_is_none() -> None:
     assert all(flow.carrier is not None and flow.carrier.used < 0.8 for flow in flows)
 
 
+def test_acknowledgments_on_a_full_carrier_are_the_limit_and_the_carrier_is_named() -> None:
+    network = _terminals({"volume_based": True}, carrier="512 kbit/s")
+    # Each downloads beside its upload, which leaves nothing to its acknowledgments.
+    network["flows"]["download"] = {"from": "hub", "to": "shop", "app": {"kind": "bulk"}}
+    flows = bentpipe.advise(network, seeds=1).flows
+    downloads = [flow for flow in flows if flow.name.startswith("download")]
+    assert {flow.verdict for flow in downloads} == {"acknowledgments"}
+    for flow in downloads:
+        assert flow.uplink_used < 0.5
+        assert flow.full_carrier is not None
+        assert flow.full_carrier.name == "inroute"
+
+
 def test_who_is_granted_a_constant_rate_has_that_and_may_ask_for_more() -> None:
     advice = bentpipe.advise(_terminals({"constant": "64 kbit/s"}), seeds=1)
     assert {flow.verdict for flow in advice.flows} == {"capacity"}

@@ -36,8 +36,8 @@ class FlowLimits:
     `carrier` the fullest one that terminals share. `verdict` is what to look at: a limit's name,
     "downlink" where the link gives all that it has, "capacity" where it gives all that it is ever
     granted, "carrier" where there is nothing left to be granted, "processing" where the processor
-    has no time left, "acknowledgments" where their way gives all, "gateway" where it is a split
-    gateway whose window has no room: `gateway` names it.
+    has no time left, "acknowledgments" where their way, or its carrier, gives all, "gateway" where
+    it is a split gateway whose window has no room: `gateway` names it.
     """
 
     name: str
@@ -51,6 +51,13 @@ class FlowLimits:
     gateway: str | None = None
     processor: Occupied | None = None
     carrier: Occupied | None = None
+
+    @property
+    def full_carrier(self) -> Occupied | None:
+        """The carrier that is the limit, of data or of acknowledgments; None where none is."""
+        if self.verdict not in {"carrier", "acknowledgments"} or self.carrier is None:
+            return None
+        return self.carrier if self.carrier.used >= _FULL else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +286,7 @@ def _flow_limits(
     fullest = max(full, key=full.__getitem__)
     if full["carrier"] < _FULL and (back := occupation.carrier(path.uplink, busy_s)) is not None:
         carrier = back
-    if path.datagrams is not None:
+    if path.datagrams is not None and path.two_way:
         # Calls and echoes send no more on a link that has room.
         verdict = "application"
     elif full[fullest] >= _FULL:
@@ -287,7 +294,8 @@ def _flow_limits(
     elif uplink_used >= _FULL:
         verdict = "acknowledgments"
     elif carrier is not None and carrier.used >= _FULL:
-        verdict = "carrier"
+        # That of their way back: of the data's, it would have been the fullest.
+        verdict = "acknowledgments"
     else:
         verdict = next(iter(limits), "application")
     # The sender's window is the first gateway's, which lets in what it has passed on: what holds

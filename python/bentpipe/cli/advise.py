@@ -171,9 +171,7 @@ def _occupied(flows: Sequence[FlowLimits]) -> Iterator[str]:
         if flow.verdict == "processing" and flow.processor is not None
     }
     carriers = {
-        flow.carrier.name: flow.carrier.used
-        for flow in flows
-        if flow.verdict == "carrier" and flow.carrier is not None
+        carrier.name: carrier.used for flow in flows if (carrier := flow.full_carrier) is not None
     }
     if processors:
         yield (
@@ -224,8 +222,9 @@ def _limited(flow: FlowLimits) -> str:
     spelled = _SPELLED.get(flow.verdict, "")
     if flow.verdict == "processing" and flow.processor is not None:
         spelled = f"the processor of {flow.processor.name}"
-    elif flow.verdict == "carrier" and flow.carrier is not None:
-        spelled = f"the carrier {flow.carrier.name}"
+    elif (carrier := flow.full_carrier) is not None:
+        by_name = f"the carrier {carrier.name}"
+        spelled = by_name if flow.verdict == "carrier" else f"{spelled}, by {by_name}"
     if flow.verdict in _GIVES_ALL:
         return f"{spelled} ({shares})" if shares else spelled
     if flow.verdict == "gateway":

@@ -443,9 +443,9 @@ mod tests {
         let percentiles = all.percentiles.expect("of a group");
         assert_eq!(percentiles.len(), 101);
         assert!(percentiles.is_sorted());
+        assert_eq!((percentiles[0], percentiles[100]), (0.0, 100.0));
         let hundred = Quantiles::of((1..=100).map(Span::from_millis), Scope::Group);
         let percentiles = hundred.percentiles.expect("of a group");
         assert!((1..=100).all(|percent| percentiles[percent] == percent as f64));
-        assert_eq!((percentiles[0], percentiles[100]), (0.0, 100.0));
     }
 }
