@@ -97,7 +97,7 @@ impl Histogram {
             return (total > 0).then_some(extreme);
         }
         let extremes = [known.minimum, known.maximum].map(Span::as_nanos);
-        let others = known.sum.saturating_sub(extremes.iter().sum());
+        let others = (extremes.iter()).fold(known.sum, |sum, extreme| sum.saturating_sub(*extreme));
         let skew = Skew::of(self.between(extremes), others.into());
         // The shortest is one of those before a part.
         let mut before = 1;

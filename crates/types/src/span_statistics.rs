@@ -262,5 +262,7 @@ mod tests {
         assert_eq!(statistics.quantile(0.0), Some(Span::ZERO));
         assert_eq!(statistics.quantile(1.0), Some(Span::from_nanos(u64::MAX)));
         assert!(statistics.quantile(0.5).is_some());
+        let longest = of(&[u64::MAX; 5]);
+        assert_eq!(longest.quantile(0.5), Some(Span::from_nanos(u64::MAX)));
     }
 }
