@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bentpipe import predict
+from bentpipe.cli.compare import _predicted
 from bentpipe.cli.emulate import _commands
 from bentpipe.scenario import Scenario
 
@@ -43,3 +45,15 @@ def test_a_command_runs_where_the_data_goes_but_where_a_server_is_at_the_other_e
     assert host([f"{client}=iperf3 -s"]) == other
     assert host(["near=iperf3 -s", "far=iperf3 -s"]) == client
     assert host([f"{client}=iperf3 -s"], shell=client) == client
+
+
+def test_a_comparison_shows_what_a_flow_may_expect_or_what_it_cannot_pass() -> None:
+    echo = {"from": "near", "to": "far", "app": {"kind": "ping", "size": "56 B"}}
+    bulk = {"from": "near", "to": "far", "app": {"kind": "bulk"}}
+    (echoes,) = predict({**NETWORK, "flows": {"echo": echo}}).flows
+    # 56 bytes a second.
+    assert _predicted(echoes) == "≈ 448 bit/s"
+    (alone,) = predict({**NETWORK, "flows": {"first": bulk}}).flows
+    assert _predicted(alone) == "≤ 965 kbit/s"
+    first, _ = predict({**NETWORK, "flows": {"first": bulk, "second": bulk}}).flows
+    assert _predicted(first) == "≈ 483 kbit/s"

@@ -421,8 +421,12 @@ def test_a_source_of_datagrams_has_the_rate_of_its_own_way_and_waits_for_no_acks
 ) -> None:
     app = {"kind": "packets", "size": "400 B", "interval": "30 ms"}
     flow = only_flow(routed, {"flows.download.app": app})
-    assert flow.limits_bps == {"downlink": pytest.approx(flow.capacity_bps * 1500 / 1448)}
-    assert flow.estimates_bps == {}
+    assert flow.limits_bps == {"downlink": pytest.approx(flow.capacity_bps)}
+    assert flow.estimates_bps == {"offered": pytest.approx(8 * 400 / 30e-3)}
+    # Where sizes are drawn, the headers' share is as small as one likes.
+    drawn = only_flow(routed, {"flows.download.app": {**app, "size": "uniform(40 B, 1400 B)"}})
+    assert drawn.limits_bps == {"downlink": pytest.approx(flow.capacity_bps * 428 / 400)}
+    assert drawn.estimates_bps == {}
 
 
 @pytest.mark.parametrize("control", ["reno", "westwood", "cubic", "hybla", "bbr", "bbr3"])

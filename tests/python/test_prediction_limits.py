@@ -149,6 +149,66 @@ def test_terminals_share_their_carrier() -> None:
     assert 0.8 * 10 * share < got < 1.02 * 10 * share
 
 
+def test_flows_share_a_processor() -> None:
+    slow = {"processing": {"time": "500 us", "queue": "100 packets"}}
+    network = _pair({"rate": "100 Mbit/s"}, hosts={"server": slow, "client": {}, "other": {}})
+    network["links"]["third"] = {
+        "between": ["server", "other"],
+        "rate": "100 Mbit/s",
+        "delay": "10 ms",
+    }
+    network["flows"]["back"] = {"from": "other", "to": "server", "app": {"kind": "bulk"}}
+    flows = {each.name: each for each in bentpipe.predict(network).flows}
+    # A segment and half an ACK each: half of what one by itself would get.
+    share = 8 * 1448 / (1.5 * 500e-6) / 2
+    for flow in flows.values():
+        assert flow.lowest == "fair share"
+        assert flow.estimates_bps["fair share"] == pytest.approx(share)
+    got = sum(each.goodput_bps for each in bentpipe.run(network, no_probes=True).summary.flows)
+    assert 0.8 * 2 * share < got < 1.05 * 2 * share
+    # What echoes take of it is theirs.
+    echoes = {"kind": "ping", "size": "56 B", "interval": "2 ms"}
+    network["flows"]["back"] = {"from": "other", "to": "server", "app": echoes}
+    (flow, _) = bentpipe.predict(network).flows
+    left = 1.0 - 2 * 500e-6 / 2e-3
+    assert flow.estimates_bps["fair share"] == pytest.approx(left * 2 * share)
+
+
+def test_packets_of_one_size_and_pace_are_known_and_taken_off_first() -> None:
+    app = {"kind": "packets", "size": "100 B", "interval": "500 ms"}
+    link: dict[str, object] = {"rate": "9600 bit/s", "delay": "120 ms"}
+    network = _pair(link, hosts={"server": {}, "client": {}})
+    network["flows"]["samples"] = {"from": "server", "to": "client", "app": app}
+    transfer, samples = bentpipe.predict(network).flows
+    assert samples.lowest == "offered"
+    assert samples.estimates_bps["offered"] == pytest.approx(1600)
+    assert samples.limits_bps == {"downlink": pytest.approx(9600 * 100 / 128)}
+    # 128 bytes twice a second are 2048 bit/s.
+    share = (9600 - 2048) * 1448 / 1500
+    assert transfer.estimates_bps["fair share"] == pytest.approx(share)
+    run = bentpipe.run(network, no_probes=True)
+    assert {each.name: each for each in run.summary.flows}["samples"].goodput_bps < 1601
+    # Of what is drawn, or comes in bursts, nothing is said.
+    for more in ({"interval": "exponential(500 ms)"}, {"size": "uniform(50 B, 150 B)"}):
+        network["flows"]["samples"]["app"] = app | more
+        _, samples = bentpipe.predict(network).flows
+        assert "offered" not in samples.estimates_bps
+
+
+def test_who_shares_each_a_link_of_his_own_is_alike_and_named() -> None:
+    network = _pair({"between": ["server", "client"]}, hosts={"server": {}, "client": {"count": 3}})
+    pages = {"from": "client", "to": "server", "app": {"kind": "web"}}
+    transfer = network["flows"]["transfer"]
+    network["flows"] = {"transfer": transfer, "pages": pages}
+    flows = bentpipe.predict(network).flows
+    assert [each.like for each in flows] == 3 * ["transfer-1"] + 3 * ["pages-1"]
+    for number, flow in enumerate(flows[:3], start=1):
+        assert flow.name == f"transfer-{number}"
+        assert {f"the path is shared with pages-{number}; the model has one flow"} == {
+            each.reason for each in flow.models
+        }
+
+
 def _drawn(draw: random.Random) -> dict[str, Any]:
     """Return a network of two hosts and a gateway that has anything of what predictions know."""
     one_of = draw.choice

@@ -131,7 +131,7 @@ def test_the_dataset_and_the_tidy_table(folder: Path) -> None:
     result = bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
     dataset = result.dataset
     assert dict(dataset.sizes) == {
-        "packet_loss_rate": 3, "size_bytes": 2, "seed": 3, "flow": 1, "link": 2
+        "packet_loss_rate": 3, "size_bytes": 2, "seed": 3, "flow": 1, "group": 1, "link": 2
     }  # fmt: skip
     assert dataset.goodput_bps.dims == ("packet_loss_rate", "size_bytes", "seed", "flow")
     assert dataset.goodput_bps.attrs["units"] == "bit/s"
@@ -143,7 +143,7 @@ def test_the_dataset_and_the_tidy_table(folder: Path) -> None:
     # Any reader of Parquet reads the folder.
     table = pq.read_table(folder / "out")
     assert table.equals(result.table)
-    assert table.num_rows == 18 * (1 + 1 + 2)
+    assert table.num_rows == 18 * (1 + 1 + 1 + 2)
     assert "wall_s" not in table.schema.names
     assert result.wall_s > 0
     flows = result.rows("flow")

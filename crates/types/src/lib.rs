@@ -10,7 +10,7 @@
 //! * [`ByAddress`]: something for each of some nodes.
 //! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`IcmpError`]: what the path says of a packet that did not arrive.
-//! * [`SpanStatistics`]: how lengths of time are distributed.
+//! * [`SpanStatistics`]: how lengths of time are distributed; [`rank`], which of many values a quantile is.
 //! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
 //! * [`words!`]: settings that are one word of a list.
 //! * [`Trace`]: time series for the probes that a scenario names.
@@ -32,6 +32,7 @@ mod ip;
 mod packet;
 mod pool;
 mod processor;
+mod quantile;
 mod random;
 mod rate;
 mod routes;
@@ -61,6 +62,7 @@ pub use ip::{Ecn, IpVersion};
 pub use packet::{Packet, Resolution};
 pub use pool::PoolFull;
 pub use processor::{Processing, Processor, Served};
+pub use quantile::rank;
 pub use random::{RandomStream, Trials, splitmix64};
 pub use rate::BitRate;
 pub use routes::Routes;

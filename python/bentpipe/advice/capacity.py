@@ -14,14 +14,22 @@ if TYPE_CHECKING:
 
 
 def capacity_remedies(network: Network) -> Iterator[Remedy]:
-    """Constant and free capacity, where acknowledgments ask the hub for each frame."""
+    """Constant and free capacity for acknowledgments; by volume and free where data asks for less.
+
+    Of whoever has to ask the hub for each frame.
+    """
+    yield from _for_acknowledgments(network)
+    yield from _for_data(network)
+
+
+def _for_acknowledgments(network: Network) -> Iterator[Remedy]:
     for path in unlike(network.paths, lambda path: path.up_bottleneck.name):
         narrow = path.up_bottleneck
         access = network.settings_of(narrow).get("access")
         if access is None:
             continue
         key = f"{network.key_of(narrow)}.access"
-        constant_bps = _for_acknowledgments(network, path, access)
+        constant_bps = _acknowledgments_bps(network, path, access)
         if access["constant_bps"] is None and constant_bps >= 1000:
             rate = f"{constant_bps // 1000} kbit/s"
             yield Remedy(
@@ -32,16 +40,38 @@ def capacity_remedies(network: Network) -> Iterator[Remedy]:
                 settings=((key, _table(access, constant=f'"{rate}"')),),
             )
         if not access["free"]:
-            yield Remedy(
-                kind="capacity",
-                family=f"free, {narrow.name}",
-                name=f"free capacity on {narrow.name}",
-                why="what nobody has asked for is used by whoever has something to send",
-                settings=((key, _table(access, free="true")),),
-            )
+            yield _free(key, narrow.name, access)
 
 
-def _for_acknowledgments(network: Network, path: FlowPath, access: Mapping[str, Any]) -> int:
+def _for_data(network: Network) -> Iterator[Remedy]:
+    for path in unlike(network.paths, lambda path: path.down_bottleneck.name):
+        narrow = path.down_bottleneck
+        access = network.settings_of(narrow).get("access")
+        # Who asks for the volume of what waits is granted all that there is.
+        if access is None or access["volume_based"] or access["free"]:
+            continue
+        key = f"{network.key_of(narrow)}.access"
+        yield Remedy(
+            kind="capacity",
+            family=f"volume, {narrow.name}",
+            name=f"capacity by volume on {narrow.name}",
+            why="it is asked for all that waits, however much that is",
+            settings=((key, _table(access, volume_based="true")),),
+        )
+        yield _free(key, narrow.name, access)
+
+
+def _free(key: str, name: str, access: Mapping[str, Any]) -> Remedy:
+    return Remedy(
+        kind="capacity",
+        family=f"free, {name}",
+        name=f"free capacity on {name}",
+        why="what nobody has asked for is used by whoever has something to send",
+        settings=((key, _table(access, free="true")),),
+    )
+
+
+def _acknowledgments_bps(network: Network, path: FlowPath, access: Mapping[str, Any]) -> int:
     """Return what acknowledgments of a full downlink take, or a terminal's part of what is left."""
     per_s = path.down_bottleneck.rate_bps / (8.0 * path.packet_bytes * path.segments_per_ack)
     wanted_bps = per_s * 8.0 * path.answer_bytes * path.up_bottleneck.redundancy

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.advice.bench import WORTHWHILE, Bench, Progress, Trial, goodput_of, limits_of
 from bentpipe.advice.felt import Experience, Felt, experiences
+from bentpipe.advice.occupied import Occupation, Occupied
 from bentpipe.advice.race import tried_alone, tried_on_top
 from bentpipe.advice.remedies import Network, Remedy, remedies
 from bentpipe.scenario import Scenario
@@ -31,9 +32,12 @@ class FlowLimits:
 
     `limits` are shares of the time in which its sender had anything to do. `downlink_used` and
     `uplink_used` are the shares of the flow's time in which the narrowest direction of its data's
-    way, and of its acknowledgments' way, transmitted. `verdict` is what to look at: a limit's name,
-    "downlink" where the link gives all that it has, "acknowledgments" where their way does,
-    "gateway" where it is a split gateway whose window has no room: `gateway` names it.
+    way, and of its acknowledgments' way, transmitted; `processor` is the busiest one on both, and
+    `carrier` the fullest one that terminals share. `verdict` is what to look at: a limit's name,
+    "downlink" where the link gives all that it has, "capacity" where it gives all that it is ever
+    granted, "carrier" where there is nothing left to be granted, "processing" where the processor
+    has no time left, "acknowledgments" where their way, or its carrier, gives all, "gateway" where
+    it is a split gateway whose window has no room: `gateway` names it.
     """
 
     name: str
@@ -45,6 +49,15 @@ class FlowLimits:
     uplink_used: float
     verdict: str
     gateway: str | None = None
+    processor: Occupied | None = None
+    carrier: Occupied | None = None
+
+    @property
+    def full_carrier(self) -> Occupied | None:
+        """The carrier that is the limit, of data or of acknowledgments; None where none is."""
+        if self.verdict not in {"carrier", "acknowledgments"} or self.carrier is None:
+            return None
+        return self.carrier if self.carrier.used >= _FULL else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +128,8 @@ class Advice:
                     "limits": dict(flow.limits),
                     "downlink": {"name": flow.downlink, "used": flow.downlink_used},
                     "uplink": {"name": flow.uplink, "used": flow.uplink_used},
+                    "processor": None if flow.processor is None else asdict(flow.processor),
+                    "carrier": None if flow.carrier is None else asdict(flow.carrier),
                 }
                 for flow in self.flows
             ],
@@ -206,12 +221,13 @@ def advise(
     measured = [_measured(each) for each in together]
     summary = base.summary
     paths = {path.flow: path for path in network.paths}
+    occupation = Occupation(network, base)
     return Advice(
         scenario=summary.scenario,
         seed=summary.seed,
         goodput_bps=goodput_of(base),
         flows=tuple(
-            _flow_limits(flow, paths[flow.name], base, network)
+            _flow_limits(flow, paths[flow.name], base, network, occupation)
             for flow in summary.flows
             # What is sent to a group nothing but its source limits.
             if flow.name in paths
@@ -244,7 +260,11 @@ def _measured(trial: Trial) -> Measured:
 
 
 def _flow_limits(
-    flow: FlowResult, path: FlowPath, result: RunResult, network: Network
+    flow: FlowResult,
+    path: FlowPath,
+    result: RunResult,
+    network: Network,
+    occupation: Occupation,
 ) -> FlowLimits:
     downlink, uplink = path.down_bottleneck.name, path.up_bottleneck.name
     ended_s = float(result.summary.extra.get("ended_s", result.summary.duration_s))
@@ -254,12 +274,27 @@ def _flow_limits(
     downlink_used = min(1.0, used[downlink] / busy_s)
     uplink_used = min(1.0, used[uplink] / busy_s)
     limits = flow.limits
-    if path.datagrams is not None:
+    processor = occupation.processor(path, busy_s)
+    carrier = occupation.carrier(path.downlink, busy_s)
+    # Whatever of the data's way has nothing more to give; the first of those that are as full.
+    full = {
+        "downlink": downlink_used,
+        "capacity": max(occupation.granted_used(each, busy_s) for each in path.downlink),
+        "carrier": 0.0 if carrier is None else carrier.used,
+        "processing": 0.0 if processor is None else processor.used,
+    }
+    fullest = max(full, key=full.__getitem__)
+    if full["carrier"] < _FULL and (back := occupation.carrier(path.uplink, busy_s)) is not None:
+        carrier = back
+    if path.datagrams is not None and path.two_way:
         # Calls and echoes send no more on a link that has room.
         verdict = "application"
-    elif downlink_used >= _FULL:
-        verdict = "downlink"
+    elif full[fullest] >= _FULL:
+        verdict = fullest
     elif uplink_used >= _FULL:
+        verdict = "acknowledgments"
+    elif carrier is not None and carrier.used >= _FULL:
+        # That of their way back: of the data's, it would have been the fullest.
         verdict = "acknowledgments"
     else:
         verdict = next(iter(limits), "application")
@@ -278,4 +313,6 @@ def _flow_limits(
         uplink_used=uplink_used,
         verdict=verdict,
         gateway=gateway if verdict == "gateway" else None,
+        processor=processor,
+        carrier=carrier,
     )

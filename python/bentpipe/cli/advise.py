@@ -28,6 +28,7 @@ _MOST_FLOWS: Final = 12
 _SPELLED: Final = {
     "downlink": "the link itself",
     "acknowledgments": "the acknowledgments' way back",
+    "capacity": "the capacity that it is granted",
     "slow_start": "slow start",
     "congestion_window": "the congestion window",
     "receive_window": "the receive window",
@@ -36,6 +37,10 @@ _SPELLED: Final = {
     "pacing": "the pace",
     "recovery": "loss recovery",
 }
+# What has no more to give, whatever the sender waits for.
+_GIVES_ALL: Final = frozenset({"downlink", "acknowledgments", "capacity", "carrier", "processing"})
+# Names in a line at most.
+_MOST_NAMES: Final = 3
 
 
 def advise(
@@ -90,6 +95,9 @@ def _print(advice: Advice, *, everything: bool) -> None:
     if len(flows) < len(advice.flows):
         print(f"{len(advice.flows) - len(flows):,} more flows: --all")
     helpful = [each for each in advice.remedies if everything or each.gain >= WORTHWHILE]
+    for line in _occupied(advice.flows):
+        print()
+        print_prose(line)
     felt = _felt(advice)
     # A number is a remedy's, in whichever table.
     numbered = list(helpful)
@@ -155,6 +163,34 @@ def _print(advice: Advice, *, everything: bool) -> None:
         print_prose(f"not possible here: {name} ({said})")
 
 
+def _occupied(flows: Sequence[FlowLimits]) -> Iterator[str]:
+    """Say what binds flows that is no link, and what that means for remedies."""
+    processors = {
+        flow.processor.name: flow.processor.used
+        for flow in flows
+        if flow.verdict == "processing" and flow.processor is not None
+    }
+    carriers = {
+        carrier.name: carrier.used for flow in flows if (carrier := flow.full_carrier) is not None
+    }
+    if processors:
+        yield (
+            f"Busy: {_used('the processor of ', processors)}. No window, queue or gateway makes a "
+            "processor faster; fewer or longer packets are less work for it."
+        )
+    if carriers:
+        yield (
+            f"Given away: {_used('the carrier ', carriers)}. What one of a carrier's terminals "
+            "gets more of, others get less of: no setting makes it wider."
+        )
+
+
+def _used(what: str, used: Mapping[str, float]) -> str:
+    shown = [f"{what}{name} ({share:.0%})" for name, share in list(used.items())[:_MOST_NAMES]]
+    more = len(used) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
 def _felt(advice: Advice) -> list[tuple[Experience, FeltRemedy]]:
     """Return the best remedies of each measure that is not the goodput's, if they are any good."""
     return [
@@ -183,8 +219,14 @@ def _gain(measured: Measured) -> str:
 
 def _limited(flow: FlowLimits) -> str:
     shares = _shares(flow.limits)
-    if flow.verdict in {"downlink", "acknowledgments"}:
-        return f"{_SPELLED[flow.verdict]} ({shares})" if shares else _SPELLED[flow.verdict]
+    spelled = _SPELLED.get(flow.verdict, "")
+    if flow.verdict == "processing" and flow.processor is not None:
+        spelled = f"the processor of {flow.processor.name}"
+    elif (carrier := flow.full_carrier) is not None:
+        by_name = f"the carrier {carrier.name}"
+        spelled = by_name if flow.verdict == "carrier" else f"{spelled}, by {by_name}"
+    if flow.verdict in _GIVES_ALL:
+        return f"{spelled} ({shares})" if shares else spelled
     if flow.verdict == "gateway":
         return f"the part beyond {flow.gateway} ({shares})"
     return shares or _SPELLED[flow.verdict]

@@ -238,7 +238,15 @@ COMMANDS: Final = {
             "resume": flag("--resume", "Go on with a sweep that was cut short."),
             "dask": option("--dask", "ADDRESS", "Simulate on the cluster of this Dask scheduler."),
             "series": flag("--series", "Keep every cell's probes, too."),
-            "plot": option("--plot", "FILE.svg", "Plot goodput along one or two axes.", kind=Path),
+            "metric": option(
+                "--metric",
+                "GROUP.KEY",
+                "Show this of a table of flows, as results have it, not goodput: "
+                "pages.page_load_ms.p50.",
+            ),
+            "plot": option(
+                "--plot", "FILE.svg", "Plot goodput, or --metric, along one or two axes.", kind=Path
+            ),
             "python": _PYTHON,
             "as_json": _JSON,
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bentpipe.cli.emulate import become_root
 from bentpipe.cli.output import check_plot, print_json
@@ -15,6 +16,9 @@ from bentpipe.cli.tables import Table
 from bentpipe.comparison import Comparison, Told, ToldTwice, predicted_goodput
 from bentpipe.comparison import compare as compare_scenario
 from bentpipe.units import format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from bentpipe.prediction.answers import FlowPrediction
 
 
 def compare(
@@ -62,7 +66,7 @@ def _print(comparison: Comparison) -> None:
         table.add(
             ours.name,
             "",
-            f"≤ {format_rate(predicted_goodput(predicted))}",
+            _predicted(predicted),
             format_rate(ours.goodput_bps),
             format_rate(real.goodput_bps),
             _percent(difference.goodput),
@@ -77,6 +81,14 @@ def _print(comparison: Comparison) -> None:
     if (told := _application_table(comparison)) is not None:
         print()
         told.print()
+
+
+def _predicted(flow: FlowPrediction) -> str:
+    """Write what no flow passes, or what this one may be expected to have where that is less."""
+    estimate = flow.estimates_bps.get(flow.lowest)
+    if estimate is not None:
+        return f"≈ {format_rate(estimate)}"
+    return f"≤ {format_rate(predicted_goodput(flow))}"
 
 
 def _application_table(comparison: Comparison) -> Table | None:

@@ -75,18 +75,25 @@ def emulate(
         for note in result.notes:
             _say(note)
         written = [path for _, path in captured]
+        unwritten: OSError | None = None
         if folder is not None:
-            with writing_to(folder):
-                with as_a_whole(folder / PROBES) as part:
-                    result.write_parquet(part)
-                written = write_result(result, folder) + written
-                replace_earlier(folder, written)
+            try:
+                with writing_to(folder):
+                    with as_a_whole(folder / PROBES) as part:
+                        result.write_parquet(part)
+                    written = write_result(result, folder) + written
+                    replace_earlier(folder, written)
+            except OSError as error:
+                # What was measured in real time nobody can have again: it is printed all the same.
+                unwritten = error
     if as_json:
         print_json(result.summary_json)
     elif not commands:
         print_emulated(result)
         for path in written:
             print(f"wrote {path}")
+    if unwritten is not None:
+        raise unwritten
     return result.status or 0
 
 

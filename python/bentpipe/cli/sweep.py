@@ -19,11 +19,13 @@ from bentpipe.cli.tables import Table, print_prose
 from bentpipe.errors import WorkError
 from bentpipe.sweeps import Progress, load_definition
 from bentpipe.sweeps import sweep as run_sweep
+from bentpipe.sweeps.metric import parse_metric
 from bentpipe.sweeps.summary import adds_up, summarise, varying
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
     from bentpipe.sweeps import SweepResult
+    from bentpipe.sweeps.metric import Metric
     from bentpipe.sweeps.summary import Point
 
 # More rows than this nobody reads in a terminal.
@@ -39,6 +41,7 @@ def sweep(
     resume: bool,
     dask: str | None,
     series: bool,
+    metric: str | None,
     plot: Path | None,
     python: Sequence[Path],
     as_json: bool,
@@ -56,6 +59,7 @@ def sweep(
     for path in python:
         execute_file(path)
     definition = load_definition(file, series=series)
+    looked_at = parse_metric(metric, definition) if metric is not None else None
     if plot is not None:
         _check_plot(plot, definition.axes)
     folder = out if out is not None else Path(f"{definition.name}.parquet")
@@ -75,12 +79,12 @@ def sweep(
     simulated = progress.simulated
     if plot is not None:
         with writing_to(plot):
-            _plot(result, plot)
-    points = summarise(result)
+            _plot(result, plot, looked_at)
+    points = summarise(result, looked_at)
     if as_json:
-        print_json(_as_data(result, points, folder, simulated, perf_counter() - began))
+        print_json(_as_data(result, points, folder, simulated, perf_counter() - began, looked_at))
     else:
-        _print(result, points, simulated, perf_counter() - began)
+        _print(result, points, simulated, perf_counter() - began, looked_at)
         print(f"wrote {folder}")
         if plot is not None:
             print(f"wrote {plot}")
@@ -88,23 +92,32 @@ def sweep(
         raise WorkError(_failed(result))
 
 
-def _print(result: SweepResult, points: list[Point], simulated: int, elapsed_s: float) -> None:
+def _print(
+    result: SweepResult,
+    points: list[Point],
+    simulated: int,
+    elapsed_s: float,
+    metric: Metric | None,
+) -> None:
     sweep = result.sweep
     sizes = " × ".join(f"{len(axis)} {axis.name}" for axis in sweep.axes)
     earlier = "" if simulated == len(sweep) else f", {simulated:,} of them now"
     print(f"{sweep.name}: {len(sweep):,} cells ({sizes}){earlier}, in {format_seconds(elapsed_s)}")
     axes = varying(result)
     headings = [axis.name for axis in axes] or ["cells"]
-    columns = ("goodput", "quartiles", "sent again", "timeouts", "transfers finished")
+    what = "goodput" if metric is None else str(metric)
+    columns = (what, "quartiles", "sent again", "timeouts", "transfers finished")
     table = Table(headings=(*headings, *columns))
     for point in points[:_MOST_ROWS]:
         place = [point.labels[axis.name] for axis in axes] or [str(point.cells)]
-        table.add(*place, *_cells(point))
+        table.add(*place, *_cells(point, metric))
     print()
     table.print()
     if len(points) > _MOST_ROWS:
         print(f"{len(points) - _MOST_ROWS} more rows: bentpipe.load_sweep reads them all")
-    if adds_up(points):
+    if metric is not None:
+        _say_of_metric(metric, points)
+    elif adds_up(points):
         print_prose("goodput is that of all flows, added up, each over its own time")
     several = [point for point in points if point.cells > 1]
     if several and all(point.alike for point in several):
@@ -116,13 +129,20 @@ def _print(result: SweepResult, points: list[Point], simulated: int, elapsed_s: 
         print("medians over the seeds")
 
 
-def _cells(point: Point) -> list[str]:
+def _say_of_metric(metric: Metric, points: Sequence[Point]) -> None:
+    """Say so where no cell has it: results tell it of other applications."""
+    if all(point.metric is None for point in points):
+        print_prose(f"no cell has {metric}: nothing of {metric.group} tells it")
+
+
+def _cells(point: Point, metric: Metric | None) -> list[str]:
     if point.goodput_bps is None or point.retransmitted is None:
         return ["failed", "", "", "", ""]
-    goodput = point.goodput_bps
-    spread = f"{format_rate(goodput.lower)} – {format_rate(goodput.upper)}"
+    told = point.goodput_bps if metric is None else point.metric
+    shown = format_rate if metric is None else metric.shown
+    spread = "" if told is None else f"{shown(told.lower)} – {shown(told.upper)}"
     return [
-        format_rate(goodput.median),
+        "–" if told is None else shown(told.median),
         spread if point.cells > 1 else "",
         f"{100 * point.retransmitted:.3g}%",
         f"{point.timeouts:g}",
@@ -145,7 +165,12 @@ def _place(place: Any) -> str:
 
 
 def _as_data(
-    result: SweepResult, points: list[Point], folder: Path, simulated: int, elapsed_s: float
+    result: SweepResult,
+    points: list[Point],
+    folder: Path,
+    simulated: int,
+    elapsed_s: float,
+    metric: Metric | None,
 ) -> dict[str, Any]:
     return {
         "sweep": result.sweep.name,
@@ -156,7 +181,8 @@ def _as_data(
         "simulated": simulated,
         "failed": len(result.failures),
         "elapsed_s": elapsed_s,
-        "points": [point.as_json() for point in points],
+        **({} if metric is None else {"metric": str(metric)}),
+        "points": [point.as_json(with_metric=metric is not None) for point in points],
         "failures": [
             {
                 "cell": failure.cell,
@@ -270,8 +296,8 @@ def _check_plot(plot: Path, axes: Any) -> None:
     check_plot(plot)
 
 
-def _plot(result: SweepResult, plot: Path) -> None:
+def _plot(result: SweepResult, plot: Path, metric: Metric | None) -> None:
     from bentpipe.plot.sweep_plot import write_sweep_plot
     from bentpipe.sweeps.curves import curves
 
-    write_sweep_plot(curves(result), plot)
+    write_sweep_plot(curves(result, metric), plot)

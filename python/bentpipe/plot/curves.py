@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One curve: x, then goodput's lower quartile, median and upper quartile, in bit/s."""
+    """One curve: x, then the lower quartile, median and upper quartile of what it is of."""
 
     label: str
     points: tuple[tuple[float, float, float, float], ...]
@@ -15,10 +15,10 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """Goodput along an axis, a curve for each value of what `legend` names.
+    """Goodput, or a metric, along an axis, a curve for each value of what `legend` names.
 
-    With `ticks`, x counts them: the axis has names, not numbers. `y_label` says whose goodput it
-    is, without a unit.
+    With `ticks`, x counts them: the axis has names, not numbers. `y_label` says what it is
+    of, or whose goodput, and `unit` in which unit; a label has it as it reads well.
     """
 
     title: str
@@ -28,3 +28,4 @@ class Curves:
     legend: str
     curves: tuple[Curve, ...]
     y_label: str = "goodput"
+    unit: str = "bit/s"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # From here on numbers on an axis are long.
 _LARGE: Final = 1e5
+# Milliseconds that read better as seconds.
+_SECONDS_FROM_MS: Final = 2e3
 # So many signs have room below the axis.
 _TICKS_IN_A_LINE: Final = 75
 
@@ -41,7 +43,7 @@ def write_sweep_plot(curves: Curves, path: Path) -> None:
 def _draw(figure: Figure, *, curves: Curves) -> None:
     (axes,) = new_axes(figure)
     highest = max((point[3] for curve in curves.curves for point in curve.points), default=0.0)
-    scale, unit = rate_scale(highest)
+    scale, unit = _scale(curves.unit, highest)
     for index, curve in enumerate(curves.curves):
         x, lower, median, upper = np.asarray(curve.points, dtype=float).reshape(-1, 4).T
         colour = COLOURS[index % len(COLOURS)]
@@ -68,11 +70,22 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
     elif curves.ticks is None and all(place.is_integer() for place in places):
         count_on_x(axes)
     axes.set_xlabel(curves.x_label)
-    axes.set_ylabel(f"{curves.y_label} ({unit})")
+    axes.set_ylabel(f"{curves.y_label} ({unit})" if unit else curves.y_label)
     axes.set_ylim(bottom=0.0, top=None if highest > 0.0 else 1.0)
     axes.set_title(curves.title)
     if any(curve.label for curve in curves.curves):
         legend_below(figure, axes, title=curves.legend)
+
+
+def _scale(unit: str, highest: float) -> tuple[float, str]:
+    """Return what to divide values by so that the highest reads well, and the unit then."""
+    if unit == "bit/s":
+        return rate_scale(highest)
+    if unit == "ms" and highest >= _SECONDS_FROM_MS:
+        return 1e3, "s"
+    if unit == "B" and highest >= _LARGE:
+        return 1e6, "MB"
+    return 1.0, unit
 
 
 def _set_log_x(axes: Axes, places: list[float]) -> None:

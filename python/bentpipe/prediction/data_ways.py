@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.prediction.quantities import in_base_unit
+
 if TYPE_CHECKING:
     from bentpipe.prediction.changes import Table
 
@@ -58,7 +60,10 @@ class Datagrams:
 
 
 def datagrams(app: Table) -> Datagrams | None:
-    """Return what a call or a source of echoes sends; None of what has no packets of one size."""
+    """Return what a call, or a source of echoes or of packets, sends.
+
+    None of what has no packets of one size, at one interval, by UDP or ICMP.
+    """
     if app["kind"] == "ping":
         size = int(app["size_bytes"])
         # What is counted is what comes back.
@@ -67,4 +72,14 @@ def datagrams(app: Table) -> Datagrams | None:
         speech = math.ceil(_CODECS_BPS[app["codec"]] * app["packet_s"] / 8.0)
         size = speech + _RTP_BYTES
         return Datagrams(payload_bytes=size, offered_bps=2 * 8.0 * size / app["packet_s"])
+    if app["kind"] == "packets" and app["transport"] == "udp" and app["on"] is None:
+        return _packets(app)
     return None
+
+
+def _packets(app: Table) -> Datagrams | None:
+    # What is drawn is written as a distribution: "exponential(20 ms)".
+    size, interval_s = in_base_unit(app["size"]), in_base_unit(app["interval"])
+    if not size or not interval_s:
+        return None
+    return Datagrams(payload_bytes=int(size), offered_bps=8.0 * size / interval_s)

@@ -13,7 +13,12 @@ from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
 from bentpipe.prediction.multicast import HEADER_BYTES, carousel
 from bentpipe.prediction.network import Direction, directions
-from bentpipe.prediction.obstacles import NO_LOSS, STANDARD_SLOW_START, reno_like
+from bentpipe.prediction.obstacles import (
+    NO_LOSS,
+    STANDARD_SLOW_START,
+    alone_obstacle,
+    reno_like,
+)
 from bentpipe.prediction.paths import FlowPath, flow_paths
 from bentpipe.prediction.sharing import fair_shares
 from bentpipe.scenario import Scenario
@@ -45,14 +50,14 @@ def predict(
 def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
     """Evaluate the closed forms on a scenario whose defaults are filled in."""
     # A hundred users have a hundred flows, and one prediction but for the names.
-    alike: dict[Hashable, FlowPrediction] = {}
+    alike: dict[Hashable, tuple[FlowPath, FlowPrediction]] = {}
     alone: dict[str, FlowPrediction] = {}
     paths = flow_paths(resolved)
     for path in paths:
-        known = alike.get(path.likeness)
-        if known is None:
-            known = alike[path.likeness] = _predict_flow(path)
-        alone[path.flow] = _named_after(path, known)
+        likeness = path.likeness
+        if likeness not in alike:
+            alike[likeness] = (path, _predict_flow(path))
+        alone[path.flow] = _named_after(path, *alike[likeness])
     found = _to_groups(resolved) | _sharing(paths, alone)
     flows = tuple(found[flow["name"]] for flow in resolved["flows"])
     return Prediction(scenario=name, flows=flows)
@@ -81,8 +86,16 @@ def _sharing(
     return found
 
 
-def _named_after(path: FlowPath, known: FlowPrediction) -> FlowPrediction:
+def _named_after(path: FlowPath, like: FlowPath, known: FlowPrediction) -> FlowPrediction:
     """Return what is known of a flow with the names of this one, which is like it."""
+    obstacle, own = alone_obstacle(like), alone_obstacle(path)
+    if obstacle != own:
+        # It names whom a path is shared with.
+        models = [
+            replace(each, reason=own or "") if each.reason == obstacle else each
+            for each in known.models
+        ]
+        known = replace(known, models=tuple(models))
     return replace(
         known,
         name=path.flow,
@@ -91,7 +104,7 @@ def _named_after(path: FlowPath, known: FlowPrediction) -> FlowPrediction:
         downlink_bottleneck=path.down_bottleneck.name,
         uplink_bottleneck=path.up_bottleneck.name,
         ignored=_ignored(path),
-        parts=tuple(map(_named_after, path.parts, known.parts)),
+        parts=tuple(map(_named_after, path.parts, like.parts, known.parts)),
     )
 
 
@@ -320,7 +333,7 @@ def _downlink_bps(path: FlowPath, time_s: Callable[[Direction, float], float]) -
     """Return the goodput that the links let through whose packets take so long, in bit/s."""
     segment_bits = 8.0 * path.segment_bytes
     found = segment_bits / _slowest_s(path.downlink, path.packet_bytes, time_s)
-    if not path.over_tcp and not path.two_way:
+    if not path.over_tcp and not path.two_way and path.datagrams is None:
         # Datagrams may be longer than segments: the headers' share is as small as one likes.
         found *= path.packet_bytes / path.segment_bytes
     elif _counts_both_ways(path):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from bentpipe.prediction.data_ways import Datagrams, data_way, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
+from bentpipe.prediction.quantities import in_base_unit
 
 if TYPE_CHECKING:
     from bentpipe.model import AsymmetricPath
@@ -83,9 +84,11 @@ class FlowPath:
     windows: tuple[Window, ...] = ()
     # The rate that its sender never exceeds, payload alone; None where none is set.
     pacing_bps: float | None = None
-    # The longest that a processor takes for a data segment; and with the ACKs that go with it.
+    # The longest that a processor takes for a data segment.
     processing_s: float = 0.0
-    processing_with_acks_s: float = 0.0
+    # What each processor takes for a segment with the ACKs that go with it (or for a packet and its
+    # answer), by node.
+    processors: tuple[tuple[str, float], ...] = ()
     # Whether it goes on from the beginning of the run to the end, so that there is no more for it
     # than averages over the run.
     all_the_run: bool = False
@@ -100,9 +103,16 @@ class FlowPath:
             # How long the run goes on is asked of a transfer that has no end, and of nothing else.
             del own["duration_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
+        own["shares_with"] = self.shares_with is not None
+        own["processors"] = tuple(time_s for _, time_s in self.processors)
         for key in ("downlink", "uplink"):
             own[key] = tuple(replace(each, name="", to="", carrier="") for each in own[key])
         return tuple(own.items())
+
+    @property
+    def processing_with_acks_s(self) -> float:
+        """The longest that a processor takes for a data segment with its ACKs."""
+        return max((time_s for _, time_s in self.processors), default=0.0)
 
     @property
     def compresses_downlink(self) -> bool:
@@ -381,10 +391,19 @@ def _flow_path(
     # As path MTU discovery finds it; where it finds nothing, nothing arrives.
     mtu_bytes = min(direction.mtu_bytes for direction in downlink)
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
-    processing_s, processing_with_acks_s = _processing(flow, nodes, downlink, uplink, receiver)
+    way = data_way(flow["app"])
     own = datagrams(flow["app"])
+    if own is not None and not way.two_way:
+        # In pieces it would be several packets, each with its header.
+        fits = own.payload_bytes + _DATAGRAM_HEADER_BYTES[ip] <= mtu_bytes
+        own = own if fits else None
     if own is not None:
         segment_bytes, header_bytes = own.payload_bytes, _DATAGRAM_HEADER_BYTES[ip]
+    # How many packets come back for one that goes.
+    answers = 1.0 if receiver["delayed_ack_s"] is None else 0.5
+    if not way.over_tcp:
+        answers = 1.0 if way.two_way else 0.0
+    processing_s, processors = _processing(flow, nodes, downlink, uplink, answers)
     window_bytes = min(sender["send_buffer_bytes"], receiver["receive_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         window_bytes = min(window_bytes, LARGEST_UNSCALED_WINDOW)
@@ -392,7 +411,6 @@ def _flow_path(
     delayed_ack_s = receiver["delayed_ack_s"]
     segments_per_ack = 1 if delayed_ack_s is None else 2
     counts_bytes_in_avoidance = sender["congestion_avoidance"] == "byte-counting"
-    way = data_way(flow["app"])
     return FlowPath(
         flow=flow["name"],
         sender=flow["from"],
@@ -412,7 +430,8 @@ def _flow_path(
         avoidance_segments_per_ack=1 if counts_bytes_in_avoidance else segments_per_ack,
         quick_acks=receiver["quick_acks"],
         minimum_rto_s=sender["minimum_rto_s"],
-        transfer_bytes=flow["app"].get("size_bytes"),
+        # (Of a source of echoes it is a packet's.)
+        transfer_bytes=None if own is not None else flow["app"].get("size_bytes"),
         application=_application(flow["app"]),
         # (A split gateway that doesn't split this flow is a router for it.)
         intervening=tuple(each.to for each in downlink if nodes[each.to]["kind"] == "hybrid"),
@@ -426,9 +445,9 @@ def _flow_path(
         counts_bytes=sender["slow_start"] != "standard",
         slow_start=sender["slow_start"],
         duration_s=duration_s,
-        pacing_bps=_pacing_bps(sender),
+        pacing_bps=in_base_unit(sender["pacing"]),
         processing_s=processing_s,
-        processing_with_acks_s=processing_with_acks_s,
+        processors=processors,
         all_the_run=(
             flow["start_s"] == 0.0
             and _application(flow["app"]) == "bulk"
@@ -437,30 +456,17 @@ def _flow_path(
     )
 
 
-def _pacing_bps(tcp: Table) -> float | None:
-    """Return the rate that a sender never exceeds; None of a pace that follows from its window."""
-    from bentpipe import _native
-
-    parts = _native.number_and_unit(tcp["pacing"])
-    if parts is None:
-        return None
-    number, unit = parts
-    worth, per = next((worth, per) for name, _, worth, per, _ in _native.units() if name == unit)
-    return float(number) * worth / per
-
-
 def _processing(
     flow: Table,
     nodes: Mapping[str, Table],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
-    receiver: Table,
-) -> tuple[float, float]:
-    """Return the longest that a processor takes for a data segment, alone and with its ACKs.
+    answers: float,
+) -> tuple[float, tuple[tuple[str, float], ...]]:
+    """Return the longest that a processor takes for a data segment; and each, with its `answers`.
 
     A gateway's serves what arrives; a host's what arrives and what leaves.
     """
-    acks = 1.0 if receiver["delayed_ack_s"] is None else 0.5
     times_s: dict[str, float] = {}
     with_acks_s: dict[str, float] = {}
 
@@ -469,13 +475,13 @@ def _processing(
         if processing is not None:
             times[name] = times.get(name, 0.0) + share * processing["time_s"]
 
-    for way, end, share in ((downlink, "from", 1.0), (uplink, "to", acks)):
+    for way, end, share in ((downlink, "from", 1.0), (uplink, "to", answers)):
         leaves = [flow[end]] if nodes[flow[end]]["kind"] == "host" else []
         for name in (*leaves, *(each.to for each in way)):
             serve(name, share, with_acks_s)
             if way is downlink:
                 serve(name, share, times_s)
-    return max(times_s.values(), default=0.0), max(with_acks_s.values(), default=0.0)
+    return max(times_s.values(), default=0.0), tuple(with_acks_s.items())
 
 
 def _hybla_reference_rtt_s(tcp: Table) -> float | None:

@@ -1,4 +1,4 @@
-"""What each of several transfers gets of the links that they share, if all get the same."""
+"""What each of several transfers gets of what they share, if all get the same."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ class _Entry:
 def fair_shares(
     paths: Sequence[FlowPath], predictions: Mapping[str, FlowPrediction]
 ) -> dict[str, float]:
-    """Return the goodput of transfers that a shared link limits, bit/s, by flow.
+    """Return the goodput of transfers that a shared link or processor limits, bit/s, by flow.
 
     Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): all grow alike until a
     link is full, or their own limits hold them back; the others go on. What calls and echoes offer
-    is taken off first; their own ACKs, pages and the like take nothing. Window rules, round trips
-    and queues decide who gets more than another.
+    is taken off first, and what packets by UDP do; ACKs take of processors, and nothing of links;
+    pages and the like take nothing. Window rules, round trips and queues decide who gets more than
+    another.
 
     Parameters
     ----------
@@ -84,6 +85,9 @@ def _water_filling(
                 # Of what all send on a carrier together, each packet takes a part, too.
                 packet_s = _on_carrier_s(direction, packet_s)
                 entries.append(entry(number, path, _carrier(direction), packet_s))
+        for name, time_s in path.processors:
+            # With the ACKs that go with a segment: it serves these, too.
+            entries.append(entry(number, path, _processor(name), time_s))
     free = np.ones(len(indices))
     users = np.bincount([each.direction for each in entries], minlength=len(indices))
     for path in paths:
@@ -91,6 +95,10 @@ def _water_filling(
             if direction.name in indices:
                 free[indices[direction.name]] -= taken
                 users[indices[direction.name]] += 1
+        for node, time_s in path.processors if path.datagrams is not None else ():
+            if (name := _processor(node)) in indices:
+                free[indices[name]] -= _packets_per_s(path) * time_s
+                users[indices[name]] += 1
     for name, (taken, others) in _taken_of_carriers(elastic, paths).items():
         if name in indices:
             free[indices[name]] -= taken
@@ -130,6 +138,10 @@ def _water_filling(
 def _carrier(direction: Direction) -> str:
     """Return what a carrier is called beside links, whose names have no space."""
     return f"carrier {direction.carrier}"
+
+
+def _processor(node: str) -> str:
+    return f"processor {node}"
 
 
 def _on_carrier_s(direction: Direction, packet_s: float) -> float:
@@ -176,11 +188,15 @@ def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
     """Return which share of each direction's time a call or a source of echoes takes."""
     if path.datagrams is None:
         return ()
+    per_s = _packets_per_s(path)
+    ways = (*path.downlink, *path.uplink) if path.two_way else path.downlink
+    return [(each, per_s * each.packet_time_s(path.packet_bytes)) for each in ways]
+
+
+def _packets_per_s(path: FlowPath) -> float:
+    """Return how many packets a second go one way of what sends at a rate of its own."""
+    if path.datagrams is None:
+        return 0.0
     per_s = path.datagrams.offered_bps / (8.0 * path.datagrams.payload_bytes)
-    if path.application == "voice":
-        # Both talk, and both are its goodput.
-        per_s /= 2.0
-    return [
-        (direction, per_s * direction.packet_time_s(path.packet_bytes))
-        for direction in (*path.downlink, *path.uplink)
-    ]
+    # Both talk, and both are a call's goodput.
+    return per_s / 2.0 if path.application == "voice" else per_s

@@ -1,4 +1,4 @@
-"""What a sweep's plot shows: goodput along one axis, a curve for each value of another."""
+"""What a sweep's plot shows: goodput, or what else was asked for, along one axis."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bentpipe.sweeps.summary import ADDED_UP, SEED, adds_up, shown, summarise
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.definition import Axis
+    from bentpipe.sweeps.metric import Metric
     from bentpipe.sweeps.outcome import SweepResult
 
 
@@ -38,18 +39,18 @@ def curve_axes(axes: Sequence[Axis]) -> tuple[Axis, Axis | None]:
     return along, others[0] if others else None
 
 
-def curves(result: SweepResult) -> Curves:
-    """Return a sweep's goodput as curves with their quartiles."""
+def curves(result: SweepResult, metric: Metric | None = None) -> Curves:
+    """Return a sweep's goodput, or a metric, as curves: one for each value of another axis."""
     along, other = curve_axes(result.sweep.axes)
     found: dict[str, list[tuple[float, float, float, float]]] = {}
-    points = summarise(result)
+    points = summarise(result, metric)
     for point in points:
         label = point.labels[other.name] if other is not None else ""
         curve = found.setdefault(label, [])
-        if (goodput := point.goodput_bps) is not None:
+        if (found_here := point.goodput_bps if metric is None else point.metric) is not None:
             place = point.place[along.name]
             x = float(place) if _numeric(along) else float(along.coordinates.index(place))
-            curve.append((x, goodput.lower, goodput.median, goodput.upper))
+            curve.append((x, found_here.lower, found_here.median, found_here.upper))
     ticks = None if _numeric(along) else tuple(map(shown, along.coordinates))
     return Curves(
         title=result.sweep.name,
@@ -57,7 +58,8 @@ def curves(result: SweepResult) -> Curves:
         log_x=_is_log(along),
         ticks=ticks,
         legend=other.name.replace("_", " ") if other is not None else "",
-        y_label=ADDED_UP if adds_up(points) else "goodput",
+        y_label=str(metric) if metric else ADDED_UP if adds_up(points) else "goodput",
+        unit=metric.unit if metric else "bit/s",
         curves=tuple(
             Curve(label=label, points=tuple(sorted(places))) for label, places in found.items()
         ),

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import xarray as xr
 
-from bentpipe.sweeps.records import FLOW, GATEWAY, LINK, RUN
+from bentpipe.sweeps.records import FLOW, GATEWAY, GROUP, LINK, RUN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ _UNITS: Final = {
 
 
 def dataset_of(result: SweepResult) -> xr.Dataset:
-    """Return the results with the axes as dimensions, and `flow`, `link`, `gateway`."""
+    """Return the results with the axes as dimensions, and `flow`, `group`, `link`, `gateway`."""
     sweep = result.sweep
     variables: dict[Hashable, Any] = {}
     coordinates: dict[Hashable, Any] = {}
@@ -41,7 +41,7 @@ def dataset_of(result: SweepResult) -> xr.Dataset:
                 attributes,
             )
     dimensions = [axis.name for axis in sweep.axes]
-    for kind in (RUN, FLOW, LINK, GATEWAY):
+    for kind in (RUN, FLOW, GROUP, LINK, GATEWAY):
         rows = result.rows(kind)
         places, names = _places(rows, kind)
         if kind != RUN and names:

@@ -11,7 +11,7 @@ from bentpipe.results import DirectionResult, FlowResult, RoundTrip, Summary
 
 # Columns that the results have themselves. `seed` and `duration_s` mean the same in both.
 RESERVED: Final = (
-    frozenset({"cell", "kind", "name", "error", "flow", "link", "gateway", "run"})
+    frozenset({"cell", "kind", "name", "error", "flow", "group", "link", "gateway", "run"})
     | {each.name for record in (Summary, FlowResult, DirectionResult) for each in fields(record)}
     | {f"rtt_{each.name}_ms" for each in fields(RoundTrip)}
 ) - {"seed", "duration_s"}

@@ -36,10 +36,10 @@ class Failure:
 class SweepResult:
     """A sweep's results.
 
-    `table` is tidy: a row of kind "run" for each cell and one for each of its flows, link
-    directions and gateways; in every row, the cell's number and its place on the axes. `timing`
-    has how long each cell took, the only thing that differs between equal sweeps. `folder` is
-    None if the results are in memory only.
+    `table` is tidy: a row of kind "run" for each cell and one for each of its flows, groups of
+    flows, link directions and gateways; in every row, the cell's number and its place on the axes.
+    `timing` has how long each cell took, the only thing that differs between equal sweeps. `folder`
+    is None if the results are in memory only.
     """
 
     sweep: Sweep
@@ -85,7 +85,7 @@ class SweepResult:
         )
 
     def rows(self, kind: str = FLOW) -> pa.Table:
-        """Return the rows of one kind ("run", "flow", "link", "gateway").
+        """Return the rows of one kind ("run", "flow", "group", "link", "gateway").
 
         The columns are those that such rows have.
         """
@@ -100,11 +100,11 @@ class SweepResult:
 
     @cached_property
     def dataset(self) -> xr.Dataset:
-        """The results as an xarray Dataset: its dimensions are the axes, `flow` and `link`.
+        """The results as an xarray Dataset: its dimensions are the axes, `flow`, `group`, `link`.
 
-        Flows' variables have their own names (`goodput_bps`), links' begin with `link_`
-        (`link_utilization`), gateways' with `gateway_`. A cell without an outcome, or that
-        failed, is NaN; `error` says why, where any did.
+        Flows' variables have their own names (`goodput_bps`), groups' begin with `group_`
+        (`group_goodput_bps`), links' with `link_`, gateways' with `gateway_`. A cell without an
+        outcome, or that failed, is NaN; `error` says why, where any did.
         """
         from bentpipe.sweeps.dataset import dataset_of
 

@@ -1,7 +1,8 @@
 """Outcomes as rows of one tidy table.
 
-A cell has a row of kind "run", one for each flow, link direction and gateway, and each row says
-where its cell is on the axes. A cell that failed has the row of kind "run" only, with its error.
+A cell has a row of kind "run", one for each flow, group, link direction and gateway, and each row
+says where its cell is on the axes. A cell that failed has the row of kind "run" only, with its
+error.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 _Row = dict[str, Any]
 
-RUN, FLOW, LINK, GATEWAY = "run", "flow", "link", "gateway"
-_PARTS: Final = {"flows": FLOW, "links": LINK, "gateways": GATEWAY}
+RUN, FLOW, GROUP, LINK, GATEWAY = "run", "flow", "group", "link", "gateway"
+_PARTS: Final = {"flows": FLOW, "groups": GROUP, "links": LINK, "gateways": GATEWAY}
 # Not a result: it differs from run to run. It is kept, but apart.
 WALL: Final = "wall_s"
 _UNITS: Final = ("_ms", "_s", "_bps", "_bytes")
@@ -77,7 +78,7 @@ def _rows(outcome: Outcome, sweep: Sweep) -> Iterable[_Row]:
     yield _flat(run) | place | {"kind": RUN, WALL: outcome.wall_s}
     place["seed"] = summary["seed"]
     for key, kind in _PARTS.items():
-        for part in summary[key]:
+        for part in summary.get(key, ()):
             yield _flat(part) | place | {"kind": kind}
 
 
@@ -86,12 +87,24 @@ def _flat(record: Mapping[str, Any]) -> _Row:
     flat: _Row = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
-            unit = next((each for each in _UNITS if name.endswith(each)), "")
-            stem = name.removesuffix(unit)
-            flat.update({f"{stem}_{key}{unit}": each for key, each in _flat(value).items()})
+            flat.update({_within(name, key): each for key, each in _flat(value).items()})
         else:
             flat[name] = value
     return flat
+
+
+def column_of(path: Sequence[str]) -> str:
+    """Return the column of what has this path in a result: ("rtt_ms", "min") is rtt_min_ms."""
+    *records, name = path
+    for record in reversed(records):
+        name = _within(record, name)
+    return name
+
+
+def _within(record: str, name: str) -> str:
+    """Return what a name in a record is called outside of it: the unit stands at the end."""
+    unit = next((each for each in _UNITS if record.endswith(each)), "")
+    return f"{record.removesuffix(unit)}_{name}{unit}"
 
 
 @cache

@@ -13,6 +13,7 @@ from bentpipe.toml import literal
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.definition import Axis, Coordinate
+    from bentpipe.sweeps.metric import Metric
 
 SEED = "seed"
 
@@ -32,7 +33,8 @@ class Point:
 
     Goodput is that of all flows, added up: each has its own, over its own time. Where they are not
     there at the same time, that is more than ever goes over a link. `retransmitted` is the share of
-    segments that were sent again. Both are None where every cell failed.
+    segments that were sent again. Both are None where every cell failed. `metric` is what was asked
+    for besides; None where no cell has it.
     """
 
     place: Mapping[str, Coordinate]
@@ -47,11 +49,14 @@ class Point:
     flows: int
     # Whether all flows together came to the same in each cell, as where nothing is random.
     alike: bool
+    metric: Quartiles | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, *, with_metric: bool = False) -> dict[str, Any]:
         """Return the point as plain data."""
         data = asdict(self)
         del data["labels"], data["alike"]
+        if not with_metric:
+            del data["metric"]
         return data
 
 
@@ -62,7 +67,7 @@ def varying(result: SweepResult) -> tuple[Axis, ...]:
     )
 
 
-def summarise(result: SweepResult) -> list[Point]:
+def summarise(result: SweepResult, metric: Metric | None = None) -> list[Point]:
     """Return a point for each place on the axes other than the seed, in order."""
     sweep = result.sweep
     shown = [at for at, axis in enumerate(sweep.axes) if axis in varying(result)]
@@ -73,6 +78,7 @@ def summarise(result: SweepResult) -> list[Point]:
     for failure in result.failures:
         failed[failure.cell] = True
     totals = _totals(result)
+    values = None if metric is None else metric.values(result)
     groups: dict[tuple[int, ...], list[int]] = {}
     for cell in np.flatnonzero(done).tolist():
         indices = sweep.cell(cell).indices
@@ -94,6 +100,7 @@ def summarise(result: SweepResult) -> list[Point]:
                 finished_flows=int(totals["finished"][good].sum()),
                 flows=int(totals["flows"][good].sum()),
                 alike=all(len(np.unique(each[good])) <= 1 for each in totals.values()),
+                metric=None if values is None else _known_quartiles(values[good]),
             )
         )
     return points
@@ -112,6 +119,11 @@ def quartiles(values: Sequence[float] | np.ndarray[Any, Any]) -> Quartiles:
     """Return the quartiles, interpolated linearly."""
     lower, median, upper = np.quantile(np.asarray(values, dtype=float), [0.25, 0.5, 0.75])
     return Quartiles(lower=float(lower), median=float(median), upper=float(upper))
+
+
+def _known_quartiles(values: np.ndarray[Any, Any]) -> Quartiles | None:
+    known = values[~np.isnan(values)]
+    return quartiles(known) if len(known) else None
 
 
 def _totals(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:

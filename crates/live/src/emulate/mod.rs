@@ -152,7 +152,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
         .filter(|index| !ours.contains(index))
         .collect();
     let flows = request.commands.is_empty();
-    let notes = check(scenario, &kernels, &ours, !flows)?;
+    let mut notes = check(scenario, &kernels, &ours, !flows)?;
     let mut options = request.options.clone();
     options.default_probes |= scenario.probes.series.is_empty();
     let mut made: Option<Made> = None;
@@ -179,7 +179,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
         network,
         nodes,
         plans,
-        closing,
+        mut closing,
     } = built;
     let plans = if flows { plans } else { Vec::new() };
     let made = made.unwrap_or_else(|| Made::new(&plans, &ours));
@@ -235,6 +235,9 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     let (late, refusals) = (engine.lateness().clone(), *engine.refusals());
     let mut ran = ran;
     let outcomes = std::mem::take(&mut ran.outcomes);
+    // Captures are written to their ends; where one was cut short, what was measured is told all the same.
+    drop(engine.network_mut().take_taps());
+    notes.extend(closing.cut_captures());
     let output = closing.finish(engine.into_network(), scenario, outcomes, ran.ended)?;
     Ok(outcome::emulated(outcome::Known {
         scenario,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bentpipe_tcp::Connection;
-use bentpipe_types::{Series, Span, Time};
+use bentpipe_types::{Series, Span, Time, rank};
 use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 
 use super::host::Host;
@@ -109,7 +109,7 @@ impl Seen {
             return [None; 4];
         };
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
-        let p95 = rtts[(0.95 * last as f64).round() as usize];
+        let p95 = rtts[rank(0.95, rtts.len() as u64) as usize - 1];
         let minimum = self.samples.last().map(|(_, s)| s.minimum_rtt_s * 1e3);
         [minimum, Some(mean), Some(p95), Some(rtts[last])]
     }

@@ -1,6 +1,6 @@
 //! How late packets leave, against the time that the network has for them.
 
-use bentpipe_types::Span;
+use bentpipe_types::{Span, rank};
 use serde::Serialize;
 
 /// Steps within a doubling: quantiles are true to 3%.
@@ -60,7 +60,7 @@ impl Lateness {
     /// packets.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Span> {
-        let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let rank = rank(q, self.count);
         let mut seen = 0;
         for (index, count) in self.counts.iter().enumerate() {
             seen += count;

@@ -3,7 +3,7 @@
 use bentpipe_sim::report::{
     Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Transfers, Viewing,
 };
-use bentpipe_types::{Span, SpanStatistics, Time};
+use bentpipe_types::{Span, SpanStatistics, Time, rank};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -134,7 +134,7 @@ pub struct EchoesSummary {
     pub requests: u64,
     /// Those that were answered.
     pub count: u64,
-    /// From request to answer; quantiles within 1.6%.
+    /// From request to answer; quantiles are told from buckets, as round trips' are.
     pub time_ms: Quantiles,
 }
 
@@ -206,7 +206,7 @@ pub struct MessagesSummary {
     pub received: u64,
     /// Bytes received, headers not counted.
     pub bytes: u64,
-    /// From sent to received whole; quantiles within 1.6%.
+    /// From sent to received whole; quantiles are told from buckets, as round trips' are.
     pub delay_ms: Quantiles,
 }
 
@@ -290,16 +290,13 @@ impl Quantiles {
         Self::of_values(times.map(Span::as_millis_f64).collect(), scope)
     }
 
-    /// Of all there are: the quantile p is the smallest that a share p does not exceed.
+    /// Of all there are: the quantile p is the smallest that a share p does not exceed ([`rank`]).
     fn of_values(mut values: Vec<f64>, scope: Scope) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let Some(last) = values.len().checked_sub(1) else {
             return Self::default();
         };
-        let quantile = |share: f64| {
-            let rank = (share * values.len() as f64).ceil() as usize;
-            values[rank.saturating_sub(1).min(last)]
-        };
+        let quantile = |share: f64| values[rank(share, values.len() as u64) as usize - 1];
         let sum: f64 = values.iter().sum();
         Self {
             min: Some(values[0]),
@@ -447,5 +444,8 @@ mod tests {
         assert_eq!(percentiles.len(), 101);
         assert!(percentiles.is_sorted());
         assert_eq!((percentiles[0], percentiles[100]), (0.0, 100.0));
+        let hundred = Quantiles::of((1..=100).map(Span::from_millis), Scope::Group);
+        let percentiles = hundred.percentiles.expect("of a group");
+        assert!((1..=100).all(|percent| percentiles[percent] == percent as f64));
     }
 }

@@ -1,0 +1,128 @@
+//! Which of many values a quantile is, and where values lie of which only bounds and a sum are known.
+
+/// The rank of the quantile `share` of `count` values in order: the first of them, 1, at a share of 0, the last at 1,
+/// and between them the smallest value that a share of `share` does not exceed.
+///
+/// ```
+/// assert_eq!(bentpipe_types::rank(0.95, 100), 95);
+/// assert_eq!(bentpipe_types::rank(0.5, 3), 2);
+/// ```
+#[must_use]
+pub fn rank(share: f64, count: u64) -> u64 {
+    // 0.07 x 100 is 7, though not for a computer: what it makes of a product is no reason to take the next one.
+    let place = share * count as f64 * (1.0 - 4.0 * f64::EPSILON);
+    (place.ceil() as u64).clamp(1, count.max(1))
+}
+
+/// So many values between two bounds, these included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub low: u64,
+    pub high: u64,
+    pub count: u64,
+}
+
+/// How values lie between their bounds: 0 all at the lower one, 1 all at the upper one, 1/2 evenly.
+///
+/// In order, they rise evenly from the lower bound to a place between the two, and from there evenly to the upper one:
+/// two lines that meet after a share of 1 - `Skew` of the values, at `Skew` of the way. So their mean is at `Skew` of
+/// the way, too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Skew(f64);
+
+impl Skew {
+    /// What makes the values of all parts add up to a sum.
+    pub(crate) fn of(parts: impl Iterator<Item = Part>, sum: u128) -> Self {
+        let (mut low, mut width) = (0, 0);
+        for part in parts {
+            low += u128::from(part.low) * u128::from(part.count);
+            width += u128::from(part.high - part.low) * u128::from(part.count);
+        }
+        if width == 0 {
+            return Self(0.5);
+        }
+        Self((sum.saturating_sub(low) as f64 / width as f64).min(1.0))
+    }
+
+    /// The `rank`th of a part's values, counted from 1: the mean of those that stand for it.
+    pub(crate) fn value(self, rank: u64, part: Part) -> u64 {
+        let count = part.count as f64;
+        let share = self.mean((rank - 1) as f64 / count, rank as f64 / count);
+        let way = (part.high - part.low) as f64 * share;
+        part.high.min(part.low.saturating_add(way.round() as u64))
+    }
+
+    /// The mean place of the shares of the values from one to another.
+    fn mean(self, from: f64, to: f64) -> f64 {
+        let Self(skew) = self;
+        let knee = 1.0 - skew;
+        let lower = |share: f64| share * skew / knee;
+        let upper = |share: f64| skew + (share - knee) * knee / skew;
+        if to <= knee {
+            lower(f64::midpoint(from, to))
+        } else if from >= knee {
+            upper(f64::midpoint(from, to))
+        } else {
+            let below = (knee - from) * lower(f64::midpoint(from, knee));
+            let above = (to - knee) * upper(f64::midpoint(knee, to));
+            (below + above) / (to - from)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_so_many_is_one_of_them() {
+        for percent in 1..=100 {
+            assert_eq!(
+                rank(f64::from(percent) / 100.0, 100),
+                u64::from(percent as u32)
+            );
+        }
+        assert_eq!(rank(0.0, 7), 1);
+        assert_eq!(rank(1.0, 7), 7);
+        assert_eq!(rank(0.5, 7), 4);
+        assert_eq!(rank(0.5, 8), 4);
+        assert_eq!(rank(0.501, 1000), 501);
+        assert_eq!(rank(f64::NAN, 5), 1);
+        assert_eq!(rank(0.5, 0), 1);
+    }
+
+    #[test]
+    fn values_add_up_to_their_sum() {
+        for (count, sum) in [(1, 70), (2, 2), (7, 333), (50, 2_500), (50, 4_999), (50, 0)] {
+            let part = Part {
+                low: 0,
+                high: 100_000,
+                count,
+            };
+            let sum = sum * 1_000;
+            let skew = Skew::of([part].into_iter(), sum);
+            let values: Vec<u64> = (1..=count).map(|rank| skew.value(rank, part)).collect();
+            let told: u64 = values.iter().sum();
+            assert!(
+                u128::from(told).abs_diff(sum) <= u128::from(count),
+                "{values:?}"
+            );
+            assert!(values.is_sorted(), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_even_stays_so() {
+        let part = Part {
+            low: 1_000,
+            high: 2_000,
+            count: 10,
+        };
+        let skew = Skew::of([part].into_iter(), 15_000);
+        assert_eq!(skew, Skew(0.5));
+        assert_eq!(
+            [1, 5, 10].map(|rank| skew.value(rank, part)),
+            [1_050, 1_450, 1_950]
+        );
+    }
+}

@@ -1,0 +1,143 @@
+"""What is no link, and may be full: processors, carriers that terminals share, capacity granted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bentpipe.prediction.access import most_bps
+
+if TYPE_CHECKING:
+    from bentpipe.advice.network import Network
+    from bentpipe.prediction.network import Direction
+    from bentpipe.prediction.paths import FlowPath
+    from bentpipe.results import RunResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occupied:
+    """Something by its name, and which share of a flow's time it was occupied."""
+
+    name: str
+    used: float
+
+
+class Occupation:
+    """How much of a run processors worked and carriers were taken, for who sends through them."""
+
+    def __init__(self, network: Network, result: RunResult) -> None:
+        self._network = network
+        self._ended_s = float(result.summary.extra.get("ended_s", result.summary.duration_s))
+        self._work_s = _work_s(network, result)
+        self._taken_s = _taken_s(result)
+        self._granted_s = _granted_s(network, result)
+        # By how many flows each is used.
+        self._users: dict[str, int] = {}
+        for path in network.paths:
+            for name in {*_nodes(path), *_carriers((*path.downlink, *path.uplink))}:
+                self._users[name] = self._users.get(name, 0) + 1
+
+    def processor(self, path: FlowPath, busy_s: float) -> Occupied | None:
+        """Return the busiest processor on a flow's way, there and back; None without any."""
+        return self._most(_nodes(path), self._work_s, busy_s)
+
+    def carrier(self, way: Iterable[Direction], busy_s: float) -> Occupied | None:
+        """Return the fullest carrier that directions share with others; None without any."""
+        asking = (each for each in way if not self.has_its_own(each))
+        return self._most(_carriers(asking), self._taken_s, busy_s)
+
+    def has_its_own(self, direction: Direction) -> bool:
+        """Whether a direction has constant capacity alone, however full its carrier is."""
+        access = self._network.settings_of(direction)["access"]
+        return access is not None and not (
+            access["volume_based"] or access["free"] or access["rate_based_bps"]
+        )
+
+    def granted_used(self, direction: Direction, busy_s: float) -> float:
+        """Return how much is used of the most that a direction is ever granted; 0 if that is all.
+
+        Of constant capacity, and of the most that it asks for by rate.
+        """
+        return min(1.0, self._granted_s.get(direction.name, 0.0) / busy_s)
+
+    def _most(
+        self, names: Iterable[str], spent_s: Mapping[str, float], busy_s: float
+    ) -> Occupied | None:
+        found = [
+            Occupied(
+                name=name,
+                # What others had of it can't be told from the flow's own.
+                used=min(
+                    1.0, spent_s[name] / (busy_s if self._users[name] == 1 else self._ended_s)
+                ),
+            )
+            for name in names
+            if name in spent_s
+        ]
+        return max(found, key=lambda each: each.used, default=None)
+
+
+def _nodes(path: FlowPath) -> list[str]:
+    ways = (*path.downlink, *path.uplink)
+    return list(dict.fromkeys((path.sender, path.receiver, *(each.to for each in ways))))
+
+
+def _carriers(way: Iterable[Direction]) -> list[str]:
+    return list(dict.fromkeys(each.carrier for each in way if each.carrier))
+
+
+def _work_s(network: Network, result: RunResult) -> dict[str, float]:
+    """Return how long each node's processor worked: a gateway's on what came, a host's on all."""
+    came: dict[str, int] = {}
+    left: dict[str, int] = {}
+    ends = {link["name"]: link["between"] for link in network.resolved["links"]}
+    for each in result.summary.links:
+        link, _, way = each.name.rpartition(".")
+        sender, receiver = ends[link] if way == "forward" else reversed(ends[link])
+        # What its queue removed has been through the processor, too.
+        sent = each.packets_delivered + each.packets_lost + each.packets_dropped
+        came[receiver] = came.get(receiver, 0) + each.packets_delivered
+        left[sender] = left.get(sender, 0) + sent + each.count("acks_removed")
+    found = {}
+    for node in network.resolved["nodes"]:
+        if (processing := node.get("processing")) is not None:
+            name = node["name"]
+            packets = came.get(name, 0) + (left.get(name, 0) if node["kind"] == "host" else 0)
+            found[name] = packets * float(processing["time_s"])
+    return found
+
+
+def _taken_s(result: RunResult) -> dict[str, float]:
+    """Return how much of each carrier terminals have used, or been promised, in seconds of it."""
+    found: dict[str, float] = {}
+    for each in result.summary.links:
+        access = each.access
+        if access is None or access.carrier is None:
+            continue
+        # What is free is for whoever has something to send, and no less so where he has it.
+        promised = (
+            access.granted_constant_bytes
+            + access.granted_rate_based_bytes
+            + access.granted_volume_based_bytes
+        )
+        seconds = 8.0 * max(promised, access.used_bytes) / access.carrier_rate_bps
+        found[access.carrier] = found.get(access.carrier, 0.0) + seconds
+    return found
+
+
+def _granted_s(network: Network, result: RunResult) -> dict[str, float]:
+    """Return how long each direction takes for what it sent, at the most that it is granted."""
+    used = {
+        each.name: each.access.used_bytes
+        for each in result.summary.links
+        if each.access is not None
+    }
+    found = {}
+    for link in network.resolved["links"]:
+        for way in ("forward", "return"):
+            name = f"{link['name']}.{way}"
+            if name in used and (rate_bps := most_bps(link[way])) < math.inf:
+                found[name] = 8.0 * used[name] / rate_bps if rate_bps > 0.0 else 0.0
+    return found

@@ -1,0 +1,159 @@
+"""What `advise` says where no link is full: a processor, a carrier, capacity that is granted."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import cli
+from bentpipe.advice import FlowLimits
+
+from .networks import pair
+
+
+def _served(node: str) -> dict[str, Any]:
+    """Return a network whose node takes a millisecond for a packet, and whose links are wide."""
+    processing = {"processing": {"time": "1 ms"}}
+    return {
+        "name": "served",
+        "duration": "60 s",
+        "hosts": {name: processing if name == node else {} for name in ("server", "client")},
+        "gateways": {"hub": processing if node == "hub" else {}},
+        "links": {
+            "lan": {"between": ["server", "hub"], "rate": "1 Gbit/s", "delay": "1 ms"},
+            "satellite": {"between": ["hub", "client"], "rate": "20 Mbit/s", "delay": "40 ms"},
+        },
+        "flows": {"transfer": {"from": "server", "to": "client", "app": {"kind": "bulk"}}},
+    }
+
+
+def _terminals(access: dict[str, object], *, carrier: str = "1 Mbit/s") -> dict[str, Any]:
+    """Return ten terminals on a carrier, each of which sends for two minutes."""
+    forward = {"kind": "on-demand", "carrier": "inroute", **access}
+    return {
+        "name": "shops",
+        "duration": "120 s",
+        "hosts": {"hub": {}, "shop": {"count": 10}},
+        "carriers": {"inroute": {"rate": carrier}},
+        "links": {
+            "shops": {
+                "between": ["shop", "hub"],
+                "delay": "250 ms",
+                "forward": {"rate": "512 kbit/s", "access": forward},
+                "return": {"rate": "10 Mbit/s"},
+            }
+        },
+        "flows": {"upload": {"from": "shop", "to": "hub", "app": {"kind": "bulk"}}},
+    }
+
+
+@pytest.mark.parametrize("node", ["server", "client", "hub"])
+def test_a_processor_that_has_no_time_left_is_the_limit(node: str) -> None:
+    advice = bentpipe.advise(_served(node), seeds=1)
+    (flow,) = advice.flows
+    assert flow.verdict == "processing"
+    assert flow.processor is not None
+    assert flow.processor.name == node
+    assert 0.95 < flow.processor.used <= 1.0
+    assert flow.downlink_used < 0.5
+    # What predict says binds, binds.
+    (predicted,) = bentpipe.predict(_served(node)).flows
+    assert predicted.lowest == "processing, with ACKs"
+    (told,) = advice.as_json()["flows"]
+    assert told["processor"] == {"name": node, "used": flow.processor.used}
+    assert told["carrier"] is None
+
+
+def test_an_idle_processor_is_none() -> None:
+    network = _served("client")
+    network["hosts"]["client"]["processing"] = {"time": "100 us"}
+    network["links"]["satellite"]["rate"] = "2 Mbit/s"
+    (flow,) = bentpipe.advise(network, seeds=1).flows
+    assert flow.verdict == "downlink"
+    assert flow.processor is not None
+    # 167 segments a second and half as many ACKs, but for losses, for 0.1 ms each.
+    assert flow.processor.used == pytest.approx(1.5 * 2e6 / 12_000 * 1e-4, rel=0.1)
+
+
+def test_a_carrier_with_nothing_left_is_the_limit_of_all_who_share_it() -> None:
+    network = _terminals({"volume_based": True})
+    flows = bentpipe.advise(network, seeds=1).flows
+    assert {flow.verdict for flow in flows} == {"carrier"}
+    for flow in flows:
+        assert flow.carrier is not None
+        assert flow.carrier.name == "inroute"
+        assert 0.95 < flow.carrier.used <= 1.0
+    shares = bentpipe.predict(network).flows
+    assert {each.lowest for each in shares} == {"fair share"}
+
+
+def test_a_carrier_with_room_is_none() -> None:
+    flows = bentpipe.advise(_terminals({"volume_based": True}, carrier="8 Mbit/s"), seeds=1).flows
+    assert "carrier" not in {flow.verdict for flow in flows}
+    assert all(flow.carrier is not None and flow.carrier.used < 0.8 for flow in flows)
+
+
+def test_acknowledgments_on_a_full_carrier_are_the_limit_and_the_carrier_is_named() -> None:
+    network = _terminals({"volume_based": True}, carrier="512 kbit/s")
+    # Each downloads beside its upload, which leaves nothing to its acknowledgments.
+    network["flows"]["download"] = {"from": "hub", "to": "shop", "app": {"kind": "bulk"}}
+    flows = bentpipe.advise(network, seeds=1).flows
+    downloads = [flow for flow in flows if flow.name.startswith("download")]
+    assert {flow.verdict for flow in downloads} == {"acknowledgments"}
+    for flow in downloads:
+        assert flow.uplink_used < 0.5
+        assert flow.full_carrier is not None
+        assert flow.full_carrier.name == "inroute"
+
+
+def test_who_is_granted_a_constant_rate_has_that_and_may_ask_for_more() -> None:
+    advice = bentpipe.advise(_terminals({"constant": "64 kbit/s"}), seeds=1)
+    assert {flow.verdict for flow in advice.flows} == {"capacity"}
+    # What others do on the carrier is nothing to them.
+    assert all(flow.carrier is None for flow in advice.flows)
+    names = [each.remedy.name for each in advice.remedies if each.gain > 1.3]
+    assert "capacity by volume on shops-1.forward" in names
+    assert "free capacity on shops-1.forward" in names
+
+
+def test_a_plain_network_has_neither() -> None:
+    network = pair("plain", duration="20 s", rate="2 Mbit/s", delay="50 ms", size="2 MB")
+    (flow,) = bentpipe.advise(tomllib.loads(network), seeds=1).flows
+    assert (flow.processor, flow.carrier) == (None, None)
+    assert isinstance(flow, FlowLimits)
+
+
+@pytest.mark.parametrize(
+    ("network", "limited", "line"),
+    [
+        (
+            _served("hub"),
+            "the processor of hub (",
+            r"Busy: the processor of hub \((9\d|100)%\)\. No window, queue or gateway",
+        ),
+        (
+            _terminals({"volume_based": True}),
+            "the carrier inroute (",
+            r"Given away: the carrier inroute \((9\d|100)%\)\. What one of a carrier's terminals",
+        ),
+    ],
+    ids=["processor", "carrier"],
+)
+def test_it_says_that_no_setting_helps(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    network: dict[str, Any],
+    limited: str,
+    line: str,
+) -> None:
+    file = tmp_path / "network.toml"
+    file.write_text(bentpipe.Scenario.of(network).text or "", encoding="utf-8")
+    assert cli.execute(["advise", str(file), "--seeds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert limited in out
+    assert re.search(line, out)

@@ -1,0 +1,74 @@
+"""A capture that finds no room, in real time: what was measured nobody can have again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bentpipe
+from bentpipe.scenario import Scenario
+
+from .live import live
+from .networks import short
+
+pytestmark = live
+
+CUT = "cannot be written: No space left on device (os error 28): the capture ends there"
+# Enough for a few hundred full packets: the transfer has more.
+SMALL = "200k"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "short.toml"
+    file.write_text(Scenario.of(short()).text or "", encoding="utf-8")
+    return file
+
+
+def _emulated(scenario: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Emulate in a folder of its own on a disk with little room, in a namespace of its own."""
+    disk = scenario.parent / "disk"
+    disk.mkdir()
+    alone = ["--mount"] if os.geteuid() == 0 else ["--mount", "--user", "--map-root-user"]
+    script = f'mount -t tmpfs -o size={SMALL} none "$0" && cd "$0" && exec "$@"'
+    command = [sys.executable, "-m", "bentpipe", "emulate", str(scenario), "--pcap", "satellite"]
+    return subprocess.run(
+        ["unshare", *alone, "sh", "-c", script, str(disk), *command, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_full_disk_cuts_a_capture_and_loses_no_result(tmp_path: Path) -> None:
+    capture = tmp_path / "satellite.pcapng"
+    capture.symlink_to("/dev/full")
+    result = bentpipe.emulate(short(), pcap=[("satellite", capture)])
+    assert result.flow().bytes_delivered == 1_000_000
+    assert [note for note in result.notes if CUT in note] == [f"{capture}: {CUT}"]
+
+
+def test_the_command_tells_it_in_a_line_and_prints_the_result(scenario: Path) -> None:
+    said = _emulated(scenario, "--json")
+    assert said.returncode == 0
+    assert said.stderr.splitlines() == [f"bentpipe: satellite.pcapng: {CUT}"]
+    told = json.loads(said.stdout)
+    assert told["flows"][0]["bytes_delivered"] == 1_000_000
+    assert f"satellite.pcapng: {CUT}" in told["notes"]
+
+
+def test_what_cannot_be_written_any_more_is_printed(scenario: Path) -> None:
+    said = _emulated(scenario, "--json", "--out", "results")
+    # The folder lacks what was asked for.
+    assert said.returncode == 1
+    assert json.loads(said.stdout)["flows"][0]["bytes_delivered"] == 1_000_000
+    cut, unwritten = said.stderr.splitlines()
+    assert cut == f"bentpipe: results/satellite.pcapng: {CUT}"
+    assert "results/" in unwritten
+    assert "no space left on device" in unwritten.lower()
