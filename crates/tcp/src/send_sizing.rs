@@ -192,7 +192,7 @@ impl SendSizing {
     }
 
     /// sk_wmem_queued
-    fn memory(&self, held: &Held) -> u64 {
+    pub(crate) fn memory(&self, held: &Held) -> u64 {
         self.memory_at_least(held) + OVERHEAD * self.unsent_buffers(held)
     }
 

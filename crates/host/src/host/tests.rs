@@ -178,7 +178,12 @@ impl<P: Realm> Application<P> for Talker {
 }
 
 fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
-    echoes_with::<P>(seed, loss, lengths, &config().into(), 1);
+    echoes_with::<P>(seed, loss, lengths, &config().into(), 1, false);
+}
+
+/// Between hosts that sleep.
+fn sleepy_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
+    echoes_with::<P>(seed, loss, lengths, &config().into(), 1, true);
 }
 
 /// With Fast Open, so far apart that the later ones have a cookie. Returns how many went with their SYN.
@@ -187,7 +192,7 @@ fn early_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) -> usize {
         fast_open: true,
         ..config()
     };
-    echoes_with::<P>(seed, loss, lengths, &config.into(), 300)
+    echoes_with::<P>(seed, loss, lengths, &config.into(), 300, false)
 }
 
 fn echoes_with<P: Realm>(
@@ -196,8 +201,12 @@ fn echoes_with<P: Realm>(
     lengths: &[usize],
     config: &Arc<Config>,
     apart_ms: u64,
+    sleepy: bool,
 ) -> usize {
     let mut net = Net::<P>::new(seed, loss, Limits::default());
+    if sleepy {
+        net.hosts.iter_mut().for_each(Host::sleep_when_idle);
+    }
     let make = |_| {
         let echo = Echo {
             owed: Vec::new(),
@@ -273,6 +282,62 @@ fn what_was_said_with_the_syn_comes_back_too() {
 fn what_comes_back_is_what_was_said() {
     echoes::<Rings>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
     echoes::<Ranges>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
+    sleepy_echoes::<Ranges>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
+}
+
+#[test]
+fn an_application_that_sleeps_writes_when_the_handshake_has_left() {
+    let mut net = Net::<Ranges>::new(1, 0.0, Limits::default());
+    net.hosts.iter_mut().for_each(Host::sleep_when_idle);
+    let config = Arc::new(config());
+    let make = |_| {
+        let echo = Echo {
+            owed: Vec::new(),
+            done: false,
+        };
+        Box::new(echo) as Box<dyn Application<Ranges>>
+    };
+    let taker = Taker::Each(Arc::clone(&config), Box::new(make));
+    net.hosts[1].listen(7, Listener::new(taker));
+    let mut member = Member::new(config);
+    member.starts = Some(Time::ZERO);
+    let talker = Talker {
+        to: Endpoint {
+            address: address(1),
+            port: 7,
+        },
+        text: vec![1; 400],
+        sent: 0,
+        spoken: Arc::default(),
+    };
+    net.hosts[0].add(member, Box::new(talker));
+    let (mut established, mut text_left, mut text_came, mut answered) = (None, None, None, None);
+    let mut on_the_wire = 0;
+    while net.step() {
+        for (at, to, packet) in net.wire.iter().skip(on_the_wire) {
+            let packet = net.world.packets.get(*packet);
+            match (*to, packet.payload_length) {
+                (1, 0) if !packet.flags.has(Flags::SYN) => {
+                    established.get_or_insert(net.world.now);
+                }
+                (1, 1..) => {
+                    text_left.get_or_insert(net.world.now);
+                    text_came.get_or_insert(*at);
+                }
+                (0, 1..) => {
+                    answered.get_or_insert(net.world.now);
+                }
+                _ => {}
+            }
+        }
+        on_the_wire = net.wire.len();
+    }
+    let since = |to: Option<Time>, from: Option<Time>| to.unwrap().since(from.unwrap());
+    assert_eq!(since(text_left, established), Span::from_micros(100));
+    // (And the host woke up when it came.)
+    let answer = since(answered, text_came);
+    let awake = Span::from_micros(100)..Span::from_micros(101);
+    assert!(awake.contains(&answer), "{answer:?}");
 }
 
 proptest! {
@@ -286,6 +351,8 @@ proptest! {
     ) {
         echoes::<Rings>(seed, loss, &lengths);
         echoes::<Ranges>(seed, loss, &lengths);
+        sleepy_echoes::<Rings>(seed, loss, &lengths);
+        sleepy_echoes::<Ranges>(seed, loss, &lengths);
         early_echoes::<Rings>(seed, loss, &lengths);
         early_echoes::<Ranges>(seed, loss, &lengths);
     }

@@ -154,7 +154,7 @@ impl Connection {
 
 impl Sender {
     /// What is in the send buffer.
-    fn held(&self) -> Held {
+    pub(super) fn held(&self) -> Held {
         let send = &self.send;
         Held {
             unacknowledged: send.sequence.unacknowledged.clamp(1, send.end),

@@ -263,3 +263,46 @@ fn a_writer_goes_on_where_linuxs_does() {
     }
     assert_eq!(seen, SEEN);
 }
+
+/// What `ss` says of a kernel's sender in a recovery (Linux 6.18.44, Reno, 10 Mbit/s and 540 ms, tcp_wmem as it comes; nine of ten
+/// segments acknowledged, the tenth lost): segments SACKed, what its buffers take (sk_wmem_queued) and may take. SACKed ones become
+/// one, and the buffer grows with the window as it is on its way down, so that the writer goes on in the midst of it.
+#[test]
+fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
+    let mut tcp = answered_after(Span::from_millis(540), &as_linux_reno(), 65_160, 10);
+    tcp.write(1 << 30);
+    assert_eq!(tcp.sent_ranges()[1..].len(), 10, "after the handshake's acknowledgment");
+    tcp.wait(Span::from_millis(540));
+    for una in 1..=9 {
+        tcp.wait(Span::from_micros(1_600));
+        tcp.ack(1 + 1448 * una, 79);
+        tcp.sent();
+    }
+    tcp.wait(Span::from_millis(540));
+    let mut seen = Vec::new();
+    for sacked in 1..=18_u32 {
+        tcp.wait(Span::from_millis(2));
+        let mut duplicate = tcp.segment(1, 1 + 1448 * 9, 0, Flags::ACK);
+        duplicate.window = 79;
+        let first = tcp.ours + (1 + 1448 * 10);
+        let block = bentpipe_types::SackBlock {
+            start: first,
+            end: first + 1448 * sacked,
+        };
+        let packet = tcp.world.packets.insert(duplicate);
+        (tcp.world.packets).set_sack_blocks(packet, &[block].into_iter().collect());
+        tcp.tcp.on_packet(packet, &mut tcp.world.cx());
+        let goes_on = tcp.tcp.take_events().has(Events::WRITABLE);
+        let sender = &tcp.tcp.sender;
+        let sizing = sender.send.sizing.as_ref().unwrap();
+        if [5, 12].contains(&sacked) || goes_on {
+            seen.push((sacked, sizing.memory(&sender.held()), sizing.buffer()));
+        }
+        if goes_on {
+            tcp.write(1 << 30);
+        }
+        tcp.sent();
+    }
+    assert_eq!(tcp.tcp.slow_start_threshold(), 9 * 1448, "of 19 the half");
+    assert_eq!(seen, [(5, 43_288, 46_080), (12, 40_792, 59_904), (16, 39_128, 59_904)]);
+}
