@@ -28,7 +28,9 @@ use bentpipe_types::{Time, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
 use lowest_first::LowestFirst;
-use segment::{EVER_RETRANSMITTED, FATE, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
+use segment::{
+    EVER_RETRANSMITTED, FATE, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment,
+};
 
 pub(crate) use blocks::Covered;
 pub(crate) use delivered::Measured;

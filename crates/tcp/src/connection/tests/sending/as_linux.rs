@@ -271,7 +271,11 @@ fn a_writer_goes_on_where_linuxs_does() {
 fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
     let mut tcp = answered_after(Span::from_millis(540), &as_linux_reno(), 65_160, 10);
     tcp.write(1 << 30);
-    assert_eq!(tcp.sent_ranges()[1..].len(), 10, "after the handshake's acknowledgment");
+    assert_eq!(
+        tcp.sent_ranges()[1..].len(),
+        10,
+        "after the handshake's acknowledgment"
+    );
     tcp.wait(Span::from_millis(540));
     for una in 1..=9 {
         tcp.wait(Span::from_micros(1_600));
@@ -304,5 +308,12 @@ fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
         tcp.sent();
     }
     assert_eq!(tcp.tcp.slow_start_threshold(), 9 * 1448, "of 19 the half");
-    assert_eq!(seen, [(5, 43_288, 46_080), (12, 40_792, 59_904), (16, 39_128, 59_904)]);
+    assert_eq!(
+        seen,
+        [
+            (5, 43_288, 46_080),
+            (12, 40_792, 59_904),
+            (16, 39_128, 59_904)
+        ]
+    );
 }
