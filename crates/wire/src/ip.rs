@@ -211,8 +211,8 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// Stores a packet that came off a wire, with its bytes and real addresses: a TCP segment that is
-/// whole, with a right checksum, as a segment; anything else as a datagram, to be carried and not
-/// looked into. Bytes behind the packet's end are not kept.
+/// whole, with a right checksum, and not signed, as a segment; anything else as a datagram, to be
+/// carried and not looked into. Bytes behind the packet's end are not kept.
 ///
 /// `source` is the node where it came in; `destination` knows, by the IP addresses (source first),
 /// to which node it goes. The record's `header_length` is that of the headers as they are.
@@ -277,6 +277,10 @@ fn segment<'a>(bytes: &'a [u8], ip: &IpPacket) -> Option<Parsed<'a>> {
     let carried = &bytes[ip.carried_at..];
     let addresses = Some((ip.source, ip.destination));
     let (header, length) = TcpHeader::read(carried, ip.carried_at, addresses).ok()?;
+    // Whoever acts on it would have to sign what comes of that, and doesn't have the key.
+    if header.options.are_signed(&carried[tcp::LENGTH..length]) {
+        return None;
+    }
     let ip_header = match (ip.source, ip.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeader::V4(Ipv4Header {
             source,
