@@ -36,6 +36,7 @@ use rustc_hash::FxHashMap;
 use super::apart::Parts;
 use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
+use super::ended::Ended;
 use super::legs::{Kind, LegSettings};
 use super::{Multiplexing, Settings};
 use crate::deadlines::Deadlines;
@@ -157,6 +158,7 @@ pub(super) struct Multiplex<P> {
     deadlines: Deadlines,
     /// SYNs that can't be carried.
     returned: Vec<Returned>,
+    ended: Ended,
     /// The other gateway has no memory for more persistent connections, or knows of none, or has just been asked in vain: until
     /// then, it is not asked again.
     refused_until: Time,
@@ -169,10 +171,10 @@ pub(super) struct Multiplex<P> {
 
 impl<P: Payload> Multiplex<P> {
     /// Such persistent connections.
-    pub(super) fn new(with: Multiplexing, keep_alive: Option<KeepAlive>) -> Self {
+    pub(super) fn new(with: Multiplexing, settings: &Settings) -> Self {
         Self {
             with,
-            keep_alive: keep_alive.unwrap_or(vigil::KEEP_ALIVE),
+            keep_alive: (settings.facing_tcp.keep_alive).unwrap_or(vigil::KEEP_ALIVE),
             // A process that is started knows of none before it.
             begins_anew: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),
@@ -182,6 +184,7 @@ impl<P: Payload> Multiplex<P> {
             returned: Vec::new(),
             refused_until: Time::ZERO,
             absent: false,
+            ended: Ended::new([&settings.host_tcp; 2]),
             remark: None,
             scratch: Vec::new(),
         }
@@ -523,7 +526,8 @@ impl<P: Payload> Multiplex<P> {
         let allowed = around.budget.allowed(carried.promised[TO_HOST]);
         carried.give_credit(allowed.min(most));
         count(carried, around.budget);
-        if !carried.over && carried.is_over() {
+        let ends = !carried.over && carried.is_over();
+        if ends {
             carried.over = true;
             around.counters.ended(carried.aborted);
             // Nobody has anything to say of it any more.
@@ -541,6 +545,9 @@ impl<P: Payload> Multiplex<P> {
             if !carried.speaking && carried.has_word() {
                 carried.speaking = true;
                 trunk.speaking.push_back(carried.stream);
+        if ends {
+            self.ended.add(index, cx.now);
+        }
             }
             if !carried.sending && carried.has_data() {
                 carried.sending = true;
@@ -561,6 +568,17 @@ impl<P: Payload> Multiplex<P> {
     fn remove(
         &mut self,
         index: u32,
+    /// One more connection is to be carried. Those that are over make room, while there is little.
+    pub(super) fn make_room(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        while around.budget.is_short()
+            && let Some(index) = self.ended.take()
+        {
+            if self.carried.get_mut(index).is_some_and(|one| one.over) {
+                self.remove(index, None, around, cx);
+            }
+        }
+    }
+
         reason: Option<Reason>,
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,

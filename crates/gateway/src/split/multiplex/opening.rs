@@ -351,6 +351,7 @@ impl<P: Payload> Multiplex<P> {
         };
         let first = around.budget.first(around.state);
         let reason = reason.or(first.is_none().then_some(Reason::NoRoom));
+        self.make_room(around, cx);
         let (Some(port), Some(first), None) = (towards, first, reason) else {
             around.counters.refused += u64::from(reason == Some(Reason::NoRoom));
             if let (Some(trunk), Some(reason)) = (&mut self.trunks[slot], reason) {
