@@ -152,13 +152,15 @@ pub(super) struct Multiplex<P> {
     /// It has still to say that it is there.
     begins_anew: bool,
     trunks: Vec<Option<Trunk>>,
+    /// Of each, whether the last one in its place was silent for too long. Nobody waits for another one there, until it is.
+    lost: Vec<bool>,
     carried: Slab<Box<Carried<P>>>,
     /// By the key of what the hosts on this side send.
     flows: FxHashMap<FlowKey, u32>,
     deadlines: Deadlines,
+    ended: Ended,
     /// SYNs that can't be carried.
     returned: Vec<Returned>,
-    ended: Ended,
     /// The other gateway has no memory for more persistent connections, or knows of none, or has just been asked in vain: until
     /// then, it is not asked again.
     refused_until: Time,
@@ -178,13 +180,14 @@ impl<P: Payload> Multiplex<P> {
             // A process that is started knows of none before it.
             begins_anew: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),
+            lost: vec![false; with.connections],
             carried: Slab::default(),
             flows: FxHashMap::default(),
             deadlines: Deadlines::default(),
+            ended: Ended::new([&settings.host_tcp; 2]),
             returned: Vec::new(),
             refused_until: Time::ZERO,
             absent: false,
-            ended: Ended::new([&settings.host_tcp; 2]),
             remark: None,
             scratch: Vec::new(),
         }
@@ -434,9 +437,10 @@ impl<P: Payload> Multiplex<P> {
         let slot = (said.port_between(here, there))
             .and_then(|port| port.checked_sub(FIRST_PORT))
             .map(usize::from);
-        if let Some(Some(trunk)) = slot.and_then(|slot| self.trunks.get_mut(slot)) {
-            trunk.socket.on_icmp(said.error, said.sequence, cx);
-            self.look(slot.unwrap_or(0), around, cx);
+        if let Some(slot) = slot
+            && self.trunks.get(slot).is_some_and(Option::is_some)
+        {
+            self.on_trunk_icmp(slot, said, around, cx);
             return true;
         }
         let Some(index) = said.keys().find_map(|key| self.find(&key)) else {
@@ -541,13 +545,13 @@ impl<P: Payload> Multiplex<P> {
             self.remove(index, None, around, cx);
             return;
         }
+        if ends {
+            self.ended.add(index, cx.now);
+        }
         if let Some(trunk) = &mut self.trunks[carried.trunk] {
             if !carried.speaking && carried.has_word() {
                 carried.speaking = true;
                 trunk.speaking.push_back(carried.stream);
-        if ends {
-            self.ended.add(index, cx.now);
-        }
             }
             if !carried.sending && carried.has_data() {
                 carried.sending = true;
@@ -564,10 +568,6 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
-    /// Forgets a connection; the other side is to hear why, if it doesn't know.
-    fn remove(
-        &mut self,
-        index: u32,
     /// One more connection is to be carried. Those that are over make room, while there is little.
     pub(super) fn make_room(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         while around.budget.is_short()
@@ -579,6 +579,10 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
+    /// Forgets a connection; the other side is to hear why, if it doesn't know.
+    fn remove(
+        &mut self,
+        index: u32,
         reason: Option<Reason>,
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
