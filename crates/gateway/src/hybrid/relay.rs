@@ -209,19 +209,25 @@ impl Relay {
             .max(1)
     }
 
+    /// The window field of a packet to the server that offers up to there.
+    fn field(&self, edge: u64) -> u64 {
+        let offer = edge.saturating_sub(self.acknowledgment()) >> self.agreed.told_shift;
+        offer.min(u64::from(u16::MAX))
+    }
+
+    /// The farthest right edge that could be offered, as the field can say it: what it cannot say is no step.
+    fn possible(&self, hall: &Hall) -> u64 {
+        let field = self.field(self.next + self.room(hall));
+        self.acknowledgment() + (field << self.agreed.told_shift)
+    }
+
     /// The window field of a packet to the server. Offers it.
     pub(super) fn window_field(&mut self, hall: &Hall) -> u16 {
-        let possible = self.next + self.room(hall);
-        let edge = if possible >= self.edge + self.step() {
-            possible
-        } else {
-            self.edge
-        };
-        let base = self.acknowledgment();
-        let shift = self.agreed.told_shift;
-        let field = (edge.saturating_sub(base) >> shift).min(u64::from(u16::MAX));
-        self.edge = self.edge.max(base + (field << shift));
-        field as u16
+        let possible = self.possible(hall);
+        if possible >= self.edge + self.step() {
+            self.edge = possible;
+        }
+        self.field(self.edge) as u16
     }
 
     /// Would a packet to the server say something new?
@@ -230,8 +236,7 @@ impl Relay {
             return true;
         }
         let now = self.edge.saturating_sub(self.next);
-        let field = u64::from(u16::MAX) << self.agreed.told_shift;
-        let possible = self.room(hall).min(field);
+        let possible = self.possible(hall).saturating_sub(self.next);
         possible >= now + self.step() && possible >= 2 * now
     }
 
