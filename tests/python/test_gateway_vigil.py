@@ -153,6 +153,8 @@ def test_a_router_that_says_that_the_other_gateway_is_out_of_reach_is_heard(
     with office(file, ends) as ((server, _, sky, second, client), (here, there)):
         listen(server)
         waiting = waits(client)
+        # What the other gateway has on its way by then would end the doubt once more.
+        time.sleep(0.5)
         router = second if where == "here" else sky
         version = "-6" if ":" in ends[0] else "-4"
         router.ip(f"{version} route add unreachable {ends[0]}")

@@ -6,7 +6,9 @@
 use std::net::IpAddr;
 
 use bentpipe_tcp::{Observed, Sender};
-use bentpipe_types::{Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlocks, Seq, Span, Time};
+use bentpipe_types::{
+    Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlock, SackBlocks, Seq, Span, Time,
+};
 
 use super::narrow::{Doubt, Narrow};
 use super::settings::{Anticipation, Settings};
@@ -241,16 +243,24 @@ impl Relay {
     }
 
     /// What every packet to the server says of the server's stream.
-    pub(super) fn tell(&mut self, reference: PacketRef, hall: &mut Hall) {
+    /// `repeated`: what has come once more.
+    pub(super) fn tell(
+        &mut self,
+        reference: PacketRef,
+        repeated: Option<SackBlock>,
+        hall: &mut Hall,
+    ) {
         let acknowledgment = self.acknowledgment();
         let window = self.window_field(hall);
         let (wire, recent) = (self.wire(acknowledgment), self.timestamp_recent);
         let packets = &mut *hall.cx.packets;
         let old = packets.sack_blocks(reference);
         let bare = packets.get(reference).payload_length == 0;
-        let blocks: SackBlocks = if self.agreed.sack && bare && self.store.has_gap() {
+        let blocks: SackBlocks = if self.agreed.sack && bare {
             let most = if self.agreed.timestamps { 3 } else { 4 };
-            self.store.blocks(self.agreed.initial, most).collect()
+            let ahead = most - usize::from(repeated.is_some());
+            let ahead = self.store.blocks(self.agreed.initial, ahead);
+            repeated.into_iter().chain(ahead).collect()
         } else {
             SackBlocks::default()
         };
@@ -271,6 +281,21 @@ impl Relay {
 
     /// Acknowledges to the server on behalf of the host.
     pub(super) fn acknowledge(&mut self, hall: &mut Hall) {
+        self.acknowledge_with(None, hall);
+    }
+
+    /// Acknowledges what has come once more, and says so (RFC 2883). A server sends the last segment again when it was not
+    /// acknowledged within two round trips to the gateway (RFC 8985 section 7), which may wait for longer than that; unless it
+    /// hears that nothing was lost, it takes that for a loss.
+    pub(super) fn acknowledge_again(&mut self, packet: &Packet, hall: &mut Hall) {
+        let repeated = SackBlock {
+            start: packet.sequence,
+            end: packet.sequence + packet.sequence_length(),
+        };
+        self.acknowledge_with(Some(repeated), hall);
+    }
+
+    fn acknowledge_with(&mut self, repeated: Option<SackBlock>, hall: &mut Hall) {
         let mut packet = Packet::new(self.host, self.server, self.version);
         packet.flags = Flags::ACK;
         packet.sequence = self.host_next;
@@ -282,7 +307,7 @@ impl Relay {
         if let Some(ip) = self.ip {
             hall.cx.packets.set_ip(reference, ip);
         }
-        self.tell(reference, hall);
+        self.tell(reference, repeated, hall);
         hall.totals.acknowledgments += 1;
         hall.cx.emit(hall.totals.port(Side::Server), reference);
     }
