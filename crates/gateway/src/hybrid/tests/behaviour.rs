@@ -80,6 +80,18 @@ fn no_syn_is_acknowledged_on_behalf() {
     assert_eq!(net.gateway.totals.open, 0);
 }
 
+/// The host only acknowledges the SYN, and says nothing (as with SSH, SMTP and FTP).
+#[test]
+fn a_server_that_speaks_first_does_so_at_once() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.to_write[SERVER] = 500;
+    // Two round trips of 540 ms.
+    net.run_until(Time::ZERO + Span::from_millis(1_090));
+    assert_eq!(net.delivered(HOST), 500);
+    assert_eq!(net.end(SERVER).statistics().timeouts, 0);
+}
+
 #[test]
 fn data_is_acknowledged_on_behalf_but_not_its_fin() {
     let mut net = net(Settings::default());
