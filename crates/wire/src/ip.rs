@@ -7,7 +7,7 @@ use bentpipe_types::{Address, Ecn, Endpoint, IpVersion, Packet, PacketRef, Packe
 use crate::checksum::checksum;
 use crate::error::{Layer, ParseError};
 use crate::parse::IpHeader;
-use crate::{Ipv4Header, Ipv6Header, Parsed, TcpHeader, ipv4, ipv6, tcp};
+use crate::{Ipv4Header, Ipv6Header, Parsed, TcpHeader, TcpOptions, ipv4, ipv6, tcp};
 
 /// IANA protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
@@ -267,6 +267,24 @@ pub fn insert(
         parsed.add_options(packets, reference);
     }
     Ok(reference)
+}
+
+/// Does this packet off a wire carry a segment of TCP with options of Multipath TCP's (RFC 8684)?
+#[must_use]
+pub fn is_multipath(bytes: &[u8]) -> bool {
+    let Some(ip) = parse_ip(bytes)
+        .ok()
+        .filter(|ip| ip.protocol == tcp::PROTOCOL)
+    else {
+        return false;
+    };
+    let Some(carried) = bytes.get(ip.carried_at..ip.total_length) else {
+        return false;
+    };
+    let length = |offset: &u8| usize::from(offset >> 4) * 4;
+    (carried.get(12).map(length))
+        .and_then(|end| carried.get(tcp::LENGTH..end))
+        .is_some_and(TcpOptions::are_multipath)
 }
 
 /// The TCP segment that a packet carries, if it does, and it is whole and right.

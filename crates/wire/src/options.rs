@@ -23,6 +23,8 @@ const TIMESTAMPS_LENGTH: u8 = 10;
 /// RFC 2385, and what took its place, RFC 5925: a signature over addresses, header and text.
 const MD5_SIGNATURE: u8 = 19;
 const AUTHENTICATION: u8 = 29;
+/// RFC 8684
+const MULTIPATH: u8 = 30;
 const FAST_OPEN: u8 = 34;
 /// RFC 6994: an option shared by experiments, told apart by what follows.
 const EXPERIMENT: u8 = 254;
@@ -251,6 +253,13 @@ impl TcpOptions {
             });
             signed
         }
+    }
+
+    /// Is there one of Multipath TCP's among a segment's options?
+    pub(crate) fn are_multipath(options: &[u8]) -> bool {
+        let mut multipath = false;
+        Self::unknown(options, |option| multipath |= option[0] == MULTIPATH);
+        multipath
     }
 
     /// Reads one option; none if its length is not the one of its kind.

@@ -126,6 +126,11 @@ impl Hybrid {
         }
     }
 
+    fn is_over(&self, slot: u32) -> bool {
+        let tracked = self.table.get(slot);
+        tracked.is_some_and(|tracked| matches!(tracked.phase, Phase::Over { .. }))
+    }
+
     /// The connection that a packet belongs to, if it is, or is to be, tracked.
     fn connection(&mut self, side: Side, reference: PacketRef, cx: &Ctx<'_>) -> Option<u32> {
         let key = FlowKey::of(cx.packets, reference);
@@ -133,10 +138,19 @@ impl Hybrid {
             Side::Host => key,
             Side::Server => key.reversed(),
         };
-        if let Some(slot) = self.table.find(&key) {
-            return Some(slot);
-        }
         let flags = cx.packets.get(reference).flags;
+        // Multipath TCP acknowledges its own stream by options of acknowledgments that say nothing else, and counts windows from
+        // there: who answers on behalf of a host, by TCP's numbers alone, would hold it up for ever.
+        let multipath =
+            flags.opens() && (cx.packets.bytes(reference)).is_some_and(bentpipe_wire::is_multipath);
+        match self.table.find(&key) {
+            Some(slot) if multipath && self.is_over(slot) => self.table.remove(slot),
+            None => {}
+            found => return found,
+        }
+        if multipath {
+            return None;
+        }
         // A SYN that is acknowledged already is of a connection whose beginning was missed.
         if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
             return None;

@@ -6,7 +6,9 @@ use bentpipe_types::{
 use proptest::prelude::*;
 
 use crate::checksum::{Sum, checksum};
-use crate::{Encoder, NodeAddresses, Parsed, insert, parse, parse_ip, parse_tunnelled};
+use crate::{
+    Encoder, NodeAddresses, Parsed, insert, is_multipath, parse, parse_ip, parse_tunnelled,
+};
 
 const NODES: (Address, Address) = (Address(1), Address(2));
 
@@ -479,6 +481,11 @@ fn a_signed_segment_is_a_datagram() {
             assert_eq!(record.source.port, 0x1234);
             assert_eq!(record.destination.port, 80);
             assert_eq!(encoded(&packets, packet), bytes);
+            // (The option that nobody knows is Multipath TCP's.)
+            assert_eq!(is_multipath(&bytes), !signed);
+            for length in 0..bytes.len() {
+                let _ = is_multipath(&bytes[..length]);
+            }
         }
     }
 }
