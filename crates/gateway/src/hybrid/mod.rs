@@ -84,6 +84,8 @@ pub struct Hybrid {
     table: Table,
     totals: Totals,
     last: Option<u32>,
+    /// There was no room for a connection, and is now, or still isn't.
+    crowded: Option<bool>,
     processor: Option<Processor>,
 }
 
@@ -99,6 +101,7 @@ impl Hybrid {
             routes: Routes::default(),
             totals: Totals::default(),
             last: None,
+            crowded: None,
         }
     }
 
@@ -158,6 +161,9 @@ impl Hybrid {
         let slot = self.table.insert(Tracked::new(key, side, reference, cx));
         if slot.is_none() {
             self.totals.refused += 1;
+            self.crowded = Some(true);
+        } else if self.crowded == Some(true) && self.table.is_half_empty() {
+            self.crowded = Some(false);
         }
         slot
     }
@@ -269,7 +275,7 @@ impl Volatile for Hybrid {
                 relay.clear(&mut hall);
             }
         }
-        self.last = None;
+        (self.last, self.crowded) = (None, None);
         debug_assert_eq!((self.totals.bytes, self.totals.packets), (0, 0));
         mem::take(&mut self.totals.open)
     }
@@ -334,6 +340,14 @@ impl Agent for Hybrid {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    fn remark(&self) -> Option<&'static str> {
+        Some(if self.crowded? {
+            "there is no room for more connections: nobody answers for their hosts (\"connections\" says how many there may be)"
+        } else {
+            "there is room for connections again"
+        })
     }
 
     fn holdings(&self) -> Holdings {

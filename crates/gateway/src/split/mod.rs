@@ -76,6 +76,8 @@ pub struct Split<P = Ranges> {
     deadlines: Deadlines,
     ended: Ended,
     budget: Budget,
+    /// There was no memory for a connection, and is now, or still isn't.
+    crowded: Option<bool>,
     processor: Option<Processor>,
     paths: PathMemory,
     leg_settings: LegSettings,
@@ -95,6 +97,7 @@ impl<P: Payload> Split<P> {
         }
         Self {
             budget: Budget::new(settings.memory),
+            crowded: None,
             processor: settings.processing.map(Processor::new),
             multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with, &settings))),
             ended: Ended::new([&settings.facing_tcp, &settings.host_tcp]),

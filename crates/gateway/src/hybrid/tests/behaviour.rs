@@ -463,6 +463,35 @@ fn a_full_table_lets_connections_pass() {
 }
 
 #[test]
+fn a_table_that_was_full_says_so_and_that_there_is_room_again() {
+    let settings = Settings {
+        connections: 2,
+        ..Settings::default()
+    };
+    let mut net = Net::new(settings, &config(8_000), &config(65_535), 1);
+    let syn = |net: &mut Net, port| {
+        let from = Endpoint {
+            port,
+            ..endpoint(HOST)
+        };
+        let mut syn = Packet::new(from, endpoint(SERVER), IpVersion::V4);
+        syn.flags = Flags::SYN;
+        let syn = net.world.packets.insert(syn);
+        net.gateway.on_packet(Port(0), syn, &mut net.world.cx());
+        while let Some((_, packet)) = net.world.outbox.pop() {
+            net.world.packets.release(packet);
+        }
+        net.gateway.remark().unwrap_or_default()
+    };
+    assert_eq!(syn(&mut net, 1), "");
+    assert_eq!(syn(&mut net, 2), "");
+    assert!(syn(&mut net, 3).contains("no room for more"));
+    // Nobody answers those: they are forgotten.
+    net.run(Span::from_secs(1_000));
+    assert!(syn(&mut net, 4).contains("room for connections again"));
+}
+
+#[test]
 fn an_idle_connection_is_forgotten_and_lives_on() {
     let mut net = net(Settings {
         idle: Span::from_secs(100),
