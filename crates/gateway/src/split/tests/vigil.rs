@@ -362,7 +362,7 @@ fn who_guesses_at_what_was_sent_has_nobody_doubted() {
     net.run(Span::from_millis(100));
     net.hook(1, Box::new(|_, _, _| Some(())));
     for segment in &mut *lost.borrow_mut() {
-        segment.sequence = segment.sequence + 1_000_000;
+        segment.sequence += 1_000_000;
     }
     told(
         &mut net,
