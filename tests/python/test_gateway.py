@@ -153,6 +153,37 @@ def test_a_gateway_acknowledges_of_its_own(boxes: list[Box], tmp_path: Path, kin
         assert told["bytes_held"]["max"] >= 20_000
 
 
+# Greets whoever comes; connects, and says how long the greeting took.
+GREETS = """
+import socket
+listening = socket.create_server(("", 80))
+print("listening", flush=True)
+while True:
+    listening.accept()[0].sendall(b"220 ready")
+"""
+IS_GREETED = """
+import socket, sys, time
+begin = time.monotonic()
+with socket.create_connection((sys.argv[1], 80), timeout=20) as peer:
+    assert peer.recv(9) == b"220 ready"
+print(time.monotonic() - begin)
+"""
+
+
+@pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
+def test_a_server_that_speaks_first_does_so_at_once(
+    boxes: list[Box], tmp_path: Path, text: str
+) -> None:
+    server, hub, client = boxes
+    greeting = server.python(GREETS)
+    assert greeting.stdout is not None
+    assert greeting.stdout.readline() == "listening\n"
+    with gateway(hub, written(tmp_path, text), *HUB):
+        took = [float(client.run(sys.executable, "-c", IS_GREETED, SERVER[0])) for _ in range(3)]
+    # A SYN+ACK goes again after 1 s.
+    assert min(took) < 0.9
+
+
 def test_killed_it_is_a_wire_and_its_rules_are_removed(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     file = written(tmp_path, SPLIT)

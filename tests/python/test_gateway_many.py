@@ -172,6 +172,9 @@ def test_a_flood_of_syns_takes_bounded_memory_and_others_go_on(tmp_path: Path, t
             grown = memory() - before
             # There is no room for it: it passes as it is.
             fetch(client, SERVER[0])
+            # Whoever runs it is told.
+            said = "no memory left" if text == SPLIT else "no room for more"
+            assert any(said in line for line in running.heard()), running.heard()
             [told] = running.end()["gateways"]
     assert told["connections"]["refused"] > sent // 2
     # The packets that waited, most of all.

@@ -145,6 +145,31 @@ def test_a_gateway_that_was_killed_is_gone_round_and_used_again(quick: Path) -> 
     assert ended["multiplex"]["reset"] == 1
 
 
+@pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("where", ["here", "further on"])
+def test_a_router_that_says_that_the_other_gateway_is_out_of_reach_is_heard(
+    file: Path, ends: tuple[str, str], where: str
+) -> None:
+    with office(file, ends) as ((server, _, sky, second, client), (here, there)):
+        listen(server)
+        waiting = waits(client)
+        # What the other gateway has on its way by then would end the doubt once more.
+        time.sleep(0.5)
+        router = second if where == "here" else sky
+        version = "-6" if ":" in ends[0] else "-4"
+        router.ip(f"{version} route add unreachable {ends[0]}")
+        # Else it would be asked, and waited for, for 3 s.
+        assert took(client) < 1.5
+        tells(there, "silent")
+        assert took(client) < 1.5
+        router.ip(f"{version} route delete unreachable {ends[0]}")
+        tells(there, "gateway answers")
+        fetch(client, SERVER[0])
+        assert waiting.poll() is None
+        told = [each.end()["gateways"][0] for each in (here, there)]
+    nobody_was_missed(told)
+
+
 def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
     # What is not dead, but sleeps (a machine that was suspended): it has asked nobody meanwhile.
     with office(file, ENDS[0]) as ((server, _, _, _, client), (here, there)):

@@ -7,7 +7,7 @@ use bentpipe_types::{Address, Ecn, Endpoint, IpVersion, Packet, PacketRef, Packe
 use crate::checksum::checksum;
 use crate::error::{Layer, ParseError};
 use crate::parse::IpHeader;
-use crate::{Ipv4Header, Ipv6Header, Parsed, TcpHeader, ipv4, ipv6, tcp};
+use crate::{Ipv4Header, Ipv6Header, Parsed, TcpHeader, TcpOptions, ipv4, ipv6, tcp};
 
 /// IANA protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
@@ -211,8 +211,8 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// Stores a packet that came off a wire, with its bytes and real addresses: a TCP segment that is
-/// whole, with a right checksum, as a segment; anything else as a datagram, to be carried and not
-/// looked into. Bytes behind the packet's end are not kept.
+/// whole, with a right checksum, and not signed, as a segment; anything else as a datagram, to be
+/// carried and not looked into. Bytes behind the packet's end are not kept.
 ///
 /// `source` is the node where it came in; `destination` knows, by the IP addresses (source first),
 /// to which node it goes. The record's `header_length` is that of the headers as they are.
@@ -269,6 +269,24 @@ pub fn insert(
     Ok(reference)
 }
 
+/// Does this packet off a wire carry a segment of TCP with options of Multipath TCP's (RFC 8684)?
+#[must_use]
+pub fn is_multipath(bytes: &[u8]) -> bool {
+    let Some(ip) = parse_ip(bytes)
+        .ok()
+        .filter(|ip| ip.protocol == tcp::PROTOCOL)
+    else {
+        return false;
+    };
+    let Some(carried) = bytes.get(ip.carried_at..ip.total_length) else {
+        return false;
+    };
+    let length = |offset: &u8| usize::from(offset >> 4) * 4;
+    (carried.get(12).map(length))
+        .and_then(|end| carried.get(tcp::LENGTH..end))
+        .is_some_and(TcpOptions::are_multipath)
+}
+
 /// The TCP segment that a packet carries, if it does, and it is whole and right.
 fn segment<'a>(bytes: &'a [u8], ip: &IpPacket) -> Option<Parsed<'a>> {
     if ip.protocol != tcp::PROTOCOL || ip.fragment || ip.carried_at != ip.header_length {
@@ -277,6 +295,10 @@ fn segment<'a>(bytes: &'a [u8], ip: &IpPacket) -> Option<Parsed<'a>> {
     let carried = &bytes[ip.carried_at..];
     let addresses = Some((ip.source, ip.destination));
     let (header, length) = TcpHeader::read(carried, ip.carried_at, addresses).ok()?;
+    // Whoever acts on it would have to sign what comes of that, and doesn't have the key.
+    if header.options.are_signed(&carried[tcp::LENGTH..length]) {
+        return None;
+    }
     let ip_header = match (ip.source, ip.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeader::V4(Ipv4Header {
             source,

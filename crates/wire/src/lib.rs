@@ -57,7 +57,7 @@ pub use address::{Addressing, NodeAddresses};
 pub use encode::Encoder;
 pub use error::{EncodeError, Layer, ParseError};
 pub use icmp_read::SegmentError;
-pub use ip::{IpPacket, Refused, insert, parse_ip};
+pub use ip::{IpPacket, Refused, insert, is_multipath, parse_ip};
 pub use ipv4::Ipv4Header;
 pub use ipv6::Ipv6Header;
 pub use options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions, tcp_options_length};

@@ -20,6 +20,11 @@ const SACK: u8 = 5;
 const SACK_BLOCK_LENGTH: usize = 8;
 const TIMESTAMPS: u8 = 8;
 const TIMESTAMPS_LENGTH: u8 = 10;
+/// RFC 2385, and what took its place, RFC 5925: a signature over addresses, header and text.
+const MD5_SIGNATURE: u8 = 19;
+const AUTHENTICATION: u8 = 29;
+/// RFC 8684
+const MULTIPATH: u8 = 30;
 const FAST_OPEN: u8 = 34;
 /// RFC 6994: an option shared by experiments, told apart by what follows.
 const EXPERIMENT: u8 = 254;
@@ -236,6 +241,25 @@ impl TcpOptions {
             }
             rest = &rest[option.len()..];
         }
+    }
+
+    /// Do a segment's options, which have been read as these, hold a signature, so that nobody can change it who has no key?
+    pub(crate) fn are_signed(&self, options: &[u8]) -> bool {
+        // Nearly always there is no option but those that are known.
+        options.len() > self.length() && {
+            let mut signed = false;
+            Self::unknown(options, |option| {
+                signed |= matches!(option[0], MD5_SIGNATURE | AUTHENTICATION);
+            });
+            signed
+        }
+    }
+
+    /// Is there one of Multipath TCP's among a segment's options?
+    pub(crate) fn are_multipath(options: &[u8]) -> bool {
+        let mut multipath = false;
+        Self::unknown(options, |option| multipath |= option[0] == MULTIPATH);
+        multipath
     }
 
     /// Reads one option; none if its length is not the one of its kind.

@@ -37,7 +37,7 @@ impl Relay {
             hall.cx.packets.release(reference);
             return Fate::Taken;
         }
-        self.tell(reference, hall);
+        self.tell(reference, None, hall);
         Fate::Passes
     }
 
@@ -134,7 +134,7 @@ impl Relay {
             self.over = Some(false);
         }
         if packet.flags.has(Flags::ACK) {
-            self.tell(reference, hall);
+            self.tell(reference, None, hall);
         }
         Fate::Passes
     }

@@ -40,7 +40,7 @@ impl Relay {
         if end <= 0 || start < -FARTHEST {
             hall.totals.duplicates += 1;
             hall.cx.packets.release(reference);
-            self.acknowledge(hall);
+            self.acknowledge_again(&packet, hall);
         } else if !self.has_room(start, start + i64::from(packet.payload_length), hall) {
             hall.totals.no_room += 1;
             hall.cx.packets.release(reference);

@@ -84,6 +84,8 @@ pub struct Hybrid {
     table: Table,
     totals: Totals,
     last: Option<u32>,
+    /// There was no room for a connection, and is now, or still isn't.
+    crowded: Option<bool>,
     processor: Option<Processor>,
 }
 
@@ -99,6 +101,7 @@ impl Hybrid {
             routes: Routes::default(),
             totals: Totals::default(),
             last: None,
+            crowded: None,
         }
     }
 
@@ -126,6 +129,11 @@ impl Hybrid {
         }
     }
 
+    fn is_over(&self, slot: u32) -> bool {
+        let tracked = self.table.get(slot);
+        tracked.is_some_and(|tracked| matches!(tracked.phase, Phase::Over { .. }))
+    }
+
     /// The connection that a packet belongs to, if it is, or is to be, tracked.
     fn connection(&mut self, side: Side, reference: PacketRef, cx: &Ctx<'_>) -> Option<u32> {
         let key = FlowKey::of(cx.packets, reference);
@@ -133,10 +141,19 @@ impl Hybrid {
             Side::Host => key,
             Side::Server => key.reversed(),
         };
-        if let Some(slot) = self.table.find(&key) {
-            return Some(slot);
-        }
         let flags = cx.packets.get(reference).flags;
+        // Multipath TCP acknowledges its own stream by options of acknowledgments that say nothing else, and counts windows from
+        // there: who answers on behalf of a host, by TCP's numbers alone, would hold it up for ever.
+        let multipath =
+            flags.opens() && (cx.packets.bytes(reference)).is_some_and(bentpipe_wire::is_multipath);
+        match self.table.find(&key) {
+            Some(slot) if multipath && self.is_over(slot) => self.table.remove(slot),
+            None => {}
+            found => return found,
+        }
+        if multipath {
+            return None;
+        }
         // A SYN that is acknowledged already is of a connection whose beginning was missed.
         if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
             return None;
@@ -144,6 +161,9 @@ impl Hybrid {
         let slot = self.table.insert(Tracked::new(key, side, reference, cx));
         if slot.is_none() {
             self.totals.refused += 1;
+            self.crowded = Some(true);
+        } else if self.crowded == Some(true) && self.table.is_half_empty() {
+            self.crowded = Some(false);
         }
         slot
     }
@@ -255,7 +275,7 @@ impl Volatile for Hybrid {
                 relay.clear(&mut hall);
             }
         }
-        self.last = None;
+        (self.last, self.crowded) = (None, None);
         debug_assert_eq!((self.totals.bytes, self.totals.packets), (0, 0));
         mem::take(&mut self.totals.open)
     }
@@ -320,6 +340,14 @@ impl Agent for Hybrid {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    fn remark(&self) -> Option<&'static str> {
+        Some(if self.crowded? {
+            "there is no room for more connections: nobody answers for their hosts (\"connections\" says how many there may be)"
+        } else {
+            "there is room for connections again"
+        })
     }
 
     fn holdings(&self) -> Holdings {

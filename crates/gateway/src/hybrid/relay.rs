@@ -6,7 +6,9 @@
 use std::net::IpAddr;
 
 use bentpipe_tcp::{Observed, Sender};
-use bentpipe_types::{Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlocks, Seq, Span, Time};
+use bentpipe_types::{
+    Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlock, SackBlocks, Seq, Span, Time,
+};
 
 use super::narrow::{Doubt, Narrow};
 use super::settings::{Anticipation, Settings};
@@ -209,19 +211,25 @@ impl Relay {
             .max(1)
     }
 
+    /// The window field of a packet to the server that offers up to there.
+    fn field(&self, edge: u64) -> u64 {
+        let offer = edge.saturating_sub(self.acknowledgment()) >> self.agreed.told_shift;
+        offer.min(u64::from(u16::MAX))
+    }
+
+    /// The farthest right edge that could be offered, as the field can say it: what it cannot say is no step.
+    fn possible(&self, hall: &Hall) -> u64 {
+        let field = self.field(self.next + self.room(hall));
+        self.acknowledgment() + (field << self.agreed.told_shift)
+    }
+
     /// The window field of a packet to the server. Offers it.
     pub(super) fn window_field(&mut self, hall: &Hall) -> u16 {
-        let possible = self.next + self.room(hall);
-        let edge = if possible >= self.edge + self.step() {
-            possible
-        } else {
-            self.edge
-        };
-        let base = self.acknowledgment();
-        let shift = self.agreed.told_shift;
-        let field = (edge.saturating_sub(base) >> shift).min(u64::from(u16::MAX));
-        self.edge = self.edge.max(base + (field << shift));
-        field as u16
+        let possible = self.possible(hall);
+        if possible >= self.edge + self.step() {
+            self.edge = possible;
+        }
+        self.field(self.edge) as u16
     }
 
     /// Would a packet to the server say something new?
@@ -230,22 +238,29 @@ impl Relay {
             return true;
         }
         let now = self.edge.saturating_sub(self.next);
-        let field = u64::from(u16::MAX) << self.agreed.told_shift;
-        let possible = self.room(hall).min(field);
+        let possible = self.possible(hall).saturating_sub(self.next);
         possible >= now + self.step() && possible >= 2 * now
     }
 
     /// What every packet to the server says of the server's stream.
-    pub(super) fn tell(&mut self, reference: PacketRef, hall: &mut Hall) {
+    /// `repeated`: what has come once more.
+    pub(super) fn tell(
+        &mut self,
+        reference: PacketRef,
+        repeated: Option<SackBlock>,
+        hall: &mut Hall,
+    ) {
         let acknowledgment = self.acknowledgment();
         let window = self.window_field(hall);
         let (wire, recent) = (self.wire(acknowledgment), self.timestamp_recent);
         let packets = &mut *hall.cx.packets;
         let old = packets.sack_blocks(reference);
         let bare = packets.get(reference).payload_length == 0;
-        let blocks: SackBlocks = if self.agreed.sack && bare && self.store.has_gap() {
+        let blocks: SackBlocks = if self.agreed.sack && bare {
             let most = if self.agreed.timestamps { 3 } else { 4 };
-            self.store.blocks(self.agreed.initial, most).collect()
+            let ahead = most - usize::from(repeated.is_some());
+            let ahead = self.store.blocks(self.agreed.initial, ahead);
+            repeated.into_iter().chain(ahead).collect()
         } else {
             SackBlocks::default()
         };
@@ -266,6 +281,21 @@ impl Relay {
 
     /// Acknowledges to the server on behalf of the host.
     pub(super) fn acknowledge(&mut self, hall: &mut Hall) {
+        self.acknowledge_with(None, hall);
+    }
+
+    /// Acknowledges what has come once more, and says so (RFC 2883). A server sends the last segment again when it was not
+    /// acknowledged within two round trips to the gateway (RFC 8985 section 7), which may wait for longer than that; unless it
+    /// hears that nothing was lost, it takes that for a loss.
+    pub(super) fn acknowledge_again(&mut self, packet: &Packet, hall: &mut Hall) {
+        let repeated = SackBlock {
+            start: packet.sequence,
+            end: packet.sequence + packet.sequence_length(),
+        };
+        self.acknowledge_with(Some(repeated), hall);
+    }
+
+    fn acknowledge_with(&mut self, repeated: Option<SackBlock>, hall: &mut Hall) {
         let mut packet = Packet::new(self.host, self.server, self.version);
         packet.flags = Flags::ACK;
         packet.sequence = self.host_next;
@@ -277,7 +307,7 @@ impl Relay {
         if let Some(ip) = self.ip {
             hall.cx.packets.set_ip(reference, ip);
         }
-        self.tell(reference, hall);
+        self.tell(reference, repeated, hall);
         hall.totals.acknowledgments += 1;
         hall.cx.emit(hall.totals.port(Side::Server), reference);
     }

@@ -61,6 +61,10 @@ impl Table {
         Some(slot)
     }
 
+    pub(super) fn is_half_empty(&self) -> bool {
+        self.index.len() <= self.capacity / 2
+    }
+
     pub(super) fn remove(&mut self, slot: u32) {
         if let Some(tracked) = self.slots[slot as usize].tracked.take() {
             self.index.remove(&tracked.key);

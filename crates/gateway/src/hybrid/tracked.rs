@@ -328,7 +328,11 @@ impl Tracked {
             let agreed = self.agree(&host_syn, &server_syn, hall.settings);
             // What of the server's stream the host has said it has. What passed before and is lost,
             // the server will send again.
-            let relay = Relay::new(self, &agreed, u64::from(host.has), hall);
+            let mut relay = Relay::new(self, &agreed, u64::from(host.has), hall);
+            if side == Side::Host {
+                // The last step of the handshake says nothing new, and a server that speaks first waits for it.
+                relay.expect_answer();
+            }
             self.phase = Phase::Open(Box::new(relay));
             hall.totals.open += 1;
             hall.totals.tracked += 1;

@@ -139,7 +139,16 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn remark(&self) -> Option<&'static str> {
-        self.multiplex.as_ref()?.remark()
+        let of_the_other = self.multiplex.as_ref().and_then(|all| all.remark());
+        match self.crowded {
+            Some(true) => Some(
+                "there is no memory left for more connections: they pass unsplit (\"memory\" says how much there is)",
+            ),
+            Some(false) => of_the_other.or(Some(
+                "there is memory for connections again: they are split",
+            )),
+            None => of_the_other,
+        }
     }
 
     fn is_quiet(&self) -> bool {

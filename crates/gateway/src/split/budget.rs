@@ -58,6 +58,11 @@ impl Budget {
         self.used
     }
 
+    /// Is less than half of it left? What is over then makes way, so that those who come still get more than the least.
+    pub(super) fn is_short(&self) -> bool {
+        self.left() < self.total / 2
+    }
+
     /// What a new connection is offered each way; `None` if it is too little. `state`: bytes that the
     /// connection takes besides.
     pub(super) fn first(&self, state: u64) -> Option<u64> {

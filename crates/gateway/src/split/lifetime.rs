@@ -42,12 +42,17 @@ impl<P: Payload> Split<P> {
             self.forward(syn, cx);
             return;
         }
+        self.make_room(cx);
         let Some(first) = self.budget.first(Self::state_bytes() as u64) else {
             self.counters.refused += 1;
+            self.crowded = Some(true);
             self.remember_passed(key);
             self.forward(syn, cx);
             return;
         };
+        if self.crowded == Some(true) && !self.budget.is_short() {
+            self.crowded = Some(false);
+        }
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
             let asks = Asks {
                 key,
@@ -67,6 +72,20 @@ impl<P: Payload> Split<P> {
             syn
         };
         self.open(key, back, towards, first, syn, cx);
+    }
+
+    /// One more connection is to be split. Those that are over make room, while there is little.
+    fn make_room(&mut self, cx: &mut Ctx<'_>) {
+        while self.budget.is_short()
+            && let Some(index) = self.ended.take()
+        {
+            if self.pairs.get_mut(index).is_some_and(|pair| pair.over) {
+                self.remove(index, cx);
+            }
+        }
+        if self.budget.is_short() && self.multiplex.is_some() {
+            self.streams(cx, Multiplex::make_room);
+        }
     }
 
     /// A connection is split.
@@ -155,6 +174,7 @@ impl<P: Payload> Split<P> {
                     return;
                 };
                 let next = pair.next(&self.settings);
+                self.ended.add(index, cx.now);
                 self.see_to(index, next, cx);
             }
         }

@@ -32,6 +32,7 @@ mod apart;
 mod arriving;
 mod budget;
 mod counters;
+mod ended;
 mod legs;
 mod lifetime;
 mod multiplex;
@@ -49,6 +50,7 @@ use rustc_hash::FxHashMap;
 use crate::deadlines::Deadlines;
 use budget::{Budget, SPLIT_STATE};
 use counters::Counters;
+use ended::Ended;
 use legs::LegSettings;
 use multiplex::Multiplex;
 use pair::Pair;
@@ -72,7 +74,10 @@ pub struct Split<P = Ranges> {
     /// Connections that were let pass though they might have been split: their SYN may come again.
     passed: FxHashMap<FlowKey, ()>,
     deadlines: Deadlines,
+    ended: Ended,
     budget: Budget,
+    /// There was no memory for a connection, and is now, or still isn't.
+    crowded: Option<bool>,
     processor: Option<Processor>,
     paths: PathMemory,
     leg_settings: LegSettings,
@@ -92,9 +97,10 @@ impl<P: Payload> Split<P> {
         }
         Self {
             budget: Budget::new(settings.memory),
+            crowded: None,
             processor: settings.processing.map(Processor::new),
-            multiplex: (settings.multiplex)
-                .map(|with| Box::new(Multiplex::new(with, settings.facing_tcp.keep_alive))),
+            multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with, &settings))),
+            ended: Ended::new([&settings.facing_tcp, &settings.host_tcp]),
             pairs: Pairs::new(settings.facing, settings.rest_after),
             settings,
             routes: Routes::default(),

@@ -12,11 +12,12 @@
 //! B is the group of the other side's interfaces: what the main table would send there is not sent, but
 //! looked up in the second rule's table. So what is for the machine itself (the local table comes before),
 //! what goes back to where it came from, and what goes out at a third interface is the kernel's as before.
-//! What the machine itself says of a packet that was too long to go on is for whoever had sent it, which is a gateway
-//! in a host's name as often as that host. So a gateway hears it first, by one rule more, at either device:
+//! What the machine itself says of a packet that was too long to go on, or that has nowhere to go, is for whoever had sent it,
+//! which is a gateway in a host's name, or in its own, as often as that host. So a gateway hears it first, by one rule more, at
+//! either device:
 //!
 //! ```text
-//! 20001: from all iif lo ipproto icmp dport 772 lookup A      type 3, code 4; for IPv6, type 2
+//! 20001: from all iif lo ipproto icmp dport 768-783 lookup A      type 3; for IPv6, types 1 and 2
 //! ```
 //!
 //! What the process gives a device comes in there, finds no such rule, and is routed by the main table.
@@ -32,7 +33,7 @@ use std::io;
 
 use crate::Tun;
 use crate::netlink::Netlink;
-use crate::netlink::forwarding::{Interface, LOOPBACK, MAIN, Rule};
+use crate::netlink::forwarding::{Interface, LOOPBACK, MAIN, Rule, UNDELIVERED};
 
 /// Whose rules and routes these are, in the kernel's accounts (`RTPROT_`...): no number that anybody has in
 /// iproute2's `rt_protos`.
@@ -199,14 +200,14 @@ impl Diversion {
                 let elsewhere = Rule {
                     priority: PRIORITY,
                     interface: interface.name.clone(),
-                    too_big: false,
+                    messages: None,
                     table: MAIN,
                     suppressed: Some(other),
                 };
                 let here = Rule {
                     priority: PRIORITY + 1,
                     interface: interface.name.clone(),
-                    too_big: false,
+                    messages: None,
                     table: side.number(),
                     suppressed: None,
                 };
@@ -218,7 +219,7 @@ impl Diversion {
             let own = Rule {
                 priority: PRIORITY,
                 interface: LOOPBACK.to_owned(),
-                too_big: true,
+                messages: Some(UNDELIVERED),
                 table: self.sides[0].number(),
                 suppressed: None,
             };

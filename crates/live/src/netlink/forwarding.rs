@@ -18,10 +18,13 @@ pub(crate) const MAIN: u32 = RouteHeader::RT_TABLE_MAIN as u32;
 /// Where packets come in, to rules, that the machine itself makes.
 pub(crate) const LOOPBACK: &str = "lo";
 
-/// Where rules see a port, an ICMP message has its type and its code: "fragmentation needed" (RFC 1191 section 4), and
-/// "packet too big" (RFC 4443 section 3.2).
-const TOO_BIG_V4: u16 = 3 << 8 | 4;
-const TOO_BIG_V6: u16 = 2 << 8;
+/// ICMP messages, from one to another. Where rules see a port, a message has its type and its code.
+pub(crate) type Messages = (u16, u16);
+
+/// What says that a packet did not get to where it was to go, of IPv4 and of IPv6: "destination unreachable", of which
+/// "fragmentation needed" is one (RFC 792, RFC 1191 section 4), and "packet too big" (RFC 4443 sections 3.1 and 3.2).
+pub(crate) const UNDELIVERED: [Messages; 2] = [(3 << 8, 3 << 8 | 15), (1 << 8, 2 << 8)];
+
 /// IANA protocol number.
 const ICMP_V6: i32 = 58;
 
@@ -43,8 +46,8 @@ pub(crate) struct Rule {
     pub(crate) priority: u32,
     /// The interface at which packets came in; [`LOOPBACK`], of those that the machine itself makes.
     pub(crate) interface: String,
-    /// It is about ICMP errors alone that say that a packet was too long.
-    pub(crate) too_big: bool,
+    /// It is about ICMP messages alone, IPv4's and IPv6's, of such types and codes.
+    pub(crate) messages: Option<[Messages; 2]>,
     pub(crate) table: u32,
     /// What the table says counts for nothing where it leads to an interface of this group.
     pub(crate) suppressed: Option<u32>,
@@ -199,12 +202,12 @@ impl Rule {
                 .attributes
                 .push(RuleAttribute::SuppressIfGroup(group));
         }
-        if self.too_big {
-            let (protocol, start) = match family {
-                AddressFamily::Inet6 => (IpProtocol::Other(ICMP_V6), TOO_BIG_V6),
-                _ => (IpProtocol::Icmp, TOO_BIG_V4),
+        if let Some([v4, v6]) = self.messages {
+            let (protocol, (start, end)) = match family {
+                AddressFamily::Inet6 => (IpProtocol::Other(ICMP_V6), v6),
+                _ => (IpProtocol::Icmp, v4),
             };
-            let only = RulePortRange { start, end: start };
+            let only = RulePortRange { start, end };
             message.attributes.extend([
                 RuleAttribute::IpProtocol(protocol),
                 RuleAttribute::DestinationPortRange(only),
@@ -217,7 +220,7 @@ impl Rule {
         let mut rule = Self {
             priority: 0,
             interface: String::new(),
-            too_big: false,
+            messages: None,
             table: u32::from(message.header.table),
             suppressed: None,
         };
@@ -228,7 +231,10 @@ impl Rule {
                 RuleAttribute::Iifname(name) => rule.interface.clone_from(name),
                 RuleAttribute::Table(table) => rule.table = *table,
                 RuleAttribute::SuppressIfGroup(group) => rule.suppressed = Some(*group),
-                RuleAttribute::DestinationPortRange(_) => rule.too_big = true,
+                // (As it was made: another version may have asked for others.)
+                RuleAttribute::DestinationPortRange(RulePortRange { start, end }) => {
+                    rule.messages = Some([(*start, *end); 2]);
+                }
                 RuleAttribute::Protocol(of) => is_ours = u8::from(*of) == protocol,
                 _ => {}
             }

@@ -16,12 +16,7 @@ impl Connection {
         sequence: Seq,
         cx: &mut Ctx<'_>,
     ) -> Option<PathLimit> {
-        let first = self
-            .sender
-            .send
-            .wire(self.sender.send.sequence.unacknowledged);
-        let distance = i64::from(sequence.distance_from(first));
-        let outstanding = self.sender.send.sequence.outstanding_ever() as i64;
+        let (distance, outstanding) = self.quoted(sequence);
         let over = matches!(self.state, State::Closed | State::TimeWait);
         let of_ours = if self.is_unborn() {
             // Linux's tcp_req_err: the SYN+ACK alone, not what answers a segment that opens nothing.
@@ -75,6 +70,22 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// How far a sequence number is behind the first that is not acknowledged, and how much is outstanding.
+    fn quoted(&self, sequence: Seq) -> (i64, i64) {
+        let send = &self.sender.send;
+        let first = send.wire(send.sequence.unacknowledged);
+        let distance = i64::from(sequence.distance_from(first));
+        (distance, send.sequence.outstanding_ever() as i64)
+    }
+
+    /// Does an ICMP error that quotes this sequence number speak of what is outstanding, or of a question whether the peer is
+    /// there (RFC 1122 section 4.2.3.6), which has the number before that?
+    #[must_use]
+    pub fn may_have_sent(&self, sequence: Seq) -> bool {
+        let (distance, outstanding) = self.quoted(sequence);
+        (-1..=outstanding).contains(&distance)
     }
 
     /// What the path last said of a segment of ours that did not arrive, since the peer last

@@ -6,7 +6,9 @@ use bentpipe_types::{
 use proptest::prelude::*;
 
 use crate::checksum::{Sum, checksum};
-use crate::{Encoder, NodeAddresses, Parsed, insert, parse, parse_ip, parse_tunnelled};
+use crate::{
+    Encoder, NodeAddresses, Parsed, insert, is_multipath, parse, parse_ip, parse_tunnelled,
+};
 
 const NODES: (Address, Address) = (Address(1), Address(2));
 
@@ -443,4 +445,47 @@ fn a_segment_made_for_a_real_flow_has_its_addresses_and_its_payload() {
     let parsed = parse(&bytes).expect("right checksums");
     assert_eq!((parsed.ip.source(), parsed.ip.destination()), ip);
     assert_eq!(parsed.payload, b"data");
+}
+
+/// Nobody but the two that have the key can change it: it is carried, and no TCP of ours acts on it.
+#[test]
+fn a_signed_segment_is_a_datagram() {
+    let mut md5 = vec![1, 1, 19, 18];
+    md5.extend([7; 16]);
+    let mut authentication = OPTIONS[..12].to_vec();
+    authentication.extend([29, 16, 1, 1]);
+    authentication.extend([7; 12]);
+    for (options, signed) in [
+        (md5, true),
+        (authentication, true),
+        (OPTIONS.to_vec(), false),
+    ] {
+        for v4 in [true, false] {
+            let mut made = Made {
+                v4,
+                protocol: 6,
+                traffic_class: 0,
+                flow_label_or_identification: 0,
+                fragment: 0,
+                hop_limit: 64,
+                ip_options: Vec::new(),
+                carried: Vec::new(),
+            };
+            made.carried = segment(made.addresses(), &options, 0, b"text");
+            let bytes = made.bytes();
+            let mut packets = PacketStore::default();
+            let packet = stored(&mut packets, &bytes);
+            let record = packets.get(packet);
+            assert_eq!(record.is_tcp(), !signed);
+            // Whoever looks for ports finds them.
+            assert_eq!(record.source.port, 0x1234);
+            assert_eq!(record.destination.port, 80);
+            assert_eq!(encoded(&packets, packet), bytes);
+            // (The option that nobody knows is Multipath TCP's.)
+            assert_eq!(is_multipath(&bytes), !signed);
+            for length in 0..bytes.len() {
+                let _ = is_multipath(&bytes[..length]);
+            }
+        }
+    }
 }

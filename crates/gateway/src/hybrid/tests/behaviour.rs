@@ -80,6 +80,18 @@ fn no_syn_is_acknowledged_on_behalf() {
     assert_eq!(net.gateway.totals.open, 0);
 }
 
+/// The host only acknowledges the SYN, and says nothing (as with SSH, SMTP and FTP).
+#[test]
+fn a_server_that_speaks_first_does_so_at_once() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.to_write[SERVER] = 500;
+    // Two round trips of 540 ms.
+    net.run_until(Time::ZERO + Span::from_millis(1_090));
+    assert_eq!(net.delivered(HOST), 500);
+    assert_eq!(net.end(SERVER).statistics().timeouts, 0);
+}
+
 #[test]
 fn data_is_acknowledged_on_behalf_but_not_its_fin() {
     let mut net = net(Settings::default());
@@ -264,6 +276,62 @@ fn the_acknowledgment_timeout_is_what_the_server_waits_for() {
     assert!(every < slow, "{every:?} {slow:?}");
 }
 
+/// A server that has guessed that a segment was lost, as tail loss probes do when an acknowledgment waits, learns that it
+/// was not (RFC 2883).
+#[test]
+fn what_has_come_twice_is_said_to_have_come_twice() {
+    for sack in [true, false] {
+        let server = Config {
+            sack,
+            ..config(65_535)
+        };
+        let mut net = Net::new(Settings::default(), &config(8_000), &server, 1);
+        net.paths[SERVER].duplication = 1.0;
+        net.until = seconds(100);
+        net.connect(HOST);
+        net.to_write[SERVER] = 20_000;
+        net.run_until(seconds(10));
+        assert_eq!(net.delivered(HOST), 20_000);
+        assert!(net.gateway.totals.duplicates >= 10);
+        // (It was the path: a server that has sent nothing twice makes nothing of what it hears.)
+        let said = net.end(SERVER).statistics();
+        assert_eq!(said.sack_blocks_ignored >= 10, sack);
+        assert_eq!((said.fast_recoveries, said.timeouts), (0, 0));
+    }
+}
+
+/// RFC 9293 section 3.8.6.2.2, where the field counts in units of 1 KiB and a segment has 1,000 bytes.
+#[test]
+fn the_window_opens_by_a_segment_at_least_also_in_units() {
+    let settings = Settings {
+        receive_buffer: 20_000,
+        ..Settings::default()
+    };
+    let mut net = Net::new(settings, &config(60_000_000), &config(65_535), 1);
+    net.connect(HOST);
+    net.log = Some(Vec::new());
+    net.to_write[SERVER] = 1_000_000;
+    net.run_until(seconds(60));
+    assert_eq!(net.delivered(HOST), 1_000_000);
+    let mut last = 0;
+    let mut steps = 0;
+    for seen in net.log.iter().flatten() {
+        if seen.to != SERVER || seen.packet.flags.has(Flags::SYN) {
+            continue;
+        }
+        let acknowledged = seen
+            .packet
+            .acknowledgment
+            .distance_from(net.initial[SERVER]);
+        let edge = i64::from(acknowledged) + (i64::from(seen.packet.window) << 10);
+        if edge > last {
+            assert!(steps == 0 || edge >= last + 1_000, "{last} to {edge}");
+            (last, steps) = (edge, steps + 1);
+        }
+    }
+    assert!(steps > 300, "{steps}");
+}
+
 #[test]
 fn resets_pass_both_ways() {
     for side in [HOST, SERVER] {
@@ -392,6 +460,35 @@ fn a_full_table_lets_connections_pass() {
     assert_eq!(net.world.outbox.len(), 1);
     net.world.outbox.clear();
     net.world.packets.release(reference);
+}
+
+#[test]
+fn a_table_that_was_full_says_so_and_that_there_is_room_again() {
+    let settings = Settings {
+        connections: 2,
+        ..Settings::default()
+    };
+    let mut net = Net::new(settings, &config(8_000), &config(65_535), 1);
+    let syn = |net: &mut Net, port| {
+        let from = Endpoint {
+            port,
+            ..endpoint(HOST)
+        };
+        let mut syn = Packet::new(from, endpoint(SERVER), IpVersion::V4);
+        syn.flags = Flags::SYN;
+        let syn = net.world.packets.insert(syn);
+        net.gateway.on_packet(Port(0), syn, &mut net.world.cx());
+        while let Some((_, packet)) = net.world.outbox.pop() {
+            net.world.packets.release(packet);
+        }
+        net.gateway.remark().unwrap_or_default()
+    };
+    assert_eq!(syn(&mut net, 1), "");
+    assert_eq!(syn(&mut net, 2), "");
+    assert!(syn(&mut net, 3).contains("no room for more"));
+    // Nobody answers those: they are forgotten.
+    net.run(Span::from_secs(1_000));
+    assert!(syn(&mut net, 4).contains("room for connections again"));
 }
 
 #[test]

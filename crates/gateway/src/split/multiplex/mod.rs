@@ -36,6 +36,7 @@ use rustc_hash::FxHashMap;
 use super::apart::Parts;
 use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
+use super::ended::Ended;
 use super::legs::{Kind, LegSettings};
 use super::{Multiplexing, Settings};
 use crate::deadlines::Deadlines;
@@ -151,10 +152,13 @@ pub(super) struct Multiplex<P> {
     /// It has still to say that it is there.
     begins_anew: bool,
     trunks: Vec<Option<Trunk>>,
+    /// Of each, whether the last one in its place was silent for too long. Nobody waits for another one there, until it is.
+    lost: Vec<bool>,
     carried: Slab<Box<Carried<P>>>,
     /// By the key of what the hosts on this side send.
     flows: FxHashMap<FlowKey, u32>,
     deadlines: Deadlines,
+    ended: Ended,
     /// SYNs that can't be carried.
     returned: Vec<Returned>,
     /// The other gateway has no memory for more persistent connections, or knows of none, or has just been asked in vain: until
@@ -169,16 +173,18 @@ pub(super) struct Multiplex<P> {
 
 impl<P: Payload> Multiplex<P> {
     /// Such persistent connections.
-    pub(super) fn new(with: Multiplexing, keep_alive: Option<KeepAlive>) -> Self {
+    pub(super) fn new(with: Multiplexing, settings: &Settings) -> Self {
         Self {
             with,
-            keep_alive: keep_alive.unwrap_or(vigil::KEEP_ALIVE),
+            keep_alive: (settings.facing_tcp.keep_alive).unwrap_or(vigil::KEEP_ALIVE),
             // A process that is started knows of none before it.
             begins_anew: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),
+            lost: vec![false; with.connections],
             carried: Slab::default(),
             flows: FxHashMap::default(),
             deadlines: Deadlines::default(),
+            ended: Ended::new([&settings.host_tcp; 2]),
             returned: Vec::new(),
             refused_until: Time::ZERO,
             absent: false,
@@ -431,9 +437,10 @@ impl<P: Payload> Multiplex<P> {
         let slot = (said.port_between(here, there))
             .and_then(|port| port.checked_sub(FIRST_PORT))
             .map(usize::from);
-        if let Some(Some(trunk)) = slot.and_then(|slot| self.trunks.get_mut(slot)) {
-            trunk.socket.on_icmp(said.error, said.sequence, cx);
-            self.look(slot.unwrap_or(0), around, cx);
+        if let Some(slot) = slot
+            && self.trunks.get(slot).is_some_and(Option::is_some)
+        {
+            self.on_trunk_icmp(slot, said, around, cx);
             return true;
         }
         let Some(index) = said.keys().find_map(|key| self.find(&key)) else {
@@ -523,7 +530,8 @@ impl<P: Payload> Multiplex<P> {
         let allowed = around.budget.allowed(carried.promised[TO_HOST]);
         carried.give_credit(allowed.min(most));
         count(carried, around.budget);
-        if !carried.over && carried.is_over() {
+        let ends = !carried.over && carried.is_over();
+        if ends {
             carried.over = true;
             around.counters.ended(carried.aborted);
             // Nobody has anything to say of it any more.
@@ -536,6 +544,9 @@ impl<P: Payload> Multiplex<P> {
         if carried.is_gone() {
             self.remove(index, None, around, cx);
             return;
+        }
+        if ends {
+            self.ended.add(index, cx.now);
         }
         if let Some(trunk) = &mut self.trunks[carried.trunk] {
             if !carried.speaking && carried.has_word() {
@@ -554,6 +565,17 @@ impl<P: Payload> Multiplex<P> {
         };
         if let Some(at) = deadline {
             self.deadlines.arm(index, at);
+        }
+    }
+
+    /// One more connection is to be carried. Those that are over make room, while there is little.
+    pub(super) fn make_room(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        while around.budget.is_short()
+            && let Some(index) = self.ended.take()
+        {
+            if self.carried.get_mut(index).is_some_and(|one| one.over) {
+                self.remove(index, None, around, cx);
+            }
         }
     }
 

@@ -122,7 +122,10 @@ impl<P: Payload> Multiplex<P> {
     /// has none; if none has none, to one more.
     fn slot(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) -> Option<usize> {
         if self.absent {
-            self.ask_anew(around, cx);
+            let asked = self.trunks.iter().position(Option::is_some);
+            self.ask_anew(asked.unwrap_or(0), around, cx);
+        } else if let Some(slot) = self.lost.iter().position(|lost| *lost) {
+            self.ask_anew(slot, around, cx);
         }
         if self.is_doubted() {
             return None;
@@ -131,7 +134,7 @@ impl<P: Payload> Multiplex<P> {
         let usable = |slot: &usize| match &self.trunks[*slot] {
             Some(trunk) if trunk.began => trunk.is_trusted(),
             Some(trunk) => trunk.awaited_until.is_some() && !self.absent,
-            None => may_open,
+            None => may_open && !self.lost[*slot],
         };
         let slots = (0..self.trunks.len()).filter(usable);
         let slot = slots.min_by_key(|slot| self.streams_on(*slot))?;
@@ -141,13 +144,12 @@ impl<P: Payload> Multiplex<P> {
         Some(slot)
     }
 
-    /// The other gateway has not been there: whether it is there now is asked again, now and then. Nobody waits for that.
-    fn ask_anew(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+    /// The other gateway has not been there, or not on this persistent connection: whether it is there now is asked again, now
+    /// and then. Nobody waits for that.
+    fn ask_anew(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         if cx.now < self.refused_until {
             return;
         }
-        let asked = self.trunks.iter().position(Option::is_some);
-        let slot = asked.unwrap_or(0);
         match &self.trunks[slot] {
             Some(trunk) if !trunk.is_to_be_asked_anew(cx.now) => return,
             Some(_) => self.fail(slot, around, cx),
@@ -349,6 +351,7 @@ impl<P: Payload> Multiplex<P> {
             Met::Earlier => Some(Reason::Earlier),
             Met::Nobody => towards.is_none().then_some(Reason::Unreachable),
         };
+        self.make_room(around, cx);
         let first = around.budget.first(around.state);
         let reason = reason.or(first.is_none().then_some(Reason::NoRoom));
         let (Some(port), Some(first), None) = (towards, first, reason) else {

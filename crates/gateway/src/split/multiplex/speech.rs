@@ -17,6 +17,7 @@ impl<P: Payload> Multiplex<P> {
             .as_mut()
             .is_some_and(Trunk::note_beginning);
         if begins {
+            self.lost[slot] = false;
             let missed = take(&mut self.absent) || self.remark.is_some_and(Remark::is_of_absence);
             self.remark = if missed {
                 Some(Remark::Back)

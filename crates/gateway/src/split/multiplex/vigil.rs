@@ -11,16 +11,19 @@
 //! * **It is lost** when so many questions had no answer as `keep_alive` says: what it carries is reset. An outage that
 //!   the hosts' own TCP would have outlived must not do that, so it takes a minute.
 //!
+//! A router that says that a segment did not get there (ICMP) has it doubted at once.
+//!
 //! A connection that was reset says of the other gateway that it began anew, or ended: the rest are asked at once. And who begins
 //! anew doesn't wait to be asked.
 
 use std::mem::take;
 
 use bentpipe_tcp::{Connection, KeepAlive, Payload, Rings, Socket};
-use bentpipe_types::{Ctx, Span, Time};
+use bentpipe_types::{Ctx, IcmpError, Span, Time};
 
 use super::trunk::Trunk;
 use super::{Around, Multiplex, Remark};
+use crate::icmp::Complaint;
 
 /// Where `tcp` says nothing of keep-alive. A question and its answer take 52 bytes each way, with timestamps: 9.4 kB an hour, 0.2%
 /// of 9.6 kbit/s. An outage of a minute breaks nothing.
@@ -120,6 +123,19 @@ impl Vigil {
 /// Is there one, and is it open? (One that opens is the handshake's to see to.)
 fn open(trunk: &Option<Trunk>) -> Option<&Trunk> {
     trunk.as_ref().filter(|trunk| trunk.is_open())
+}
+
+/// Does an error say that a segment did not get there, whatever its length and its options are?
+const fn is_of_reach(error: IcmpError) -> bool {
+    match error {
+        IcmpError::TooBig { .. } | IcmpError::ParameterProblem => false,
+        IcmpError::NetworkUnreachable
+        | IcmpError::HostUnreachable
+        | IcmpError::ProtocolUnreachable
+        | IcmpError::PortUnreachable
+        | IcmpError::Prohibited
+        | IcmpError::TimeExceeded => true,
+    }
 }
 
 impl Trunk {
@@ -238,6 +254,34 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
+    /// Something is said of a segment of a persistent connection. That it did not get there is the quickest sign that the other
+    /// gateway is out of reach. Who says so may err, or lie, or mean this moment only: so it is one of doubt, and ends nothing.
+    pub(super) fn on_trunk_icmp(
+        &mut self,
+        slot: usize,
+        said: &Complaint,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        let Some(trunk) = &mut self.trunks[slot] else {
+            return;
+        };
+        let believed = trunk.socket.connection().may_have_sent(said.sequence);
+        let unreachable = believed && is_of_reach(said.error);
+        if !trunk.is_open() && unreachable {
+            // (The handshake goes on: the other gateway may have heard of it all the same, and its answer be late.)
+            self.wait_no_longer(slot, around, cx);
+            return;
+        }
+        trunk.socket.on_icmp(said.error, said.sequence, cx);
+        if unreachable && !trunk.vigil.despairs {
+            trunk.vigil.despairs = true;
+            self.doubt(cx);
+            self.open_beside(slot, cx);
+        }
+        self.look(slot, around, cx);
+    }
+
     /// The other gateway may be gone: nothing new goes over what it has not answered on since.
     pub(super) fn doubt(&mut self, cx: &mut Ctx<'_>) {
         let had = self.has_trusted();
@@ -277,6 +321,7 @@ impl<P: Payload> Multiplex<P> {
         trunk.socket.abort(cx);
         around.counters.trunks_silent += 1;
         self.fail(slot, around, cx);
+        self.lost[slot] = true;
         self.absent = !self.has_trusted();
         self.remark = Some(Remark::Lost);
     }

@@ -161,6 +161,8 @@ fn what_finds_no_memory_passes_unsplit_and_is_counted() {
     net.run(Span::from_secs(2));
     assert_eq!(net.count(0, "connections.refused"), 1);
     assert_eq!(net.count(0, "connections.split"), 0);
+    let said = net.gateways[0].remark().unwrap_or_default();
+    assert!(said.contains("no memory left"), "{said}");
     net.at(CLIENT, |socket, cx| {
         socket.write(bentpipe_tcp::Source::Filler(100_000), cx)
     });

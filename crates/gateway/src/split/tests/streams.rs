@@ -5,7 +5,7 @@ use bentpipe_types::{Agent, Flags, Span, Time};
 
 use super::Net;
 use super::bodies::{self, read, write};
-use super::net::{CLIENT, SERVER, settings, two};
+use super::net::{CLIENT, SERVER, multiplexed, settings, two};
 use crate::split::Answer;
 
 fn opened(gateways: Vec<crate::split::Settings>) -> Net {
@@ -341,4 +341,39 @@ fn memory_is_flat_after_thousands_of_connections() {
 #[ignore = "a minute or more; make test-slow"]
 fn memory_is_flat_after_a_million_connections() {
     soak(1_000_000);
+}
+
+/// A minute's TIME-WAIT of many that were short takes nothing from who comes next.
+#[test]
+fn who_comes_finds_room_where_others_have_ended() {
+    for settings in [
+        two(|settings| settings.memory = 1 << 20),
+        multiplexed(1, |settings| settings.memory = 1 << 20),
+    ] {
+        let mut net = Net::new(settings, &[1, 5, 1]);
+        let count = 1_000;
+        for number in 0..count {
+            net.client_port = 2_000 + number as u16;
+            net.hosts = [None, None];
+            net.connect(CLIENT, number * 100_000);
+            net.run(Span::from_millis(20));
+            write(&mut net, CLIENT, 3_000);
+            net.at(CLIENT, |socket, cx| socket.close(cx));
+            net.run(Span::from_millis(20));
+            assert_eq!(read(&mut net, SERVER), 3_000, "{number}");
+            net.at(SERVER, |socket, cx| socket.close(cx));
+            net.run(Span::from_millis(20));
+        }
+        for gateway in [0, 1] {
+            assert_eq!(
+                net.count(gateway, "connections.split"),
+                u64::from(count),
+                "{gateway}"
+            );
+            assert_eq!(net.count(gateway, "connections.refused"), 0);
+            // Windows are as wide as where memory is ample.
+            assert!(net.gateways[gateway].budget.left() >= 400 << 10);
+        }
+        net.expect_nothing_left();
+    }
 }

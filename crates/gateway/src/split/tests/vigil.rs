@@ -1,10 +1,10 @@
 //! Two gateways ask each other whether they live: what is noticed when, what it costs, and what an outage does not break.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use bentpipe_tcp::{Events, State};
-use bentpipe_types::{Agent, Span, Time};
+use bentpipe_types::{Address, Agent, IcmpError, Packet, Port, Span, Time};
 
 use super::Net;
 use super::bodies::{self, ms, read, write};
@@ -248,12 +248,155 @@ fn one_that_is_silent_alone_takes_nobody_else_along() {
         assert_eq!(net.count(gateway, "multiplex.silent"), 1);
         assert_eq!(net.count(gateway, "multiplex.reset"), 1);
     }
-    // The next one asks for the other in vain, and those after it do not wait for that.
-    for took in [3_506, 506, 506] {
-        assert_eq!(opens_after(&mut net), Span::from_millis(took));
+    // The next one has the other asked for, in vain, and does not wait for that.
+    for _ in 0..3 {
+        assert_eq!(opens_after(&mut net), Span::from_millis(506));
     }
     assert_eq!(net.gateways[0].pairs.len(), 0);
+    // It was asked for: when the filter is gone, that goes over it again which is opened 10 s later.
+    assert_eq!(net.count(0, "multiplex.connections"), 2);
+    net.hook(1, Box::new(|_, _, _| Some(())));
+    net.run(Span::from_secs(10));
+    for _ in 0..2 {
+        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        net.run(Span::from_secs(1));
+    }
+    assert_eq!(net.count(1, "multiplex.connections"), 2);
+    assert_eq!(net.gateways[0].pairs.len(), 0);
     drop(first);
+}
+
+/// What was sent to the other gateway, and did not get there.
+type Lost = Rc<RefCell<Vec<Packet>>>;
+
+/// The other gateway's network has no way to it any more.
+fn out_of_reach(net: &mut Net) -> Lost {
+    let lost = Lost::default();
+    let seen = Rc::clone(&lost);
+    net.hook(
+        1,
+        Box::new(move |_, packet, packets| {
+            let record = packets.get(packet);
+            let own = record.source.address.0 >= 10 && record.destination.address.0 >= 10;
+            if own {
+                seen.borrow_mut().push(*record);
+            }
+            (!own).then_some(())
+        }),
+    );
+    lost
+}
+
+/// A router tells the first gateway so of each, 100 ms later, for as long.
+fn told(net: &mut Net, lost: &Lost, error: IcmpError, span: Span) {
+    let end = net.world.now + span;
+    while net.world.now < end {
+        net.run(Span::from_millis(100));
+        for segment in lost.take().iter().filter(|one| one.source.address.0 == 10) {
+            let said = Packet::icmp_error(Address(9), segment, error).expect("about TCP");
+            let said = net.world.packets.insert(said);
+            net.gateways[0].on_packet(Port(1), said, &mut net.world.cx());
+            net.carry(1);
+        }
+    }
+}
+
+#[test]
+fn what_a_router_says_of_the_other_gateway_is_heard_at_once() {
+    for (error, heard) in [
+        (IcmpError::NetworkUnreachable, true),
+        (IcmpError::HostUnreachable, true),
+        (IcmpError::PortUnreachable, true),
+        (IcmpError::Prohibited, true),
+        (IcmpError::ParameterProblem, false),
+    ] {
+        for connections in [1, 3] {
+            let mut net = idle(connections);
+            let before = std::mem::take(&mut net.hosts);
+            let lost = out_of_reach(&mut net);
+            // As the router beyond the link would: the kernel forwards what is for the hosts.
+            kill(&mut net, 1);
+            net.client_port += 1;
+            net.connect(CLIENT, 70);
+            told(&mut net, &lost, error, Span::from_millis(700));
+            let open = net.state(CLIENT) == State::Established;
+            assert_eq!(open, heard, "{error:?}");
+            assert_eq!(said(&net, 0).contains("is silent"), heard);
+            // None is given up for that.
+            assert_eq!(net.count(0, "multiplex.failed"), 0);
+            if heard {
+                bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+                assert_eq!(opens_after(&mut net), Span::from_millis(506));
+            }
+            drop(before);
+        }
+    }
+}
+
+#[test]
+fn what_a_router_says_of_a_question_is_heard_and_one_that_errs_costs_nobody_anything() {
+    let mut net = idle(2);
+    let lost = out_of_reach(&mut net);
+    // Nobody says anything: the next question is 20 or 30 s off.
+    told(
+        &mut net,
+        &lost,
+        IcmpError::HostUnreachable,
+        Span::from_secs(31),
+    );
+    assert!(said(&net, 0).contains("is silent"));
+    net.hook(1, Box::new(|_, _, _| Some(())));
+    // And the one after it has its answer.
+    net.run(Span::from_secs(6));
+    assert!(said(&net, 0).contains("gateway answers"));
+    assert_eq!(net.count(0, "multiplex.failed"), 0);
+    assert_eq!(net.state(CLIENT), State::Established);
+    bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+}
+
+#[test]
+fn who_guesses_at_what_was_sent_has_nobody_doubted() {
+    let mut net = idle(1);
+    let lost = out_of_reach(&mut net);
+    write(&mut net, CLIENT, 100);
+    net.run(Span::from_millis(100));
+    net.hook(1, Box::new(|_, _, _| Some(())));
+    for segment in &mut *lost.borrow_mut() {
+        segment.sequence += 1_000_000;
+    }
+    told(
+        &mut net,
+        &lost,
+        IcmpError::HostUnreachable,
+        Span::from_millis(100),
+    );
+    assert_eq!(said(&net, 0), "");
+    net.run(Span::from_secs(2));
+    assert_eq!(read(&mut net, SERVER), 100);
+}
+
+/// The first persistent connection's SYN gets nowhere.
+#[test]
+fn what_a_router_says_of_the_first_syn_has_nobody_wait() {
+    let errors = [IcmpError::HostUnreachable, IcmpError::PortUnreachable];
+    for error in errors {
+        let mut net = Net::new(multiplexed(2, |_| {}), &HOPS);
+        let lost = out_of_reach(&mut net);
+        kill(&mut net, 1);
+        net.connect(CLIENT, 7);
+        told(&mut net, &lost, error, Span::from_millis(700));
+        assert_eq!(net.state(CLIENT), State::Established, "{error:?}");
+        assert!(said(&net, 0).contains("does not answer"));
+        bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        // It is still asked, and what comes later goes over it.
+        start(&mut net, 1, 2);
+        net.hook(1, Box::new(|_, _, _| Some(())));
+        net.run(Span::from_secs(5));
+        assert!(said(&net, 0).contains("gateway answers"));
+        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        assert_eq!(net.gateways[1].pairs.len(), 0, "it is a stream");
+    }
 }
 
 /// What asking costs, on a link on which nothing else is said: packets and bytes, each way, in an hour.
