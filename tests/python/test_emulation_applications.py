@@ -257,9 +257,9 @@ def test_fast_open_is_the_kernels() -> None:
     assert not any("fast_open" in note for note in data["emulate"]["notes"])
     for name, flow in simulated.items():
         agree(flow, real[name])
-    # Connections after the first to a server take a round trip less, in both: of the page's time what
-    # the link, which carries an object by then, leaves of that (0.561 s; without, a kernel has 0.582
-    # or 0.612, by which of five connections a request finds idle).
+    # Connections after the first to a server take a round trip less, in both: of the page's time
+    # what the link, which carries an object by then, leaves of that (0.561 s; without, a kernel has
+    # 0.582 or 0.612, by which of five connections a request finds idle).
     fast, slow = simulated["web"]["pages"][0], plain["web"]["pages"][0]
     assert fast["load_s"] < slow["load_s"] - 0.015
     assert real["web"]["pages"][0]["load_s"] < slow["load_s"] - 0.015
