@@ -68,6 +68,9 @@ impl Connection {
                 left.allowance -= self.retransmit_alike(window, left.allowance, cx);
             }
         }
+        if left.sent {
+            self.sender.scoreboard.cut_after_last();
+        }
         left
     }
 
@@ -79,6 +82,7 @@ impl Connection {
             && !self.sender.is_split(&again)
         {
             self.retransmit_one(again, cx);
+            self.sender.scoreboard.cut_after_last();
         }
     }
 
@@ -211,6 +215,7 @@ impl Connection {
                 return true; // what is sent instead is `output`'s
             }
             let before = self.sender.scoreboard.retransmitted_segments();
+            self.sender.scoreboard.cut_before(again.position);
             self.retransmit_one(again, cx);
             // (Unless it was sent again before, and that is under way still.)
             let board = &mut self.sender.scoreboard;

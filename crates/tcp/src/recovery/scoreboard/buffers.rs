@@ -151,7 +151,7 @@ impl Scoreboard {
     }
 
     /// The number of the segment that begins here.
-    fn number_at(&self, position: u64) -> Option<u64> {
+    pub(super) fn number_at(&self, position: u64) -> Option<u64> {
         let starts = self.ring.len() > 0 && position >= self.ring.get(self.ring.first).start;
         let number = starts.then(|| self.ring.find(position))?;
         (self.ring.get(number).start == position).then_some(number)
@@ -170,9 +170,7 @@ impl Scoreboard {
         {
             last += 1;
         }
-        let merged = self.merged_after(last);
-        self.ring.get_mut(last).flags &= !GOES_ON;
-        self.change_merged(self.merged_after(last) - merged);
+        self.cut_buffer(last);
         last + 1 - first
     }
 

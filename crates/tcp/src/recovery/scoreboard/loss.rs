@@ -277,8 +277,8 @@ impl Scoreboard {
             self.sacked = 0;
             self.sacked_segments = 0;
             self.sacked_runs = 0;
-            trouble.merged = 0;
             trouble.previous.forget();
+            self.count_merged();
         }
         self.rewind();
         reneged

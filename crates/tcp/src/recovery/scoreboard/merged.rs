@@ -2,21 +2,22 @@
 //! `tcp_input.c`.
 //!
 //! A buffer that a SACK block covers is shifted into the one before it, if that is SACKed, too, so that a run of SACKed
-//! segments is one buffer; and where a block begins or ends within a buffer, that is cut in two. What buffers take beside
-//! their payload follows, and so when a writer goes on in the midst of a recovery.
+//! segments is one buffer; and where a block begins or ends within a buffer, that is cut in two, as where a part of it
+//! goes again (`tcp_retransmit_skb`). What buffers take beside their payload follows, and so when a writer goes on in the
+//! midst of a recovery.
 
-use super::segment::{GOES_ON, SACKED, Segment};
+use super::segment::{CUT, GOES_ON, SACKED, Segment};
 use super::{Scoreboard, Trouble};
 
 /// Between these two, one after the other, there are so many ends of buffers fewer than were sent: 1, 0 or -1.
 ///
 /// (Shifted are segments of one length: a short one stays as it is.)
 fn merged(segment: &Segment, next: &Segment) -> i32 {
-    let goes_on = i32::from(segment.is(GOES_ON));
+    let left_together = i32::from(segment.is(GOES_ON | CUT));
     match (segment.is(SACKED), next.is(SACKED)) {
-        (true, true) if segment.length == next.length => 1 - goes_on,
-        (true, true) | (false, false) => 0,
-        _ => -goes_on,
+        (true, true) if segment.length == next.length => 1 - left_together,
+        (true, true) | (false, false) => -i32::from(segment.is(CUT)),
+        _ => -left_together,
     }
 }
 
@@ -62,6 +63,35 @@ impl Scoreboard {
         self.change_merged(by);
     }
 
+    /// The buffer that this segment is in ends with it from now on.
+    pub(super) fn cut_buffer(&mut self, number: u64) {
+        if self.full == 0 || number + 1 >= self.ring.next || !self.ring.get(number).is(GOES_ON) {
+            return;
+        }
+        let merged = self.merged_after(number);
+        let segment = self.ring.get_mut(number);
+        segment.flags = segment.flags & !GOES_ON | CUT;
+        self.change_merged(self.merged_after(number) - merged);
+    }
+
+    /// No more goes again for now: what is left of the buffer of the last that has is one of its own.
+    pub(crate) fn cut_after_last(&mut self) {
+        if let Some(&(number, _)) = self.trouble.as_deref().and_then(|it| it.under_way.back())
+            && self.ring.holds(number)
+        {
+            self.cut_buffer(number);
+        }
+    }
+
+    /// What begins here goes again without what was before it in its buffer.
+    pub(crate) fn cut_before(&mut self, position: u64) {
+        if let Some(number) = self.number_at(position)
+            && number > self.ring.first
+        {
+            self.cut_buffer(number - 1);
+        }
+    }
+
     /// The segments from the first to the one before `after` are about to go.
     pub(super) fn forget_buffers(&mut self, first: u64, after: u64) {
         if self.full > 0 {
@@ -70,7 +100,7 @@ impl Scoreboard {
         }
     }
 
-    /// All anew, after segments were numbered anew.
+    /// All anew, after segments were numbered anew, or nothing is SACKed any more.
     pub(super) fn count_merged(&mut self) {
         let by = self.merged_in_all() - self.merged();
         self.change_merged(by);

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use lowest_first::LowestFirst;
 use segment::{
-    EVER_RETRANSMITTED, FATE, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment,
+    CUT, EVER_RETRANSMITTED, FATE, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment,
 };
 
 pub(crate) use blocks::Covered;
@@ -437,7 +437,7 @@ impl Scoreboard {
             } else {
                 self.acknowledge_marked(&segment, position);
             }
-            if segment.is(GOES_ON) && self.sacked_segments > 0 {
+            if segment.is(CUT) || segment.is(GOES_ON) && self.sacked_segments > 0 {
                 self.forget_buffers(self.ring.first, self.ring.first + 1);
             }
             self.ring.first += 1;

@@ -14,8 +14,9 @@ pub(super) struct Record {
     pub(super) lost: bool,
     pub(super) retransmitted: bool,
     pub(super) ever: bool,
-    /// Which buffer it left in.
+    /// Which buffer it left in, and which one it is in now.
     pub(super) buffer: u64,
+    pub(super) part: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -138,6 +139,19 @@ impl Naive {
         }
     }
 
+    /// The buffer that goes on behind `position` is another one from there on (tcp_fragment).
+    pub(super) fn cut_buffer(&mut self, position: u64, part: u64) {
+        let of = self.records.iter().find(|record| record.end == position);
+        let Some(cut) = of.map(|record| record.part) else {
+            return;
+        };
+        for record in &mut self.records {
+            if record.part == cut && record.start >= position {
+                record.part = part;
+            }
+        }
+    }
+
     /// The buffers outstanding as they left, and those that Linux makes of them (tcp_shift_skb_data,
     /// tcp_match_skb_to_sack).
     pub(super) fn buffers(&self) -> (i32, i32) {
@@ -147,8 +161,8 @@ impl Naive {
         now.dedup_by(|next, record| {
             let whole = next.end - next.start == record.end - record.start;
             let together = match (record.sacked, next.sacked) {
-                (true, true) => whole || record.buffer == next.buffer,
-                (false, false) => record.buffer == next.buffer,
+                (true, true) => whole || record.part == next.part,
+                (false, false) => record.part == next.part,
                 _ => false,
             };
             // (What is compared next is compared with the last of a buffer.)

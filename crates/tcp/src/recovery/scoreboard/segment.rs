@@ -17,6 +17,8 @@ pub(super) const EVER_RETRANSMITTED: u8 = 1 << 3;
 pub(super) const SHORT: u8 = 1 << 4;
 /// Its buffer goes on with the segment after it.
 pub(super) const GOES_ON: u8 = 1 << 5;
+/// It left in one buffer with the segment after it, which was cut in two since.
+pub(super) const CUT: u8 = 1 << 6;
 
 /// What has become of a segment, and whatever else is to be asked when something does.
 pub(super) const FATE: u8 = SACKED | LOST | RETRANSMITTED | EVER_RETRANSMITTED | SHORT;

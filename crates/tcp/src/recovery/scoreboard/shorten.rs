@@ -1,6 +1,8 @@
 //! Segments that turn out to be longer than the path takes are split.
 
-use super::segment::{EVER_RETRANSMITTED, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, Segment};
+use super::segment::{
+    CUT, EVER_RETRANSMITTED, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, Segment,
+};
 use super::{Scoreboard, Trouble};
 
 impl Scoreboard {
@@ -102,7 +104,7 @@ impl Scoreboard {
             let mut parts = [whole, whole];
             let [before, rest] = &mut parts;
             before.length = (at - position) as u32;
-            before.flags &= !GOES_ON;
+            before.flags = before.flags & !GOES_ON | CUT;
             rest.start = at;
             rest.length = (whole.end() - at) as u32;
             for mut part in parts {

@@ -108,8 +108,9 @@ struct Both {
     newest: Option<Transmission>,
     /// The ranges that the last acknowledgment told of.
     told: Vec<(u64, u64)>,
-    /// Buffers sent.
+    /// Buffers sent, and buffers cut.
     buffers: u64,
+    parts: u64,
 }
 
 impl Both {
@@ -127,6 +128,7 @@ impl Both {
             newest: None,
             told: Vec::new(),
             buffers: 0,
+            parts: 0,
         }
     }
 
@@ -149,6 +151,7 @@ impl Both {
             sent_at: at(self.now),
             order: self.naive.transmissions,
             buffer: self.buffers,
+            part: self.buffers,
             ..Record::default()
         });
         self.highest = end;
@@ -263,6 +266,10 @@ impl Both {
                     assert_eq!(lost, self.naive.next_lost());
                     let Some(lost) = lost else { break };
                     self.retransmit(lost);
+                    if self.method == Method::Time && times % 2 > 0 {
+                        self.board.cut_after_last();
+                        self.cut(lost.position + u64::from(lost.length));
+                    }
                 }
             }
             Operation::RetransmitAlike(most, length, share) => {
@@ -302,6 +309,8 @@ impl Both {
                 assert_eq!(last, self.naive.highest_not_sacked());
                 if let Some(last) = last {
                     let before = self.board.retransmitted_segments();
+                    self.board.cut_before(last.position);
+                    self.cut(last.position);
                     self.retransmit(last);
                     if self.board.retransmitted_segments() > before {
                         self.board.count_once(last.position);
@@ -322,6 +331,12 @@ impl Both {
                 }
             }
         }
+    }
+
+    fn cut(&mut self, position: u64) {
+        // (Parts are no buffers that left.)
+        self.parts += 1;
+        self.naive.cut_buffer(position, u64::MAX - self.parts);
     }
 
     fn retransmit(&mut self, segment: LostSegment) {

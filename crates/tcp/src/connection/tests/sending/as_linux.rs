@@ -264,56 +264,70 @@ fn a_writer_goes_on_where_linuxs_does() {
     assert_eq!(seen, SEEN);
 }
 
-/// What `ss` says of a kernel's sender in a recovery (Linux 6.18.44, Reno, 10 Mbit/s and 540 ms, tcp_wmem as it comes; nine of ten
-/// segments acknowledged, the tenth lost): segments SACKed, what its buffers take (sk_wmem_queued) and may take. SACKed ones become
-/// one, and the buffer grows with the window as it is on its way down, so that the writer goes on in the midst of it.
-#[test]
-fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
+/// A recovery of Reno's with the kernel's own buffers over 10 Mbit/s and 540 ms: so many segments of the first window are
+/// acknowledged one by one, the next ones are lost, and what is above them is SACKed one by one. Returns, when so many of
+/// them are SACKed and where the writer goes on, how many, what the buffers take (sk_wmem_queued), and may take.
+fn recovery(acknowledged: u32, lost: u32, sacked: &[u32]) -> (u64, Vec<(u32, u64, u64)>) {
     let mut tcp = answered_after(Span::from_millis(540), &as_linux_reno(), 65_160, 10);
     tcp.write(1 << 30);
-    assert_eq!(
-        tcp.sent_ranges()[1..].len(),
-        10,
-        "after the handshake's acknowledgment"
-    );
+    tcp.sent();
     tcp.wait(Span::from_millis(540));
-    for una in 1..=9 {
+    for una in 1..=acknowledged {
         tcp.wait(Span::from_micros(1_600));
         tcp.ack(1 + 1448 * una, 79);
         tcp.sent();
     }
     tcp.wait(Span::from_millis(540));
     let mut seen = Vec::new();
-    for sacked in 1..=18_u32 {
+    for above in 1..=*sacked.last().unwrap() {
         tcp.wait(Span::from_millis(2));
-        let mut duplicate = tcp.segment(1, 1 + 1448 * 9, 0, Flags::ACK);
+        let mut duplicate = tcp.segment(1, 1 + 1448 * acknowledged, 0, Flags::ACK);
         duplicate.window = 79;
-        let first = tcp.ours + (1 + 1448 * 10);
+        let first = tcp.ours + (1 + 1448 * (acknowledged + lost));
         let block = bentpipe_types::SackBlock {
             start: first,
-            end: first + 1448 * sacked,
+            end: first + 1448 * above,
         };
         let packet = tcp.world.packets.insert(duplicate);
         (tcp.world.packets).set_sack_blocks(packet, &[block].into_iter().collect());
         tcp.tcp.on_packet(packet, &mut tcp.world.cx());
         let goes_on = tcp.tcp.take_events().has(Events::WRITABLE);
+        tcp.sent();
         let sender = &tcp.tcp.sender;
         let sizing = sender.send.sizing.as_ref().unwrap();
-        if [5, 12].contains(&sacked) || goes_on {
-            seen.push((sacked, sizing.memory(&sender.held()), sizing.buffer()));
+        if goes_on || sacked.contains(&above) {
+            seen.push((above, sizing.memory(&sender.held()), sizing.buffer()));
         }
         if goes_on {
             tcp.write(1 << 30);
         }
-        tcp.sent();
     }
-    assert_eq!(tcp.tcp.slow_start_threshold(), 9 * 1448, "of 19 the half");
-    assert_eq!(
-        seen,
-        [
-            (5, 43_288, 46_080),
-            (12, 40_792, 59_904),
-            (16, 39_128, 59_904)
-        ]
-    );
+    (tcp.tcp.slow_start_threshold() / 1448, seen)
+}
+
+/// What `ss` says of a kernel's sender in a recovery (Linux 6.18.44). SACKed buffers become one, one of which a part goes
+/// again becomes two, and what they may take grows with the window as it is on its way down: so the writer goes on in the midst of it.
+#[test]
+fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
+    let (threshold, seen) = recovery(9, 1, &[5, 12, 16]);
+    assert_eq!(threshold, 9, "of 19 the half");
+    let of_linux = [
+        (5, 43_288, 46_080),
+        (12, 40_792, 59_904),
+        (16, 39_128, 59_904),
+    ];
+    assert_eq!(seen, of_linux);
+    // Both segments of a buffer are lost, and go again one by one.
+    let (threshold, seen) = recovery(10, 2, &[1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(threshold, 10);
+    let of_linux = [
+        (1, 42_672, 46_080),
+        (2, 41_840, 46_080),
+        (3, 42_672, 46_080),
+        (4, 41_840, 46_080),
+        (5, 41_840, 46_080),
+        (6, 41_008, 46_080),
+    ];
+    assert_eq!(seen[..6], of_linux);
+    assert_eq!((seen[6].0, seen[6].2), (7, 73_728), "it goes on");
 }
