@@ -34,7 +34,7 @@ pub(crate) struct Waking {
     /// When something last happened here, or will have: the last of those that are held is told.
     awake: Time,
     /// What came while it slept, and when the host has woken up.
-    held: VecDeque<(Time, Port, PacketRef)>,
+    held: VecDeque<(Time, (Port, PacketRef))>,
 }
 
 impl Waking {
@@ -45,18 +45,13 @@ impl Waking {
         if awake == now {
             return None;
         }
-        self.held.push_back((awake, from, packet));
+        self.held.push_back((awake, (from, packet)));
         Some(awake)
     }
 
     /// The next packet that is to be told by now.
     pub(crate) fn take(&mut self, now: Time) -> Option<(Port, PacketRef)> {
-        let &(at, from, packet) = self.held.front()?;
-        if at > now {
-            return None;
-        }
-        self.held.pop_front();
-        Some((from, packet))
+        take_due(&mut self.held, now)
     }
 
     /// The application of a connection is to hear of something: when it will.
@@ -68,12 +63,7 @@ impl Waking {
 
     /// The next connection whose application is awake by now.
     pub(crate) fn answered(&mut self, now: Time) -> Option<SocketId> {
-        let &(at, id) = self.called.front()?;
-        if at > now {
-            return None;
-        }
-        self.called.pop_front();
-        Some(id)
+        take_due(&mut self.called, now)
     }
 
     /// The host has done something of its own accord.
@@ -85,6 +75,15 @@ impl Waking {
     pub(crate) fn packets(&self) -> usize {
         self.held.len()
     }
+}
+
+/// The first of a queue, if its time has come.
+fn take_due<T>(queue: &mut VecDeque<(Time, T)>, now: Time) -> Option<T> {
+    let (at, _) = queue.front()?;
+    if *at > now {
+        return None;
+    }
+    queue.pop_front().map(|(_, first)| first)
 }
 
 /// How long it takes to wake up after such a sleep: a nanosecond for a tick, and one more for each doubling.

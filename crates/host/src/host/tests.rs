@@ -42,6 +42,19 @@ impl<P: Realm> Net<P> {
         }
     }
 
+    /// Host 2 sends back whatever comes to port 7.
+    fn listen_with_echo(&mut self, config: &Arc<Config>) {
+        let make = |_| {
+            let echo = Echo {
+                owed: Vec::new(),
+                done: false,
+            };
+            Box::new(echo) as Box<dyn Application<P>>
+        };
+        let taker = Taker::Each(Arc::clone(config), Box::new(make));
+        self.hosts[1].listen(7, Listener::new(taker));
+    }
+
     fn carry(&mut self, from: usize) {
         for (_, packet) in std::mem::take(&mut self.world.outbox) {
             if self.luck.happens(self.loss) {
@@ -207,15 +220,7 @@ fn echoes_with<P: Realm>(
     if sleepy {
         net.hosts.iter_mut().for_each(Host::sleep_when_idle);
     }
-    let make = |_| {
-        let echo = Echo {
-            owed: Vec::new(),
-            done: false,
-        };
-        Box::new(echo) as Box<dyn Application<P>>
-    };
-    let taker = Taker::Each(Arc::clone(config), Box::new(make));
-    net.hosts[1].listen(7, Listener::new(taker));
+    net.listen_with_echo(config);
     let mut talkers = Vec::new();
     for (index, length) in lengths.iter().enumerate() {
         let spoken = Arc::new(Mutex::new(Spoken::default()));
@@ -290,15 +295,7 @@ fn an_application_that_sleeps_writes_when_the_handshake_has_left() {
     let mut net = Net::<Ranges>::new(1, 0.0, Limits::default());
     net.hosts.iter_mut().for_each(Host::sleep_when_idle);
     let config = Arc::new(config());
-    let make = |_| {
-        let echo = Echo {
-            owed: Vec::new(),
-            done: false,
-        };
-        Box::new(echo) as Box<dyn Application<Ranges>>
-    };
-    let taker = Taker::Each(Arc::clone(&config), Box::new(make));
-    net.hosts[1].listen(7, Listener::new(taker));
+    net.listen_with_echo(&config);
     let mut member = Member::new(config);
     member.starts = Some(Time::ZERO);
     let talker = Talker {

@@ -102,17 +102,10 @@ impl Scoreboard {
 
     /// All anew, after segments were numbered anew, or nothing is SACKed any more.
     pub(super) fn count_merged(&mut self) {
-        let by = self.merged_in_all() - self.merged();
-        self.change_merged(by);
-    }
-
-    /// The sum that [`merged`](Self::merged) keeps.
-    pub(super) fn merged_in_all(&self) -> i32 {
-        if self.full == 0 {
-            return 0;
+        if self.full > 0 {
+            let all = self.ring.first..self.ring.next;
+            let sum: i32 = all.map(|number| self.merged_after(number)).sum();
+            self.change_merged(sum - self.merged());
         }
-        (self.ring.first..self.ring.next)
-            .map(|number| self.merged_after(number))
-            .sum()
     }
 }
