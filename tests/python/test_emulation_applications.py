@@ -247,6 +247,8 @@ def test_what_cannot_be_is_a_line_or_a_note() -> None:
 @up_to_three_times
 def test_fast_open_is_the_kernels() -> None:
     scenario = side_by_side(["web", "ask", "store"])
+    for link in scenario["links"].values():
+        link |= {"rate": "40 Mbit/s", "delay": "60 ms"}
     scenario["flows"]["web"]["app"] = {**APPLICATIONS["web"], "http": "1.1"}
     plain = flows_of(run(Scenario.of(scenario)).summary_json)
     for host in scenario["hosts"]:
@@ -257,9 +259,8 @@ def test_fast_open_is_the_kernels() -> None:
     assert not any("fast_open" in note for note in data["emulate"]["notes"])
     for name, flow in simulated.items():
         agree(flow, real[name])
-    # Connections after the first to a server take a round trip less, in both: of the page's time
-    # what the link, which carries an object by then, leaves of that (0.561 s; without, a kernel has
-    # 0.582 or 0.612, by which of five connections a request finds idle).
-    fast, slow = simulated["web"]["pages"][0], plain["web"]["pages"][0]
-    assert fast["load_s"] < slow["load_s"] - 0.015
-    assert real["web"]["pages"][0]["load_s"] < slow["load_s"] - 0.015
+    # Connections after the first to a server take a round trip less, in both: of the page's 1.100 s
+    # nearly all of that (0.988 s), as the link is fast. A busy machine is late by a tenth of it.
+    saved = plain["web"]["pages"][0]["load_s"] - simulated["web"]["pages"][0]["load_s"]
+    assert saved == pytest.approx(0.12, abs=0.02)
+    assert real["web"]["pages"][0]["load_s"] < plain["web"]["pages"][0]["load_s"] - saved / 2.0
