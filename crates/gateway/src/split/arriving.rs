@@ -117,6 +117,11 @@ impl<P: Payload> Split<P> {
         let record = cx.packets.get(packet);
         let (flags, sequence) = (record.flags, record.sequence);
         if !flags.has(Flags::SYN) {
+            // It opens over a part beside its stream as well: what comes over that before the answer, which was late or
+            // lost, is the part's to judge.
+            if self.flows.contains_key(key) {
+                return Some(packet);
+            }
             reset_reply(packet, self.settings.facing, cx);
             return None;
         }
@@ -281,11 +286,18 @@ impl<P: Payload> Split<P> {
             cx.packets.release(packet);
             return;
         }
-        if pair.is_over() && pair.is_followed_by(side, sequence) {
-            self.remove(index, cx);
-            self.counters.followed += 1;
-            self.consider(key, from, packet, cx);
-            return;
+        if pair.is_followed_by(side, sequence) {
+            if pair.is_over() {
+                self.remove(index, cx);
+                self.counters.followed += 1;
+                self.consider(key, from, packet, cx);
+                return;
+            }
+            if pair.has_ended(side) {
+                // The other host has still to hear what was confirmed to this one, which sends its SYN again.
+                cx.packets.release(packet);
+                return;
+            }
         }
         self.for_leg(index, side, packet, cx);
     }

@@ -280,15 +280,21 @@ impl<P: Payload> Pair<P> {
         }
     }
 
-    /// A leg that has come to an end other than by both sides' closing takes the other with it. Has
-    /// it?
+    /// A leg that has come to an end other than by both sides' closing takes the other with it, if that one's host can still
+    /// be told. Has it?
     fn pass_on_failure(&mut self, cx: &mut Ctx<'_>) -> bool {
         for side in [OPENER, RESPONDER] {
             let failed = self.legs[side].as_ref().is_some_and(|leg| {
                 let tcp = leg.connection();
                 leg.state() == State::Closed && !(tcp.is_close_confirmed() && tcp.is_peer_done())
             });
-            if failed {
+            // What had come to its end in full is still to be delivered: to a host whose own close is confirmed, so that it
+            // waits for nothing else.
+            let goes_on = (self.legs.iter().flatten()).all(|leg| {
+                let tcp = leg.connection();
+                tcp.is_peer_done() && !tcp.is_close_held()
+            });
+            if failed && !goes_on {
                 if let Some(other) = &mut self.legs[1 - side]
                     && other.state() != State::Closed
                 {
@@ -480,9 +486,13 @@ impl<P: Payload> Pair<P> {
 
     /// Is nothing left of it but TIME-WAIT?
     pub(super) fn is_over(&self) -> bool {
-        self.syn.is_none()
-            && (self.legs.iter().flatten())
-                .all(|leg| matches!(leg.state(), State::Closed | State::TimeWait))
+        self.syn.is_none() && [OPENER, RESPONDER].iter().all(|side| self.has_ended(*side))
+    }
+
+    /// Is there nothing more to hear from, or to say to, the host at this leg?
+    pub(super) fn has_ended(&self, side: usize) -> bool {
+        (self.legs[side].as_ref())
+            .is_none_or(|leg| matches!(leg.state(), State::Closed | State::TimeWait))
     }
 
     /// Is nothing under way at either leg, and nothing held for either?

@@ -6,8 +6,7 @@ use bentpipe_types::{PacketRef, PacketStore, Time};
 use bentpipe_wire::pcapng::{Interface, Writer};
 use bentpipe_wire::{Encoder, NodeAddresses};
 
-/// A capture of a case: what each end, and each gateway, sent, and what arrived there. With gateways,
-/// they are called after A in the order of the path, B the last.
+/// A capture of a case: what each end, and each gateway, sent, and what arrived there.
 pub struct Capture {
     writer: Writer<Box<dyn Write>>,
     interfaces: Vec<Interface>,
@@ -25,24 +24,29 @@ pub(super) enum Seen {
 }
 
 impl Capture {
-    /// A capture into `output`.
+    /// A capture into `output`, of what is between A and B.
     ///
     /// # Errors
     /// Those of `output`.
     pub fn new(output: Box<dyn Write>) -> io::Result<Self> {
-        let mut writer = Writer::new(output)?;
-        let interfaces = ["A", "B", "third", "fourth"]
-            .into_iter()
-            .flat_map(|node| [format!("left {node}"), format!("arrived at {node}")])
-            .map(|name| writer.add_interface(&name, None))
-            .collect::<io::Result<_>>()?;
-        Ok(Self {
-            writer,
-            interfaces,
+        let mut capture = Self {
+            writer: Writer::new(output)?,
+            interfaces: Vec::new(),
             encoder: Encoder::new(NodeAddresses),
             bytes: Vec::new(),
             left_out: 0,
-        })
+        };
+        capture.name(&["A", "B"])?;
+        Ok(capture)
+    }
+
+    /// The nodes are these.
+    pub(super) fn name(&mut self, nodes: &[&str]) -> io::Result<()> {
+        self.interfaces = (nodes.iter())
+            .flat_map(|node| [format!("left {node}"), format!("arrived at {node}")])
+            .map(|name| self.writer.add_interface(&name, None))
+            .collect::<io::Result<_>>()?;
+        Ok(())
     }
 
     pub(super) fn record(
@@ -53,7 +57,10 @@ impl Capture {
         seen: Seen,
         now: Time,
     ) {
-        let interface = self.interfaces[2 * side + seen as usize];
+        let Some(&interface) = self.interfaces.get(2 * side + seen as usize) else {
+            self.left_out += 1;
+            return;
+        };
         let encoded = self.encoder.encode(packets, packet, &mut self.bytes);
         if encoded.is_err() || self.writer.write(interface, now, &self.bytes).is_err() {
             self.left_out += 1;

@@ -219,6 +219,11 @@ impl Path {
         self.forged_syns.contains(&initial)
     }
 
+    /// Did a SYN come out of any segment that was none?
+    pub(super) fn has_forged_a_syn(&self) -> bool {
+        !self.forged_syns.is_empty()
+    }
+
     /// Changes one to four bits of the headers. Does a receiver take it for whole, and other than it
     /// was?
     fn passes_changed(&mut self, packet: PacketRef, packets: &PacketStore) -> bool {

@@ -138,6 +138,75 @@ fn a_client_that_hardly_reads_stops_the_server_and_nothing_else() {
     assert_eq!(got, 1_000_000);
 }
 
+/// The server has closed, believes all of it delivered, and has forgotten; the client has closed, too, and still reads.
+/// What the server's port is used for next, between the same ends, waits for that.
+#[test]
+fn who_comes_again_takes_nothing_from_the_other_host() {
+    for close in [Answer::EndToEnd, Answer::Early] {
+        for forgets in [false, true] {
+            let mut net = Net::new(two(|s| s.close = close), &[1, 250, 1]);
+            net.configs[CLIENT].receive_buffer = 20_000;
+            net.connect(CLIENT, 7);
+            net.run(Span::from_secs(2));
+            write(&mut net, SERVER, 100_000);
+            bodies::close(&mut net);
+            // (Confirmed after a minute in any case.)
+            net.run(Span::from_secs(70));
+            if forgets {
+                // The gateway beside it knows of nothing, either.
+                net.restart(1);
+            }
+            net.hosts[SERVER] = None;
+            net.connect(SERVER, 2_000_000);
+            net.run(Span::from_secs(10));
+            assert_eq!(net.state(SERVER), State::SynSent, "{close:?}");
+            let mut got = 0;
+            for _ in 0..20 {
+                got += read(&mut net, CLIENT);
+                net.run(Span::from_secs(2));
+            }
+            assert_eq!(got, 100_000, "{close:?}");
+            let events = net.at(CLIENT, |socket, _| socket.take_events());
+            assert!(events.has(Events::PEER_CLOSED) && !events.has(Events::RESET));
+            // Then it is the client's to answer: nobody listens there.
+            net.run(Span::from_secs(200));
+            assert_eq!(net.state(SERVER), State::Closed);
+        }
+    }
+}
+
+/// The other part is reset when both streams have come to their ends: only the last acknowledgment was missing there.
+#[test]
+fn a_reset_after_the_end_takes_nothing_from_the_other_host() {
+    let mut net = Net::new(two(|s| s.close = Answer::Early), &[1, 250, 1]);
+    net.configs[CLIENT].receive_buffer = 20_000;
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(2));
+    write(&mut net, SERVER, 100_000);
+    net.at(SERVER, |socket, cx| socket.close(cx));
+    net.run(Span::from_secs(5));
+    net.hook(
+        1,
+        Box::new(|_, packet, packets| (packets.get(packet).source.port != 80).then_some(())),
+    );
+    net.at(CLIENT, |socket, cx| socket.close(cx));
+    net.run(Span::from_secs(5));
+    // Who knows of no connection answers what is said again.
+    net.restart(1);
+    net.hosts[SERVER] = None;
+    net.hook(1, Box::new(|_, _, _| Some(())));
+    net.run(Span::from_secs(20));
+    let mut got = 0;
+    for _ in 0..20 {
+        got += read(&mut net, CLIENT);
+        net.run(Span::from_secs(2));
+    }
+    assert_eq!(got, 100_000);
+    let events = net.at(CLIENT, |socket, _| socket.take_events());
+    assert!(events.has(Events::PEER_CLOSED) && !events.has(Events::RESET));
+    net.expect_nothing_left();
+}
+
 #[test]
 fn when_the_middle_dies_both_sides_hear_of_it() {
     let mut net = opened(two(|s| {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use bentpipe_tcp::{Events, State};
-use bentpipe_types::{Address, Agent, IcmpError, Packet, Port, Span, Time};
+use bentpipe_types::{Address, Agent, Flags, IcmpError, Packet, PacketStore, Port, Span, Time};
 
 use super::Net;
 use super::bodies::{self, ms, read, write};
@@ -180,6 +180,31 @@ fn what_is_opened_when_the_other_gateway_is_gone_goes_round_it() {
         assert_eq!(net.count(1, "connections.split"), split + 1);
         assert_eq!(net.gateways[1].pairs.len(), 0, "it is a stream");
     }
+}
+
+/// A connection opens over a part beside its stream, and what follows the answer comes before it: the part waits.
+#[test]
+fn what_comes_before_the_answer_over_a_part_is_no_reason_to_reset_it() {
+    let mut net = idle(1);
+    kill(&mut net, 1);
+    let mut first = true;
+    let resets = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&resets);
+    let answer_is_lost = move |_, packet, packets: &mut PacketStore| {
+        let record = packets.get_mut(packet);
+        seen.set(seen.get() + u32::from(record.flags.has(Flags::RST)));
+        if record.source.port == 80 && record.flags.has(Flags::SYN) && first {
+            first = false;
+            record.flags = Flags::ACK;
+            record.sequence = record.sequence + 1;
+        }
+        Some(())
+    };
+    net.hook(1, Box::new(answer_is_lost));
+    // The SYN goes again a second later.
+    assert_eq!(opens_after(&mut net), Span::from_millis(4_506));
+    assert_eq!(resets.get(), 0);
+    bodies::exchange(&mut net, 50_000, Span::from_secs(5));
 }
 
 /// Whatever is under way, and however long it lasts, up to a minute.
