@@ -196,7 +196,7 @@ fn what_comes_before_the_answer_over_a_part_is_no_reason_to_reset_it() {
         if record.source.port == 80 && record.flags.has(Flags::SYN) && first {
             first = false;
             record.flags = Flags::ACK;
-            record.sequence = record.sequence + 1;
+            record.sequence += 1;
         }
         Some(())
     };
