@@ -227,8 +227,7 @@ impl Relay {
         let window = self.edge.saturating_sub(self.next) as i64;
         let at_fin = self.fin.is_some() && start == -1;
         if start == 0 || at_fin {
-            // The host believes one at what it expects: after all that was sent. If some of it is
-            // lost, the host will say where it stands.
+            self.reset_where_the_host_stands(Flags::RST, hall);
             let position = self.unsent();
             hall.cx.packets.get_mut(reference).sequence = self.wire(position);
             hall.totals.resets += 1;

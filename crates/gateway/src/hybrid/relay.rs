@@ -394,9 +394,21 @@ impl Relay {
         packet.sequence = self.server_acknowledgment;
         packet.acknowledgment = self.wire(self.acknowledgment());
         hall.totals.emit(packet, self.ip, Side::Server, hall.cx);
-        self.to_host(self.unsent(), Flags::RST.with(Flags::ACK), hall);
+        let reset = Flags::RST.with(Flags::ACK);
+        self.reset_where_the_host_stands(reset, hall);
+        self.to_host(self.unsent(), reset, hall);
         hall.totals.given_up += 1;
         self.over = Some(true);
+    }
+
+    /// A host believes a RST at exactly what it expects (RFC 5961 section 3.2): after all that was sent, where this is not told
+    /// to be. But if that is lost, or has met a window that was shut, it expects what it has acknowledged last; and it need
+    /// not challenge what is ahead of that, when it has just said where it stands (in Linux half a second,
+    /// tcp_invalid_ratelimit): who only listens would never hear of the end. So this one goes first. Where more has come, it is old.
+    pub(super) fn reset_where_the_host_stands(&mut self, reset: Flags, hall: &mut Hall) {
+        if self.acknowledged < self.unsent() {
+            self.to_host(self.acknowledged, reset, hall);
+        }
     }
 
     /// Lets go of everything held.

@@ -358,8 +358,20 @@ fn a_reset_reaches_a_host_that_has_lost_what_came_before() {
     net.to_write[SERVER] = 20_000;
     net.run(Span::from_millis(300));
     net.with(SERVER, |tcp, cx| tcp.abort(cx));
+    // It only listens.
+    net.run(Span::from_secs(1));
+    assert!(net.events[HOST].has(Events::RESET));
+}
+
+#[test]
+fn a_reset_that_is_lost_is_told_to_a_host_that_says_something() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.run_until(seconds(2));
+    net.filter = Box::new(|_, to, packet| to != HOST || !packet.flags.has(Flags::RST));
+    net.with(SERVER, |tcp, cx| tcp.abort(cx));
     net.run(Span::from_secs(30));
-    // A host that only listens would never know; one that says something is told.
+    net.filter = Box::new(|_, _, _| true);
     net.with(HOST, |tcp, cx| tcp.write(10, cx));
     net.run(Span::from_secs(30));
     assert!(net.events[HOST].has(Events::RESET));
