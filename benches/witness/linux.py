@@ -8,8 +8,12 @@ table, and writes the record and the figure::
     cargo build --release -p bentpipe-live
     python3 benches/witness/linux.py [--cell first-cubic ...] [--captures DIR]
 
-`--simulate-only` keeps the record of Linux and simulates anew. As a module, it is what a test
-compares bentpipe with: `obstacle`, `measure`, `simulate`, `recorded`.
+`--simulate-only` keeps the record of Linux and simulates anew. `--phases 12` does so with so many
+starts within a millisecond, which a kernel's timestamps count, and says in how many each cell is
+within its bounds: where a result hangs on that, it is one of several that Linux has.
+
+As a module, it is what a test compares bentpipe with: `obstacle`, `measure`, `simulate`,
+`recorded`.
 """
 
 from __future__ import annotations
@@ -129,8 +133,11 @@ def flows(cell: Cell) -> list[str]:
     return ["download", "upload"] if cell.upload else ["download"]
 
 
-def scenario_text(cell: Cell) -> str:
-    """Return the same network and the same settings as a scenario file."""
+def scenario_text(cell: Cell, *, start_us: int = 0) -> str:
+    """Return the same network and the same settings as a scenario file.
+
+    `start_us`: when the first flow begins, in microseconds.
+    """
     control = "bbr1" if cell.congestion_control == "bbr" else cell.congestion_control
     # Where both send, both are what either is.
     both = ("", "")
@@ -166,6 +173,7 @@ return = {{ rate = "{cell.return_rate_bps or cell.rate_bps} bit/s", {_queue(_ret
 [flows.download]
 from = "sender"
 to = "receiver"
+start = "{start_us} us"
 app = {{ kind = "bulk" }}
 {_UPLOAD if cell.upload else ""}
 [probes]
@@ -174,12 +182,13 @@ interval = "{round(INTERVAL_S * 1000)} ms"
 """
 
 
-def simulate(cell: Cell) -> dict[str, Any]:
+def simulate(cell: Cell, *, start_us: int = 0) -> dict[str, Any]:
     """Simulate the cell; `received` is as `measure` has it, bytes by each interval's end."""
     import bentpipe
     from bentpipe.scenario import Scenario
 
-    scenario = Scenario(path=Path(f"{cell.name}.toml"), text=scenario_text(cell))
+    text = scenario_text(cell, start_us=start_us)
+    scenario = Scenario(path=Path(f"{cell.name}.toml"), text=text)
     result = bentpipe.run(scenario)
     link = next(link for link in result.summary.links if link.name == "path.forward")
     return {
@@ -278,15 +287,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cell", action="append", help="only those whose names begin so")
     parser.add_argument("--captures", type=Path, help="pcapng files of both ends go there")
     parser.add_argument("--simulate-only", action="store_true", help="keep the record of Linux")
+    parser.add_argument("--phases", type=int, help="simulate with so many starts in a millisecond")
     chosen = parser.parse_args(arguments)
+    if chosen.phases:
+        print_phases(chosen.phases, chosen.cell)
+        return 0
     reason = obstacle()
     if reason and not chosen.simulate_only:
         print(f"linux.py: {reason}", file=sys.stderr)
         return 2
     record = recorded()
-    for cell in CELLS:
-        if chosen.cell and not any(cell.name.startswith(name) for name in chosen.cell):
-            continue
+    for cell in selected(chosen.cell):
         if not chosen.simulate_only:
             record[cell.name] = shorten(measure(cell, captures=chosen.captures))
         if cell.name in record:
@@ -299,6 +310,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen.cell:
         draw(ordered, FIGURE)
     return 0
+
+
+def selected(names: Sequence[str] | None) -> list[Cell]:
+    """Return the cells whose names begin so; all, if nothing is said."""
+    return [cell for cell in CELLS if not names or cell.name.startswith(tuple(names))]
+
+
+def print_phases(phases: int, names: Sequence[str] | None) -> None:
+    """Print in how many phases of a millisecond each cell without random losses is as Linux's.
+
+    Of those that are in all of them only the number is told, and the mean share of all.
+    """
+    record = recorded()
+    cells = [cell for cell in selected(names) if cell.name in record and not cell.loss]
+    shares = []
+    for cell in cells:
+        linux = record[cell.name]
+        runs = [simulate(cell, start_us=1000 * phase // phases) for phase in range(phases)]
+        off = [difference(run["received"], linux["received"], cell) for run in runs]
+        drops = [run["dropped"] for run in runs]
+        within = sum(abs(each) <= BOUNDS[cell.group] for each in off)
+        alike = sum(dropped_alike(each, linux["dropped"]) for each in drops)
+        shares.append((within / phases, alike / phases))
+        if within < phases or alike < phases:
+            print(
+                f"| {cell.name} | {within} of {phases} | {min(off):+.1%} to {max(off):+.1%} "
+                f"| {alike} of {phases} | {linux['dropped']}, {min(drops)} to {max(drops)} |"
+            )
+    means = [statistics.mean(each) for each in zip(*shares, strict=True)]
+    both = sum(share == (1.0, 1.0) for share in shares)
+    print(f"{both} of {len(cells)} cells in all phases; {means[0]:.1%} of all runs are within")
+    print(f"their bounds, {means[1]:.1%} drop as many packets")
 
 
 def row(cell: Cell, record: Mapping[str, Any]) -> str:
