@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bentpipe import model
+from bentpipe.prediction.acks import uplink_acks_bps
 from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
 from bentpipe.prediction.multicast import HEADER_BYTES, carousel
@@ -352,7 +353,6 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     ACK lets more out than it acknowledges. And losses at random are not as far apart as formulas
     have them.
     """
-    asymmetric = path.asymmetric()
     estimates: dict[str, float] = {}
     if path.changes:
         estimates |= _on_average(path)
@@ -363,9 +363,8 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     if not path.over_tcp:
         # Nobody acknowledges datagrams, or sends less of them for a loss.
         return estimates
-    # Of ACKs that are made fewer or shorter on the way, nobody knows how many get through.
-    if not path.changed_acks:
-        acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
+    # Of ACKs that are made fewer on the way, nobody knows how many get through.
+    if (acks := uplink_acks_bps(path)) < math.inf:
         estimates["uplink ACKs"] = acks
     formula = _loss_formula(path)
     if formula is not None and _meets_losses(path):

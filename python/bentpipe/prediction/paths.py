@@ -125,6 +125,11 @@ class FlowPath:
         return any(each.compresses for each in self.uplink)
 
     @property
+    def thins_acks(self) -> bool:
+        """Whether ACKs become fewer on the uplink."""
+        return any(each.thins_acks for each in self.uplink)
+
+    @property
     def changed_acks(self) -> str:
         """Where on the uplink ACKs become fewer or shorter, and by what; nothing where nowhere."""
         return next((f"{on.name}: {on.changes_acks}" for on in self.uplink if on.changes_acks), "")
@@ -154,10 +159,16 @@ class FlowPath:
         """Bytes of what comes back: an ACK, or a packet like the one that went."""
         return self.header_bytes if self.datagrams is None else self.packet_bytes
 
+    def answer_time_s(self, direction: Direction) -> float:
+        """Seconds that what comes back occupies a direction."""
+        if self.datagrams is None:
+            return direction.ack_time_s(self.header_bytes)
+        return direction.packet_time_s(self.packet_bytes)
+
     @property
     def up_bottleneck(self) -> Direction:
         """The uplink's slowest direction."""
-        return _slowest(self.uplink, self.answer_bytes)
+        return max(self.uplink, key=self.answer_time_s)
 
     @property
     def down_delay_s(self) -> float:
@@ -167,7 +178,8 @@ class FlowPath:
     @property
     def up_delay_s(self) -> float:
         """Delay of the uplink but for its bottleneck's transmission, seconds."""
-        return _delay(self.uplink, self.answer_bytes)
+        times_s = [self.answer_time_s(each) for each in self.uplink]
+        return sum(each.delay_s for each in self.uplink) + sum(times_s) - max(times_s)
 
     @property
     def loss_rate(self) -> float:
@@ -201,13 +213,13 @@ class FlowPath:
         """Return the path as the models take it."""
         from bentpipe.model import AsymmetricPath
 
-        # What frames a packet is redundancy to the models.
+        # What frames or tunnels add, or take off, is redundancy to the models.
         down, up = self.down_bottleneck, self.up_bottleneck
         framed_down = down.air_bytes(self.packet_bytes) / self.packet_bytes
-        framed_up = up.air_bytes(self.answer_bytes) / self.answer_bytes
+        answer_bits = self.answer_time_s(up) * up.rate_bps
         return AsymmetricPath(
             downlink_rate_bps=down.rate_bps,
-            uplink_rate_bps=up.rate_bps / (up.redundancy * framed_up),
+            uplink_rate_bps=up.rate_bps * 8.0 * self.answer_bytes / answer_bits,
             downlink_delay_s=self.down_delay_s,
             uplink_delay_s=self.up_delay_s,
             segment_payload_bytes=self.segment_bytes,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from bentpipe.prediction.acks import Acks, hold_back, uplink_acks_bps
+from bentpipe.prediction.fluid import Transfer, while_they_last
+from bentpipe.prediction.levels import Uses, levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,21 +20,26 @@ if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# Directions and demands that differ by rounding are met together.
-_ALIKE: Final = 1e-9
 # A packet's seconds where a direction has no rate at all: as good as never, and finite.
 _FOR_EVER: Final = 1e12
-# What a transfer is called that sends as fast as it may, one way.
-_ELASTIC: Final = "bulk"
+# What sends as fast as it may, one way, or both.
+_ONE_WAY: Final = "bulk"
+_BOTH_WAYS: Final = "bulk both ways"
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """That a flow occupies a direction for so many seconds with each bit of its payload."""
+class _Use:
+    """That a transfer occupies something for so many seconds with each bit of its payload.
 
-    flow: int
-    direction: int
+    `acks` where it is its acknowledgments that do. Of a carrier, which is time on the air, who has
+    faded gets as much as others, and sends less in it: `fading` is how much longer a bit takes.
+    """
+
+    transfer: int
+    name: str
     seconds_per_bit: float
+    acks: Acks | None = None
+    fading: float = 1.0
 
 
 def fair_shares(
@@ -38,11 +47,15 @@ def fair_shares(
 ) -> dict[str, float]:
     """Return the goodput of transfers that a shared link or processor limits, bit/s, by flow.
 
-    Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): all grow alike until a
-    link is full, or their own limits hold them back; the others go on. What calls and echoes offer
-    is taken off first, and what packets by UDP do; ACKs take of processors, and nothing of links;
-    pages and the like take nothing. Window rules, round trips and queues decide who gets more than
-    another.
+    Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): of what is full, all
+    get the same, but for those that their own limits or something else hold back; these leave the
+    rest to others. Who is not there yet, or has ended, leaves all to the others. What calls and
+    echoes offer is taken off first, and what packets by UDP do; pages and the like take nothing.
+    Window rules, round trips and queues decide who gets more than another.
+
+    Acknowledgments take their part of the way back. They don't slow down where it is full, as data
+    does, so that data has what they leave; but beside data they get no more of its time than one
+    transfer that sends there, and then it is they that hold their own transfer back.
 
     Parameters
     ----------
@@ -51,88 +64,151 @@ def fair_shares(
     predictions
         What is known of each by itself: its lowest limit or estimate is as much as it wants.
     """
-    if len(paths) < 2:
+    ways = [way for path in paths if path.over_tcp for way in _ways(path)]
+    if not ways:
         return {}
-    elastic = [path for path in paths if path.application == _ELASTIC and path.over_tcp]
-    shares, full = _water_filling(elastic, paths, predictions)
-    return {
-        path.flow: float(share)
-        for path, share, is_full in zip(elastic, shares, full, strict=True)
-        if is_full
-    }
+    end_s = max(path.duration_s for path in paths)
+    transfers = [
+        Transfer(
+            flow=path.flow,
+            start_s=end_s - path.duration_s,
+            duration_s=path.duration_s,
+            bits=math.inf if path.transfer_bytes is None else 8.0 * path.transfer_bytes,
+        )
+        for path in ways
+    ]
+    loads = _Loads.of(ways, paths)
+    wanted = np.array([_wanted(path, predictions[path.flow]) for path in ways])
+    goodputs, held_back = while_they_last(transfers, lambda here: loads.rates(wanted, here))
+    found: dict[str, float] = {}
+    for each, goodput in zip(transfers, goodputs, strict=True):
+        # Both ways count where both send.
+        found[each.flow] = found.get(each.flow, 0.0) + float(goodput)
+    held = {each.flow for each, is_held in zip(transfers, held_back, strict=True) if is_held}
+    # Those that are alike have the same, to the digit.
+    return {flow: float(f"{share:.9g}") for flow, share in found.items() if flow in held}
 
 
-def _water_filling(
-    elastic: Sequence[FlowPath],
-    paths: Sequence[FlowPath],
-    predictions: Mapping[str, FlowPrediction],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each transfer's share, and whether a shared link is what holds it back."""
-    indices: dict[str, int] = {}
+def _ways(path: FlowPath) -> Iterator[FlowPath]:
+    """Yield a transfer's path; two, where both ends send."""
+    if path.application in (_ONE_WAY, _BOTH_WAYS):
+        yield path
+    if path.application == _BOTH_WAYS:
+        yield _reversed(path)
 
-    def index_of(name: str) -> int:
-        return indices.setdefault(name, len(indices))
 
-    def entry(number: int, path: FlowPath, name: str, packet_s: float) -> _Entry:
-        return _Entry(number, index_of(name), min(packet_s, _FOR_EVER) / (8.0 * path.segment_bytes))
+def _reversed(path: FlowPath) -> FlowPath:
+    parts = tuple(_reversed(part) for part in reversed(path.parts))
+    return replace(path, downlink=path.uplink, uplink=path.downlink, parts=parts)
 
-    entries = []
-    for number, path in enumerate(elastic):
-        for direction in path.downlink:
-            packet_s = direction.packet_time_s(path.packet_bytes)
-            entries.append(entry(number, path, direction.name, packet_s))
+
+@dataclass(frozen=True)
+class _Loads:
+    """What transfers use, how much of it is left to them, and how many others have the rest."""
+
+    uses: Uses
+    free: NDArray[np.float64]
+    others: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, ways: Sequence[FlowPath], paths: Sequence[FlowPath]) -> _Loads:
+        """Return the loads of transfers, of all of a scenario's paths."""
+        offered = {each.name for path in paths for each, _ in _offered(path)}
+        found = [use for each in enumerate(ways) for use in _uses_of(*each)]
+        uses = _that_hold_back(found, offered)
+        names = dict.fromkeys(each.name for each in uses)
+        places = {name: place for place, name in enumerate(names)}
+        free, others = _left(places, ways, paths)
+        seconds = np.array([each.seconds_per_bit for each in uses])
+        resource = np.array([places[each.name] for each in uses], dtype=np.intp)
+        by_acks = np.array([each.acks is not None for each in uses])
+        fair = seconds / np.array([each.fading for each in uses])
+        table = Uses(
+            user=np.array([each.transfer for each in uses], dtype=np.intp),
+            resource=resource,
+            cost=seconds,
+            weight=np.where(by_acks, _of_data(fair, resource, by_acks), fair),
+        )
+        return cls(table, free, others)
+
+    def rates(
+        self, wanted: NDArray[np.float64], here: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the rates of those that are here, and whether others hold them back."""
+        all_uses = self.uses
+        some = here[all_uses.user]
+        uses = Uses(
+            user=all_uses.user[some],
+            resource=all_uses.resource[some],
+            cost=all_uses.cost[some],
+            weight=all_uses.weight[some],
+        )
+        rates, allowed = levels(uses, free=self.free, wanted=np.where(here, wanted, 0.0))
+        # A transfer alone on a link is held back by the link, and by nobody.
+        pairs = np.unique(np.stack((uses.resource, uses.user)), axis=1)
+        users = self.others + np.bincount(pairs[0], minlength=len(self.free))
+        shared = (allowed <= rates[uses.user]) & (users[uses.resource] > 1)
+        held_back = np.zeros(len(here), dtype=bool)
+        held_back[uses.user[shared]] = True
+        return rates, held_back
+
+
+def _uses_of(transfer: int, path: FlowPath) -> Iterator[_Use]:
+    """Yield what a transfer occupies: its data, its acknowledgments, and both at processors."""
+    # Where gateways split the connection, each part has segments and acknowledgments of its own.
+    for part in path.parts or (path,):
+        bits = 8.0 * part.segment_bytes
+        for direction in part.downlink:
+            packet_s = min(direction.packet_time_s(part.packet_bytes), _FOR_EVER)
+            yield _Use(transfer, direction.name, packet_s / bits)
             if direction.carrier:
                 # Of what all send on a carrier together, each packet takes a part, too.
-                packet_s = _on_carrier_s(direction, packet_s)
-                entries.append(entry(number, path, _carrier(direction), packet_s))
-        for name, time_s in path.processors:
-            # With the ACKs that go with a segment: it serves these, too.
-            entries.append(entry(number, path, _processor(name), time_s))
-    free = np.ones(len(indices))
-    users = np.bincount([each.direction for each in entries], minlength=len(indices))
-    for path in paths:
-        for direction, taken in _offered(path):
-            if direction.name in indices:
-                free[indices[direction.name]] -= taken
-                users[indices[direction.name]] += 1
-        for node, time_s in path.processors if path.datagrams is not None else ():
-            if (name := _processor(node)) in indices:
-                free[indices[name]] -= _packets_per_s(path) * time_s
-                users[indices[name]] += 1
-    for name, (taken, others) in _taken_of_carriers(elastic, paths).items():
-        if name in indices:
-            free[indices[name]] -= taken
-            users[indices[name]] += others
-    free = np.maximum(free, 0.0)
-    flows = np.array([each.flow for each in entries], dtype=np.intp)
-    links = np.array([each.direction for each in entries], dtype=np.intp)
-    seconds = np.array([each.seconds_per_bit for each in entries])
-    wanted = np.array([_wanted(predictions[path.flow]) for path in elastic])
-    grows = np.ones(len(elastic), dtype=bool)
-    held_back = np.zeros(len(elastic), dtype=bool)
-    shares = np.zeros(len(elastic))
-    level = 0.0
-    while grows.any():
-        load = np.bincount(links, weights=seconds * grows[flows], minlength=len(indices))
-        room = np.divide(free, load, out=np.full(len(indices), math.inf), where=load > 0.0)
-        step = min(float(room.min()), float((wanted[grows] - level).min()))
-        step = max(step, 0.0)
-        level += step
-        free = np.maximum(free - step * load, 0.0)
-        is_full = (load > 0.0) & (room <= step * (1.0 + _ALIKE))
-        at_full = np.zeros(len(elastic), dtype=bool)
-        at_full[flows[is_full[links] & (users[links] > 1)]] = True
-        stops = at_full.copy()
-        stops[flows[is_full[links]]] = True
-        stops |= wanted <= level * (1.0 + _ALIKE)
-        stops &= grows
-        if not stops.any():
-            # Rounding left a sliver of room.
-            break
-        shares[stops] = level
-        held_back |= stops & at_full
-        grows &= ~stops
-    return shares, held_back
+                on_carrier_s = direction.carrier_share(packet_s) / bits
+                name, fading = _carrier(direction), direction.fading
+                yield _Use(transfer, name, on_carrier_s, fading=fading)
+        bits *= part.segments_per_ack
+        for direction in part.uplink:
+            if direction.thins_acks:
+                # How many are left where those that wait are thinned out, nobody knows: the fewer,
+                # the less there is left for them.
+                continue
+            ack_s = min(part.answer_time_s(direction), _FOR_EVER)
+            acks = Acks.of(part, direction, ack_s)
+            yield _Use(transfer, direction.name, ack_s / bits, acks)
+            if direction.carrier and not direction.constant_bps:
+                # (They are what constant capacity is for, and that is taken off, used or not.)
+                carrier_s = direction.carrier_share(ack_s)
+                yield _Use(transfer, _carrier(direction), carrier_s / bits, acks)
+    for node, time_s in path.processors:
+        # With the ACKs that go with a segment: it serves these, too.
+        yield _Use(transfer, _processor(node), time_s / (8.0 * path.segment_bytes))
+
+
+def _that_hold_back(uses: Sequence[_Use], offered: Set[str]) -> list[_Use]:
+    """Return the uses without those by acknowledgments that may as well be dropped.
+
+    Behind data, or what is offered, they wait and are dropped with it. Among themselves, those that
+    a full queue drops leave more to those that get through.
+    """
+    with_data = {each.name for each in uses if each.acks is None} | offered
+    alone: dict[str, list[Acks]] = {}
+    for each in uses:
+        if each.acks is not None and each.name not in with_data:
+            alone.setdefault(each.name, []).append(each.acks)
+    dropped = {name for name, acks in alone.items() if not hold_back(acks)}
+    return [each for each in uses if each.name not in dropped]
+
+
+def _of_data(
+    seconds: NDArray[np.float64], resource: NDArray[np.intp], by_acks: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return, for each use, what data takes on average of the same; its own where there is none."""
+    count = int(resource.max()) + 1
+    data = ~by_acks
+    total = np.bincount(resource[data], weights=seconds[data], minlength=count)
+    number = np.bincount(resource[data], minlength=count)
+    mean = np.divide(total, number, out=np.zeros(count), where=number > 0)[resource]
+    return np.where(mean > 0.0, mean, seconds)
 
 
 def _carrier(direction: Direction) -> str:
@@ -144,30 +220,47 @@ def _processor(node: str) -> str:
     return f"processor {node}"
 
 
-def _on_carrier_s(direction: Direction, packet_s: float) -> float:
-    """Return which part of a second's carrier a packet takes that takes so long on a direction."""
-    return packet_s * direction.rate_bps / direction.carrier_rate_bps
+def _left(
+    places: Mapping[str, int], ways: Sequence[FlowPath], paths: Sequence[FlowPath]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return which share of each thing's time is left to transfers, and how many have the rest."""
+    free = np.ones(len(places))
+    others = np.zeros(len(places), dtype=np.intp)
+
+    def take(name: str, share: float, users: int) -> None:
+        if name in places:
+            free[places[name]] -= share
+            others[places[name]] += users
+
+    for path in paths:
+        for direction, share in _offered(path):
+            take(direction.name, share, 1)
+        for node, time_s in path.processors if path.datagrams is not None else ():
+            take(_processor(node), _packets_per_s(path) * time_s, 1)
+    for name, (share, users) in _taken_of_carriers(ways, paths).items():
+        take(name, share, users)
+    return np.maximum(free, 0.0), others
 
 
 def _taken_of_carriers(
-    elastic: Sequence[FlowPath], paths: Sequence[FlowPath]
+    ways: Sequence[FlowPath], paths: Sequence[FlowPath]
 ) -> dict[str, tuple[float, int]]:
     """Return which share of each carrier transfers don't get, and how many have it.
 
     What a terminal has in each frame without asking is its own, used or not; transfers use theirs.
     """
-    theirs = {each.name for path in elastic for each in path.downlink}
+    theirs = {each.name for path in ways for each in path.downlink}
     offered: dict[str, float] = {}
     known: dict[str, Direction] = {}
     for path in paths:
         known |= {each.name: each for each in (*path.downlink, *path.uplink) if each.carrier}
         for direction, taken in _offered(path):
             if direction.carrier:
-                share = _on_carrier_s(direction, taken)
+                share = direction.carrier_share(taken)
                 offered[direction.name] = offered.get(direction.name, 0.0) + share
     found: dict[str, tuple[float, int]] = {}
     for name, direction in known.items():
-        own = direction.constant_bps / direction.carrier_rate_bps
+        own = direction.constant_share
         share = offered.get(name, 0.0)
         if name not in theirs:
             share = max(share, own)
@@ -176,12 +269,15 @@ def _taken_of_carriers(
     return found
 
 
-def _wanted(prediction: FlowPrediction) -> float:
-    """Return what a transfer would get by itself while it lasts, bit/s."""
+def _wanted(path: FlowPath, prediction: FlowPrediction) -> float:
+    """Return what a transfer would get by itself while it lasts, bit/s; of both ways, one's."""
     # How long slow start takes is part of a transfer's time, not of what it takes of a link then.
     limits = {**prediction.limits_bps, **prediction.estimates_bps}
     limits.pop("transfer size", None)
-    return min(limits.values())
+    if path.application == _ONE_WAY:
+        return min(limits.values())
+    slowest_s = max(each.packet_time_s(path.packet_bytes) for each in path.downlink)
+    return min(8.0 * path.segment_bytes / min(slowest_s, _FOR_EVER), uplink_acks_bps(path))
 
 
 def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
