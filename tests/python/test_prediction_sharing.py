@@ -259,7 +259,7 @@ def test_who_has_faded_sends_less_in_the_same_time_on_a_carrier() -> None:
         assert _sum(ran, name) == pytest.approx(_sum(predicted, name), rel=0.15)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(100))
 def test_levels_are_max_min_fair_where_all_uses_count_alike(seed: int) -> None:
     """Who could get more, could do so only at the cost of somebody who has no more."""
     draw = random.Random(seed)
@@ -267,7 +267,8 @@ def test_levels_are_max_min_fair_where_all_uses_count_alike(seed: int) -> None:
     pairs = {(draw.randrange(users), draw.randrange(resources)) for _ in range(3 * users)}
     user, resource = (np.array(each, dtype=np.intp) for each in zip(*sorted(pairs), strict=True))
     cost = np.ones(len(user))
-    free = np.array([draw.uniform(0.5, 5.0) for _ in range(resources)])
+    # Some as large as others: ties, which no rounding may decide.
+    free = np.array([draw.choice([1.0, 2.0, draw.uniform(0.5, 5.0)]) for _ in range(resources)])
     wanted = np.array([draw.uniform(0.1, 3.0) for _ in range(users)])
     table = Uses(user=user, resource=resource, cost=cost, weight=cost)
     rates, _ = levels(table, free=free, wanted=wanted)
@@ -283,6 +284,15 @@ def test_levels_are_max_min_fair_where_all_uses_count_alike(seed: int) -> None:
             and rates[one] >= rates[user[resource == each]].max() * (1 - 1e-9)
             for each in mine
         )
+
+
+def test_two_links_that_hold_the_same_transfers_back_do_not_leave_it_to_each_other() -> None:
+    """A LAN of 100 Mbit/s for ten, and 20 Mbit/s for each two of them."""
+    network = _satellite("5 Mbit/s", downloads=2, uploads=1, downlink="20 Mbit/s")
+    network["hosts"]["client"]["count"] = 5
+    network["links"]["lan"]["rate"] = "100 Mbit/s"
+    predicted = _predicted(network)
+    assert _sum(predicted, "down") == pytest.approx(100e6 * PAYLOAD / SEGMENT, rel=0.01)
 
 
 def test_transfers_that_come_and_go_have_what_there_is_then() -> None:
