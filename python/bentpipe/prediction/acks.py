@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 # Who measures the rate at which data is delivered keeps two bandwidth-delay products of it in
 # flight at the most (draft-ietf-ccwg-bbr, BBRDefaultCwndGain), whatever the window could be.
-_MEASURES_ITS_RATE: Final = frozenset({"bbr", "bbr1", "bbr3"})
-_PRODUCTS_IN_FLIGHT: Final = 2.0
+PRODUCTS_IN_FLIGHT: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,7 @@ class Acks:
             time_s=time_s,
             round_trip_s=float(path.asymmetric().round_trip_s),
             window=segments / path.segments_per_ack,
-            measures_its_rate=path.congestion_control in _MEASURES_ITS_RATE,
+            measures_its_rate=path.measures_its_rate,
         )
 
 
@@ -57,7 +56,7 @@ def hold_back(sharing: Sequence[Acks]) -> bool:
     pipe = max(each.round_trip_s / each.time_s for each in sharing)
     room = pipe + sum({each.direction: each.queue for each in sharing}.values())
     # What is measured is what the clock lets through, of all together.
-    measured = _PRODUCTS_IN_FLIGHT * pipe / len(sharing)
+    measured = PRODUCTS_IN_FLIGHT * pipe / len(sharing)
     in_flight = sum(
         min(each.window, measured) if each.measures_its_rate else each.window for each in sharing
     )

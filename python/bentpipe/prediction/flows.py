@@ -21,7 +21,7 @@ from bentpipe.prediction.obstacles import (
     reno_like,
 )
 from bentpipe.prediction.paths import FlowPath, flow_paths
-from bentpipe.prediction.sharing import fair_shares
+from bentpipe.prediction.sharing import sharing_estimates
 from bentpipe.scenario import Scenario
 
 
@@ -68,21 +68,21 @@ def _sharing(
     paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
 ) -> dict[str, FlowPrediction]:
     """Return the predictions of flows with what shared links leave to each."""
-    shares = fair_shares(paths, alone)
+    shared = sharing_estimates(paths, alone)
     firsts: dict[Hashable, str] = {}
     found = {}
     for path in paths:
         prediction = alone[path.flow]
-        share = shares.get(path.flow)
-        if share is not None:
-            estimates = {**prediction.estimates_bps, "fair share": share}
+        found_here = shared.get(path.flow)
+        if found_here is not None:
+            estimates = {**prediction.estimates_bps, **found_here}
             together = {**prediction.limits_bps, **estimates}
             prediction = replace(
                 prediction,
                 estimates_bps=estimates,
                 lowest=min(together, key=together.__getitem__),
             )
-        like = firsts.setdefault((prediction.like, share), path.flow)
+        like = firsts.setdefault((prediction.like, tuple((found_here or {}).items())), path.flow)
         found[path.flow] = replace(prediction, like=like)
     return found
 

@@ -84,6 +84,11 @@ class Direction:
         """Whether it makes ACKs fewer: nobody knows how many then get through."""
         return any(what.startswith("acks") for what in self.ignored)
 
+    @property
+    def manages_queue(self) -> bool:
+        """Whether its queue is another than drop-tail, and may be short with any limit."""
+        return any(what.startswith("queue") for what in self.ignored)
+
     def buffer_segments(self, packet_bytes: float) -> float:
         """Full segments that may wait in front of it."""
         if self.queue_packets is not None:

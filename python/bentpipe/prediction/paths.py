@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # IP and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = {"v4": 40, "v6": 60}
 _TIMESTAMP_BYTES = 12
+_MEASURES_ITS_RATE = frozenset({"bbr", "bbr1", "bbr3"})
 # In front of a datagram's payload: IP, and UDP or ICMP.
 _DATAGRAM_HEADER_BYTES = {"v4": 28, "v6": 48}
 
@@ -123,6 +124,11 @@ class FlowPath:
     def compresses_uplink(self) -> bool:
         """Whether an ACK may be shorter on the link than it is."""
         return any(each.compresses for each in self.uplink)
+
+    @property
+    def measures_its_rate(self) -> bool:
+        """Whether the window follows the rate at which data is delivered, not losses alone."""
+        return self.congestion_control in _MEASURES_ITS_RATE
 
     @property
     def thins_acks(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from bentpipe.prediction.acks import Acks, hold_back, uplink_acks_bps
 from bentpipe.prediction.fluid import Transfer, while_they_last
 from bentpipe.prediction.levels import Uses, levels
+from bentpipe.prediction.standing import Filler, Standing, Waiting, behind_queues, standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,10 +43,13 @@ class _Use:
     fading: float = 1.0
 
 
-def fair_shares(
+def sharing_estimates(
     paths: Sequence[FlowPath], predictions: Mapping[str, FlowPrediction]
-) -> dict[str, float]:
-    """Return the goodput of transfers that a shared link or processor limits, bit/s, by flow.
+) -> dict[str, dict[str, float]]:
+    """Return what others leave to transfers, bit/s, by flow and name of the estimate.
+
+    `window, behind queues`: a window a round trip in which it waits in queues that others keep
+    full. `fair share`: what a shared link or processor, or what is with others on it, leaves.
 
     Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): of what is full, all
     get the same, but for those that their own limits or something else hold back; these leave the
@@ -67,6 +71,7 @@ def fair_shares(
     ways = [way for path in paths if path.over_tcp for way in _ways(path)]
     if not ways:
         return {}
+    found: dict[str, dict[str, float]] = {}
     end_s = max(path.duration_s for path in paths)
     transfers = [
         Transfer(
@@ -79,14 +84,80 @@ def fair_shares(
     ]
     loads = _Loads.of(ways, paths)
     wanted = np.array([_wanted(path, predictions[path.flow]) for path in ways])
+    for number, rate_bps in _behind_queues(ways, loads, wanted, predictions).items():
+        found[ways[number].flow] = {"window, behind queues": _digits(rate_bps)}
+        wanted[number] = min(wanted[number], rate_bps)
     goodputs, held_back = while_they_last(transfers, lambda here: loads.rates(wanted, here))
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for each, goodput in zip(transfers, goodputs, strict=True):
         # Both ways count where both send.
-        found[each.flow] = found.get(each.flow, 0.0) + float(goodput)
-    held = {each.flow for each, is_held in zip(transfers, held_back, strict=True) if is_held}
-    # Those that are alike have the same, to the digit.
-    return {flow: float(f"{share:.9g}") for flow, share in found.items() if flow in held}
+        shares[each.flow] = shares.get(each.flow, 0.0) + float(goodput)
+    for each, is_held in zip(transfers, held_back, strict=True):
+        if is_held:
+            found.setdefault(each.flow, {})["fair share"] = _digits(shares[each.flow])
+    return found
+
+
+def _digits(rate_bps: float) -> float:
+    """Round, so that those that are alike have the same, to the digit."""
+    return float(f"{rate_bps:.9g}")
+
+
+def _behind_queues(
+    ways: Sequence[FlowPath],
+    loads: _Loads,
+    wanted: NDArray[np.float64],
+    predictions: Mapping[str, FlowPrediction],
+) -> dict[int, float]:
+    """Return what a window comes to of those that wait in queues of others, by their places."""
+    uses = loads.uses
+    rates, allowed = levels(uses, free=loads.free, wanted=wanted)
+    busy = np.bincount(
+        uses.resource, weights=uses.cost * rates[uses.user], minlength=len(loads.free)
+    )
+    fillers: dict[str, list[tuple[int, Filler]]] = {}
+    for place in np.flatnonzero(~loads.by_acks & (allowed <= rates[uses.user])).tolist():
+        number, name = int(uses.user[place]), loads.names[uses.resource[place]]
+        # Who ends may have ended, and who splits the way has a window for each part.
+        if ways[number].transfer_bytes is None and not ways[number].parts:
+            filler = Filler(path=ways[number], rate_bps=float(rates[number]))
+            fillers.setdefault(name, []).append((number, filler))
+    share = dict(zip(loads.names, busy.tolist(), strict=True))
+    # Of two users, or of one and those whose acknowledgments pass.
+    queues: dict[str, Standing] = {}
+    waiting: dict[int, Waiting] = {}
+    for number, path in enumerate(ways):
+        window_bps = predictions[path.flow].limits_bps.get("window")
+        if window_bps is None or path.parts:
+            continue
+        met = []
+        for direction in (*path.downlink, *path.uplink):
+            others = [each for other, each in fillers.get(direction.name, ()) if other != number]
+            if len(others) < len(fillers.get(direction.name, ())):
+                # It fills that queue itself, and waits as long as it does.
+                continue
+            if direction.name not in queues:
+                queue = standing(direction, others, busy=share.get(direction.name, 1.0))
+                if queue is None:
+                    continue
+                queues[direction.name] = queue
+            met.append(direction)
+        if not met:
+            continue
+        bits = 8.0 * path.segment_bytes * path.segments_per_ack
+        waiting[number] = Waiting(
+            window_bits=8.0 * path.window_bytes,
+            round_trip_s=8.0 * path.window_bytes / window_bps,
+            queues=tuple(each.name for each in met),
+            acks_s={
+                each.name: path.answer_time_s(each) / bits
+                for each in met
+                if each in path.uplink and not each.thins_acks
+            },
+            segments_bits=bits,
+        )
+    most = {number: float(wanted[number]) for number in waiting}
+    return behind_queues(waiting, queues, most)
 
 
 def _ways(path: FlowPath) -> Iterator[FlowPath]:
@@ -107,6 +178,8 @@ class _Loads:
     """What transfers use, how much of it is left to them, and how many others have the rest."""
 
     uses: Uses
+    by_acks: NDArray[np.bool_]
+    names: tuple[str, ...]
     free: NDArray[np.float64]
     others: NDArray[np.intp]
 
@@ -129,7 +202,7 @@ class _Loads:
             cost=seconds,
             weight=np.where(by_acks, _of_data(fair, resource, by_acks), fair),
         )
-        return cls(table, free, others)
+        return cls(table, by_acks, tuple(names), free, others)
 
     def rates(
         self, wanted: NDArray[np.float64], here: NDArray[np.bool_]
