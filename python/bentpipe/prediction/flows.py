@@ -59,9 +59,41 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
         if likeness not in alike:
             alike[likeness] = (path, _predict_flow(path))
         alone[path.flow] = _named_after(path, *alike[likeness])
+    alone = _with_copies(paths, alone)
     found = _to_groups(resolved) | _sharing(paths, alone)
     flows = tuple(found[flow["name"]] for flow in resolved["flows"])
     return Prediction(scenario=name, flows=flows)
+
+
+def _with_copies(
+    paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
+) -> dict[str, FlowPrediction]:
+    """Tell where segments go again and again because a gateway's timer doesn't wait for others.
+
+    A hybrid gateway without a TCP has no window that would shrink: all that its memory holds is on
+    its way to the hosts. Where that fills the link, what it holds of others is silence to a
+    connection, and one that lasts longer than the timer has it send again what only waits.
+    """
+    together: dict[tuple[str, float, str], list[FlowPath]] = {}
+    for path in paths:
+        # Whoever ends may have ended.
+        if path.by_timer is not None and path.windows and path.transfer_bytes is None:
+            name, timer_s = path.by_timer
+            if timer_s is not None and path.over_tcp:
+                key = (name, timer_s, path.down_bottleneck.name)
+                together.setdefault(key, []).append(path)
+    found = dict(alone)
+    for (name, timer_s, _), members in together.items():
+        held_bits = 8.0 * sum(min(each.size_bytes for each in path.windows) for path in members)
+        capacity_bps = float(members[0].asymmetric().capacity_bps)
+        is_full = held_bits > capacity_bps * float(members[0].asymmetric().round_trip_s)
+        silence_s = held_bits * (1.0 - 1.0 / len(members)) / capacity_bps
+        if is_full and silence_s > timer_s:
+            what = f"what goes again by the timer of {name}"
+            for path in members:
+                known = found[path.flow]
+                found[path.flow] = replace(known, ignored=(what, *known.ignored))
+    return found
 
 
 def _sharing(

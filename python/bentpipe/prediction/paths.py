@@ -83,6 +83,9 @@ class FlowPath:
     # Where a hybrid gateway answers for the host: instead of the host's window, the windows that
     # bound the flow, each with the shortest round trip in which it can be used once.
     windows: tuple[Window, ...] = ()
+    # The first of those gateways that has a timer, and no TCP, towards the host: its name, and the
+    # timer's seconds where they are fixed.
+    by_timer: tuple[str, float | None] | None = None
     # The rate that its sender never exceeds, payload alone; None where none is set.
     pacing_bps: float | None = None
     # The longest that a processor takes for a data segment.
@@ -303,7 +306,12 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
                 packet_bytes=path.packet_bytes,
                 segment_bytes=path.segment_bytes,
             )
-            path = replace(path, windows=windows)
+            timers = [
+                (name, nodes[name]["retransmission_timeout_s"])
+                for name in path.intervening
+                if nodes[name]["tcp"] is None
+            ]
+            path = replace(path, windows=windows, by_timer=timers[0] if timers else None)
         paths.append(path)
     return paths
 
