@@ -383,3 +383,23 @@ def test_transfers_that_come_and_go_have_what_there_is_then() -> None:
     goodput, held_back = while_they_last([transfer(0.0, 1.0), transfer(2.0, 1.0)], half_each)
     assert goodput == pytest.approx([1.0, 1.0])
     assert held_back.tolist() == [False, False]
+
+
+def test_what_does_not_slow_down_gets_through_as_it_comes_and_uploads_do_not() -> None:
+    """Samples that come faster than the uplink carries them, beside a download and an upload."""
+    network = _satellite("256 kbit/s", downloads=2, uploads=1, duration="300 s")
+    samples = {"kind": "packets", "size": "200 B", "interval": "50 ms"}
+    network["flows"]["samples"] = {"from": "client", "to": "server", "count": 8, "app": samples}
+    predicted, ran = _predicted(network), _ran(network)
+    offered = 8 * 8 * 228 / 0.05 / 256e3
+    assert offered > 1.1
+    # The downloads want their downlink's halves; of the acknowledgments of it, as much gets through
+    # as of the samples.
+    acks = 10e6 / SEGMENT / 2 * ACK / 256e3 * 2
+    through = acks / (acks + offered)
+    expected = 256e3 * through * 2 * PAYLOAD / ACK
+    assert _sum(predicted, "down") == pytest.approx(expected, rel=0.01)
+    assert _sum(ran, "down") == pytest.approx(expected, rel=0.25)
+    # A transfer that loses an eighth of its segments has as good as nothing.
+    assert predicted["up-0"] == 0.0
+    assert ran["up-0"] < 0.05 * 256e3

@@ -34,6 +34,9 @@ class Acks:
     def of(cls, path: FlowPath, direction: Direction, time_s: float) -> Acks:
         """Return those of a path on a direction that takes so long for each."""
         segments: float = path.window_segments
+        if path.windows:
+            # What a gateway that answers for the host lets out to it.
+            segments = min(each.size_bytes for each in path.windows) / path.segment_bytes
         if path.transfer_bytes is not None:
             segments = min(segments, math.ceil(path.transfer_bytes / path.segment_bytes))
         return cls(

@@ -82,8 +82,10 @@ def sharing_estimates(
         )
         for path in ways
     ]
-    loads = _Loads.of(ways, paths)
     wanted = np.array([_wanted(path, predictions[path.flow]) for path in ways])
+    starved = _starved(ways, paths)
+    wanted[starved] = 0.0
+    loads = _Loads.of(ways, paths, wanted)
     for number, rate_bps in _behind_queues(ways, loads, wanted, predictions).items():
         found[ways[number].flow] = {"window, behind queues": _digits(rate_bps)}
         wanted[number] = min(wanted[number], rate_bps)
@@ -92,9 +94,25 @@ def sharing_estimates(
     for each, goodput in zip(transfers, goodputs, strict=True):
         # Both ways count where both send.
         shares[each.flow] = shares.get(each.flow, 0.0) + float(goodput)
-    for each, is_held in zip(transfers, held_back, strict=True):
+    for each, is_held in zip(transfers, held_back | starved, strict=True):
         if is_held:
             found.setdefault(each.flow, {})["fair share"] = _digits(shares[each.flow])
+    return found
+
+
+def _starved(ways: Sequence[FlowPath], paths: Sequence[FlowPath]) -> NDArray[np.bool_]:
+    """Return whose data has a link on its way that what is offered fills by itself."""
+    full = {name for name, share in _offered_by_name(paths).items() if share > 1.0}
+    found = [any(each.name in full for each in path.downlink) for path in ways]
+    return np.array(found, dtype=bool)
+
+
+def _offered_by_name(paths: Sequence[FlowPath]) -> dict[str, float]:
+    """Return which share of each direction's time is offered by who sends at a rate of its own."""
+    found: dict[str, float] = {}
+    for path in paths:
+        for direction, share in _offered(path):
+            found[direction.name] = found.get(direction.name, 0.0) + share
     return found
 
 
@@ -184,14 +202,26 @@ class _Loads:
     others: NDArray[np.intp]
 
     @classmethod
-    def of(cls, ways: Sequence[FlowPath], paths: Sequence[FlowPath]) -> _Loads:
-        """Return the loads of transfers, of all of a scenario's paths."""
-        offered = {each.name for path in paths for each, _ in _offered(path)}
+    def of(
+        cls, ways: Sequence[FlowPath], paths: Sequence[FlowPath], wanted: NDArray[np.float64]
+    ) -> _Loads:
+        """Return the loads of transfers that want so much, of all of a scenario's paths."""
+        overloaded = {name: share for name, share in _offered_by_name(paths).items() if share > 1.0}
         found = [use for each in enumerate(ways) for use in _uses_of(*each)]
-        uses = _that_hold_back(found, offered)
+        uses = _that_hold_back(found, overloaded.keys())
         names = dict.fromkeys(each.name for each in uses)
         places = {name: place for place, name in enumerate(names)}
         free, others = _left(places, ways, paths)
+        for name, share in overloaded.items():
+            # What doesn't slow down gets through as it comes: calls, and acknowledgments, too. Data
+            # does, to nothing.
+            acks = sum(
+                wanted[each.transfer] * each.seconds_per_bit
+                for each in uses
+                if each.name == name and each.acks is not None
+            )
+            if name in places:
+                free[places[name]] = acks / (acks + share)
         seconds = np.array([each.seconds_per_bit for each in uses])
         resource = np.array([places[each.name] for each in uses], dtype=np.intp)
         by_acks = np.array([each.acks is not None for each in uses])
@@ -257,13 +287,13 @@ def _uses_of(transfer: int, path: FlowPath) -> Iterator[_Use]:
         yield _Use(transfer, _processor(node), time_s / (8.0 * path.segment_bytes))
 
 
-def _that_hold_back(uses: Sequence[_Use], offered: Set[str]) -> list[_Use]:
+def _that_hold_back(uses: Sequence[_Use], overloaded: Set[str]) -> list[_Use]:
     """Return the uses without those by acknowledgments that may as well be dropped.
 
-    Behind data, or what is offered, they wait and are dropped with it. Among themselves, those that
-    a full queue drops leave more to those that get through.
+    Behind data, or where more is offered than a link carries, they wait and are dropped with it.
+    Among themselves, those that a full queue drops leave more to those that get through.
     """
-    with_data = {each.name for each in uses if each.acks is None} | offered
+    with_data = {each.name for each in uses if each.acks is None} | overloaded
     alone: dict[str, list[Acks]] = {}
     for each in uses:
         if each.acks is not None and each.name not in with_data:
