@@ -31,7 +31,9 @@ class Acks:
     measures_its_rate: bool
 
     @classmethod
-    def of(cls, path: FlowPath, direction: Direction, time_s: float) -> Acks:
+    def of(
+        cls, path: FlowPath, direction: Direction, *, time_s: float, round_trip_s: float
+    ) -> Acks:
         """Return those of a path on a direction that takes so long for each."""
         segments: float = path.window_segments
         if path.windows:
@@ -43,7 +45,7 @@ class Acks:
             direction=direction.name,
             queue=direction.buffer_segments(path.answer_bytes),
             time_s=time_s,
-            round_trip_s=float(path.asymmetric().round_trip_s),
+            round_trip_s=round_trip_s,
             window=segments / path.segments_per_ack,
             measures_its_rate=path.measures_its_rate,
         )

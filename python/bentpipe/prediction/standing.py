@@ -29,6 +29,7 @@ class Filler:
 
     path: FlowPath
     rate_bps: float
+    round_trip_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ def standing(direction: Direction, fillers: Sequence[Filler], *, busy: float) ->
     packet_s = direction.packet_time_s(packet_bytes)
     most = direction.buffer_segments(packet_bytes)
     # In packets: what is on the way, and what windows would have besides.
-    pipe = sum(each.rate_bps * _round_trip_s(each) / _bits(each) for each in fillers)
+    pipe = sum(each.rate_bps * each.round_trip_s / _bits(each) for each in fillers)
     windows = sum(_window(each, alone=len(fillers) == 1) for each in fillers)
     kept = sum(_kept(each, pipe, most) for each in fillers) / len(fillers)
     full = pipe + most
@@ -79,10 +80,6 @@ def _bits(filler: Filler) -> float:
     return 8.0 * filler.path.segment_bytes
 
 
-def _round_trip_s(filler: Filler) -> float:
-    return float(filler.path.asymmetric().round_trip_s)
-
-
 def _window(filler: Filler, *, alone: bool) -> float:
     path = filler.path
     if not path.measures_its_rate:
@@ -90,7 +87,7 @@ def _window(filler: Filler, *, alone: bool) -> float:
     # Alone, BBR paces at the rate that it finds, and nothing waits; of several, each finds more
     # than there is, and keeps what it may have in flight (R. Ware and others, Modeling BBR's
     # Interactions with Loss-Based Congestion Control, IMC 2019).
-    product = filler.rate_bps * _round_trip_s(filler) / _bits(filler)
+    product = filler.rate_bps * filler.round_trip_s / _bits(filler)
     in_flight = product if alone else PRODUCTS_IN_FLIGHT * product
     return min(path.window_segments, max(_LEAST_IN_FLIGHT, in_flight))
 
