@@ -50,6 +50,9 @@ def _flat(record: Any) -> dict[str, Any]:
             row.update(_flat_mapping(value))
         elif field.name == "counters":
             row.update({} if value is None else value.total)
+        elif field.name == "access":
+            own = {} if value is None else _flat(value)
+            row.update({f"access_{name}": one for name, one in own.items()})
         elif field.name == "classes":
             for each in value:
                 row.update({f"{each.name}_{name}": one for name, one in _flat(each).items()})

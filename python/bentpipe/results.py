@@ -140,7 +140,9 @@ class AccessResult:
 
     `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
     `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants
-    that came in a mode that the path no longer allowed; None where the rate does not change.
+    that came in a mode that the path no longer allowed; `granted_air_bytes` is what was granted,
+    but for what was free, and `used_air_bytes` what was sent, as time on the carrier: the bytes
+    that could have been sent in it in clear sky. All three are None where the rate does not change.
     `carrier` is the one that it shares; None where it has one of its own, of its rate.
     """
 
@@ -156,9 +158,27 @@ class AccessResult:
     unused_share: float | None
     wait_ms: WaitResult
     faded_bytes: int | None = None
+    granted_air_bytes: int | None = None
+    used_air_bytes: int | None = None
     carrier: str | None = None
     carrier_rate_bps: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def promised_bytes(self) -> int:
+        """What of the carrier nobody else could have, used or not, in bytes in clear sky."""
+        if self.granted_air_bytes is not None:
+            return self.granted_air_bytes
+        return (
+            self.granted_constant_bytes
+            + self.granted_rate_based_bytes
+            + self.granted_volume_based_bytes
+        )
+
+    @property
+    def occupied_bytes(self) -> int:
+        """What of the carrier it has sent in, in bytes in clear sky."""
+        return self.used_bytes if self.used_air_bytes is None else self.used_air_bytes
 
 
 @dataclass(frozen=True, kw_only=True)

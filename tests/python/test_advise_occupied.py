@@ -92,6 +92,26 @@ def test_a_carrier_with_nothing_left_is_the_limit_of_all_who_share_it() -> None:
     assert {each.lowest for each in shares} == {"fair share"}
 
 
+@pytest.mark.parametrize("access", [{"volume_based": True}, {"rate_based": "100 kbit/s"}])
+def test_a_storm_fills_a_carrier_with_fewer_bytes(access: dict[str, object]) -> None:
+    network = _terminals(access)
+    forward = network["links"]["shops"]["forward"]
+    forward["schedule"] = [{"at": "0 s", "rate": "128 kbit/s"}]
+    result = bentpipe.run(network, no_probes=True)
+    flows = bentpipe.advise(network, seeds=1).flows
+    assert {flow.verdict for flow in flows} == {"carrier"}
+    for flow in flows:
+        assert flow.carrier is not None
+        # By the bytes it would be a quarter of that.
+        assert 0.95 < flow.carrier.used <= 1.0
+    used = sum(link.access.used_bytes for link in result.summary.links if link.access is not None)
+    assert 8 * used < 0.26 * 1e6 * 120
+    # What `run` prints is the same share.
+    occupied = [link.access for link in result.summary.links if link.access is not None]
+    share = 8 * sum(each.occupied_bytes for each in occupied) / 1e6 / 120
+    assert share == pytest.approx(8 * 4 * used / 1e6 / 120, rel=1e-3)
+
+
 def test_a_carrier_with_room_is_none() -> None:
     flows = bentpipe.advise(_terminals({"volume_based": True}, carrier="8 Mbit/s"), seeds=1).flows
     assert "carrier" not in {flow.verdict for flow in flows}

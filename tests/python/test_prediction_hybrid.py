@@ -96,3 +96,41 @@ def test_what_binds_is_named(hybrid: Scenario) -> None:
         {"gateways.hub": {"kind": "router"}, "hosts.host.tcp.receive_buffer": "4096 B"}
     )
     assert bentpipe.predict(few).flows[0].limits_bps["window"] <= 8.0 * 4096 / 0.25
+
+
+@pytest.mark.parametrize(
+    ("rate", "flows", "gateway", "copies"),
+    [
+        # Alone, a connection's acknowledgments keep coming, however long the queue.
+        ("1 Mbit/s", 1, {}, False),
+        ("1 Mbit/s", 2, {}, True),
+        ("1 Mbit/s", 2, {"tcp": {}}, False),
+        ("1 Mbit/s", 2, {"retransmission_timeout": "2 s"}, False),
+        ("10 Mbit/s", 4, {}, False),
+        ("10 Mbit/s", 16, {}, True),
+    ],
+)
+def test_it_says_where_a_gateways_timer_does_not_wait_for_others(
+    rate: str, flows: int, gateway: dict[str, object], copies: bool
+) -> None:
+    network = {
+        "name": "timer",
+        "duration": "100 s",
+        "hosts": {"server": {}, "client": {}},
+        "gateways": {"hub": {"kind": "hybrid", "facing": "satellite", **gateway}},
+        "links": {
+            "lan": {"between": ["server", "hub"], "rate": "100 Mbit/s", "delay": "2 ms"},
+            "satellite": {"between": ["hub", "client"], "rate": rate, "delay": "250 ms"},
+        },
+        "flows": {
+            f"download-{number}": {"from": "server", "to": "client", "app": {"kind": "bulk"}}
+            for number in range(flows)
+        },
+    }
+    predicted = bentpipe.predict(network).flows
+    total = sum({**each.limits_bps, **each.estimates_bps}[each.lowest] for each in predicted)
+    got = sum(each.goodput_bps for each in bentpipe.run(network, no_probes=True).summary.flows)
+    for flow in predicted:
+        assert ("what goes again by the timer of hub" in flow.ignored) is copies
+    # No formula knows how much goes again, and it is most of what the link carries.
+    assert (got < 0.5 * total) if copies else (got == pytest.approx(total, rel=0.1))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import bentpipe
 from bentpipe import toml
 from bentpipe.errors import RequestError
+from bentpipe.scenario import ready_made
 
 from .conftest import load_script
 
@@ -173,6 +174,37 @@ def test_a_gateway_has_a_row() -> None:
     frame = bentpipe.run("geo-split", no_probes=True).to_pandas("gateways")
     assert set(frame["kind"]) == {"split"}
     assert (frame["connections_split"] > 0).all()
+
+
+def test_what_a_terminal_asked_for_has_columns() -> None:
+    result = bentpipe.run("rcs2-terminals", no_probes=True, settings={"duration": "5 s"})
+    for frame in (result.to_pandas("links"), result.to_polars("links").to_pandas()):
+        rows = frame.set_index("name")
+        for link in result.summary.links:
+            row = rows.loc[link.name]
+            if link.access is None:
+                assert np.isnan(row["access_used_bytes"])
+                continue
+            assert row["access_used_bytes"] == link.access.used_bytes
+            assert row["access_carrier"] == "uplink"
+            waited = link.access.wait_ms.mean
+            assert (
+                np.isnan(row["access_wait_ms_mean"])
+                if waited is None
+                else (row["access_wait_ms_mean"] == waited)
+            )
+
+
+@pytest.mark.parametrize("name", sorted(ready_made()))
+def test_each_ready_made_scenario_has_all_tables(name: str) -> None:
+    result = bentpipe.run(name, settings={"duration": "10 s"})
+    for table in ("flows", "groups", "links", "gateways", "series"):
+        frame = result.to_pandas(table)
+        assert not any(
+            isinstance(value, list | dict | tuple) for value in frame.to_numpy().ravel()
+        ), table
+    links = result.to_pandas("links")
+    assert links["packets_dropped"].sum() == sum(e.packets_dropped for e in result.summary.links)
 
 
 def test_a_direction_is_found_by_its_name() -> None:

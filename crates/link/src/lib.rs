@@ -26,7 +26,7 @@ mod row;
 mod tally;
 mod transmitter;
 
-pub use access::{Access, AccessCounts, Carrier, CarrierSettings, TerminalSettings};
+pub use access::{Access, AccessCounts, Carrier, CarrierSettings, OnAir, TerminalSettings};
 pub use changes::{
     Changes, FadingSettings, InFlight, LossRates, Opportunities, Outages, Profile, RateCourse,
     Sending,

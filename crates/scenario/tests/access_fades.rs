@@ -83,6 +83,10 @@ fn one_in_a_fade_gets_less_for_its_time_and_the_others_keep_theirs() {
     let far = access(&faded, "far.forward");
     assert_eq!(far.granted_bytes, FULL * SHARE / 4);
     assert_eq!(far.faded_bytes, Some(0));
+    // Of the carrier it has as much as the others.
+    assert_eq!(far.granted_air_bytes, Some(FULL * SHARE));
+    assert_eq!(far.used_air_bytes, Some(4 * far.used_bytes));
+    assert_eq!(access(&clear, "far.forward").granted_air_bytes, None);
     // What is granted and not used is the last of a packet that had not come.
     assert!(far.granted_bytes - far.used_bytes < 1_000, "{far:?}");
 }
@@ -106,6 +110,8 @@ fn what_is_constant_takes_more_of_a_carrier_in_a_fade_and_leaves_the_others_less
             200_000 / 8 / 40 * 2_401,
             "{rate}"
         );
+        // All of the run, and the frame in which it ends.
+        assert_eq!(far.granted_air_bytes, Some(takes / 8 / 40 * 2_401));
         let each = FULL * (4_200_000 - takes) / 20 / (8 * 40);
         let home = access(&output, "homes-7.forward");
         assert_eq!(home.granted_bytes, each, "{rate}");
@@ -128,6 +134,7 @@ fn a_storm_over_a_group_is_a_carrier_of_less() {
         (clear * frame + storm * third(frame)) / 8_000
     );
     assert_eq!(home.faded_bytes, Some(20 * (frame - third(frame)) / 8_000));
+    assert_eq!(home.granted_air_bytes, Some(FULL * SHARE));
     assert_eq!(access(&output, "far.forward").granted_bytes, FULL * SHARE);
 }
 
@@ -353,6 +360,7 @@ proptest! {
             settings.push(("flows.home.app", r#"{ kind = "bulk", direction = "both" }"#));
         }
         let output = run(&settings);
+        let mut on_air = 0;
         for link in &output.summary.links {
             prop_assert!(link.utilization <= 1.0, "{link:?}");
             let Some(access) = &link.access else { continue };
@@ -364,7 +372,17 @@ proptest! {
             // Each is rounded down.
             prop_assert!(parts <= access.granted_bytes && access.granted_bytes <= parts + 3);
             prop_assert!(link.bytes_delivered <= access.used_bytes, "{link:?}");
+            let free = access.granted_free_bytes;
+            on_air += access.granted_air_bytes.unwrap_or(access.granted_bytes - free);
+            if let (Some(granted), Some(used)) = (access.granted_air_bytes, access.used_air_bytes) {
+                prop_assert!(access.granted_bytes - free <= granted + 4, "{access:?}");
+                prop_assert!(access.used_bytes <= used, "{access:?}");
+            }
         }
+        // No more than the carrier has, in the frames of 8 s and the one in which they end.
+        let rate = output.summary.links.iter().find_map(|link| link.access.as_ref());
+        let frames = rate.map_or(0, |access| access.carrier_rate_bps * 20 * 401 / 8_000);
+        prop_assert!(on_air <= frames + 8, "{on_air} of {frames}");
         let links = |output: &RunOutput| serde_json::to_string(&output.summary.links).ok();
         prop_assert_eq!(links(&output), links(&run(&settings)));
     }

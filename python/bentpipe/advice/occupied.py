@@ -117,12 +117,8 @@ def _taken_s(result: RunResult) -> dict[str, float]:
         if access is None or access.carrier is None:
             continue
         # What is free is for whoever has something to send, and no less so where he has it.
-        promised = (
-            access.granted_constant_bytes
-            + access.granted_rate_based_bytes
-            + access.granted_volume_based_bytes
-        )
-        seconds = 8.0 * max(promised, access.used_bytes) / access.carrier_rate_bps
+        taken_bytes = max(access.promised_bytes, access.occupied_bytes)
+        seconds = 8.0 * taken_bytes / access.carrier_rate_bps
         found[access.carrier] = found.get(access.carrier, 0.0) + seconds
     return found
 

@@ -245,13 +245,15 @@ def _add_access(table: Table, name: str, members: Sequence[AccessResult], ended_
     # Where each has a carrier of its own, that of all together.
     carriers = {each.carrier or place: each.carrier_rate_bps for place, each in enumerate(members)}
     carried = sum(carriers.values()) * ended_s
+    # A carrier is time on the air, of which a byte in a fade takes more.
+    occupied = sum(each.occupied_bytes for each in members)
     table.add(
         name,
         format_bytes(asked),
         format_bytes(granted),
         format_bytes(used),
         f"{max(granted - used, 0) / granted:.1%}" if granted else "–",
-        f"{8 * used / carried:.1%}" if carried > 0.0 else "–",
+        f"{8 * occupied / carried:.1%}" if carried > 0.0 else "–",
         format_seconds(sum(means) / len(means) / 1e3 if means else None),
         format_seconds(max(longest) / 1e3 if longest else None),
     )

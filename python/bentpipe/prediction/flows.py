@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bentpipe import model
+from bentpipe.prediction.acks import uplink_acks_bps
 from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
 from bentpipe.prediction.multicast import HEADER_BYTES, carousel
@@ -20,7 +21,7 @@ from bentpipe.prediction.obstacles import (
     reno_like,
 )
 from bentpipe.prediction.paths import FlowPath, flow_paths
-from bentpipe.prediction.sharing import fair_shares
+from bentpipe.prediction.sharing import sharing_estimates
 from bentpipe.scenario import Scenario
 
 
@@ -58,30 +59,62 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
         if likeness not in alike:
             alike[likeness] = (path, _predict_flow(path))
         alone[path.flow] = _named_after(path, *alike[likeness])
+    alone = _with_copies(paths, alone)
     found = _to_groups(resolved) | _sharing(paths, alone)
     flows = tuple(found[flow["name"]] for flow in resolved["flows"])
     return Prediction(scenario=name, flows=flows)
+
+
+def _with_copies(
+    paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
+) -> dict[str, FlowPrediction]:
+    """Tell where segments go again and again because a gateway's timer doesn't wait for others.
+
+    A hybrid gateway without a TCP has no window that would shrink: all that its memory holds is on
+    its way to the hosts. Where that fills the link, what it holds of others is silence to a
+    connection, and one that lasts longer than the timer has it send again what only waits.
+    """
+    together: dict[tuple[str, float, str], list[FlowPath]] = {}
+    for path in paths:
+        # Whoever ends may have ended.
+        if path.by_timer is not None and path.windows and path.transfer_bytes is None:
+            name, timer_s = path.by_timer
+            if timer_s is not None and path.over_tcp:
+                key = (name, timer_s, path.down_bottleneck.name)
+                together.setdefault(key, []).append(path)
+    found = dict(alone)
+    for (name, timer_s, _), members in together.items():
+        held_bits = 8.0 * sum(min(each.size_bytes for each in path.windows) for path in members)
+        capacity_bps = float(members[0].asymmetric().capacity_bps)
+        is_full = held_bits > capacity_bps * float(members[0].asymmetric().round_trip_s)
+        silence_s = held_bits * (1.0 - 1.0 / len(members)) / capacity_bps
+        if is_full and silence_s > timer_s:
+            what = f"what goes again by the timer of {name}"
+            for path in members:
+                known = found[path.flow]
+                found[path.flow] = replace(known, ignored=(what, *known.ignored))
+    return found
 
 
 def _sharing(
     paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
 ) -> dict[str, FlowPrediction]:
     """Return the predictions of flows with what shared links leave to each."""
-    shares = fair_shares(paths, alone)
+    shared = sharing_estimates(paths, alone)
     firsts: dict[Hashable, str] = {}
     found = {}
     for path in paths:
         prediction = alone[path.flow]
-        share = shares.get(path.flow)
-        if share is not None:
-            estimates = {**prediction.estimates_bps, "fair share": share}
+        found_here = shared.get(path.flow)
+        if found_here is not None:
+            estimates = {**prediction.estimates_bps, **found_here}
             together = {**prediction.limits_bps, **estimates}
             prediction = replace(
                 prediction,
                 estimates_bps=estimates,
                 lowest=min(together, key=together.__getitem__),
             )
-        like = firsts.setdefault((prediction.like, share), path.flow)
+        like = firsts.setdefault((prediction.like, tuple((found_here or {}).items())), path.flow)
         found[path.flow] = replace(prediction, like=like)
     return found
 
@@ -352,7 +385,6 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     ACK lets more out than it acknowledges. And losses at random are not as far apart as formulas
     have them.
     """
-    asymmetric = path.asymmetric()
     estimates: dict[str, float] = {}
     if path.changes:
         estimates |= _on_average(path)
@@ -363,9 +395,8 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     if not path.over_tcp:
         # Nobody acknowledges datagrams, or sends less of them for a loss.
         return estimates
-    # Of ACKs that are made fewer or shorter on the way, nobody knows how many get through.
-    if not path.changed_acks:
-        acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
+    # Of ACKs that are made fewer on the way, nobody knows how many get through.
+    if (acks := uplink_acks_bps(path)) < math.inf:
         estimates["uplink ACKs"] = acks
     formula = _loss_formula(path)
     if formula is not None and _meets_losses(path):

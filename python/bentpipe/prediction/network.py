@@ -12,6 +12,15 @@ from bentpipe.prediction.changes import Table, averages, best, changing
 # IEEE 802.3: header and check sequence, preamble and gap; the least that a frame carries.
 _FRAME_BYTES = 18 + 20
 _SHORTEST_PAYLOAD = 46
+# RFC 2003: an outer IPv4 header.
+_TUNNEL_BYTES = 20
+# RFC 1144 on SLIP: an acknowledgment of IPv4 without options that advances by 256 bytes or more
+# (docs/return-link.md); of all others, the headers and a byte of framing.
+_PLAIN_HEADER_BYTES = 40
+_COMPRESSED_BYTES = 7
+_SLIP_BYTES = 1
+# A modem's data compression makes 16 bytes of 40 of headers (samaraweera1999, section 3.3).
+_MODEM_RATIO = 16 / 40
 
 Route = Sequence["Direction"]
 Pair = tuple[str, str]
@@ -43,15 +52,21 @@ class Direction:
     least_delay_s: float
     # Ethernet's header, check sequence, preamble and gap around each packet; 46 bytes at least.
     framed: bool = False
+    # What a tunnel's header adds to each packet; what makes headers shorter, or "none".
+    tunnel_bytes: int = 0
+    compression: str = "none"
     # The carrier that it shares, and what it has of it in each frame, used or not.
     carrier: str = ""
     carrier_rate_bps: float = math.inf
     constant_bps: float = 0.0
+    # What a terminal's burst is sent at in clear sky, and how much longer a byte takes on average.
+    clear_rate_bps: float = math.inf
+    fading: float = 1.0
 
     @property
     def compresses(self) -> bool:
         """Whether packets may be shorter on the link than they are."""
-        return any(what.startswith("compression") for what in self.ignored)
+        return self.compression != "none"
 
     @property
     def on_demand(self) -> bool:
@@ -64,6 +79,16 @@ class Direction:
         of_acks = ("acks", "compression")
         return next((what for what in self.ignored if what.startswith(of_acks)), "")
 
+    @property
+    def thins_acks(self) -> bool:
+        """Whether it makes ACKs fewer: nobody knows how many then get through."""
+        return any(what.startswith("acks") for what in self.ignored)
+
+    @property
+    def manages_queue(self) -> bool:
+        """Whether its queue is another than drop-tail, and may be short with any limit."""
+        return any(what.startswith("queue") for what in self.ignored)
+
     def buffer_segments(self, packet_bytes: float) -> float:
         """Full segments that may wait in front of it."""
         if self.queue_packets is not None:
@@ -72,13 +97,38 @@ class Direction:
 
     def air_bytes(self, packet_bytes: float) -> float:
         """Bytes that a packet takes of the rate, redundancy aside."""
+        packet_bytes += self.tunnel_bytes
         if not self.framed:
             return packet_bytes
         return max(packet_bytes, _SHORTEST_PAYLOAD) + _FRAME_BYTES
 
+    def ack_air_bytes(self, header_bytes: float) -> float:
+        """Bytes that an acknowledgment takes of the rate, redundancy aside."""
+        if self.compression == "rfc1144":
+            is_plain = header_bytes == _PLAIN_HEADER_BYTES
+            return _COMPRESSED_BYTES if is_plain else self.air_bytes(header_bytes) + _SLIP_BYTES
+        shorter = _MODEM_RATIO if self.compression == "v42bis" else 1.0
+        return shorter * self.air_bytes(header_bytes)
+
     def packet_time_s(self, packet_bytes: float) -> float:
         """Seconds that a packet occupies the direction."""
         return 8.0 * self.air_bytes(packet_bytes) * self.redundancy / self.rate_bps
+
+    def ack_time_s(self, header_bytes: float) -> float:
+        """Seconds that an acknowledgment occupies the direction."""
+        return 8.0 * self.ack_air_bytes(header_bytes) * self.redundancy / self.rate_bps
+
+    def carrier_share(self, time_s: float) -> float:
+        """Return how many seconds of its carrier go with so many that it is occupied.
+
+        A carrier is time on the air: who has faded takes more of it for a byte.
+        """
+        return time_s * self.rate_bps * self.fading / self.carrier_rate_bps
+
+    @property
+    def constant_share(self) -> float:
+        """Which share of its carrier it has in each frame, used or not; no more than it can use."""
+        return min(self.constant_bps * self.fading, self.clear_rate_bps) / self.carrier_rate_bps
 
     def least_packet_time_s(self, packet_bytes: float) -> float:
         """Seconds that a packet occupies the direction at the highest rate that it ever has."""
@@ -89,7 +139,7 @@ class Direction:
         if self.bit_error_rate >= 1.0 or self.packet_loss_rate >= 1.0:
             return 1.0
         # log1p, expm1: a bit error rate of 1e-12 must not vanish.
-        bits = math.log1p(-self.bit_error_rate) * 8.0 * packet_bytes
+        bits = math.log1p(-self.bit_error_rate) * 8.0 * (packet_bytes + self.tunnel_bytes)
         return -math.expm1(bits + math.log1p(-self.packet_loss_rate))
 
 
@@ -166,6 +216,10 @@ def _direction(
         carrier=access.get("carrier") or "",
         carrier_rate_bps=access.get("carrier_rate_bps") or math.inf,
         constant_bps=float(access.get("constant_bps") or 0.0),
+        tunnel_bytes=_TUNNEL_BYTES if settings["tunnel"] else 0,
+        compression=settings["compression"],
+        clear_rate_bps=settings["rate_bps"],
+        fading=max(1.0, settings["rate_bps"] / average.rate_bps),
     )
 
 
@@ -178,8 +232,6 @@ def _ignored(settings: Table) -> tuple[str, ...]:
         "access": ("continuous" if settings["access"] is None else "on-demand", "continuous"),
     }
     named = tuple(f'{key} "{word}"' for key, (word, plain) in words.items() if word != plain)
-    more = {
-        "tunnel": settings["tunnel"],
-        "losses in bursts": settings["errors"]["mean_burst_packets"] is not None,
-    }
-    return (*named, *(what for what, there in more.items() if there), *changing(settings))
+    in_bursts = settings["errors"]["mean_burst_packets"] is not None
+    bursts = ("losses in bursts",) if in_bursts else ()
+    return (*named, *bursts, *changing(settings))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # IP and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = {"v4": 40, "v6": 60}
 _TIMESTAMP_BYTES = 12
+_MEASURES_ITS_RATE = frozenset({"bbr", "bbr1", "bbr3"})
 # In front of a datagram's payload: IP, and UDP or ICMP.
 _DATAGRAM_HEADER_BYTES = {"v4": 28, "v6": 48}
 
@@ -82,6 +83,9 @@ class FlowPath:
     # Where a hybrid gateway answers for the host: instead of the host's window, the windows that
     # bound the flow, each with the shortest round trip in which it can be used once.
     windows: tuple[Window, ...] = ()
+    # The first of those gateways that has a timer, and no TCP, towards the host: its name, and the
+    # timer's seconds where they are fixed.
+    by_timer: tuple[str, float | None] | None = None
     # The rate that its sender never exceeds, payload alone; None where none is set.
     pacing_bps: float | None = None
     # The longest that a processor takes for a data segment.
@@ -125,6 +129,16 @@ class FlowPath:
         return any(each.compresses for each in self.uplink)
 
     @property
+    def measures_its_rate(self) -> bool:
+        """Whether the window follows the rate at which data is delivered, not losses alone."""
+        return self.congestion_control in _MEASURES_ITS_RATE
+
+    @property
+    def thins_acks(self) -> bool:
+        """Whether ACKs become fewer on the uplink."""
+        return any(each.thins_acks for each in self.uplink)
+
+    @property
     def changed_acks(self) -> str:
         """Where on the uplink ACKs become fewer or shorter, and by what; nothing where nowhere."""
         return next((f"{on.name}: {on.changes_acks}" for on in self.uplink if on.changes_acks), "")
@@ -154,10 +168,16 @@ class FlowPath:
         """Bytes of what comes back: an ACK, or a packet like the one that went."""
         return self.header_bytes if self.datagrams is None else self.packet_bytes
 
+    def answer_time_s(self, direction: Direction) -> float:
+        """Seconds that what comes back occupies a direction."""
+        if self.datagrams is None:
+            return direction.ack_time_s(self.header_bytes)
+        return direction.packet_time_s(self.packet_bytes)
+
     @property
     def up_bottleneck(self) -> Direction:
         """The uplink's slowest direction."""
-        return _slowest(self.uplink, self.answer_bytes)
+        return max(self.uplink, key=self.answer_time_s)
 
     @property
     def down_delay_s(self) -> float:
@@ -167,7 +187,8 @@ class FlowPath:
     @property
     def up_delay_s(self) -> float:
         """Delay of the uplink but for its bottleneck's transmission, seconds."""
-        return _delay(self.uplink, self.answer_bytes)
+        times_s = [self.answer_time_s(each) for each in self.uplink]
+        return sum(each.delay_s for each in self.uplink) + sum(times_s) - max(times_s)
 
     @property
     def loss_rate(self) -> float:
@@ -201,13 +222,13 @@ class FlowPath:
         """Return the path as the models take it."""
         from bentpipe.model import AsymmetricPath
 
-        # What frames a packet is redundancy to the models.
+        # What frames or tunnels add, or take off, is redundancy to the models.
         down, up = self.down_bottleneck, self.up_bottleneck
         framed_down = down.air_bytes(self.packet_bytes) / self.packet_bytes
-        framed_up = up.air_bytes(self.answer_bytes) / self.answer_bytes
+        answer_bits = self.answer_time_s(up) * up.rate_bps
         return AsymmetricPath(
             downlink_rate_bps=down.rate_bps,
-            uplink_rate_bps=up.rate_bps / (up.redundancy * framed_up),
+            uplink_rate_bps=up.rate_bps * 8.0 * self.answer_bytes / answer_bits,
             downlink_delay_s=self.down_delay_s,
             uplink_delay_s=self.up_delay_s,
             segment_payload_bytes=self.segment_bytes,
@@ -285,7 +306,12 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
                 packet_bytes=path.packet_bytes,
                 segment_bytes=path.segment_bytes,
             )
-            path = replace(path, windows=windows)
+            timers = [
+                (name, nodes[name]["retransmission_timeout_s"])
+                for name in path.intervening
+                if nodes[name]["tcp"] is None
+            ]
+            path = replace(path, windows=windows, by_timer=timers[0] if timers else None)
         paths.append(path)
     return paths
 

@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from bentpipe.prediction.acks import uplink_acks_bps
+from bentpipe.prediction.fluid import Transfer, while_they_last
+from bentpipe.prediction.levels import levels
+from bentpipe.prediction.loads import FOR_EVER, Loads, offered_by_name
+from bentpipe.prediction.standing import Filler, Standing, Waiting, behind_queues, standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bentpipe.prediction.answers import FlowPrediction
-    from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# Directions and demands that differ by rounding are met together.
-_ALIKE: Final = 1e-9
-# A packet's seconds where a direction has no rate at all: as good as never, and finite.
-_FOR_EVER: Final = 1e12
-# What a transfer is called that sends as fast as it may, one way.
-_ELASTIC: Final = "bulk"
+# What sends as fast as it may, one way, or both.
+_ONE_WAY: Final = "bulk"
+_BOTH_WAYS: Final = "bulk both ways"
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """That a flow occupies a direction for so many seconds with each bit of its payload."""
-
-    flow: int
-    direction: int
-    seconds_per_bit: float
-
-
-def fair_shares(
+def sharing_estimates(
     paths: Sequence[FlowPath], predictions: Mapping[str, FlowPrediction]
-) -> dict[str, float]:
-    """Return the goodput of transfers that a shared link or processor limits, bit/s, by flow.
+) -> dict[str, dict[str, float]]:
+    """Return what others leave to transfers, bit/s, by flow and name of the estimate.
 
-    Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): all grow alike until a
-    link is full, or their own limits hold them back; the others go on. What calls and echoes offer
-    is taken off first, and what packets by UDP do; ACKs take of processors, and nothing of links;
-    pages and the like take nothing. Window rules, round trips and queues decide who gets more than
-    another.
+    `window, behind queues`: a window a round trip in which it waits in queues that others keep
+    full. `fair share`: what a shared link or processor, or what is with others on it, leaves.
+
+    Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): of what is full, all
+    get the same, but for those that their own limits or something else hold back; these leave the
+    rest to others. Who is not there yet, or has ended, leaves all to the others. What calls and
+    echoes offer is taken off first, and what packets by UDP do; pages and the like take nothing.
+    Window rules, round trips and queues decide who gets more than another.
+
+    Acknowledgments take their part of the way back. They don't slow down where it is full, as data
+    does, so that data has what they leave; but beside data they get no more of its time than one
+    transfer that sends there, and then it is they that hold their own transfer back.
 
     Parameters
     ----------
@@ -51,152 +51,143 @@ def fair_shares(
     predictions
         What is known of each by itself: its lowest limit or estimate is as much as it wants.
     """
-    if len(paths) < 2:
+    ways = [way for path in paths if path.over_tcp for way in _ways(path)]
+    if not ways:
         return {}
-    elastic = [path for path in paths if path.application == _ELASTIC and path.over_tcp]
-    shares, full = _water_filling(elastic, paths, predictions)
-    return {
-        path.flow: float(share)
-        for path, share, is_full in zip(elastic, shares, full, strict=True)
-        if is_full
-    }
-
-
-def _water_filling(
-    elastic: Sequence[FlowPath],
-    paths: Sequence[FlowPath],
-    predictions: Mapping[str, FlowPrediction],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each transfer's share, and whether a shared link is what holds it back."""
-    indices: dict[str, int] = {}
-
-    def index_of(name: str) -> int:
-        return indices.setdefault(name, len(indices))
-
-    def entry(number: int, path: FlowPath, name: str, packet_s: float) -> _Entry:
-        return _Entry(number, index_of(name), min(packet_s, _FOR_EVER) / (8.0 * path.segment_bytes))
-
-    entries = []
-    for number, path in enumerate(elastic):
-        for direction in path.downlink:
-            packet_s = direction.packet_time_s(path.packet_bytes)
-            entries.append(entry(number, path, direction.name, packet_s))
-            if direction.carrier:
-                # Of what all send on a carrier together, each packet takes a part, too.
-                packet_s = _on_carrier_s(direction, packet_s)
-                entries.append(entry(number, path, _carrier(direction), packet_s))
-        for name, time_s in path.processors:
-            # With the ACKs that go with a segment: it serves these, too.
-            entries.append(entry(number, path, _processor(name), time_s))
-    free = np.ones(len(indices))
-    users = np.bincount([each.direction for each in entries], minlength=len(indices))
-    for path in paths:
-        for direction, taken in _offered(path):
-            if direction.name in indices:
-                free[indices[direction.name]] -= taken
-                users[indices[direction.name]] += 1
-        for node, time_s in path.processors if path.datagrams is not None else ():
-            if (name := _processor(node)) in indices:
-                free[indices[name]] -= _packets_per_s(path) * time_s
-                users[indices[name]] += 1
-    for name, (taken, others) in _taken_of_carriers(elastic, paths).items():
-        if name in indices:
-            free[indices[name]] -= taken
-            users[indices[name]] += others
-    free = np.maximum(free, 0.0)
-    flows = np.array([each.flow for each in entries], dtype=np.intp)
-    links = np.array([each.direction for each in entries], dtype=np.intp)
-    seconds = np.array([each.seconds_per_bit for each in entries])
-    wanted = np.array([_wanted(predictions[path.flow]) for path in elastic])
-    grows = np.ones(len(elastic), dtype=bool)
-    held_back = np.zeros(len(elastic), dtype=bool)
-    shares = np.zeros(len(elastic))
-    level = 0.0
-    while grows.any():
-        load = np.bincount(links, weights=seconds * grows[flows], minlength=len(indices))
-        room = np.divide(free, load, out=np.full(len(indices), math.inf), where=load > 0.0)
-        step = min(float(room.min()), float((wanted[grows] - level).min()))
-        step = max(step, 0.0)
-        level += step
-        free = np.maximum(free - step * load, 0.0)
-        is_full = (load > 0.0) & (room <= step * (1.0 + _ALIKE))
-        at_full = np.zeros(len(elastic), dtype=bool)
-        at_full[flows[is_full[links] & (users[links] > 1)]] = True
-        stops = at_full.copy()
-        stops[flows[is_full[links]]] = True
-        stops |= wanted <= level * (1.0 + _ALIKE)
-        stops &= grows
-        if not stops.any():
-            # Rounding left a sliver of room.
-            break
-        shares[stops] = level
-        held_back |= stops & at_full
-        grows &= ~stops
-    return shares, held_back
-
-
-def _carrier(direction: Direction) -> str:
-    """Return what a carrier is called beside links, whose names have no space."""
-    return f"carrier {direction.carrier}"
-
-
-def _processor(node: str) -> str:
-    return f"processor {node}"
-
-
-def _on_carrier_s(direction: Direction, packet_s: float) -> float:
-    """Return which part of a second's carrier a packet takes that takes so long on a direction."""
-    return packet_s * direction.rate_bps / direction.carrier_rate_bps
-
-
-def _taken_of_carriers(
-    elastic: Sequence[FlowPath], paths: Sequence[FlowPath]
-) -> dict[str, tuple[float, int]]:
-    """Return which share of each carrier transfers don't get, and how many have it.
-
-    What a terminal has in each frame without asking is its own, used or not; transfers use theirs.
-    """
-    theirs = {each.name for path in elastic for each in path.downlink}
-    offered: dict[str, float] = {}
-    known: dict[str, Direction] = {}
-    for path in paths:
-        known |= {each.name: each for each in (*path.downlink, *path.uplink) if each.carrier}
-        for direction, taken in _offered(path):
-            if direction.carrier:
-                share = _on_carrier_s(direction, taken)
-                offered[direction.name] = offered.get(direction.name, 0.0) + share
-    found: dict[str, tuple[float, int]] = {}
-    for name, direction in known.items():
-        own = direction.constant_bps / direction.carrier_rate_bps
-        share = offered.get(name, 0.0)
-        if name not in theirs:
-            share = max(share, own)
-        taken, others = found.get(_carrier(direction), (0.0, 0))
-        found[_carrier(direction)] = (taken + share, others + (1 if share else 0))
+    found: dict[str, dict[str, float]] = {}
+    end_s = max(path.duration_s for path in paths)
+    transfers = [
+        Transfer(
+            flow=path.flow,
+            start_s=end_s - path.duration_s,
+            duration_s=path.duration_s,
+            bits=math.inf if path.transfer_bytes is None else 8.0 * path.transfer_bytes,
+        )
+        for path in ways
+    ]
+    wanted = np.array([_wanted(path, predictions[path.flow]) for path in ways])
+    starved = _starved(ways, paths)
+    wanted[starved] = 0.0
+    loads = Loads.of(ways, paths, wanted, _round_trips_s(ways, predictions))
+    for number, rate_bps in _behind_queues(ways, loads, wanted, predictions).items():
+        # Where it is no less than what holds the flow back anyhow, it is that.
+        if rate_bps < wanted[number]:
+            found[ways[number].flow] = {"window, behind queues": _digits(rate_bps)}
+            wanted[number] = rate_bps
+    goodputs, held_back = while_they_last(transfers, lambda here: loads.rates(wanted, here))
+    shares: dict[str, float] = {}
+    for each, goodput in zip(transfers, goodputs, strict=True):
+        # Both ways count where both send.
+        shares[each.flow] = shares.get(each.flow, 0.0) + float(goodput)
+    for each, is_held in zip(transfers, held_back | starved, strict=True):
+        if is_held:
+            found.setdefault(each.flow, {})["fair share"] = _digits(shares[each.flow])
     return found
 
 
-def _wanted(prediction: FlowPrediction) -> float:
-    """Return what a transfer would get by itself while it lasts, bit/s."""
+def _round_trips_s(
+    ways: Sequence[FlowPath], predictions: Mapping[str, FlowPrediction]
+) -> list[tuple[float, ...]]:
+    """Return the round trips of each way's parts, or of the way where it has none."""
+    found = []
+    for path in ways:
+        known = predictions[path.flow]
+        by_name = {part.name: part.round_trip_s for part in (*known.parts, known)}
+        # (Of the way back, parts come in the other order.)
+        found.append(tuple(by_name[part.flow] for part in path.parts or (path,)))
+    return found
+
+
+def _starved(ways: Sequence[FlowPath], paths: Sequence[FlowPath]) -> NDArray[np.bool_]:
+    """Return whose data has a link on its way that what is offered fills by itself."""
+    full = {name for name, share in offered_by_name(paths).items() if share > 1.0}
+    found = [any(each.name in full for each in path.downlink) for path in ways]
+    return np.array(found, dtype=bool)
+
+
+def _digits(rate_bps: float) -> float:
+    """Round, so that those that are alike have the same, to the digit."""
+    return float(f"{rate_bps:.9g}")
+
+
+def _behind_queues(
+    ways: Sequence[FlowPath],
+    loads: Loads,
+    wanted: NDArray[np.float64],
+    predictions: Mapping[str, FlowPrediction],
+) -> dict[int, float]:
+    """Return what a window comes to of those that wait in queues of others, by their places."""
+    uses = loads.uses
+    rates, allowed = levels(uses, free=loads.free, wanted=wanted)
+    busy = np.bincount(
+        uses.resource, weights=uses.cost * rates[uses.user], minlength=len(loads.free)
+    )
+    fillers: dict[str, dict[int, Filler]] = {}
+    for place in np.flatnonzero(~loads.by_acks & (allowed <= rates[uses.user])).tolist():
+        number, name = int(uses.user[place]), loads.names[uses.resource[place]]
+        # Who ends may have ended, and who splits the way has a window for each part.
+        if ways[number].transfer_bytes is None and not ways[number].parts:
+            fillers.setdefault(name, {})[number] = Filler(
+                path=ways[number],
+                rate_bps=float(rates[number]),
+                round_trip_s=predictions[ways[number].flow].round_trip_s,
+            )
+    share = dict(zip(loads.names, busy.tolist(), strict=True))
+    queues: dict[str, Standing | None] = {}
+    waiting: dict[int, Waiting] = {}
+    for number, path in enumerate(ways):
+        window_bps = predictions[path.flow].limits_bps.get("window")
+        if window_bps is None or path.parts:
+            continue
+        met = []
+        for direction in (*path.downlink, *path.uplink):
+            name = direction.name
+            filling = fillers.get(name)
+            # Who fills a queue himself waits as long as he does.
+            if filling is None or number in filling:
+                continue
+            if name not in queues:
+                queues[name] = standing(direction, [*filling.values()], busy=share.get(name, 1.0))
+            if queues[name] is not None:
+                met.append(direction)
+        if not met:
+            continue
+        bits = 8.0 * path.segment_bytes * path.segments_per_ack
+        waiting[number] = Waiting(
+            window_bits=8.0 * path.window_bytes,
+            round_trip_s=8.0 * path.window_bytes / window_bps,
+            queues=tuple(each.name for each in met),
+            acks_s={
+                each.name: path.answer_time_s(each) / bits
+                for each in met
+                if each in path.uplink and not each.thins_acks
+            },
+            segments_bits=bits,
+        )
+    most = {number: float(wanted[number]) for number in waiting}
+    there = {name: queue for name, queue in queues.items() if queue is not None}
+    return behind_queues(waiting, there, most)
+
+
+def _ways(path: FlowPath) -> Iterator[FlowPath]:
+    """Yield a transfer's path; two, where both ends send."""
+    if path.application in (_ONE_WAY, _BOTH_WAYS):
+        yield path
+    if path.application == _BOTH_WAYS:
+        yield _reversed(path)
+
+
+def _reversed(path: FlowPath) -> FlowPath:
+    parts = tuple(_reversed(part) for part in reversed(path.parts))
+    return replace(path, downlink=path.uplink, uplink=path.downlink, parts=parts)
+
+
+def _wanted(path: FlowPath, prediction: FlowPrediction) -> float:
+    """Return what a transfer would get by itself while it lasts, bit/s; of both ways, one's."""
     # How long slow start takes is part of a transfer's time, not of what it takes of a link then.
     limits = {**prediction.limits_bps, **prediction.estimates_bps}
     limits.pop("transfer size", None)
-    return min(limits.values())
-
-
-def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
-    """Return which share of each direction's time a call or a source of echoes takes."""
-    if path.datagrams is None:
-        return ()
-    per_s = _packets_per_s(path)
-    ways = (*path.downlink, *path.uplink) if path.two_way else path.downlink
-    return [(each, per_s * each.packet_time_s(path.packet_bytes)) for each in ways]
-
-
-def _packets_per_s(path: FlowPath) -> float:
-    """Return how many packets a second go one way of what sends at a rate of its own."""
-    if path.datagrams is None:
-        return 0.0
-    per_s = path.datagrams.offered_bps / (8.0 * path.datagrams.payload_bytes)
-    # Both talk, and both are a call's goodput.
-    return per_s / 2.0 if path.application == "voice" else per_s
+    if path.application == _ONE_WAY:
+        return min(limits.values())
+    slowest_s = max(each.packet_time_s(path.packet_bytes) for each in path.downlink)
+    return min(8.0 * path.segment_bytes / min(slowest_s, FOR_EVER), uplink_acks_bps(path))

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bentpipe_types::{BitRate, Span};
 
 use super::capacity::Capacity;
+use super::constant::Granted;
 use super::hub::Hub;
 use crate::changes::Rates;
 
@@ -60,6 +61,8 @@ pub(super) struct Grant {
     pub(super) reaches: bool,
     /// What the plan has besides, in a mode that its path no longer allows.
     pub(super) faded: Capacity,
+    /// What that by rate and by volume takes of the carrier.
+    pub(super) on_air: Capacity,
 }
 
 impl Grant {
@@ -132,7 +135,7 @@ impl Access {
 
     /// What it has been granted as constant capacity in all frames before this one, which is the last that anybody has
     /// entered, and what it has of this one; `None` where all frames are the same.
-    pub(super) fn constant(&self, frame: u64) -> Option<(Capacity, Capacity)> {
+    pub(super) fn constant(&self, frame: u64) -> Option<(Granted, Granted)> {
         self.carrier.hub().constant(self.terminal, frame)
     }
 

@@ -6,6 +6,13 @@ use super::capacity::Capacity;
 use super::carrier::TerminalSettings;
 use super::modes::{Mode, Modes};
 
+/// What is granted, and what it takes of the carrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Granted {
+    pub(super) bits: Capacity,
+    pub(super) on_air: Capacity,
+}
+
 /// A terminal's constant capacity (CRA) in each frame, from a frame on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Constant {
@@ -18,14 +25,26 @@ pub(super) struct Constant {
     pub(super) planned: Capacity,
     pub(super) bits: Capacity,
     /// What it has had in all frames before this one.
-    had: Capacity,
+    had: Granted,
     since: u64,
 }
 
 impl Constant {
     /// What it has had in all frames before this one.
-    pub(super) fn before(&self, frame: u64) -> Capacity {
-        self.had + self.bits * frame.saturating_sub(self.since)
+    pub(super) fn before(&self, frame: u64) -> Granted {
+        let frames = frame.saturating_sub(self.since);
+        Granted {
+            bits: self.had.bits + self.bits * frames,
+            on_air: self.had.on_air + self.on_air * frames,
+        }
+    }
+
+    /// What it has of a frame.
+    pub(super) fn of_each(&self) -> Granted {
+        Granted {
+            bits: self.bits,
+            on_air: self.on_air,
+        }
     }
 
     fn becomes(&mut self, frame: u64, mode: Mode, on_air: Capacity) {

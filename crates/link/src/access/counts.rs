@@ -26,8 +26,19 @@ pub struct AccessCounts {
     pub faded: Option<u64>,
     /// Bytes sent.
     pub used: u64,
+    /// What that took of the carrier.
+    pub on_air: OnAir,
     /// How long what came to an idle terminal waited until its first bit was sent.
     pub waits: SpanStatistics,
+}
+
+/// Time on a carrier, as bytes that could have been sent in it in clear sky: who has faded sends less.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OnAir {
+    /// Granted as constant capacity, by rate, and by volume: what nobody else could have, used or not.
+    pub granted: u64,
+    /// In which it has sent.
+    pub used: u64,
 }
 
 impl AccessCounts {

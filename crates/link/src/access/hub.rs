@@ -6,7 +6,7 @@ use bentpipe_types::Span;
 
 use super::capacity::Capacity;
 use super::carrier::{CarrierSettings, Grant, Request, TerminalSettings};
-use super::constant::Constants;
+use super::constant::{Constants, Granted};
 use super::modes::Modes;
 use super::prefix::PrefixSums;
 use super::sharing::{evenly, in_proportion};
@@ -132,10 +132,10 @@ impl Hub {
 
     /// What a terminal has been granted as constant capacity in all frames before this one, which is the last that was
     /// entered, and what it has of this one; `None` where all frames are the same.
-    pub(super) fn constant(&mut self, terminal: usize, frame: u64) -> Option<(Capacity, Capacity)> {
+    pub(super) fn constant(&mut self, terminal: usize, frame: u64) -> Option<(Granted, Granted)> {
         self.enter_modes(frame);
         let constant = self.constants.of(terminal);
-        (self.modes.change()).then(|| (constant.before(frame), constant.bits))
+        (self.modes.change()).then(|| (constant.before(frame), constant.of_each()))
     }
 
     /// Enters all frames up to this one in which a terminal's mode is another.
@@ -209,6 +209,7 @@ impl Hub {
             rate: mode.rate(),
             reaches: mode.reaches(),
             faded: Capacity::ZERO,
+            on_air: planned.on_air,
         };
         Grant {
             faded: planned.all() - grant.all(),
@@ -287,6 +288,7 @@ impl Hub {
                 by_rate: mode.planned(by_rate[index]).min(want.by_rate),
                 by_volume: mode.planned(by_volume[index]).min(want.owed),
                 free: mode.planned(free),
+                on_air: by_rate[index] + by_volume[index],
                 ..Grant::default()
             };
             want.by_rate = Capacity::ZERO;

@@ -27,7 +27,7 @@ mod takers;
 mod terminal;
 
 pub use carrier::{Access, Carrier, CarrierSettings, TerminalSettings};
-pub use counts::AccessCounts;
+pub use counts::{AccessCounts, OnAir};
 pub(crate) use path::Path;
 pub(crate) use terminal::Terminal;
 

@@ -7,8 +7,9 @@ use bentpipe_types::{Bytes, Span, Time};
 use super::burst::Burst;
 use super::capacity::Capacity;
 use super::carrier::{Grant, Request};
+use super::constant::Granted;
 use super::path::{Arrival, Path};
-use super::{Access, AccessCounts};
+use super::{Access, AccessCounts, OnAir};
 use crate::{Flow, Tally};
 
 /// A direction's side of capacity on demand.
@@ -55,8 +56,9 @@ pub(crate) struct Terminal {
 struct Sums {
     asked_by_rate: Capacity,
     faded: Capacity,
-    /// What has been sent, as time on the air in clear sky's capacity.
+    /// What has been sent, as time on the air in clear sky's capacity; and what was granted by rate and by volume.
     on_air: Capacity,
+    granted_on_air: Capacity,
     granted_by_rate: Capacity,
     granted_by_volume: Capacity,
     granted_free: Capacity,
@@ -147,6 +149,7 @@ impl Terminal {
         sums.granted_by_volume += grant.by_volume;
         sums.granted_free += grant.free;
         sums.faded += grant.faded;
+        sums.granted_on_air += grant.on_air;
     }
 
     /// Asks for what is neither in this frame's grant nor asked for already: the rules of SNS-3's request manager, once a
@@ -300,7 +303,7 @@ impl Terminal {
         let constant = match self.access.constant(of) {
             Some((before, present)) => {
                 let passed = now.since(self.begins(of)).as_secs_f64() / frame;
-                before.bits() + present.bits() * passed
+                before.bits.bits() + present.bits.bits() * passed
             }
             None => self.constant.bits() * now.as_secs_f64() / frame,
         };
@@ -318,8 +321,14 @@ impl Terminal {
         let (sums, grant) = (&self.sums, &self.grant);
         let present = self.frame_of(now);
         let constant = match self.access.constant(present) {
-            Some((before, of_this)) => before + of_this,
-            None => self.constant * (present + 1),
+            Some((before, of_this)) => Granted {
+                bits: before.bits + of_this.bits,
+                on_air: before.on_air + of_this.on_air,
+            },
+            None => Granted {
+                bits: self.constant * (present + 1),
+                on_air: self.constant * (present + 1),
+            },
         };
         let faded = sums.faded + grant.faded;
         let by_rate = sums.granted_by_rate + grant.by_rate;
@@ -329,13 +338,17 @@ impl Terminal {
         AccessCounts {
             asked_by_rate: bytes(sums.asked_by_rate),
             asked_by_volume: bytes(self.asked_by_volume),
-            granted_constant: bytes(constant),
+            granted_constant: bytes(constant.bits),
             granted_by_rate: bytes(by_rate),
             granted_by_volume: bytes(by_volume),
             granted_free: bytes(free),
-            granted: bytes(constant + by_rate + by_volume + free),
+            granted: bytes(constant.bits + by_rate + by_volume + free),
             used: bytes(sums.used),
             faded: (self.path.rates()).map(|_| bytes(faded)),
+            on_air: OnAir {
+                granted: bytes(constant.on_air + sums.granted_on_air + grant.on_air),
+                used: bytes(sums.on_air),
+            },
             ..self.counts.clone()
         }
     }

@@ -37,6 +37,13 @@ pub struct AccessSummary {
     pub faded_bytes: Option<u64>,
     /// Bytes sent.
     pub used_bytes: u64,
+    /// What was granted, but for what was free, as time on the carrier: bytes that could have been sent in it in clear sky. Only of a
+    /// direction whose rate changes; in clear sky it is what was granted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted_air_bytes: Option<u64>,
+    /// What the bytes sent took of the carrier, in the same way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_air_bytes: Option<u64>,
     /// The share of the granted bytes that went unused; null if none were granted.
     pub unused_share: Option<f64>,
     /// How long what came to an idle terminal waited for the first grant that it could use, in milliseconds.
@@ -58,6 +65,8 @@ impl AccessSummary {
             granted_free_bytes: counts.granted_free,
             faded_bytes: counts.faded,
             used_bytes: counts.used,
+            granted_air_bytes: counts.faded.map(|_| counts.on_air.granted),
+            used_air_bytes: counts.faded.map(|_| counts.on_air.used),
             unused_share: counts.unused_share(),
             wait_ms: WaitSummary::new(&counts.waits),
         }

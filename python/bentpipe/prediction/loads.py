@@ -1,0 +1,252 @@
+"""What transfers take of links, carriers and processors, and what others leave of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bentpipe.prediction.acks import Acks, hold_back
+from bentpipe.prediction.levels import Uses, levels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bentpipe.prediction.network import Direction
+    from bentpipe.prediction.paths import FlowPath
+
+# A packet's seconds where a direction has no rate at all: as good as never, and finite.
+FOR_EVER: Final = 1e12
+
+
+@dataclass(frozen=True)
+class _Use:
+    """That a transfer occupies something for so many seconds with each bit of its payload.
+
+    `acks` where it is its acknowledgments that do. Of a carrier, which is time on the air, who has
+    faded gets as much as others, and sends less in it: `fading` is how much longer a bit takes.
+    """
+
+    transfer: int
+    name: str
+    seconds_per_bit: float
+    acks: Acks | None = None
+    fading: float = 1.0
+
+
+@dataclass(frozen=True)
+class Loads:
+    """What transfers use, how much of it is left to them, and how many others have the rest."""
+
+    uses: Uses
+    by_acks: NDArray[np.bool_]
+    names: tuple[str, ...]
+    free: NDArray[np.float64]
+    others: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        ways: Sequence[FlowPath],
+        paths: Sequence[FlowPath],
+        wanted: NDArray[np.float64],
+        round_trips_s: Sequence[Sequence[float]],
+    ) -> Loads:
+        """Return the loads of transfers that want so much, of all of a scenario's paths.
+
+        `round_trips_s` are those of each way's parts, or of the way itself.
+        """
+        overloaded = {name: share for name, share in offered_by_name(paths).items() if share > 1.0}
+        known = zip(ways, round_trips_s, strict=True)
+        found = [use for number, each in enumerate(known) for use in _uses_of(number, *each)]
+        uses = _that_hold_back(found, overloaded.keys())
+        names = dict.fromkeys(each.name for each in uses)
+        places = {name: place for place, name in enumerate(names)}
+        free, others = _left(places, ways, paths)
+        for name, share in overloaded.items():
+            # What doesn't slow down gets through as it comes: calls, and acknowledgments, too. Data
+            # does, to nothing.
+            acks = sum(
+                wanted[each.transfer] * each.seconds_per_bit
+                for each in uses
+                if each.name == name and each.acks is not None
+            )
+            if name in places:
+                free[places[name]] = acks / (acks + share)
+        seconds = np.array([each.seconds_per_bit for each in uses])
+        resource = np.array([places[each.name] for each in uses], dtype=np.intp)
+        by_acks = np.array([each.acks is not None for each in uses])
+        fair = seconds / np.array([each.fading for each in uses])
+        table = Uses(
+            user=np.array([each.transfer for each in uses], dtype=np.intp),
+            resource=resource,
+            cost=seconds,
+            weight=np.where(by_acks, _of_data(fair, resource, by_acks), fair),
+        )
+        return cls(table, by_acks, tuple(names), free, others)
+
+    def rates(
+        self, wanted: NDArray[np.float64], here: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the rates of those that are here, and whether others hold them back."""
+        all_uses = self.uses
+        some = here[all_uses.user]
+        uses = Uses(
+            user=all_uses.user[some],
+            resource=all_uses.resource[some],
+            cost=all_uses.cost[some],
+            weight=all_uses.weight[some],
+        )
+        rates, allowed = levels(uses, free=self.free, wanted=np.where(here, wanted, 0.0))
+        # A transfer alone on a link is held back by the link, and by nobody.
+        pairs = np.unique(np.stack((uses.resource, uses.user)), axis=1)
+        users = self.others + np.bincount(pairs[0], minlength=len(self.free))
+        shared = (allowed <= rates[uses.user]) & (users[uses.resource] > 1)
+        held_back = np.zeros(len(here), dtype=bool)
+        held_back[uses.user[shared]] = True
+        return rates, held_back
+
+
+def offered_by_name(paths: Sequence[FlowPath]) -> dict[str, float]:
+    """Return which share of each direction's time is offered by who sends at a rate of its own."""
+    found: dict[str, float] = {}
+    for path in paths:
+        for direction, share in _offered(path):
+            found[direction.name] = found.get(direction.name, 0.0) + share
+    return found
+
+
+def _uses_of(transfer: int, path: FlowPath, round_trips_s: Sequence[float]) -> Iterator[_Use]:
+    """Yield what a transfer occupies: its data, its acknowledgments, and both at processors."""
+    # Where gateways split the connection, each part has segments and acknowledgments of its own.
+    for part, round_trip_s in zip(path.parts or (path,), round_trips_s, strict=True):
+        bits = 8.0 * part.segment_bytes
+        for direction in part.downlink:
+            packet_s = min(direction.packet_time_s(part.packet_bytes), FOR_EVER)
+            yield _Use(transfer, direction.name, packet_s / bits)
+            if direction.carrier:
+                # Of what all send on a carrier together, each packet takes a part, too.
+                on_carrier_s = direction.carrier_share(packet_s) / bits
+                name, fading = _carrier(direction), direction.fading
+                yield _Use(transfer, name, on_carrier_s, fading=fading)
+        bits *= part.segments_per_ack
+        for direction in part.uplink:
+            if direction.thins_acks:
+                # How many are left where those that wait are thinned out, nobody knows: the fewer,
+                # the less there is left for them.
+                continue
+            ack_s = min(part.answer_time_s(direction), FOR_EVER)
+            acks = Acks.of(part, direction, time_s=ack_s, round_trip_s=round_trip_s)
+            yield _Use(transfer, direction.name, ack_s / bits, acks)
+            if direction.carrier and not direction.constant_bps:
+                # (They are what constant capacity is for, and that is taken off, used or not.)
+                carrier_s = direction.carrier_share(ack_s)
+                yield _Use(transfer, _carrier(direction), carrier_s / bits, acks)
+    for node, time_s in path.processors:
+        # With the ACKs that go with a segment: it serves these, too.
+        yield _Use(transfer, _processor(node), time_s / (8.0 * path.segment_bytes))
+
+
+def _that_hold_back(uses: Sequence[_Use], overloaded: Set[str]) -> list[_Use]:
+    """Return the uses without those by acknowledgments that may as well be dropped.
+
+    Behind data, or where more is offered than a link carries, they wait and are dropped with it.
+    Among themselves, those that a full queue drops leave more to those that get through.
+    """
+    with_data = {each.name for each in uses if each.acks is None} | overloaded
+    alone: dict[str, list[Acks]] = {}
+    for each in uses:
+        if each.acks is not None and each.name not in with_data:
+            alone.setdefault(each.name, []).append(each.acks)
+    dropped = {name for name, acks in alone.items() if not hold_back(acks)}
+    return [each for each in uses if each.name not in dropped]
+
+
+def _of_data(
+    seconds: NDArray[np.float64], resource: NDArray[np.intp], by_acks: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return, for each use, what data takes on average of the same; its own where there is none."""
+    count = int(resource.max()) + 1
+    data = ~by_acks
+    total = np.bincount(resource[data], weights=seconds[data], minlength=count)
+    number = np.bincount(resource[data], minlength=count)
+    mean = np.divide(total, number, out=np.zeros(count), where=number > 0)[resource]
+    return np.where(mean > 0.0, mean, seconds)
+
+
+def _carrier(direction: Direction) -> str:
+    """Return what a carrier is called beside links, whose names have no space."""
+    return f"carrier {direction.carrier}"
+
+
+def _processor(node: str) -> str:
+    return f"processor {node}"
+
+
+def _left(
+    places: Mapping[str, int], ways: Sequence[FlowPath], paths: Sequence[FlowPath]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return which share of each thing's time is left to transfers, and how many have the rest."""
+    free = np.ones(len(places))
+    others = np.zeros(len(places), dtype=np.intp)
+
+    def take(name: str, share: float, users: int) -> None:
+        if name in places:
+            free[places[name]] -= share
+            others[places[name]] += users
+
+    for path in paths:
+        for direction, share in _offered(path):
+            take(direction.name, share, 1)
+        for node, time_s in path.processors if path.datagrams is not None else ():
+            take(_processor(node), _packets_per_s(path) * time_s, 1)
+    for name, (share, users) in _taken_of_carriers(ways, paths).items():
+        take(name, share, users)
+    return np.maximum(free, 0.0), others
+
+
+def _taken_of_carriers(
+    ways: Sequence[FlowPath], paths: Sequence[FlowPath]
+) -> dict[str, tuple[float, int]]:
+    """Return which share of each carrier transfers don't get, and how many have it.
+
+    What a terminal has in each frame without asking is its own, used or not; transfers use theirs.
+    """
+    theirs = {each.name for path in ways for each in path.downlink}
+    offered: dict[str, float] = {}
+    known: dict[str, Direction] = {}
+    for path in paths:
+        known |= {each.name: each for each in (*path.downlink, *path.uplink) if each.carrier}
+        for direction, taken in _offered(path):
+            if direction.carrier:
+                share = direction.carrier_share(taken)
+                offered[direction.name] = offered.get(direction.name, 0.0) + share
+    found: dict[str, tuple[float, int]] = {}
+    for name, direction in known.items():
+        own = direction.constant_share
+        share = offered.get(name, 0.0)
+        if name not in theirs:
+            share = max(share, own)
+        taken, others = found.get(_carrier(direction), (0.0, 0))
+        found[_carrier(direction)] = (taken + share, others + (1 if share else 0))
+    return found
+
+
+def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
+    """Return which share of each direction's time a call or a source of echoes takes."""
+    if path.datagrams is None:
+        return ()
+    per_s = _packets_per_s(path)
+    ways = (*path.downlink, *path.uplink) if path.two_way else path.downlink
+    return [(each, per_s * each.packet_time_s(path.packet_bytes)) for each in ways]
+
+
+def _packets_per_s(path: FlowPath) -> float:
+    """Return how many packets a second go one way of what sends at a rate of its own."""
+    if path.datagrams is None:
+        return 0.0
+    per_s = path.datagrams.offered_bps / (8.0 * path.datagrams.payload_bytes)
+    # Both talk, and both are a call's goodput.
+    return per_s / 2.0 if path.application == "voice" else per_s

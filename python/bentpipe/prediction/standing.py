@@ -1,0 +1,155 @@
+"""Queues that others keep full, and what is left of a window behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.prediction.acks import PRODUCTS_IN_FLIGHT
+
+if TYPE_CHECKING:
+    from bentpipe.prediction.network import Direction
+    from bentpipe.prediction.paths import FlowPath
+
+# What a loss leaves of a window: RFC 5681, RFC 9438 section 4.6, and Reno's of all others.
+_AFTER_LOSS: Final = {"cubic": 0.7}
+_HALF: Final = 0.5
+# BBRMinPipeCwnd: what BBR keeps in flight at the least, segments.
+_LEAST_IN_FLIGHT: Final = 4.0
+# Rates meet the queues that they leave after a few rounds; from below, they never pass them.
+_ROUNDS: Final = 200
+_MET: Final = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filler:
+    """Who fills a queue: what it sends through it, and what it could have in flight."""
+
+    path: FlowPath
+    rate_bps: float
+    round_trip_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """A queue that always has something in it: so many packets on average, of such a length.
+
+    `busy` is the share of the time in which the direction sends, for those here.
+    """
+
+    direction: Direction
+    packets: float
+    packet_s: float
+    busy: float
+    counts_packets: bool
+
+
+def standing(direction: Direction, fillers: Sequence[Filler], *, busy: float) -> Standing | None:
+    """Return the queue that these keep in front of a direction; None where there is none.
+
+    A window that is larger than the path holds waits. It grows until the queue overflows, a loss
+    leaves a part of it, and on average it is in the middle; of several, one at a time has the loss.
+    """
+    if not fillers or direction.manages_queue:
+        return None
+    packet_bytes = max(each.path.packet_bytes for each in fillers)
+    packet_s = direction.packet_time_s(packet_bytes)
+    most = direction.buffer_segments(packet_bytes)
+    # In packets: what is on the way, and what windows would have besides.
+    pipe = sum(each.rate_bps * each.round_trip_s / _bits(each) for each in fillers)
+    windows = sum(_window(each, alone=len(fillers) == 1) for each in fillers)
+    kept = sum(_kept(each, pipe, most) for each in fillers) / len(fillers)
+    full = pipe + most
+    if windows > full:
+        windows = full * (1.0 - (1.0 - kept) / 2.0 / len(fillers))
+    packets = windows - pipe
+    if not math.isfinite(packets) or packets <= 0.0 or packet_s <= 0.0:
+        return None
+    return Standing(
+        direction=direction,
+        packets=packets,
+        packet_s=packet_s,
+        busy=busy,
+        counts_packets=direction.queue_packets is not None,
+    )
+
+
+def _bits(filler: Filler) -> float:
+    return 8.0 * filler.path.segment_bytes
+
+
+def _window(filler: Filler, *, alone: bool) -> float:
+    path = filler.path
+    if not path.measures_its_rate:
+        return path.window_segments
+    # Alone, BBR paces at the rate that it finds, and nothing waits; of several, each finds more
+    # than there is, and keeps what it may have in flight (R. Ware and others, Modeling BBR's
+    # Interactions with Loss-Based Congestion Control, IMC 2019).
+    product = filler.rate_bps * filler.round_trip_s / _bits(filler)
+    in_flight = product if alone else PRODUCTS_IN_FLIGHT * product
+    return min(path.window_segments, max(_LEAST_IN_FLIGHT, in_flight))
+
+
+def _kept(filler: Filler, pipe: float, most: float) -> float:
+    rule = filler.path.congestion_control
+    if rule == "westwood":
+        # What the path holds without a queue.
+        return pipe / (pipe + most) if math.isfinite(most) else _HALF
+    return _AFTER_LOSS.get(rule, _HALF)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """A transfer with a window of so many bits, and the queues on its way, there and back.
+
+    `acks_s` is what it takes of each, per bit of its own, where that is its acknowledgments.
+    """
+
+    window_bits: float
+    round_trip_s: float
+    queues: tuple[str, ...]
+    acks_s: Mapping[str, float]
+    segments_bits: float
+
+
+def behind_queues(
+    waiting: Mapping[int, Waiting], queues: Mapping[str, Standing], most_bps: Mapping[int, float]
+) -> dict[int, float]:
+    """Return what windows come to behind queues, bit/s: one a round trip, waits counted.
+
+    Where a queue counts packets, acknowledgments have places in it, too: the more there are, the
+    less is waited.
+    """
+    rates = dict.fromkeys(waiting, 0.0)
+    for _ in range(_ROUNDS):
+        taken = dict.fromkeys(queues, 0.0)
+        acks_per_s = dict.fromkeys(queues, 0.0)
+        for number, each in waiting.items():
+            for name, per_bit_s in each.acks_s.items():
+                taken[name] += rates[number] * per_bit_s
+                acks_per_s[name] += rates[number] / each.segments_bits
+        waits = {
+            name: _wait_s(queue, taken[name], acks_per_s[name]) for name, queue in queues.items()
+        }
+        found = {
+            number: min(
+                most_bps[number],
+                each.window_bits / (each.round_trip_s + sum(waits[name] for name in each.queues)),
+            )
+            for number, each in waiting.items()
+        }
+        met = all(math.isclose(found[each], rates[each], rel_tol=_MET) for each in found)
+        rates = found
+        if met:
+            break
+    return rates
+
+
+def _wait_s(queue: Standing, taken: float, acks_per_s: float) -> float:
+    if not queue.counts_packets:
+        return queue.packets * queue.packet_s / max(queue.busy, _MET)
+    # Who fills it has what acknowledgments leave, and half of it at the least.
+    data_per_s = max(queue.busy - taken, queue.busy / 2.0, _MET) / queue.packet_s
+    return queue.packets / (data_per_s + acks_per_s)
