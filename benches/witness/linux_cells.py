@@ -50,7 +50,7 @@ DROPPED_BEYOND = {
     "plain-bbr-40M-90ms-60": _PHASE,
     "plain-bbr-10M-280ms-34": _PHASE,
     "return-bbr-24M-300ms-300-96k-q30": _PHASE,
-    "buffers-reno-40M-300ms-1000": "926 to 940 in eight of twelve phases of a ms, not here",
+    "buffers-reno-40M-300ms-1000": "940 or 2781 to 2856 in ten runs of Linux's, here 2628",
     "buffers-reno-80M-100ms-666": "one run of four; 1023 to 1025 in the others",
     "buffers-bbr-80M-100ms-666": _PHASE,
     "fast-bbr-120M-300ms-750": "11351 to 15131 in four runs of Linux's",
