@@ -5,3 +5,4 @@ mod black_hole;
 mod network;
 mod properties;
 mod scale;
+mod windows;
