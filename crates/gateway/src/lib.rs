@@ -14,6 +14,7 @@ mod crash;
 mod deadlines;
 pub mod hybrid;
 mod icmp;
+mod room;
 mod slab;
 pub mod split;
 

@@ -47,6 +47,7 @@ use bentpipe_types::{
 
 use crate::crash::Volatile;
 use crate::icmp::Complaint;
+use crate::room::Room;
 use table::Table;
 use totals::Totals;
 use tracked::{Fate, Hall, Phase, Side, Tracked};
@@ -84,8 +85,7 @@ pub struct Hybrid {
     table: Table,
     totals: Totals,
     last: Option<u32>,
-    /// There was no room for a connection, and is now, or still isn't.
-    crowded: Option<bool>,
+    room: Room,
     processor: Option<Processor>,
 }
 
@@ -101,7 +101,7 @@ impl Hybrid {
             routes: Routes::default(),
             totals: Totals::default(),
             last: None,
-            crowded: None,
+            room: Room::default(),
         }
     }
 
@@ -161,9 +161,9 @@ impl Hybrid {
         let slot = self.table.insert(Tracked::new(key, side, reference, cx));
         if slot.is_none() {
             self.totals.refused += 1;
-            self.crowded = Some(true);
-        } else if self.crowded == Some(true) && self.table.is_half_empty() {
-            self.crowded = Some(false);
+            self.room.turned_away();
+        } else {
+            self.room.found(self.table.is_half_empty());
         }
         slot
     }
@@ -275,7 +275,7 @@ impl Volatile for Hybrid {
                 relay.clear(&mut hall);
             }
         }
-        (self.last, self.crowded) = (None, None);
+        (self.last, self.room) = (None, Room::default());
         debug_assert_eq!((self.totals.bytes, self.totals.packets), (0, 0));
         mem::take(&mut self.totals.open)
     }
@@ -343,11 +343,13 @@ impl Agent for Hybrid {
     }
 
     fn remark(&self) -> Option<&'static str> {
-        Some(if self.crowded? {
-            "there is no room for more connections: nobody answers for their hosts (\"connections\" says how many there may be)"
-        } else {
-            "there is room for connections again"
-        })
+        match self.room {
+            Room::Enough => None,
+            Room::Full => Some(
+                "there is no room for more connections: nobody answers for their hosts (\"connections\" says how many there may be)",
+            ),
+            Room::Again => Some("there is room for connections again"),
+        }
     }
 
     fn holdings(&self) -> Holdings {

@@ -11,6 +11,7 @@ use super::Split;
 use super::counters::{self, GAUGES, Sums};
 use super::multiplex::Multiplex;
 use crate::crash::Volatile;
+use crate::room::Room;
 
 impl<P: Payload> Volatile for Split<P> {
     fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
@@ -140,14 +141,14 @@ impl<P: Payload> Agent for Split<P> {
 
     fn remark(&self) -> Option<&'static str> {
         let of_the_other = self.multiplex.as_ref().and_then(|all| all.remark());
-        match self.crowded {
-            Some(true) => Some(
+        match self.room {
+            Room::Full => Some(
                 "there is no memory left for more connections: they pass unsplit (\"memory\" says how much there is)",
             ),
-            Some(false) => of_the_other.or(Some(
+            Room::Again => of_the_other.or(Some(
                 "there is memory for connections again: they are split",
             )),
-            None => of_the_other,
+            Room::Enough => of_the_other,
         }
     }
 

@@ -45,14 +45,12 @@ impl<P: Payload> Split<P> {
         self.make_room(cx);
         let Some(first) = self.budget.first(Self::state_bytes() as u64) else {
             self.counters.refused += 1;
-            self.crowded = Some(true);
+            self.room.turned_away();
             self.remember_passed(key);
             self.forward(syn, cx);
             return;
         };
-        if self.crowded == Some(true) && !self.budget.is_short() {
-            self.crowded = Some(false);
-        }
+        self.room.found(!self.budget.is_short());
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
             let asks = Asks {
                 key,

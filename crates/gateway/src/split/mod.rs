@@ -48,6 +48,7 @@ use bentpipe_types::{FlowKey, Processor, Routes};
 use rustc_hash::FxHashMap;
 
 use crate::deadlines::Deadlines;
+use crate::room::Room;
 use budget::{Budget, SPLIT_STATE};
 use counters::Counters;
 use ended::Ended;
@@ -76,8 +77,7 @@ pub struct Split<P = Ranges> {
     deadlines: Deadlines,
     ended: Ended,
     budget: Budget,
-    /// There was no memory for a connection, and is now, or still isn't.
-    crowded: Option<bool>,
+    room: Room,
     processor: Option<Processor>,
     paths: PathMemory,
     leg_settings: LegSettings,
@@ -97,7 +97,7 @@ impl<P: Payload> Split<P> {
         }
         Self {
             budget: Budget::new(settings.memory),
-            crowded: None,
+            room: Room::default(),
             processor: settings.processing.map(Processor::new),
             multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with, &settings))),
             ended: Ended::new([&settings.facing_tcp, &settings.host_tcp]),
