@@ -111,6 +111,15 @@ pub(super) fn pushed_offset(tcp: &Connection, record: &Packet) -> Option<u64> {
     (end <= tcp.offered_offset()).then_some(end)
 }
 
+/// Does a host ask, as keep-alive does (RFC 9293 section 3.8.4), whether the other is still there? The leg answers; and the other
+/// one asks further on. Else who was told of the end by a RST that got lost would be told for ever that it goes on.
+#[inline]
+fn is_question(tcp: &Connection, record: &Packet) -> bool {
+    record.payload_length <= 1
+        && record.flags == Flags::ACK
+        && tcp.offset_of(record.sequence).wrapping_add(1) == tcp.received_offset()
+}
+
 /// What a SYN wants of Fast Open (RFC 7413), as far as it can be had through a gateway.
 fn fast_open(syn: PacketRef, cx: &Ctx<'_>) -> ActiveFastOpen {
     let option = cx.packets.syn_options(syn).fast_open;
@@ -230,7 +239,11 @@ impl<P: Payload> Pair<P> {
         if let Some(pushed) = pushed_offset(leg.connection(), cx.packets.get(packet)) {
             self.streams[side].pushed = self.streams[side].pushed.max(pushed);
         }
+        let asks = is_question(leg.connection(), cx.packets.get(packet));
         leg.on_packet(packet, cx);
+        if asks && let Some(other) = &mut self.legs[1 - side] {
+            other.act(cx, Connection::ask);
+        }
     }
 
     /// Something is said of a segment of one of the legs.

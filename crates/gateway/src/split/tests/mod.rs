@@ -6,6 +6,7 @@ mod moves;
 mod multiplex;
 mod net;
 mod opening;
+mod questions;
 mod rest;
 mod streams;
 mod vigil;
