@@ -46,6 +46,7 @@ mod station;
 mod suggest;
 mod tcp_settings;
 mod traces;
+mod window_limit;
 
 pub use access::{Carrier, OnDemand};
 pub use acks::{Acks, WaterMarks};

@@ -45,7 +45,7 @@ pub struct Station {
     /// The directions of links, by name, that are as the file has them, and not merely real: what results
     /// say of these means something.
     pub simulated: Vec<String>,
-    /// Settings that have no effect here: a line each, which begins with the key.
+    /// Settings that have no effect here, or hold connections up: a line each, which begins with the key.
     pub notes: Vec<String>,
 }
 impl Station {
@@ -93,6 +93,7 @@ impl Station {
             return Err(StationError::new("", format!("\"{name}\" is no gateway")));
         };
         let gateway = placed(gateway, name, (&own, addresses), scenario, &mut notes)?;
+        notes.extend(scenario.window_note(index));
         let mut nodes = ends([&sides[0].link, &sides[1].link]);
         nodes.push(Node {
             name: name.to_owned(),

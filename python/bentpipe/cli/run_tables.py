@@ -66,6 +66,10 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
         told = ", ".join(f"{count:,} {_DISCARDED.get(why, why)}" for why, count in discards.items())
         print()
         print_prose(f"discarded at nodes: {told}")
+    for gateway in summary.gateways:
+        for note in gateway.extra.get("notes", ()):
+            print()
+            print_prose(f"note: {note}")
     if crowds or bundles:
         print("\n--all shows every one")
 

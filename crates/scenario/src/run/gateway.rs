@@ -16,10 +16,23 @@ use crate::{
     SplitGateway, TcpSettings, TrafficClass,
 };
 
-/// Each gateway's kind, by name.
-pub(super) fn kinds(scenario: &Scenario) -> BTreeMap<String, GatewayKind> {
-    let gateways = scenario.nodes.iter().filter_map(|node| match &node.kind {
-        NodeKind::Gateway(gateway) => Some((node.name.clone(), gateway.kind())),
+/// What is known of a gateway before a run.
+pub(super) struct Known {
+    pub(super) kind: GatewayKind,
+    pub(super) notes: Vec<String>,
+}
+
+/// What is known of each gateway, by name.
+pub(super) fn known(scenario: &Scenario) -> BTreeMap<String, Known> {
+    let nodes = scenario.nodes.iter().enumerate();
+    let gateways = nodes.filter_map(|(index, node)| match &node.kind {
+        NodeKind::Gateway(gateway) => {
+            let known = Known {
+                kind: gateway.kind(),
+                notes: scenario.window_note(index).into_iter().collect(),
+            };
+            Some((node.name.clone(), known))
+        }
         NodeKind::Host(_) => None,
     });
     gateways.collect()

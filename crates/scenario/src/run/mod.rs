@@ -23,7 +23,6 @@ use bentpipe_sim::{End, Network, NodeId, Outcome, Progress};
 use bentpipe_types::{Series, Time};
 
 use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
-use crate::schema::GatewayKind;
 use crate::suggest::suggest;
 use crate::{CustomControls, Scenario};
 use capture::{Capture, CaptureFile, Named};
@@ -86,7 +85,7 @@ pub struct Run {
     /// The tables of the flows.
     tables: Vec<Arc<str>>,
     /// Nodes that are gateways, by name.
-    gateways: BTreeMap<String, GatewayKind>,
+    gateways: BTreeMap<String, gateway::Known>,
     captures: Vec<CaptureFile>,
     /// Records of series that were taken out.
     taken: u64,
@@ -148,7 +147,7 @@ impl Run {
                 .iter()
                 .map(|flow| Arc::clone(&flow.table))
                 .collect(),
-            gateways: gateway::kinds(scenario),
+            gateways: gateway::known(scenario),
             captures,
             taken: 0,
             most_records: options.most_records.unwrap_or(MAX_RECORDS),

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 use super::applications::ApplicationSummary;
 use super::direction::Known;
+use super::gateway::Known as Gateway;
 use super::groups::{GroupSummary, groups};
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
@@ -256,6 +257,8 @@ pub struct GatewaySummary {
     pub name: String,
     /// Its kind.
     pub kind: GatewayKind,
+    /// Settings that hold connections up, and what to set instead: a line each, which begins with the key.
+    pub notes: Vec<String>,
     /// What it has counted: a counter called `connections.split` is `split` in the table
     /// `connections`.
     #[serde(flatten)]
@@ -272,7 +275,7 @@ impl Summary {
         outcome: &Outcome,
         directions: &[Known],
         tables: &[Arc<str>],
-        gateways: &BTreeMap<String, GatewayKind>,
+        gateways: &BTreeMap<String, Gateway>,
     ) -> Self {
         Self {
             results_version: RESULTS_VERSION,
@@ -304,8 +307,8 @@ impl Summary {
                 .agents
                 .iter()
                 .filter_map(|agent| {
-                    let kind = *gateways.get(&agent.name)?;
-                    Some(GatewaySummary::new(agent, kind, outcome.ended))
+                    let known = gateways.get(&agent.name)?;
+                    Some(GatewaySummary::new(agent, known, outcome.ended))
                 })
                 .collect(),
         }
@@ -403,7 +406,7 @@ impl RttSummary {
 }
 
 impl GatewaySummary {
-    fn new(agent: &AgentOutcome, kind: GatewayKind, ended: Time) -> Self {
+    fn new(agent: &AgentOutcome, known: &Gateway, ended: Time) -> Self {
         let mut counters = Map::new();
         for (name, value) in &agent.counters {
             put(&mut counters, name, Value::from(*value));
@@ -422,7 +425,8 @@ impl GatewaySummary {
         }
         Self {
             name: agent.name.clone(),
-            kind,
+            kind: known.kind,
+            notes: known.notes.clone(),
             counters,
         }
     }

@@ -1,0 +1,265 @@
+//! Where what a hybrid gateway offers a server, or holds for a host, is what slows a connection, and not a link.
+
+use bentpipe_types::{BitRate, Bytes, Span};
+
+use crate::quantity::{Rate, Size};
+use crate::{Direction, Gateway, HybridGateway, NodeKind, Scenario};
+
+/// No window is larger without scaling: the field has 16 bits (RFC 9293 section 3.1).
+const UNSCALED: u64 = u16::MAX as u64;
+
+/// One way of a connection through a gateway that answers for its receiver.
+struct Way<'s> {
+    /// Of the directions to the receiver, the slowest.
+    rate: BitRate,
+    /// Propagation between the gateway and the server, there and back.
+    to_server: Span,
+    /// The same between the gateway and the host.
+    to_host: Span,
+    scaled: bool,
+    gateway: &'s HybridGateway,
+}
+
+impl Scenario {
+    /// What to set instead where the windows of the hybrid gateway that is this node hold a connection up: a line, which
+    /// begins with the key. Of several connections, it is about the one that lacks most.
+    #[must_use]
+    pub fn window_note(&self, node: usize) -> Option<String> {
+        let NodeKind::Gateway(Gateway::Hybrid(gateway)) = &self.nodes.get(node)?.kind else {
+            return None;
+        };
+        let directions: Vec<(usize, &Direction)> = (self.links.iter().enumerate())
+            .flat_map(|(index, link)| link.directions().map(move |(_, each)| (index, each)))
+            .collect();
+        // The node that each direction leads to.
+        let ends: Vec<usize> = (self.links.iter())
+            .flat_map(|link| {
+                let [first, second] = link.between;
+                let back = link.backward.as_ref().map(|_| first);
+                std::iter::once(second).chain(back)
+            })
+            .collect();
+        let routes = self.routes()?;
+        let mut ways = Vec::new();
+        for (flow, [there, back]) in self.flows.iter().zip(&routes) {
+            let scaled = [flow.from, flow.to].into_iter().all(|end| {
+                (self.tcp_of(end)).is_none_or(|settings| settings.config.window_scaling)
+            });
+            for (down, up) in [(there, back), (back, there)] {
+                let leads_here = |direction: &usize| ends[*direction] == node;
+                let (Some(before), Some(after)) = (
+                    down.iter().position(leads_here),
+                    up.iter().position(leads_here),
+                ) else {
+                    continue;
+                };
+                let (before, after) = (before + 1, after + 1);
+                if down
+                    .get(before)
+                    .is_none_or(|next| directions[*next].0 != gateway.facing)
+                {
+                    continue;
+                }
+                let delays = |of: &[usize]| {
+                    of.iter()
+                        .fold(Span::ZERO, |sum, each| sum + directions[*each].1.delay)
+                };
+                let Some(rate) = down.iter().map(|each| directions[*each].1.rate).min() else {
+                    continue;
+                };
+                ways.push(Way {
+                    rate,
+                    to_server: delays(&down[..before]) + delays(&up[after..]),
+                    to_host: delays(&down[before..]) + delays(&up[..after]),
+                    scaled,
+                    gateway,
+                });
+            }
+        }
+        let lacking = ways.iter().filter_map(|way| Some((way, way.limit()?)));
+        let (way, limit) = lacking.max_by(|(one, a), (other, b)| {
+            let lacks = |way: &Way<'_>, limit: &Limit| way.bits() / limit.bits();
+            lacks(one, a).total_cmp(&lacks(other, b))
+        })?;
+        Some(way.note(&self.nodes[node].name, &limit))
+    }
+}
+
+/// So many bytes, once a round trip.
+struct Limit {
+    key: &'static str,
+    bytes: u64,
+    round_trip: Span,
+}
+
+impl Limit {
+    fn bits(&self) -> f64 {
+        8.0 * self.bytes as f64 / self.round_trip.as_secs_f64()
+    }
+}
+
+impl Way<'_> {
+    fn bits(&self) -> f64 {
+        self.rate.bits_per_second() as f64
+    }
+
+    /// What holds the connection up, if that is the gateway: the window, once a round trip to the server, or what is held, once
+    /// both round trips, since room is taken when it is offered and free when the host has acknowledged.
+    fn limit(&self) -> Option<Limit> {
+        let window = self.gateway.receive_buffer.get();
+        let window = if self.scaled {
+            window
+        } else {
+            window.min(UNSCALED)
+        };
+        let limits = [
+            Limit {
+                key: "receive_buffer",
+                bytes: window,
+                round_trip: self.to_server,
+            },
+            Limit {
+                key: "store",
+                bytes: self.gateway.store.get(),
+                round_trip: self.to_server + self.to_host,
+            },
+        ];
+        let limits = limits
+            .into_iter()
+            .filter(|each| each.round_trip > Span::ZERO);
+        let least = limits.min_by(|one, other| one.bits().total_cmp(&other.bits()))?;
+        (least.bits() < self.bits()).then_some(least)
+    }
+
+    fn note(&self, name: &str, limit: &Limit) -> String {
+        let fills = |round_trip: Span| self.bits() * round_trip.as_secs_f64() / 8.0;
+        let (window, store) = (fills(self.to_server), fills(self.to_server + self.to_host));
+        let as_one = self.gateway.store == self.gateway.receive_buffer;
+        let mut wanted = Vec::new();
+        // One key says both where the other follows it; where windows are not scaled, a larger one can't be said.
+        if as_one && self.scaled {
+            wanted.push(("receive_buffer", window.max(store)));
+        } else {
+            if window > self.gateway.receive_buffer.get() as f64 && self.scaled {
+                wanted.push(("receive_buffer", window));
+            }
+            if store > self.gateway.store.get() as f64 {
+                wanted.push(("store", store));
+            }
+        }
+        let wanted: Vec<String> = (wanted.iter())
+            .map(|(key, bytes)| format!("{key} = \"{}\"", Size(rounded_up(*bytes))))
+            .collect();
+        let instead = if wanted.is_empty() {
+            "no larger window can be said without window scaling".to_owned()
+        } else {
+            format!("{} fills it", wanted.join(" and "))
+        };
+        // The key that is in the file, or would be.
+        let key = if as_one { "receive_buffer" } else { limit.key };
+        format!(
+            "gateways.{name}.{key}: {} once a round trip of {:.0} ms is {} for a connection, of {}; {instead}",
+            Size(Bytes::new(limit.bytes)),
+            limit.round_trip.as_secs_f64() * 1e3,
+            shown(limit.bits()),
+            Rate(self.rate),
+        )
+    }
+}
+
+/// To two digits, up.
+fn rounded_up(bytes: f64) -> Bytes {
+    let mut unit = 1.0;
+    while bytes / unit > 100.0 {
+        unit *= 10.0;
+    }
+    Bytes::new(((bytes / unit).ceil() * unit) as u64)
+}
+
+fn shown(bits: f64) -> String {
+    if bits >= 1e6 {
+        format!("{:.2} Mbit/s", bits / 1e6)
+    } else {
+        format!("{:.0} kbit/s", bits / 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunOptions;
+
+    /// A download through a hybrid gateway, over 10 Mbit/s and a round trip of 520 ms, 20 of which to the server.
+    fn scenario(gateway: &str, hosts: &str) -> Scenario {
+        let text = format!(
+            r#"
+            name = "n"
+            duration = "30 s"
+            hosts.server.tcp = {{ {hosts} }}
+            hosts.client.tcp = {{ {hosts} }}
+            gateways.hub = {{ kind = "hybrid", facing = "satellite", tcp = {{}}, {gateway} }}
+            links.lan = {{ between = ["server", "hub"], rate = "100 Mbit/s", delay = "10 ms" }}
+            links.satellite = {{ between = ["hub", "client"], rate = "10 Mbit/s", delay = "250 ms" }}
+            flows.download = {{ from = "server", to = "client", app = {{ kind = "bulk" }} }}
+            "#
+        );
+        Scenario::parse(&text, "a test", &[]).expect("a sound scenario")
+    }
+
+    /// The note, and goodput in Mbit/s.
+    fn run(gateway: &str, hosts: &str) -> (Vec<String>, f64) {
+        let summary = scenario(gateway, hosts)
+            .run(&RunOptions::default())
+            .expect("runs")
+            .summary;
+        (
+            summary.gateways[0].notes.clone(),
+            summary.flows[0].goodput_bps / 1e6,
+        )
+    }
+
+    #[test]
+    fn the_default_window_over_a_geostationary_link_is_told_with_what_to_set_instead() {
+        let (notes, goodput) = run("", "");
+        let said = "gateways.hub.receive_buffer: 64 kB once a round trip of 520 ms is 985 kbit/s for a connection, of 10 Mbit/s; receive_buffer = \"650 kB\" fills it";
+        assert_eq!(notes, [said]);
+        assert!(goodput < 0.985, "{goodput}");
+        // What it says is so.
+        let (notes, goodput) = run("receive_buffer = \"650 kB\"", "");
+        assert_eq!(notes, [""; 0]);
+        assert!(goodput > 7.0, "{goodput}");
+    }
+
+    #[test]
+    fn window_and_store_are_told_apart() {
+        let (notes, _) = run("receive_buffer = \"20 kB\", store = \"100 kB\"", "");
+        assert_eq!(notes.len(), 1);
+        assert!(
+            notes[0].starts_with("gateways.hub.store: 100 kB once a round trip of 520 ms")
+                && notes[0].ends_with("receive_buffer = \"25 kB\" and store = \"650 kB\" fills it"),
+            "{}",
+            notes[0]
+        );
+        let (notes, _) = run("receive_buffer = \"20 kB\", store = \"1 MB\"", "");
+        assert!(
+            notes[0].starts_with(
+                "gateways.hub.receive_buffer: 20 kB once a round trip of 20 ms is 8.00 Mbit/s"
+            ),
+            "{}",
+            notes[0]
+        );
+    }
+
+    #[test]
+    fn without_window_scaling_more_can_be_held_but_not_offered() {
+        let (notes, slow) = run("", "window_scaling = false");
+        assert!(
+            notes[0].ends_with("store = \"650 kB\" fills it"),
+            "{}",
+            notes[0]
+        );
+        let (notes, fast) = run("store = \"650 kB\"", "window_scaling = false");
+        assert_eq!(notes, [""; 0]);
+        assert!(fast > 5.0 * slow, "{slow} {fast}");
+    }
+}
