@@ -98,8 +98,8 @@ impl<P: Payload> Agent for Split<P> {
                 self.abort(index, cx);
             }
         }
-        if let Some(multiplex) = &mut self.multiplex {
-            multiplex.retire(cx);
+        if self.multiplex.is_some() {
+            self.streams(cx, Multiplex::retire);
         }
     }
 

@@ -319,19 +319,25 @@ impl<P: Payload> Multiplex<P> {
     }
 
     /// The gateway ends, in order: whoever is left hears of it.
-    pub(super) fn retire(&mut self, cx: &mut Ctx<'_>) {
+    pub(super) fn retire(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
         for index in 0..self.carried.end() {
-            let Some(carried) = self.carried.get_mut(index).filter(|carried| !carried.over) else {
+            let Some(carried) = self.carried.get_mut(index) else {
                 continue;
             };
-            carried.aborted = true;
-            carried.abort(cx);
-            if let Some(syn) = carried.syn.take() {
-                reset_reply(syn, carried.port, cx);
+            if !carried.over {
+                carried.aborted = true;
+                carried.abort(cx);
+                if let Some(syn) = carried.syn.take() {
+                    reset_reply(syn, carried.port, cx);
+                }
             }
+            self.remove(index, None, around, cx);
         }
+        // (They stay, so that results say how many there were.)
         for trunk in self.trunks.iter_mut().flatten() {
             trunk.socket.abort(cx);
+            around.budget.change((trunk.reserved, 0), (trunk.held, 0));
+            (trunk.reserved, trunk.held) = (0, 0);
         }
     }
 

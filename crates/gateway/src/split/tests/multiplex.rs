@@ -343,6 +343,32 @@ fn when_a_gateway_begins_anew_every_host_hears_of_it() {
     }
 }
 
+/// A gateway that ends in order counts as without persistent connections what it has reset, and keeps nothing.
+#[test]
+fn a_gateway_that_ends_counts_what_it_has_reset() {
+    for which in [0, 1] {
+        let mut net = opened(multiplexed(1, |_| {}));
+        net.run(Span::from_secs(1));
+        for side in [CLIENT, SERVER] {
+            net.at(side, |socket, _| socket.take_events());
+        }
+        write(&mut net, SERVER, 3_000_000);
+        net.run(Span::from_millis(900));
+        let before = net.count(which, "connections.aborted");
+        net.retire(which);
+        assert_eq!(net.count(which, "connections.open"), 0);
+        assert_eq!(net.count(which, "connections.aborted"), before + 1);
+        assert_eq!(net.count(which, "bytes_held.now"), 0);
+        assert_eq!(net.count(which, "bytes_promised.now"), 0);
+        assert_eq!(net.count(which, "multiplex.connections"), 1);
+        net.run(Span::from_secs(1));
+        for side in [CLIENT, SERVER] {
+            let events = net.at(side, |socket, _| socket.take_events());
+            assert!(events.has(Events::RESET), "{which} {side}");
+        }
+    }
+}
+
 #[test]
 fn what_the_other_gateway_has_no_memory_for_passes_unsplit() {
     let settings = multiplexed(1, |s| {
