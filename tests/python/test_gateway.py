@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -387,6 +388,47 @@ def test_what_is_sent_fits_an_interface_that_takes_less_than_the_hosts(
         with gateway(hub, written(tmp_path, text), "--gateway", "hub", *words) as running:
             fetch(client, SERVER[0])
             assert running.end()["refused"] == {}
+
+
+def test_an_interface_that_goes_down_and_up_is_told(tmp_path: Path) -> None:
+    with (
+        row("server", "hub", "client") as (_, hub, _),
+        gateway(hub, written(tmp_path, SPLIT), *HUB) as running,
+    ):
+        hub.ip("link set to-client down")
+        until(lambda: "to-client is down" in running.heard(), "it is told")
+        hub.ip("link set to-client up")
+        until(lambda: any("to-client is up again" in line for line in running.heard()), "too")
+        assert len(running.heard()) == 2
+
+
+def test_a_capture_has_the_wall_clocks_time(
+    boxes: list[Box], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, hub, client = boxes
+    listen(server)
+    monkeypatch.chdir(tmp_path)
+    began = time.time()
+    with gateway(hub, written(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
+        fetch(client, SERVER[0])
+        running.end()
+    times = packet_times(tmp_path / "satellite.pcapng")
+    assert len(times) > 10
+    assert began < times[0] <= times[-1] < time.time()
+
+
+def packet_times(capture: Path) -> list[float]:
+    """Return when the packets of a capture passed, in seconds since the Unix epoch."""
+    content = capture.read_bytes()
+    times, at = [], 0
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        # An enhanced packet block: interface, and the time in nanoseconds.
+        if kind == 6:
+            high, low = struct.unpack_from("<II", content, at + 12)
+            times.append((high << 32 | low) / 1e9)
+        at += length
+    return times
 
 
 LOWERED = (

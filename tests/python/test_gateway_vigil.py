@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import time
@@ -180,6 +181,10 @@ def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
         here.process.send_signal(signal.SIGCONT)
         fetch(client, SERVER[0])
         assert waiting.poll() is None
+        # What it says of the other one afterwards has a cause, which it says before.
+        tells(here, "nothing was done for")
+        assert re.search(r": nothing was done for [5-9]\.\d s: the process was stopped", here.heard()[0])
+        assert not any("nothing was done" in line for line in there.heard())
         told = [each.end()["gateways"][0] for each in (here, there)]
     nobody_was_missed(told)
 

@@ -75,6 +75,10 @@ pub(super) struct Diversion {
     netlink: Netlink,
     news: Netlink,
     pub(super) sides: [Beside; 2],
+    /// The longest packet that the devices take.
+    longest: u32,
+    /// What is between the sides has segments of its own.
+    ends_connections: bool,
 }
 
 /// What processes that were killed have left, or would.
@@ -181,6 +185,8 @@ impl Diversion {
             netlink,
             news,
             sides: [first, second],
+            longest: mtu.into(),
+            ends_connections: errors,
         };
         diversion.divert(errors)?;
         Ok((diversion, [first_tun, second_tun]))
@@ -266,12 +272,31 @@ impl Diversion {
                     });
                 }
                 if found.mtu != known.mtu {
+                    let (had, has) = (known.mtu, found.mtu);
+                    let effect = if self.ends_connections {
+                        ": connections begin with that once bentpipe-gateway is started again"
+                            .to_owned()
+                    } else if has > self.longest {
+                        format!(
+                            ": packets of more than {} bytes pass once bentpipe-gateway is started again",
+                            self.longest
+                        )
+                    } else {
+                        String::new()
+                    };
                     lines.push(format!(
-                        "{name} has an MTU of {} now, and had {}: connections begin with that once bentpipe-gateway is started again",
-                        found.mtu, known.mtu
+                        "{name} has an MTU of {has} now, and had {had}{effect}"
                     ));
                 }
-                (known.index, known.mtu) = (found.index, found.mtu);
+                // (One that is made anew comes up when whoever made it has set it up.)
+                if found.up != known.up && found.index == known.index {
+                    lines.push(if found.up {
+                        format!("{name} is up again; its routes went when it went down, if nobody has set them again")
+                    } else {
+                        format!("{name} is down")
+                    });
+                }
+                (known.index, known.mtu, known.up) = (found.index, found.mtu, found.up);
             }
         }
         lines

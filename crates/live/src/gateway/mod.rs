@@ -7,6 +7,7 @@
 mod device;
 mod diversion;
 mod machine;
+mod standstill;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +24,7 @@ use crate::netlink::forwarding::Interface;
 use crate::{Clock, Engine};
 use device::Diverted;
 use diversion::Diversion;
+use standstill::{Standstill, slept};
 
 pub use crate::emulate::EmulateError as GatewayError;
 pub use diversion::{Leftovers, remove_leftovers};
@@ -223,8 +225,10 @@ impl Plan {
     /// # Errors
     /// When the machine refuses something.
     pub fn run(self, request: &Request, control: &Control) -> Result<Value, GatewayError> {
+        let clock = Clock::start();
         let options = RunOptions {
             no_series: true,
+            captures_begin_ns: clock.began_at_ns(),
             ..request.options.clone()
         };
         let scenario = &self.station.scenario;
@@ -257,7 +261,6 @@ impl Plan {
             });
         }
         control.say("ready".to_owned());
-        let clock = Clock::start();
         let limit = request.duration.unwrap_or(match request.part {
             // Twenty years. (A time and a span still add up.)
             Part::Gateway { .. } => Span::from_secs(20 * 365 * 86_400),
@@ -266,8 +269,12 @@ impl Plan {
         });
         let stop = &control.stop;
         let (mut closing, mut notes) = (outside.closing, self.notes);
-        let mut remark = None;
-        let ran = engine.run(clock, limit, |network, _| {
+        let (mut remark, mut standstill) = (None, Standstill::default());
+        let ran = engine.run(clock, limit, |network, now| {
+            // Before what was noticed because of it.
+            if let Some(line) = standstill.look(now, slept()) {
+                control.say(format!("{}: {line}", self.what));
+            }
             for line in diversion.keep() {
                 control.say(line);
             }
@@ -278,7 +285,9 @@ impl Plan {
             let now = network.remarks().next();
             if now != remark {
                 remark = now;
-                control.say(format!("{}: {}", self.what, now.unwrap_or_default()));
+                if let Some(text) = now {
+                    control.say(format!("{}: {text}", self.what));
+                }
             }
             stop.load(Ordering::Relaxed)
         });

@@ -95,6 +95,7 @@ impl Capture {
         path: &Path,
         name: &str,
         named: Named,
+        epoch_ns: u64,
     ) -> Result<(Self, CaptureFile), RunError> {
         // A pipe or a device is nothing that another file could take the place of.
         let plain = fs::metadata(path).map_or(true, |there| there.is_file());
@@ -108,7 +109,8 @@ impl Capture {
             part,
             failure: Failure::default(),
         };
-        let mut writer = Writer::new(BufWriter::new(output)).map_err(unwritable)?;
+        let mut writer =
+            Writer::with_epoch(BufWriter::new(output), epoch_ns).map_err(unwritable)?;
         let interface = writer.add_interface(name, None).map_err(unwritable)?;
         let capture = Self {
             encoder: Encoder::new(NodeAddresses),

@@ -56,6 +56,8 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Captures to write.
     pub captures: Vec<CaptureRequest>,
+    /// What captures take the run's beginning for: nanoseconds since the Unix epoch.
+    pub captures_begin_ns: u64,
     /// Record the usual series of every flow and link where the scenario names none.
     pub default_probes: bool,
     /// Record no series, whatever the scenario names: nobody will look at them.
@@ -132,7 +134,12 @@ impl Run {
         let mut captures = Vec::new();
         for request in &options.captures {
             let (link, end) = place(scenario, &request.place)?;
-            let (capture, file) = Capture::create(&request.path, &request.place, captures_named)?;
+            let (capture, file) = Capture::create(
+                &request.path,
+                &request.place,
+                captures_named,
+                options.captures_begin_ns,
+            )?;
             network.tap(link, end, Box::new(capture));
             captures.push(file);
         }

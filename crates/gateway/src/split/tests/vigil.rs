@@ -10,6 +10,7 @@ use super::Net;
 use super::bodies::{self, ms, read, write};
 use super::net::{CLIENT, SERVER, gateway, multiplexed, settings};
 use crate::Class;
+use crate::split::Answer;
 
 const HOPS: [u64; 3] = [1, 250, 2];
 
@@ -111,6 +112,24 @@ fn a_gateway_that_is_gone_is_missed_although_nobody_says_anything() {
         }
         assert_eq!(net.count(which, "connections.aborted"), 1);
     }
+}
+
+/// Who was answered early by a gateway that did not know yet is told as soon as those who were there before.
+#[test]
+fn who_was_answered_early_in_vain_is_reset_with_the_persistent_connection() {
+    let mut net = Net::new(multiplexed(1, |s| s.set_up = Answer::Early), &HOPS);
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(5));
+    kill(&mut net, 1);
+    assert_eq!(opens_after(&mut net), Span::from_millis(2));
+    write(&mut net, CLIENT, 1_000);
+    let after = reset_after(&mut net, CLIENT, Span::from_secs(200)).expect("it hears");
+    assert!(
+        (60..=63).contains(&(after.as_nanos() / 1_000_000_000)),
+        "{after:?}"
+    );
+    // What comes once it is doubted goes round it.
+    assert!(opens_after(&mut net) < Span::from_secs(1));
 }
 
 #[test]
