@@ -9,12 +9,16 @@ use std::sync::Arc;
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Events, Opening, PassiveFastOpen, Payload, Socket, Source, State,
 };
-use bentpipe_types::{Ctx, FlowKey, PacketRef, Port, Seq, Time, filler};
+use bentpipe_types::{
+    Ctx, Flags, FlowKey, HostAddress, Packet, PacketRef, Port, Seq, Time, filler,
+};
 
 use super::super::Answer;
 use super::super::pair::{LONGEST_HOLD, OPENER, RESPONDER, pushed_offset};
 use super::frame::{self, Answered, DATA_HEAD, Frame, MOST_DATA, MOST_ON_SYN, Open, Reason};
 
+/// The timestamps option with its padding (RFC 7323 appendix A).
+const TIMESTAMPS_LENGTH: u8 = 12;
 /// What comes in from the host,
 pub(super) const FROM_HOST: usize = 0;
 /// and what goes to it.
@@ -152,6 +156,35 @@ impl<P: Payload> Carried<P> {
             over: false,
             aborted: false,
         }
+    }
+
+    /// Has the host beyond say something, if it has this connection: to a segment that it got long ago it answers where it stands (RFC
+    /// 9293 section 3.10.7.4). The other gateway, which might tell it that all is over, may know of nothing any more. What it
+    /// answers then passes as of a connection that nobody splits, and this side's host, which was reset, answers by a RST that
+    /// it believes.
+    pub(super) fn ask_beyond(&self, facing: Port, cx: &mut Ctx<'_>) {
+        let Some(leg) = self.leg.as_ref().filter(|_| !self.over) else {
+            return;
+        };
+        let tcp = leg.connection();
+        // (Both hosts' numbers are their own, on this side, too.)
+        let Some(initial) = tcp.peer_initial_sequence() else {
+            return;
+        };
+        let mut question = Packet::new(tcp.remote(), tcp.local(), tcp.ip_version());
+        question.flags = Flags::ACK;
+        question.sequence = initial;
+        question.acknowledgment = tcp.initial_sequence() + 1;
+        // Who agreed on timestamps answers nothing without (RFC 7323 section 3.2), and to old ones; others overlook them.
+        question.header_length += TIMESTAMPS_LENGTH;
+        question.set_timestamps(0, 0);
+        let question = cx.packets.insert(question);
+        if let (HostAddress::Ip(here), HostAddress::Ip(beyond)) =
+            (self.key.source.host, self.key.destination.host)
+        {
+            cx.packets.set_ip(question, (here, beyond));
+        }
+        cx.emit(facing, question);
     }
 
     /// The host on this side opens a connection. `syn` stays until it is answered.

@@ -215,6 +215,7 @@ impl<P: Payload> Multiplex<P> {
                 self.leave_to_part(index, None, around, cx);
                 continue;
             }
+            carried.ask_beyond(around.settings.facing, cx);
             carried.abort(cx);
             let from = carried.port;
             // Who was never answered is told if the other gateway may have heard of it.

@@ -114,6 +114,31 @@ fn a_gateway_that_is_gone_is_missed_although_nobody_says_anything() {
     }
 }
 
+/// Both hosts hear of it, that on the side of the gateway that has forgotten everything, too, who waits and says nothing: it is
+/// asked by the other gateway, and answered by the host that was reset.
+#[test]
+fn a_host_beside_a_gateway_that_begins_anew_hears_of_it_too() {
+    for which in [0, 1] {
+        let mut net = idle(1);
+        net.restart(which);
+        let host = [CLIENT, SERVER][which];
+        let after = reset_after(&mut net, host, Span::from_secs(10)).expect("it hears");
+        // The SYN, the answer, and the RST; the question, its answer, and another RST.
+        assert!(after <= Span::from_millis(1_530), "{after:?}");
+    }
+    // Where it is not started again, when it is missed.
+    for which in [0, 1] {
+        let mut net = idle(1);
+        kill(&mut net, which);
+        let host = [CLIENT, SERVER][which];
+        let after = reset_after(&mut net, host, Span::from_secs(200)).expect("it hears");
+        assert!(
+            (75..=91).contains(&(after.as_nanos() / 1_000_000_000)),
+            "{after:?}"
+        );
+    }
+}
+
 /// Who was answered early by a gateway that did not know yet is told as soon as those who were there before.
 #[test]
 fn who_was_answered_early_in_vain_is_reset_with_the_persistent_connection() {
