@@ -142,13 +142,17 @@ def test_predict_says_of_users_and_calls_no_more_than_it_knows(bentpipe: Any) ->
 
 def test_run_says_where_a_hybrid_gateways_window_slows_and_what_to_set(bentpipe: Any) -> None:
     slow = bentpipe("run", "hybrid-internet", "--set", 'duration="20 s"')
-    said = re.search(r"note: gateways\.hub\.receive_buffer: .*?(\d+) kB", " ".join(slow.out.split()))
+    said = re.search(
+        r"note: gateways\.hub\.receive_buffer: .*?(\d+) kB", " ".join(slow.out.split())
+    )
     assert said is not None
     assert said[1] == "64"
     changed = re.search(r'receive_buffer = "([^"]*)"\s+fills\s+it', slow.out)
     assert changed is not None
     instead = ("--set", f'gateways.hub.receive_buffer="{changed[1]}"')
-    assert "note: " not in bentpipe("run", "hybrid-internet", "--set", 'duration="1 s"', *instead).out
+    assert (
+        "note: " not in bentpipe("run", "hybrid-internet", "--set", 'duration="1 s"', *instead).out
+    )
 
 
 def test_run_shows_classes_and_why_calls_sound_as_they_do(bentpipe: Any) -> None:

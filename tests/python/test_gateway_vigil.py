@@ -119,6 +119,20 @@ def test_a_gateway_that_was_killed_and_is_back_is_missed_at_once(
     assert ended["multiplex"]["silent"] == 0
 
 
+@pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
+def test_hosts_beside_a_gateway_that_was_killed_and_is_back_hear_of_it(
+    file: Path, ends: tuple[str, str]
+) -> None:
+    with office(file, ends) as ((server, _, _, second, client), (_, there)):
+        listen(server)
+        waiting = [waits(client) for _ in range(3)]
+        there.kill()
+        # Theirs knows nothing of them any more, and they say nothing: the other one asks them.
+        with terminal(second, file, ends):
+            said = [each.communicate(timeout=10)[0] for each in waiting]
+    assert said == ["reset\n"] * 3
+
+
 def test_a_gateway_that_was_killed_is_gone_round_and_used_again(quick: Path) -> None:
     with office(quick, ENDS[0]) as ((server, first, _, _, client), (here, there)):
         listen(server)
@@ -183,7 +197,9 @@ def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
         assert waiting.poll() is None
         # What it says of the other one afterwards has a cause, which it says before.
         tells(here, "nothing was done for")
-        assert re.search(r": nothing was done for [5-9]\.\d s: the process was stopped", here.heard()[0])
+        assert re.search(
+            r": nothing was done for [5-9]\.\d s: the process was stopped", here.heard()[0]
+        )
         assert not any("nothing was done" in line for line in there.heard())
         told = [each.end()["gateways"][0] for each in (here, there)]
     nobody_was_missed(told)

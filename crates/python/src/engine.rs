@@ -41,6 +41,7 @@ impl Request {
     pub(crate) fn options(self) -> RunOptions {
         let captures = self.pcap.into_iter();
         RunOptions {
+            captures_begin_ns: 0,
             seed: self.seed,
             captures: captures
                 .map(|(place, path)| CaptureRequest { place, path })
