@@ -77,6 +77,8 @@ pub(super) struct Diversion {
     pub(super) sides: [Beside; 2],
     /// The longest packet that the devices take.
     longest: u32,
+    /// Interfaces of which somebody was told that they are down.
+    down: Vec<String>,
     /// What is between the sides has segments of its own.
     ends_connections: bool,
 }
@@ -186,6 +188,7 @@ impl Diversion {
             news,
             sides: [first, second],
             longest: mtu.into(),
+            down: Vec::new(),
             ends_connections: errors,
         };
         diversion.divert(errors)?;
@@ -288,13 +291,16 @@ impl Diversion {
                         "{name} has an MTU of {has} now, and had {had}{effect}"
                     ));
                 }
-                // (One that is made anew comes up when whoever made it has set it up.)
-                if found.up != known.up && found.index == known.index {
-                    lines.push(if found.up {
-                        format!("{name} is up again; its routes went when it went down, if nobody has set them again")
-                    } else {
-                        format!("{name} is down")
-                    });
+                // (One that is made anew comes up when whoever made it has set it up: nobody was told that it was down.)
+                let was_told = self.down.iter().position(|down| down == name);
+                if let Some(at) = was_told.filter(|_| found.up) {
+                    self.down.swap_remove(at);
+                    lines.push(format!(
+                        "{name} is up again; its routes went when it went down, if nobody has set them again"
+                    ));
+                } else if known.up && !found.up && found.index == known.index {
+                    self.down.push(name.clone());
+                    lines.push(format!("{name} is down"));
                 }
                 (known.index, known.mtu, known.up) = (found.index, found.mtu, found.up);
             }

@@ -178,6 +178,10 @@ impl<P: Payload> Carried<P> {
         // Who agreed on timestamps answers nothing without (RFC 7323 section 3.2), and to old ones; others overlook them.
         question.header_length += TIMESTAMPS_LENGTH;
         question.set_timestamps(0, 0);
+        // Where the SYN was, a byte of garbage as keep-alive's may have (section 3.8.4): to an old acknowledgment without one Linux
+        // says nothing.
+        question.payload_length = 1;
+        question.payload_offset = u64::MAX;
         let question = cx.packets.insert(question);
         if let (HostAddress::Ip(here), HostAddress::Ip(beyond)) =
             (self.key.source.host, self.key.destination.host)
