@@ -20,10 +20,6 @@ pub(super) const TIMESTAMPS_LENGTH: u8 = 12;
 /// Nothing was outstanding for so long: what was learned of the path is forgotten, and its memory is
 /// free.
 const AT_REST: Span = Span::from_secs(10);
-/// Of the segments that fill a step of the window, so small a part may be missing.
-const WASTED: u64 = 16;
-/// So small a part of the window is not offered yet, while a step that wastes less may come.
-const WAITED_FOR: u64 = 8;
 
 /// Bytes that a SACK option takes: two of padding, two of header, eight a block.
 pub(super) fn sack_length(blocks: &SackBlocks) -> u8 {
@@ -229,34 +225,11 @@ impl Relay {
 
     /// The window field of a packet to the server. Offers it.
     pub(super) fn window_field(&mut self, hall: &Hall) -> u16 {
-        if let Some(edge) = self.next_edge(hall) {
-            self.edge = edge;
+        let possible = self.possible(hall);
+        if possible >= self.edge + self.step() {
+            self.edge = possible;
         }
         self.field(self.edge) as u16
-    }
-
-    /// The right edge that is offered next, if it is to move: such that few segments fill what is new to their ends. Servers fill a
-    /// window to its last byte, Linux with a short segment for what is left of it; and where each edge is where the next
-    /// begins, a remainder comes back with each. What the field can say is no multiple of a segment; so of the steps that
-    /// are possible the widest is taken that wastes little of its segments, and waited for, while that is a small part of
-    /// the window and the host has still to acknowledge something.
-    fn next_edge(&self, hall: &Hall) -> Option<u64> {
-        let possible = self.possible(hall);
-        let least = self.edge + self.step();
-        if possible < least {
-            return None;
-        }
-        let segment = u64::from(self.agreed.segment);
-        let most = possible - self.edge;
-        let filling = (1..=most.div_ceil(segment)).rev().find_map(|segments| {
-            let full = segments * segment;
-            let field = self.field(possible.min(self.edge + full));
-            let edge = self.acknowledgment() + (field << self.agreed.told_shift);
-            let wasted = (self.edge + full).saturating_sub(edge);
-            (edge >= least && wasted <= full / WASTED).then_some(edge)
-        });
-        let waits = most < self.agreed.window / WAITED_FOR && self.store.bytes() > 0;
-        filling.or((!waits).then_some(possible))
     }
 
     /// Would a packet to the server say something new?
@@ -265,8 +238,8 @@ impl Relay {
             return true;
         }
         let now = self.edge.saturating_sub(self.next);
-        self.next_edge(hall)
-            .is_some_and(|edge| edge - self.next >= 2 * now)
+        let possible = self.possible(hall).saturating_sub(self.next);
+        possible >= now + self.step() && possible >= 2 * now
     }
 
     /// What every packet to the server says of the server's stream.

@@ -5,4 +5,3 @@ mod black_hole;
 mod network;
 mod properties;
 mod scale;
-mod windows;
