@@ -45,6 +45,7 @@ pub use connection::{
 };
 pub use habits::Habits;
 pub use limited::{Limit, LimitedTimes};
+pub use options::TIMESTAMPS_LENGTH;
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;

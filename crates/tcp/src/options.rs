@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Config;
 
 /// The timestamps option with its padding (RFC 7323 appendix A).
-pub(crate) const TIMESTAMPS_LENGTH: u8 = 12;
+pub const TIMESTAMPS_LENGTH: u8 = 12;
 
 /// RFC 7323 section 2.3
 const MAXIMUM_SHIFT: u8 = 14;

@@ -53,12 +53,13 @@ class Loads:
         paths: Sequence[FlowPath],
         wanted: NDArray[np.float64],
         round_trips_s: Sequence[Sequence[float]],
+        overloaded: Mapping[str, float],
     ) -> Loads:
         """Return the loads of transfers that want so much, of all of a scenario's paths.
 
-        `round_trips_s` are those of each way's parts, or of the way itself.
+        `round_trips_s` are those of each way's parts, or of the way itself; `overloaded` is what
+        `overloads` returns of the paths.
         """
-        overloaded = {name: share for name, share in offered_by_name(paths).items() if share > 1.0}
         known = zip(ways, round_trips_s, strict=True)
         found = [use for number, each in enumerate(known) for use in _uses_of(number, *each)]
         uses = _that_hold_back(found, overloaded.keys())
@@ -109,13 +110,16 @@ class Loads:
         return rates, held_back
 
 
-def offered_by_name(paths: Sequence[FlowPath]) -> dict[str, float]:
-    """Return which share of each direction's time is offered by who sends at a rate of its own."""
+def overloads(paths: Sequence[FlowPath]) -> dict[str, float]:
+    """Return which directions are offered more than all their time, and how much of it.
+
+    By whoever sends at a rate of its own.
+    """
     found: dict[str, float] = {}
     for path in paths:
         for direction, share in _offered(path):
             found[direction.name] = found.get(direction.name, 0.0) + share
-    return found
+    return {name: share for name, share in found.items() if share > 1.0}
 
 
 def _uses_of(transfer: int, path: FlowPath, round_trips_s: Sequence[float]) -> Iterator[_Use]:

@@ -12,7 +12,7 @@ import numpy as np
 from bentpipe.prediction.acks import uplink_acks_bps
 from bentpipe.prediction.fluid import Transfer, while_they_last
 from bentpipe.prediction.levels import levels
-from bentpipe.prediction.loads import FOR_EVER, Loads, offered_by_name
+from bentpipe.prediction.loads import FOR_EVER, Loads, overloads
 from bentpipe.prediction.standing import Filler, Standing, Waiting, behind_queues, standing
 
 if TYPE_CHECKING:
@@ -66,9 +66,12 @@ def sharing_estimates(
         for path in ways
     ]
     wanted = np.array([_wanted(path, predictions[path.flow]) for path in ways])
-    starved = _starved(ways, paths)
+    overloaded = overloads(paths)
+    # Data has no room on a link that what is offered fills by itself.
+    starved = np.array([any(each.name in overloaded for each in way.downlink) for way in ways])
     wanted[starved] = 0.0
-    loads = Loads.of(ways, paths, wanted, _round_trips_s(ways, predictions))
+    round_trips_s = _round_trips_s(ways, predictions)
+    loads = Loads.of(ways, paths, wanted, round_trips_s, overloaded)
     for number, rate_bps in _behind_queues(ways, loads, wanted, predictions).items():
         # Where it is no less than what holds the flow back anyhow, it is that.
         if rate_bps < wanted[number]:
@@ -96,13 +99,6 @@ def _round_trips_s(
         # (Of the way back, parts come in the other order.)
         found.append(tuple(by_name[part.flow] for part in path.parts or (path,)))
     return found
-
-
-def _starved(ways: Sequence[FlowPath], paths: Sequence[FlowPath]) -> NDArray[np.bool_]:
-    """Return whose data has a link on its way that what is offered fills by itself."""
-    full = {name for name, share in offered_by_name(paths).items() if share > 1.0}
-    found = [any(each.name in full for each in path.downlink) for path in ways]
-    return np.array(found, dtype=bool)
 
 
 def _digits(rate_bps: float) -> float:

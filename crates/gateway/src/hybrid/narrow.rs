@@ -9,12 +9,12 @@
 //! short parts. If these arrive, the way may be narrow, or may have been away: so a whole segment goes next. If that
 //! goes unanswered as long again, the way is narrow.
 
-use bentpipe_tcp::PathLimit;
+use bentpipe_tcp::{PathLimit, TIMESTAMPS_LENGTH};
 use bentpipe_types::{
     Flags, IcmpError, IpVersion, Packet, PacketRef, PacketStore, Seq, Span, Time,
 };
 
-use super::relay::{Relay, TIMESTAMPS_LENGTH};
+use super::relay::Relay;
 use super::store::Held;
 use super::tracked::{Hall, Side};
 

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use bentpipe_tcp::{Observed, Sender};
+use bentpipe_tcp::{Observed, Sender, TIMESTAMPS_LENGTH};
 use bentpipe_types::{
     Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlock, SackBlocks, Seq, Span, Time,
 };
@@ -15,8 +15,6 @@ use super::settings::{Anticipation, Settings};
 use super::store::Store;
 use super::tracked::{Agreed, End, Hall, Side, Tracked};
 
-/// The timestamps option with its padding (RFC 7323 appendix A).
-pub(super) const TIMESTAMPS_LENGTH: u8 = 12;
 /// Nothing was outstanding for so long: what was learned of the path is forgotten, and its memory is
 /// free.
 const AT_REST: Span = Span::from_secs(10);

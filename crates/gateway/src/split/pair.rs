@@ -296,18 +296,20 @@ impl<P: Payload> Pair<P> {
     /// A leg that has come to an end other than by both sides' closing takes the other with it, if that one's host can still
     /// be told. Has it?
     fn pass_on_failure(&mut self, cx: &mut Ctx<'_>) -> bool {
+        // What had come to its end in full is still to be delivered: to a host whose own close is confirmed, so that it
+        // waits for nothing else.
+        let goes_on = |pair: &Self| {
+            (pair.legs.iter().flatten()).all(|leg| {
+                let tcp = leg.connection();
+                tcp.is_peer_done() && !tcp.is_close_held()
+            })
+        };
         for side in [OPENER, RESPONDER] {
             let failed = self.legs[side].as_ref().is_some_and(|leg| {
                 let tcp = leg.connection();
                 leg.state() == State::Closed && !(tcp.is_close_confirmed() && tcp.is_peer_done())
             });
-            // What had come to its end in full is still to be delivered: to a host whose own close is confirmed, so that it
-            // waits for nothing else.
-            let goes_on = (self.legs.iter().flatten()).all(|leg| {
-                let tcp = leg.connection();
-                tcp.is_peer_done() && !tcp.is_close_held()
-            });
-            if failed && !goes_on {
+            if failed && !goes_on(self) {
                 if let Some(other) = &mut self.legs[1 - side]
                     && other.state() != State::Closed
                 {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Events, Opening, PassiveFastOpen, Payload, Socket, Source, State,
+    TIMESTAMPS_LENGTH,
 };
 use bentpipe_types::{
     Ctx, Flags, FlowKey, HostAddress, Packet, PacketRef, Port, Seq, Time, filler,
@@ -17,8 +18,6 @@ use super::super::Answer;
 use super::super::pair::{LONGEST_HOLD, OPENER, RESPONDER, pushed_offset};
 use super::frame::{self, Answered, DATA_HEAD, Frame, MOST_DATA, MOST_ON_SYN, Open, Reason};
 
-/// The timestamps option with its padding (RFC 7323 appendix A).
-const TIMESTAMPS_LENGTH: u8 = 12;
 /// What comes in from the host,
 pub(super) const FROM_HOST: usize = 0;
 /// and what goes to it.
