@@ -31,9 +31,14 @@ def test_one_version_and_one_licence_everywhere() -> None:
     assert "CITATION.cff" in readme
 
 
-def test_the_changelog_says_what_changed_a_result() -> None:
+def test_the_changelog_has_an_entry_for_each_section_it_names() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    assert "### What changed a result" in changelog
+    sections = re.split(r"^### ", changelog, flags=re.MULTILINE)[1:]
+    allowed = {"Added", "Changed", "Changed results", "Fixed", "Removed", "Known limits"}
+    for section in sections:
+        title, _, body = section.partition("\n")
+        assert title in allowed
+        assert re.search(r"^- \S", body, re.MULTILINE), f"{title} is empty"
 
 
 def test_what_there_is_to_choose_from_is_documented() -> None:
