@@ -1,6 +1,6 @@
 //! The kernel's TCP judges ours, and tshark what ours sends: the quick subset of the matrix.
 //!
-//! The whole matrix is `bentpipe-live interop --full`; docs/interoperability.md has its table.
+//! The whole matrix is `bentpipe-live interop --full`; docs/validation/interoperability.md has its table.
 #![cfg(target_os = "linux")]
 
 use std::io::{self, Write};

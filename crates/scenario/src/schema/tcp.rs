@@ -208,7 +208,7 @@ words! {
         /// and while the window opens, slow start ends by "hystart" with "cubic", a loss reduces the congestion window
         /// rather than what is in flight, CUBIC grows by 5% a round trip at least before the first
         /// loss, a probe of a closed window carries no data. What Linux's packetdrill scripts make of
-        /// it: docs/packetdrill.md.
+        /// it: docs/validation/packetdrill.md.
         Linux = "linux",
     }
 }

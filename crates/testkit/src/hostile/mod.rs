@@ -3,7 +3,7 @@
 //! its seed, and is the same on every machine.
 //!
 //! [`network`] runs two endpoints over such a path, [`operations`] one connection under any sequence of
-//! operations. What is found, and how to run a seed again, is in `docs/hostile.md`.
+//! operations. What is found, and how to run a seed again, is in `docs/validation/hostile.md`.
 
 mod alone;
 mod capture;
