@@ -1,4 +1,4 @@
-//! Who sends, and who is to get it.
+//! Node addresses and the endpoints of connections.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Address(pub u16);
 
-/// The first address that is a channel's.
+/// First multicast channel address.
 const FIRST_CHANNEL: u16 = u16::MAX - Address::CHANNELS + 1;
 
 impl Address {
-    /// How many channels a network may have. They have the last of all addresses, which no node has.
+    /// Number of multicast channels in a network. They use the highest addresses; nodes never do.
     pub const CHANNELS: u16 = 1024;
 
-    /// The address of a network's channel of this number: what a source sends there, each of the channel's
-    /// members gets (RFC 4607 section 1: a destination that belongs to one source). `None` beyond the last.
+    /// Returns the address of a multicast channel, or `None` beyond the last one. Every member of
+    /// the channel receives what its source sends there (RFC 4607 section 1).
     #[must_use]
     pub const fn of_channel(number: usize) -> Option<Self> {
         if number < Self::CHANNELS as usize {
@@ -26,7 +26,7 @@ impl Address {
         }
     }
 
-    /// The number of the channel whose address it is; `None` of a node's.
+    /// Returns the channel number of this address, or `None` for a node's address.
     #[must_use]
     pub const fn channel(self) -> Option<u16> {
         self.0.checked_sub(FIRST_CHANNEL)

@@ -1,45 +1,46 @@
-//! What comes next of few or of many.
+//! A priority queue for few or many timed entries.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::{Time, fetch};
 
-/// Something that has a time. It is in order by time first.
+/// An entry with a time. Entries are ordered by time first.
 pub trait Entry: Copy + Ord {
-    /// Its time, by the same clock as that of all others.
+    /// Time of the entry. All entries of one queue use the same clock.
     fn at(self) -> Time;
 }
 
-/// Entries, of which the first is taken, again and again.
+/// A priority queue of timed entries.
 ///
-/// Few are a heap. Of many, each step into a heap's depth waits for memory, and few of them are looked at soon. So
-/// they are put down by slices of time, in no order (as in a calendar queue; Brown, "Calendar Queues: A Fast O(1)
-/// Priority Queue Implementation for the Simulation Event Set Problem", Communications of the ACM 31(10), 1988), and a
-/// slice is put in order when it is its turn. What is entered into a slice after that is in the heap, which is small then.
+/// Few entries are kept in a binary heap. With many entries every level of a heap costs a cache
+/// miss, so they are kept unsorted in time slices, as in a calendar queue (Brown, "Calendar Queues:
+/// A Fast O(1) Priority Queue Implementation for the Simulation Event Set Problem", Communications
+/// of the ACM 31(10), 1988). A slice is sorted when its time comes. Later insertions into that
+/// slice go to the heap, which is then small.
 #[derive(Debug)]
 pub struct Agenda<E> {
     heap: BinaryHeap<Reverse<E>>,
     many: Option<Box<Many<E>>>,
 }
 
-/// With so many entries, they are many, for good.
+/// From this many entries on, slices are used, until the queue is dropped.
 const MANY: usize = 512;
 
-/// How long a slice is, in nanoseconds: two to this power.
+/// Length of a slice in nanoseconds, as a power of two: 4 ms.
 const SLICE: u32 = 22;
 
-/// How many slices there are, about a second's; what is later is looked through when it is its turn.
+/// Number of slices, about one second. Later entries are in the overflow list.
 const SLICES: usize = 256;
 
-/// Those of many that are not in the heap. If there are any, the first of all is known.
+/// Entries outside the heap. Invariant: while any exist, the first entry overall is known.
 #[derive(Debug)]
 struct Many<E> {
-    /// Those of the slice whose turn it is, the first last.
+    /// Entries of the current slice in reverse order: the next entry is the last element.
     near: Vec<E>,
-    /// When the first slice begins.
+    /// Time at which the first slice begins, in nanoseconds.
     begin: u64,
-    /// Which slice is next; those before it are empty.
+    /// Index of the next slice. All slices before it are empty.
     next: usize,
     slices: Vec<Vec<E>>,
     later: Vec<E>,
@@ -58,7 +59,7 @@ where
 }
 
 impl<E: Entry> Agenda<E> {
-    /// Enters one.
+    /// Inserts an entry.
     #[inline]
     pub fn push(&mut self, entry: E) {
         match &mut self.many {
@@ -72,7 +73,7 @@ impl<E: Entry> Agenda<E> {
         }
     }
 
-    /// The first.
+    /// Returns the first entry.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<E> {
@@ -83,7 +84,7 @@ impl<E: Entry> Agenda<E> {
         }
     }
 
-    /// Takes the first.
+    /// Removes and returns the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         match &mut self.many {
@@ -92,7 +93,7 @@ impl<E: Entry> Agenda<E> {
         }
     }
 
-    /// Moves the first to a later time, if there is one: cheaper than taking it and entering another.
+    /// Moves the first entry to a later time, if there is one. Cheaper than `pop` and `push`.
     #[inline(always)]
     pub fn postpone_first(&mut self, later: impl FnOnce(E) -> E) {
         match &mut self.many {
@@ -109,7 +110,8 @@ impl<E: Entry> Agenda<E> {
         }
     }
 
-    /// Of many: the one that comes after so many others, unless it was entered late, or its slice's turn is to come.
+    /// Returns the entry that follows `others` other entries of the current slice, if there is one.
+    /// Entries in the heap and in later slices are not considered.
     #[inline]
     #[must_use]
     pub fn upcoming(&self, others: usize) -> Option<E> {
@@ -117,7 +119,7 @@ impl<E: Entry> Agenda<E> {
         near.get(near.len().checked_sub(1 + others)?).copied()
     }
 
-    /// Asks for the first of few from memory.
+    /// Prefetches the first entry of the heap.
     #[inline]
     pub fn fetch(&self) {
         if let Some(first) = self.heap.peek() {
@@ -125,25 +127,25 @@ impl<E: Entry> Agenda<E> {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all().count()
     }
 
-    /// Is there none?
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first().is_none()
     }
 
-    /// Keeps those that `is_kept` says.
+    /// Keeps the entries for which `is_kept` returns true.
     pub fn retain(&mut self, is_kept: impl Fn(E) -> bool) {
         let kept = self.all().filter(|entry| is_kept(*entry)).collect();
         self.replace_all(kept);
     }
 
-    /// Changes all of them.
+    /// Replaces every entry by the result of `change`.
     pub fn change(&mut self, change: impl Fn(E) -> E) {
         let changed = self.all().map(change).collect();
         self.replace_all(changed);
@@ -182,7 +184,7 @@ impl<E: Entry> Agenda<E> {
 }
 
 impl<E: Entry> Many<E> {
-    /// The first, where this is the first of the heap.
+    /// Returns the first entry of the current slice if it precedes the heap's first entry.
     #[inline]
     fn first(&self, heap: Option<E>) -> Option<E> {
         match (self.near.last(), heap) {
@@ -219,15 +221,15 @@ impl<E: Entry> Many<E> {
         first
     }
 
-    /// The slice that it is in, if there are so many.
+    /// Returns the index of the slice of an entry, which may be beyond the last slice.
     #[inline]
     fn slice_of(&self, entry: E) -> usize {
         let since = entry.at().as_nanos().saturating_sub(self.begin);
         (since >> SLICE) as usize
     }
 
-    /// It is the turn of the next slice that is not empty. If all are, there are new ones, from the first on of what is
-    /// later.
+    /// Advances to the next slice that is not empty. If all are empty, distributes the overflow
+    /// list over new slices that begin at its first entry.
     #[cold]
     fn go_on(&mut self) {
         loop {

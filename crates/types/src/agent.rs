@@ -1,37 +1,37 @@
-//! What a host, a router or a middlebox is, and all that it may touch.
+//! The node interface ([`Agent`]) and the context of its calls ([`Ctx`]).
 
 use serde::{Deserialize, Serialize};
 
 use crate::{PacketRef, PacketStore, RandomStream, Routes, Time};
 
-/// One of a node's attachments to a link, in the order the links were attached.
+/// Index of a node's attachment to a link, in the order in which links were attached.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 pub struct Port(pub u16);
 
-/// Why a packet went no further.
+/// Reason why a node discarded a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropReason {
     /// No route to its destination.
     NoRoute,
-    /// No connection, and no listener, takes it.
+    /// No connection or listener accepts it.
     NoConnection,
-    /// A SYN for which the table of connections has no room.
+    /// A SYN, while the connection table is full.
     TableFull,
     /// Its headers contradict one another.
     Malformed,
-    /// It has gone as many hops as its header allows.
+    /// Its hop limit is used up.
     HopLimit,
-    /// The processor that it has to pass is busy, and the queue in front of it full.
+    /// The queue of a busy processor is full.
     Busy,
-    /// It is longer than the link takes that it was to go on by.
+    /// It is longer than the MTU of the next link.
     TooBig,
     /// Its checksum is wrong.
     Checksum,
-    /// The node that it reaches is not there: it has no power.
+    /// The node is down.
     Down,
-    /// The neighbour that it was to go on to has not told its link address.
+    /// The neighbour's link address could not be resolved.
     Unresolved,
 }
 
@@ -50,7 +50,7 @@ impl DropReason {
         Self::Unresolved,
     ];
 
-    /// Its name in results.
+    /// Returns the name used in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,66 +68,67 @@ impl DropReason {
     }
 }
 
-/// How many packets agents discarded, by reason.
+/// Number of packets discarded by agents, per reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discards([u64; DropReason::ALL.len()]);
 
 impl Discards {
-    /// Counts one.
+    /// Counts one packet.
     pub fn count(&mut self, reason: DropReason) {
         self.0[reason as usize] += 1;
     }
 
-    /// How many were discarded for this reason.
+    /// Returns the number of packets discarded for this reason.
     #[must_use]
     pub fn of(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
 
-    /// How many were discarded.
+    /// Returns the total number of discarded packets.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
-/// Packets that an agent has emitted and its driver has not yet sent, in order.
+/// Packets that an agent has emitted and its driver has not sent yet, in order.
 pub type Outbox = Vec<(Port, PacketRef)>;
 
-/// All that an agent may touch while it runs. The driver, simulated or live, makes one per call.
+/// Everything an agent may access during a call. The driver creates one per call.
 #[derive(Debug)]
 pub struct Ctx<'a> {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// The packets.
+    /// Packet store.
     pub packets: &'a mut PacketStore,
-    /// This agent's own randomness.
+    /// Random stream of this agent.
     pub random: &'a mut RandomStream,
-    /// What the agent emits; the driver drains it after the call.
+    /// Emitted packets. The driver sends them after the call.
     pub outbox: &'a mut Outbox,
-    /// What the agent discards.
+    /// Counters of discarded packets.
     pub discards: &'a mut Discards,
-    /// What the way out has room for.
+    /// Room in the queue of the agent's only outgoing link, if known.
     pub room: Room,
 }
 
-/// What is known of the queue on an agent's only way out while the agent runs.
+/// Room in the queue of an agent's only outgoing link during a call.
 ///
-/// A window that overflows a queue is hundreds of thousands of packets, which are dropped as soon as they are made. So
-/// whoever makes many alike makes those that may have a place, and counts the others.
+/// A window that overflows a queue can be hundreds of thousands of packets, all of which would be
+/// dropped at once. An agent that sends many identical packets creates only those for which there
+/// may be room, and counts the others in `unmade`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Room {
-    /// Of the packets that one call emits, those after the first so many are dropped, whatever they are.
+    /// Packets that the queue may accept during this call. All further ones are dropped.
     pub packets: u64,
-    /// So many of those were not made.
+    /// Packets that were counted as sent but not created.
     pub unmade: u64,
 }
 
 impl Room {
-    /// Nothing is known of it: every packet is made.
+    /// Unknown room: every packet is created.
     pub const UNKNOWN: Self = Self::of(u64::MAX);
 
-    /// For so many.
+    /// Room for this many packets.
     #[inline]
     #[must_use]
     pub const fn of(packets: u64) -> Self {
@@ -141,31 +142,31 @@ impl Ctx<'_> {
         self.outbox.push((port, packet));
     }
 
-    /// Ends a packet's journey here, and counts why.
+    /// Removes a packet from the network and counts the reason.
     pub fn discard(&mut self, packet: PacketRef, reason: DropReason) {
         self.discards.count(reason);
         self.packets.release(packet);
     }
 }
 
-/// All that a [`Ctx`] borrows, owned: for a driver of agents that share one randomness, a live host,
-/// a script, a test. (The simulated network keeps a random stream for each of its nodes.)
+/// An owned version of everything that a [`Ctx`] borrows, for drivers whose agents share one random
+/// stream: live hosts, scripts and tests. The simulated network has one random stream per node.
 #[derive(Debug)]
 pub struct World {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// The packets.
+    /// Packet store.
     pub packets: PacketStore,
-    /// The randomness.
+    /// Random stream.
     pub random: RandomStream,
-    /// What was emitted and not yet sent.
+    /// Emitted packets that were not sent yet.
     pub outbox: Outbox,
-    /// What was discarded.
+    /// Counters of discarded packets.
     pub discards: Discards,
 }
 
 impl World {
-    /// Nothing has happened.
+    /// Creates an empty world at time zero.
     #[must_use]
     pub fn new(random: RandomStream) -> Self {
         Self {
@@ -177,7 +178,7 @@ impl World {
         }
     }
 
-    /// What an agent may touch now.
+    /// Returns the context of a call at the current time.
     #[inline]
     pub fn cx(&mut self) -> Ctx<'_> {
         Ctx {
@@ -190,7 +191,7 @@ impl World {
         }
     }
 
-    /// The same at another time, which is the time from then on.
+    /// Sets the time and returns the context of a call.
     #[inline]
     pub fn at(&mut self, now: Time) -> Ctx<'_> {
         self.now = now;
@@ -198,91 +199,91 @@ impl World {
     }
 }
 
-/// What an agent keeps between calls.
+/// Data that an agent retains between calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Holdings {
-    /// References to packets of the store: one it has been handed and not yet emitted, discarded or
-    /// released, one it has retained, one it has made. Whoever drives the agent counts them: no packet
-    /// is anywhere else than under way or with an agent that says so.
+    /// Number of packet references that the agent holds: received and not yet emitted, discarded or
+    /// released, retained, or created. Invariant: every packet in the store is in transit or held
+    /// by an agent that counts it here.
     pub packets: u64,
-    /// Bytes of streams that it buffers, whether as packets or as ranges.
+    /// Bytes of stream data that the agent buffers, as packets or as ranges.
     pub bytes: u64,
 }
 
-/// A quantity of an agent that a probe may look at.
+/// A quantity of an agent that probes can read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gauge {
-    /// What follows the node's name: `buffered` in `hub.buffered`.
+    /// Name after the node's name: `buffered` in `hub.buffered`.
     pub name: &'static str,
-    /// `B`, `packets`, `connections`, `s`.
+    /// Unit: `B`, `packets`, `connections` or `s`.
     pub unit: &'static str,
 }
 
-/// What an agent's own connections found when they compared where bytes came with where they were
-/// sent from: see [`Packet::payload_offset`](crate::Packet::payload_offset).
+/// Result of comparing the stream offset at which bytes arrived with the offset at which they were
+/// sent: see [`Packet::payload_offset`](crate::Packet::payload_offset).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamCheck {
-    /// Ranges of a stream that were accepted and compared.
+    /// Stream ranges that were accepted and compared.
     pub ranges: u64,
-    /// Those that came at another place than they were sent from. Not zero means a fault.
+    /// Ranges that arrived at another offset. Any value above zero is a fault.
     pub mismatches: u64,
 }
 
-/// A host, a router or a middlebox: something that packets reach and that has deadlines.
+/// A node: host, router or middlebox. It receives packets and has deadlines.
 ///
-/// An agent never asks for the time and never waits: it is told, and names its next deadline. Whoever
-/// writes one outside the engine has what the engine's own hosts have: routes when the network is
-/// built, packets that it keeps and that are accounted for, counters in the results, quantities that
-/// probes look at, the check of its streams, a say in whether the run is over. All of that has a
-/// default, right for an agent that has none of it, and none of it is asked per packet.
+/// An agent receives the time as a parameter, never blocks, and returns its next deadline. An agent
+/// defined outside the engine has everything that the engine's own hosts have: routes, accounting
+/// for retained packets, counters in the results, gauges for probes, stream comparison, and a vote
+/// on whether the run is over. All of these methods have defaults, and none is called per packet.
 pub trait Agent {
-    /// The network is built: these are the routes from here. Called once, before anything else.
+    /// Called once, before anything else, with the routes from this node.
     fn routes(&mut self, _routes: Routes) {}
 
-    /// A packet has arrived at `from`. The agent now holds it: it emits, discards or releases it.
+    /// Handles a packet that arrived at port `from`. The agent emits, discards, retains or releases
+    /// it.
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>);
 
-    /// `next_deadline` has come.
+    /// Called when the time returned by `next_deadline` has come.
     fn on_deadline(&mut self, cx: &mut Ctx<'_>);
 
-    /// When this agent next wants to run without a packet. Asked after every call; cheap.
+    /// Returns when the agent next wants to run without a packet. Called after every call; cheap.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// It will not be asked again after this: whoever drives it ends, in order. What cannot go on without it is
-    /// brought to an end, and who has a part in it is told.
+    /// Prepares for an orderly end: the driver will not call the agent again. The agent ends
+    /// whatever depends on it and notifies the peers.
     fn retire(&mut self, _cx: &mut Ctx<'_>) {}
 
-    /// What it keeps now.
+    /// Returns what the agent retains now.
     fn holdings(&self) -> Holdings {
         Holdings::default()
     }
 
-    /// Tells what it has counted, by name, in the order in which a result shows it.
+    /// Calls `visit` with every counter's name and value, in the order of the results.
     fn counters(&self, _visit: &mut dyn FnMut(&str, u64)) {}
 
-    /// The quantities that probes may look at; the same for all agents of a kind.
+    /// Returns the quantities that probes can read; the same for all agents of a kind.
     fn gauges(&self) -> &'static [Gauge] {
         &[]
     }
 
-    /// The value now of one of [`gauges`](Self::gauges), by its index there.
+    /// Returns the current value of a gauge, by its index in [`gauges`](Self::gauges).
     fn gauge(&self, _index: usize) -> f64 {
         f64::NAN
     }
 
-    /// What the streams that end here have come to.
+    /// Returns the stream comparison of the connections that end here.
     fn stream_check(&self) -> StreamCheck {
         StreamCheck::default()
     }
 
-    /// What whoever runs it should know now, in one line: a setting that does not fit another's, somebody who is not there.
+    /// Returns one line that the operator should read, such as settings that contradict each other.
     fn remark(&self) -> Option<&'static str> {
         None
     }
 
-    /// Are all of its connections over, so that of itself it will send no more but keep-alives? A run ends
-    /// early when every flow has ended, every agent says so, and no packet is under way: what it waits for
-    /// then (the end of TIME-WAIT, the time to ask a peer whether it is still there) is no work.
+    /// Whether all connections are over, so that the agent sends nothing more by itself except
+    /// keep-alives. A run ends early when every flow has ended, every agent is quiet and no packet
+    /// is in transit; TIME-WAIT and keep-alive timers do not extend a run.
     fn is_quiet(&self) -> bool {
         true
     }

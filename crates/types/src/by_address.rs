@@ -1,4 +1,4 @@
-//! Something for each of some nodes, by address.
+//! A map from node addresses to values.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use rustc_hash::FxHashMap;
 
 use crate::Address;
 
-/// From addresses to values: a list in the order of addresses, where so many of them have one that it takes hardly more
-/// memory than a table would; else a table.
+/// A map from addresses to values: a list indexed by address where addresses are dense, otherwise a
+/// hash table.
 ///
-/// Where many share a network, each packet is for another of them, and what is looked up for it has left the cache: so
-/// that it is small is what counts.
+/// In networks of many users the looked-up entry is usually not in the cache, so a small map is
+/// faster than a large one.
 #[derive(Clone)]
 pub struct ByAddress<T> {
     list: Vec<Option<T>>,
-    /// What is not in the list, for its address is beyond it.
+    /// Entries whose address is beyond the list.
     table: FxHashMap<Address, T>,
 }
 
-/// With fewer values, there is no list.
+/// Fewer values than this are kept in the table alone.
 const MANY: usize = 64;
-/// The most places of a list for each value.
+/// Most list entries per value.
 const SPARSE: usize = 4;
 
 impl<T> Default for ByAddress<T> {
@@ -33,7 +33,7 @@ impl<T> Default for ByAddress<T> {
 }
 
 impl<T: Copy> ByAddress<T> {
-    /// The value of this address.
+    /// Returns the value of an address.
     #[inline]
     #[must_use]
     pub fn get(&self, address: Address) -> Option<T> {
@@ -43,7 +43,7 @@ impl<T: Copy> ByAddress<T> {
         }
     }
 
-    /// Gives an address a value.
+    /// Sets the value of an address.
     pub fn insert(&mut self, address: Address, value: T) {
         if let Some(place) = self.list.get_mut(usize::from(address.0)) {
             *place = Some(value);
@@ -56,7 +56,7 @@ impl<T: Copy> ByAddress<T> {
         }
     }
 
-    /// Takes an address its value.
+    /// Removes the value of an address.
     pub fn remove(&mut self, address: Address) {
         match self.list.get_mut(usize::from(address.0)) {
             Some(place) => *place = None,
@@ -64,14 +64,14 @@ impl<T: Copy> ByAddress<T> {
         }
     }
 
-    /// All values with their addresses, in any order.
+    /// Iterates over all addresses and values in any order.
     pub fn iter(&self) -> impl Iterator<Item = (Address, T)> {
         let listed = (0..).map(Address).zip(&self.list);
         let listed = listed.filter_map(|(address, value)| Some((address, (*value)?)));
         listed.chain(self.table.iter().map(|(address, value)| (*address, *value)))
     }
 
-    /// Lists what is in the table, if that is dense enough.
+    /// Moves the table's entries to the list if they are dense enough.
     #[cold]
     fn make_list(&mut self) {
         let last = self

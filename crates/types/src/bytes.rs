@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// `count` bytes.
@@ -17,19 +17,19 @@ impl Bytes {
         Self(count)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number of bits.
+    /// Returns the number of bits.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0.saturating_mul(8)
     }
 
-    /// This amount less `other`; zero if `other` is larger.
+    /// Returns this amount minus `other`, or zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

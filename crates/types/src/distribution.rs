@@ -1,27 +1,27 @@
-//! Random sizes and times.
+//! Distributions of random sizes and times.
 
 use crate::{RandomStream, Span};
 
 /// A distribution of non-negative numbers: bytes, or seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Distribution {
-    /// Always this.
+    /// This value, always.
     Constant(f64),
-    /// Exponential with this mean.
+    /// Exponential distribution with this mean.
     Exponential(f64),
-    /// Uniform between these.
+    /// Uniform distribution between these values.
     Uniform(f64, f64),
-    /// Pareto (type I) with this mean and shape; the shape is above 1, as there is no mean below.
+    /// Pareto distribution (type I). The shape is above 1, since otherwise there is no mean.
     Pareto {
         /// The mean.
         mean: f64,
-        /// The exponent of the tail: 1.2 is heavy, and has no variance.
+        /// Exponent of the tail. A tail of 1.2 is heavy and has no variance.
         shape: f64,
     },
 }
 
 impl Distribution {
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(self) -> f64 {
         match self {
@@ -31,7 +31,7 @@ impl Distribution {
         }
     }
 
-    /// A draw. A constant draws nothing.
+    /// Draws a value. A constant uses no randomness.
     pub fn draw(self, random: &mut RandomStream) -> f64 {
         match self {
             Self::Constant(value) => value,
@@ -45,14 +45,14 @@ impl Distribution {
         }
     }
 
-    /// A draw as a length of time, of a distribution of seconds.
+    /// Draws a length of time from a distribution of seconds.
     pub fn span(self, random: &mut RandomStream) -> Span {
-        // Beyond the clock's end nothing happens.
+        // Limited to the range of the clock.
         let nanoseconds = (self.draw(random).max(0.0) * 1e9).min(1e18);
         Span::from_nanos(nanoseconds as u64)
     }
 
-    /// A draw as a number of bytes, at least one.
+    /// Draws a number of bytes, at least one.
     pub fn bytes(self, random: &mut RandomStream) -> u64 {
         libm::round(self.draw(random)).clamp(1.0, 1e15) as u64
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The control bits of the TCP header, as they stand in its 14th byte (RFC 9293 section 3.1).
+/// The control bits of the TCP header, as in its 14th byte (RFC 9293 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flags(pub u8);
 
@@ -28,25 +28,25 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// These flags and `other`'s.
+    /// Returns the union with `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These flags but `other`'s.
+    /// Returns these flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Is any of `other`'s flags set?
+    /// Whether any flag of `other` is set.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Does a segment with these begin a connection? It is a SYN, which neither answers one nor ends anything.
+    /// Whether these flags open a connection: SYN without ACK, RST and FIN.
     #[must_use]
     pub const fn opens(self) -> bool {
         self.has(Self::SYN) && !self.has(Self::ACK.with(Self::RST).with(Self::FIN))
@@ -55,7 +55,7 @@ impl Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // tcpdump's letters, in its order.
+        // Letters and order of tcpdump.
         for (flag, letter) in [
             (Self::FIN, 'F'),
             (Self::SYN, 'S'),

@@ -1,61 +1,61 @@
-//! Packets in pieces (RFC 791 section 3.2).
+//! IP fragments (RFC 791 section 3.2).
 //!
-//! A piece is a packet of its own: a datagram with its own length and fate. What was cut stays in the
-//! store, beside its pieces, until the last of them is gone; so the pieces need no bytes, and who has
-//! all of them can have the whole again.
+//! A fragment is a packet of its own: a datagram with its own length and fate. The original packet
+//! stays in the store until its last fragment is gone. Fragments therefore need no bytes, and
+//! reassembly returns the original packet.
 
 use crate::{Address, Endpoint, IpVersion, Packet, PacketRef, PacketStore};
 
-/// Where a piece belongs in its datagram.
+/// Position of a fragment in its datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// Tells the datagram from others between the same hosts, of the same protocol.
+    /// Distinguishes the datagram from others between the same hosts with the same protocol.
     pub identification: u16,
-    /// Bytes of the datagram before this piece, its header aside: a multiple of 8.
+    /// Offset in the datagram without its header, in bytes; a multiple of 8.
     pub offset: u16,
-    /// It is not the last piece.
+    /// Whether more fragments follow.
     pub more: bool,
     whole: u32,
 }
 
 impl Fragment {
-    /// Are these pieces of one datagram? (What a checksum over the whole would tell.)
+    /// Whether both fragments belong to the same packet, which a checksum would show.
     #[must_use]
     pub fn is_of_same(&self, other: &Self) -> bool {
         self.whole == other.whole
     }
 }
 
-/// A packet that is in pieces, and how many packets hold on to it.
+/// A fragmented packet and the number of packets that refer to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whole {
+pub(crate) struct FragmentedPacket {
     packet: PacketRef,
     pieces: u32,
 }
 
-/// An IPv4 header without options: the only one that is cut here.
+/// Length of an IPv4 header without options. Packets with options are not fragmented here.
 const HEADER: u32 = 20;
-/// No IPv4 packet is longer.
+/// Length of the longest IPv4 packet.
 const LONGEST: u32 = 65_535;
-/// IPv4 inside IPv4 (RFC 2003).
+/// Protocol number of IPv4 in IPv4 (RFC 2003).
 const TUNNELLED: u8 = 4;
 
 impl PacketStore {
-    /// Where a piece belongs; `None` of a packet that is whole.
+    /// Returns the position of a fragment, or `None` for a complete packet.
     #[must_use]
     pub fn fragment(&self, reference: PacketRef) -> Option<Fragment> {
         self.extension_of(self.get(reference))?.fragment
     }
 
-    /// The packet that this is a piece of.
+    /// Returns the original packet of a fragment.
     #[must_use]
     pub fn whole_of(&self, reference: PacketRef) -> Option<PacketRef> {
         let whole = self.fragment(reference)?.whole;
-        Some(self.wholes[whole as usize].packet)
+        Some(self.fragmented[whole as usize].packet)
     }
 
-    /// May routers cut it? Not IPv6 (RFC 8200 section 4.5), unless it is in an IPv4 tunnel, and of what
-    /// came off a wire neither what says don't-fragment nor what has options in its IP header.
+    /// Whether routers may fragment the packet. Excluded are IPv6 outside an IPv4 tunnel (RFC 8200
+    /// section 4.5), and real packets with don't-fragment set or with IP options.
     #[must_use]
     pub fn may_be_divided(&self, reference: PacketRef) -> bool {
         const DONT_FRAGMENT: u8 = 0x40;
@@ -68,12 +68,12 @@ impl PacketStore {
                 })
     }
 
-    /// Cuts a packet that is longer than `mtu` bytes (at least 28) into pieces that are not, and adds
-    /// them to `pieces` in order; one that is not, or may not be cut, is added as it is. The packet is
-    /// the pieces' from then on.
+    /// Fragments a packet that is longer than `mtu` bytes (at least 28) and appends the fragments
+    /// to `pieces` in order. A packet that fits, or must not be fragmented, is appended unchanged.
+    /// The fragments take over the caller's reference.
     ///
-    /// A packet in a tunnel is cut with its outer header, a piece into smaller pieces of the same
-    /// datagram.
+    /// A packet in a tunnel is fragmented with its outer header, a fragment into fragments of the
+    /// same datagram.
     pub fn divide(&mut self, reference: PacketRef, mtu: u32, pieces: &mut Vec<PacketRef>) {
         let record = *self.get(reference);
         let length = record.length().get() as u32;
@@ -103,7 +103,7 @@ impl PacketStore {
         let mut at = 0;
         while at < carried {
             let bytes = room.min(carried - at);
-            // The later pieces have no ports; so none has.
+            // Later fragments have no ports, so none has.
             let end = |address| Endpoint { address, port: 0 };
             let mut piece =
                 Packet::datagram(end(source), end(destination), IpVersion::V4, protocol);
@@ -111,7 +111,7 @@ impl PacketStore {
             piece.payload_length = bytes as u16;
             piece.set_ecn(record.ecn());
             let piece = self.insert(piece);
-            self.wholes[base.whole as usize].pieces += 1;
+            self.fragmented[base.whole as usize].pieces += 1;
             self.extend(piece).fragment = Some(Fragment {
                 offset: base.offset + at as u16,
                 more: base.more || at + bytes < carried,
@@ -127,16 +127,16 @@ impl PacketStore {
             if record.is_corrupt()
                 && let Some(last) = pieces.last()
             {
-                // One of the smaller pieces has the wrong bit: the last one, as elsewhere.
+                // The wrong bit is in the last fragment.
                 self.corrupt(*last);
             }
             self.release(reference);
         }
     }
 
-    /// The packet that these pieces, all of one datagram, make together. They are released. If one of
-    /// them was corrupted, the whole is: IP's header checksum is not about what a piece carries, so only
-    /// who has the whole can tell (RFC 791 section 3.2, RFC 9293 section 3.1).
+    /// Reassembles the packet of these fragments, all of one datagram, and releases them. If one is
+    /// corrupt, so is the packet: the IP header checksum does not cover a fragment's content, so
+    /// only the receiver of the packet detects it (RFC 791 section 3.2, RFC 9293 section 3.1).
     pub fn join(&mut self, pieces: impl IntoIterator<Item = PacketRef>) -> Option<PacketRef> {
         let mut whole = None;
         let mut corrupt = false;
@@ -151,7 +151,7 @@ impl PacketStore {
             }
             self.release(piece);
         }
-        // Copies of pieces may be elsewhere yet: what they are of is not to change under them.
+        // Copies of the fragments may still refer to the packet, which must not change for them.
         let whole = self.unshare(whole?);
         if corrupt {
             self.corrupt(whole);
@@ -159,12 +159,13 @@ impl PacketStore {
         Some(whole)
     }
 
-    /// How many packets are there only in pieces.
+    /// Returns the number of packets that exist only as fragments.
     pub(crate) fn in_pieces(&self) -> usize {
-        self.wholes.len() - self.free_wholes.len()
+        self.fragmented.len() - self.free_fragmented.len()
     }
 
-    /// As a host numbers its datagrams (RFC 791 section 3.2): one after the other.
+    /// Returns the next identification of a host, which numbers its datagrams (RFC 791 section
+    /// 3.2).
     fn next_identification(&mut self, source: Address) -> u16 {
         let index = usize::from(source.0);
         if self.identifications.len() <= index {
@@ -176,31 +177,31 @@ impl PacketStore {
     }
 
     fn keep_whole(&mut self, packet: PacketRef) -> u32 {
-        let whole = Whole { packet, pieces: 0 };
-        match self.free_wholes.pop() {
+        let whole = FragmentedPacket { packet, pieces: 0 };
+        match self.free_fragmented.pop() {
             Some(index) => {
-                self.wholes[index as usize] = whole;
+                self.fragmented[index as usize] = whole;
                 index
             }
             None => {
-                self.wholes.push(whole);
-                (self.wholes.len() - 1) as u32
+                self.fragmented.push(whole);
+                (self.fragmented.len() - 1) as u32
             }
         }
     }
 
-    /// One more packet is a piece of it.
-    pub(crate) fn retain_whole(&mut self, fragment: Fragment) {
-        self.wholes[fragment.whole as usize].pieces += 1;
+    /// Adds a fragment to the original packet's count.
+    pub(crate) fn retain_fragmented(&mut self, fragment: Fragment) {
+        self.fragmented[fragment.whole as usize].pieces += 1;
     }
 
-    /// One piece less; with the last, the whole goes.
-    pub(crate) fn release_whole(&mut self, fragment: Fragment) {
-        let whole = &mut self.wholes[fragment.whole as usize];
+    /// Removes a fragment from the count. The last one releases the original packet.
+    pub(crate) fn release_fragmented(&mut self, fragment: Fragment) {
+        let whole = &mut self.fragmented[fragment.whole as usize];
         whole.pieces -= 1;
         if whole.pieces == 0 {
             let packet = whole.packet;
-            self.free_wholes.push(fragment.whole);
+            self.free_fragmented.push(fragment.whole);
             self.release(packet);
         }
     }
@@ -238,7 +239,7 @@ mod tests {
         let before = *store.get(whole);
         let mut pieces = Vec::new();
         store.divide(whole, 576, &mut pieces);
-        // 1480 bytes behind the header, in pieces of 552: RFC 791 section 3.2's procedure.
+        // 1480 bytes behind the header, in fragments of 552: the procedure of RFC 791 section 3.2.
         assert_eq!(
             layout(&store, &pieces),
             [(0, 552, true), (552, 552, true), (1104, 376, false)]
@@ -276,7 +277,7 @@ mod tests {
             |piece: &PacketRef| store.fragment(*piece).expect("one").identification;
         let first = identification(&smaller[0]);
         assert!(smaller.iter().all(|piece| identification(piece) == first));
-        // One is lost: the others hold on to the whole until they are gone.
+        // One fragment is lost; the others keep the original packet until they are gone.
         for piece in smaller {
             store.release(piece);
         }
@@ -296,7 +297,7 @@ mod tests {
             copies.push(store.duplicate(*piece));
         }
         store.corrupt(pieces[0]);
-        // Cut again, it stays wrong.
+        // Fragmented again, it stays corrupt.
         let mut smaller = Vec::new();
         store.divide(pieces[0], 576, &mut smaller);
         assert!(smaller.len() > 1);

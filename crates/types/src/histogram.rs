@@ -1,51 +1,51 @@
-//! How often what was measured.
+//! A log-linear histogram of times.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
 use crate::quantile::{Part, Skew, rank};
 
-// 1 us to 2^28 us (268 s), 32 buckets an octave: each 1/32 of its times wide, or less.
+// 1 us to 2^28 us (268 s) with 32 buckets per octave: each bucket is 1/32 of its times wide or
+// less.
 const OCTAVES: usize = 28;
 const BUCKETS_PER_OCTAVE_LOG2: u32 = 5;
 const BUCKETS_PER_OCTAVE: usize = 1 << BUCKETS_PER_OCTAVE_LOG2;
-// It grows by so many.
+// The histogram grows by this many buckets.
 const STEP: usize = BUCKETS_PER_OCTAVE / 4;
-// In the last bucket, with all that is longer.
+// Longest time of its own bucket; all longer times are in the last bucket.
 const LONGEST: u64 = (1 << OCTAVES) * 1_000 - 1;
 const LAST: usize = (OCTAVES << BUCKETS_PER_OCTAVE_LOG2) - 1;
 
 /// A log-linear histogram of times.
 ///
-/// It has buckets for the times that it has seen and those between, a quarter of an octave more or less: the
-/// round trips of a connection are in one octave or two, those of one that says little in less, and a network
-/// has many connections.
+/// Buckets exist for the range of recorded times only, in steps of a quarter octave: a connection's
+/// round trips span one or two octaves, and a network has many connections.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Histogram {
-    /// The number of the first bucket.
+    /// Index of the first bucket.
     first: u32,
-    /// The place of the bucket that was counted in last.
+    /// Position of the bucket that was counted last.
     last: u32,
     counts: Vec<u32>,
 }
 
-/// What is known of all times beside their buckets.
+/// Exact values that the buckets do not contain.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct ExactValues {
     pub minimum: Span,
     pub maximum: Span,
-    /// In nanoseconds.
+    /// Sum of all times in nanoseconds.
     pub sum: u64,
 }
 
 impl Histogram {
-    /// Asks for what the next count needs.
+    /// Prefetches the bucket of the next count.
     #[inline]
     pub(crate) fn fetch(&self) {
         prefetch_index::prefetch_index(&self.counts, self.last as usize);
     }
 
-    /// Counts one.
+    /// Counts a time.
     #[inline]
     pub(crate) fn record(&mut self, time: Span) {
         let bucket = bucket(time);
@@ -62,7 +62,7 @@ impl Histogram {
         }
     }
 
-    /// Counts one that is as long as the last one.
+    /// Counts a time equal to the previous one.
     #[inline]
     pub(crate) fn record_again(&mut self) {
         if let Some(count) = self.counts.get_mut(self.last as usize) {
@@ -70,7 +70,7 @@ impl Histogram {
         }
     }
 
-    /// Takes in another's counts.
+    /// Adds the counts of another histogram.
     pub(crate) fn add(&mut self, other: &Self) {
         for (bucket, count) in other.counts() {
             if count > 0 {
@@ -79,27 +79,28 @@ impl Histogram {
         }
     }
 
-    /// The time that a share `q` of all do not exceed; `known` is what the buckets don't tell.
+    /// Returns the time of rank [`rank`]`(q, count)`; `exact` has the exact values.
     ///
-    /// It is the one of that rank ([`rank`]). The shortest and the longest are known; the others are spread over their
-    /// buckets by rank, on two lines, in all buckets such that all of them add up to the known sum ([`Skew`]). So a mean
-    /// and quantiles are of one distribution; times that are alike, or three, are exact; and a quantile is in the
-    /// same bucket as the true one: off by less than 1/32 of it, or 1 us. (From 264 s on, there is one bucket.)
-    pub(crate) fn quantile(&self, q: f64, known: Known) -> Option<Span> {
+    /// Minimum and maximum are exact. The other times are spread over their buckets by rank, on two
+    /// lines per bucket, such that all add up to the known sum ([`Skew`]). Mean and quantiles
+    /// therefore describe one distribution. Equal times, and up to three times, are exact;
+    /// otherwise the result lies in the bucket of the true quantile, so it is off by less than
+    /// 1/32, or by 1 us. From 264 s on there is one bucket.
+    pub(crate) fn quantile(&self, q: f64, exact: ExactValues) -> Option<Span> {
         let total: u64 = self.counts().map(|(_, count)| u64::from(count)).sum();
         let rank = rank(q, total);
         if total == 0 || rank == 1 || rank == total {
             let extreme = if rank == 1 {
-                known.minimum
+                exact.minimum
             } else {
-                known.maximum
+                exact.maximum
             };
             return (total > 0).then_some(extreme);
         }
-        let extremes = [known.minimum, known.maximum].map(Span::as_nanos);
-        let others = (extremes.iter()).fold(known.sum, |sum, extreme| sum.saturating_sub(*extreme));
+        let extremes = [exact.minimum, exact.maximum].map(Span::as_nanos);
+        let others = (extremes.iter()).fold(exact.sum, |sum, extreme| sum.saturating_sub(*extreme));
         let skew = Skew::of(self.between(extremes), others.into());
-        // The shortest is one of those before a part.
+        // The minimum comes before all parts.
         let mut before = 1;
         for part in self.between(extremes) {
             if rank <= before + part.count {
@@ -107,18 +108,18 @@ impl Histogram {
             }
             before += part.count;
         }
-        Some(known.maximum)
+        Some(exact.maximum)
     }
 
-    /// How many are in each bucket but for one each of the extremes, and within which bounds.
+    /// Returns the parts without the two extremes: counts and bounds per bucket.
     fn between(&self, [minimum, maximum]: [u64; 2]) -> impl Iterator<Item = Part> {
         let extremes = [minimum, maximum].map(|extreme| bucket(Span::from_nanos(extreme)));
         self.counts().filter_map(move |(bucket, count)| {
-            let known = extremes
+            let counted = extremes
                 .iter()
                 .filter(|extreme| **extreme == bucket)
                 .count();
-            let count = u64::from(count).saturating_sub(known as u64);
+            let count = u64::from(count).saturating_sub(counted as u64);
             let end = if bucket == LAST {
                 u64::MAX
             } else {
@@ -132,7 +133,7 @@ impl Histogram {
         })
     }
 
-    /// The buckets by number, and how often each.
+    /// Iterates over bucket indices and counts.
     fn counts(&self) -> impl Iterator<Item = (usize, u32)> {
         (self.first as usize..).zip(self.counts.iter().copied())
     }
@@ -149,7 +150,7 @@ impl Histogram {
         let first = before.min(step);
         let end = (before + self.counts.len()).max(step + STEP);
         if end - first > self.counts.len() {
-            // Exactly so many: it seldom happens again.
+            // Exact size, since growth is rare.
             let mut counts = vec![0; end - first];
             counts[before - first..][..self.counts.len()].copy_from_slice(&self.counts);
             self.first = first as u32;
@@ -161,10 +162,11 @@ impl Histogram {
     }
 }
 
-/// The bucket of a time: its octave in microseconds, and the five bits below the leading one.
+/// Returns the bucket of a time: its octave in microseconds and the five bits after the leading
+/// one.
 #[inline]
 fn bucket(time: Span) -> usize {
-    // In 1/32 us, so that the first octave too has its 32 buckets.
+    // In units of 1/32 us, so that the first octave has 32 buckets as well.
     let scaled = (time.as_nanos().min(LONGEST) << BUCKETS_PER_OCTAVE_LOG2) / 1_000;
     let scaled = scaled.max(1 << BUCKETS_PER_OCTAVE_LOG2);
     let octave = scaled.ilog2() - BUCKETS_PER_OCTAVE_LOG2;
@@ -172,7 +174,7 @@ fn bucket(time: Span) -> usize {
     ((octave as usize) << BUCKETS_PER_OCTAVE_LOG2) + within
 }
 
-/// The shortest time of a bucket, in nanoseconds.
+/// Returns the shortest time of a bucket in nanoseconds.
 fn start(index: usize) -> u64 {
     if index == 0 {
         return 0;
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(histogram.counts.len(), STEP);
         histogram.record(Span::from_millis(2));
         histogram.record(Span::from_millis(1300));
-        // From 2 (in the last quarter from 1.024 to 2.048 ms) to 1300 (in the first from 1049 to 2097 ms).
+        // From 2 (the last quarter of 1.024 to 2.048 ms) to 1300 (the first of 1049 to 2097 ms).
         assert_eq!(histogram.counts.len(), 9 * BUCKETS_PER_OCTAVE + 2 * STEP);
     }
 
@@ -235,14 +237,14 @@ mod tests {
         let (one, other) = (all(&spans), all(&backwards));
         let mut sum = all(&spans[3..]);
         sum.add(&all(&spans[..3]));
-        let known = Known {
+        let exact = ExactValues {
             minimum: Span::ZERO,
             maximum: Span::from_nanos(u64::MAX),
             sum: u64::MAX,
         };
         for q in [0.0, 0.2, 0.5, 0.8, 1.0] {
-            assert_eq!(one.quantile(q, known), other.quantile(q, known));
-            assert_eq!(one.quantile(q, known), sum.quantile(q, known));
+            assert_eq!(one.quantile(q, exact), other.quantile(q, exact));
+            assert_eq!(one.quantile(q, exact), sum.quantile(q, exact));
         }
         let counted: u32 = sum.counts().map(|(_, count)| count).sum();
         assert_eq!(counted as usize, spans.len());

@@ -1,4 +1,4 @@
-//! What an ICMP error says of a packet that did not arrive.
+//! ICMP errors and echo messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,52 +13,51 @@ const ICMP_V6: u8 = 58;
 pub enum IcmpError {
     /// No route to the destination's network.
     NetworkUnreachable,
-    /// The destination's network is there, the destination is not.
+    /// The destination's network is reachable, the destination is not.
     HostUnreachable,
-    /// The destination doesn't know the protocol.
+    /// The destination does not support the protocol.
     ProtocolUnreachable,
-    /// Nobody listens at the port.
+    /// No listener at the port.
     PortUnreachable,
-    /// The packet is longer than a link of the path takes, and must not be fragmented.
+    /// The packet exceeds the MTU of a link of the path and must not be fragmented.
     TooBig {
-        /// The longest IP packet that the link takes, in bytes (RFC 1191 section 4); 0 where an old
-        /// router doesn't say.
+        /// MTU of the link in bytes (RFC 1191 section 4); 0 if an old router does not state it.
         mtu: u32,
     },
-    /// A filter does not let it pass (RFC 1812 section 5.2.7.1).
+    /// Rejected by a filter (RFC 1812 section 5.2.7.1).
     Prohibited,
-    /// It has passed as many routers as it may.
+    /// The hop limit was exceeded.
     TimeExceeded,
-    /// Its header makes no sense to somebody.
+    /// The header is invalid.
     ParameterProblem,
 }
 
 impl IcmpError {
-    /// A hard error: it will not go away by itself (RFC 1122 section 4.2.3.9). With path MTU discovery
-    /// "too big" is none.
+    /// Whether the error is hard: it will not disappear by itself (RFC 1122 section 4.2.3.9). With
+    /// path MTU discovery "too big" is not hard.
     #[must_use]
     pub const fn is_hard(self) -> bool {
         matches!(self, Self::ProtocolUnreachable | Self::PortUnreachable)
     }
 }
 
-/// An ICMP error as a packet carries it: what it says, and the beginning of the packet that it is about
+/// Content of an ICMP error message: the error and the beginning of the packet that it is about
 /// (RFC 792: the IP header and 64 bits).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpQuote {
-    /// What it says.
+    /// The error.
     pub error: IcmpError,
-    /// Who had sent the packet.
+    /// Sender of the quoted packet.
     pub source: Endpoint,
-    /// Where it was going.
+    /// Destination of the quoted packet.
     pub destination: Endpoint,
-    /// Its sequence number.
+    /// Sequence number of the quoted packet.
     pub sequence: Seq,
-    /// Its length as an IP packet, in bytes.
+    /// Length of the quoted packet as an IP packet, in bytes.
     pub length: u32,
 }
 
-/// Bytes behind the IP header of an ICMP error about an IPv4 packet: the ICMP header, and what it quotes.
+/// Length of an ICMP error about an IPv4 packet behind the IP header: ICMP header and quotation.
 const QUOTE_V4: u16 = 8 + 20 + 8;
 /// The same for IPv6.
 const QUOTE_V6: u16 = 8 + 40 + 8;
@@ -66,22 +65,22 @@ const QUOTE_V6: u16 = 8 + 40 + 8;
 /// An ICMP echo message (RFC 792, RFC 4443 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Echo {
-    /// Whoever gets it answers.
+    /// Asks for a reply.
     Request,
-    /// The answer.
+    /// Answers a request.
     Reply,
 }
 
-/// Bytes of an echo message's own header: type, code, checksum, identifier, sequence number.
+/// Length of an echo message's header: type, code, checksum, identifier, sequence number.
 pub const ECHO_HEADER: u16 = 8;
 
-/// What a packet that says no error may say, beyond the numbers of [`kind_of`].
+/// Kinds of echo messages, above the numbers of [`kind_of`].
 const ECHO_REQUEST: u32 = 64;
 const ECHO_REPLY: u32 = 65;
 
 impl Packet {
-    /// An ICMP echo message. Its identifier is the port of the end that asked, which the other end's
-    /// port, having none, doesn't disturb; what it carries beyond its header is for the maker to say.
+    /// Creates an ICMP echo message. Its identifier is the port of the requesting end; the other
+    /// end has no port. The caller sets the payload length.
     #[must_use]
     pub fn echo(source: Endpoint, destination: Endpoint, version: IpVersion, echo: Echo) -> Self {
         let protocol = match version {
@@ -94,24 +93,24 @@ impl Packet {
             Echo::Request => ECHO_REQUEST,
             Echo::Reply => ECHO_REPLY,
         };
-        packet.set_said(kind, 0);
+        packet.set_numbers(kind, 0);
         packet
     }
 
-    /// Which echo message it is, if it is one that was made in the network.
+    /// Returns the kind of an echo message that was created in the network.
     #[must_use]
     pub fn echo_kind(&self) -> Option<Echo> {
         if self.is_tcp() || !matches!(self.protocol(), ICMP | ICMP_V6) {
             return None;
         }
-        match self.said().0 {
+        match self.numbers().0 {
             ECHO_REQUEST => Some(Echo::Request),
             ECHO_REPLY => Some(Echo::Reply),
             _ => None,
         }
     }
 
-    /// The identifier of an echo message: the port of the end that asked.
+    /// Returns the identifier of an echo message: the port of the requesting end.
     #[must_use]
     pub fn echo_identifier(&self) -> u16 {
         match self.echo_kind() {
@@ -120,8 +119,8 @@ impl Packet {
         }
     }
 
-    /// An ICMP error from `router` about a segment; to where that came from. `None`: there is to be none
-    /// about what is no segment (RFC 1122 section 3.2.2: least of all about an ICMP error).
+    /// Creates an ICMP error from `router` about a segment, addressed to its sender. Returns `None`
+    /// for anything that is not a segment (RFC 1122 section 3.2.2: no errors about ICMP errors).
     #[must_use]
     pub fn icmp_error(router: Address, segment: &Self, error: IcmpError) -> Option<Self> {
         if !segment.is_tcp() {
@@ -143,17 +142,17 @@ impl Packet {
         packet.acknowledgment = Seq::new(u32::from(to.address.0) << 16 | u32::from(to.port));
         packet.payload_offset = segment.length().get();
         let (kind, mtu) = kind_of(error);
-        packet.set_said(kind, mtu);
+        packet.set_numbers(kind, mtu);
         Some(packet)
     }
 
-    /// What an ICMP error says, if it is one that was made in the network.
+    /// Returns the content of an ICMP error that was created in the network.
     #[must_use]
     pub fn icmp_quote(&self) -> Option<IcmpQuote> {
         if !matches!(self.protocol(), ICMP | ICMP_V6) || self.is_tcp() || self.is_corrupt() {
             return None;
         }
-        let (kind, mtu) = self.said();
+        let (kind, mtu) = self.numbers();
         let packed = self.acknowledgment.get();
         Some(IcmpQuote {
             error: error_of(kind, mtu)?,
@@ -168,7 +167,7 @@ impl Packet {
     }
 }
 
-/// A number for each error, and the MTU that it tells.
+/// Returns the number of an error and its MTU.
 const fn kind_of(error: IcmpError) -> (u32, u32) {
     match error {
         IcmpError::NetworkUnreachable => (1, 0),
@@ -243,7 +242,7 @@ mod tests {
                 assert_eq!(quote.destination, segment.destination);
                 assert_eq!(quote.sequence, segment.sequence);
                 assert_eq!(u64::from(quote.length), segment.length().get());
-                // None about an error, and no error is in what says nothing.
+                // No error about an error, and no quotation in other messages.
                 assert_eq!(Packet::icmp_error(Address(3), &packet, error), None);
                 assert_eq!(segment.icmp_quote(), None);
             }

@@ -1,4 +1,4 @@
-//! What an IP header says besides addresses and lengths.
+//! Fields of the IP header.
 
 /// The version of the IP header in front of the TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -11,7 +11,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// The header's length, without options or extension headers.
+    /// Returns the length of the header without options or extension headers.
     #[must_use]
     pub const fn header_length(self) -> u8 {
         match self {
@@ -20,7 +20,7 @@ impl IpVersion {
         }
     }
 
-    /// The MSS of a link that takes packets of `mtu` bytes: all but the headers without options (RFC 9293 section 3.7.1).
+    /// Returns the MSS for an MTU: the packet without IP and TCP headers (RFC 9293 section 3.7.1).
     #[must_use]
     pub fn mss_within(self, mtu: u32) -> u16 {
         let headers = u32::from(self.header_length()) + 20;

@@ -1,28 +1,26 @@
-//! The vocabulary of bentpipe. Every other crate speaks it; it imports none of them.
+//! Common types of bentpipe. Every other crate imports this one; it imports none of them.
 //!
-//! * [`Time`], [`Span`], [`BitRate`], [`Bytes`], [`Seq`]: newtypes for what the field measures.
+//! * [`Time`], [`Span`], [`BitRate`], [`Bytes`], [`Seq`]: newtypes for quantities.
 //! * [`Packet`] and [`PacketStore`]: 64-byte records in a slab, passed by [`PacketRef`].
-//! * Beside a record, where there is a real network: bytes, addresses ([`PacketStore::bytes`],
-//!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
-//! * [`Fragment`]: a packet in pieces.
-//! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
-//! * [`Agenda`]: what comes next, of few or of many.
-//! * [`ByAddress`]: something for each of some nodes.
+//! * Bytes and IP addresses of real packets ([`PacketStore::bytes`], [`PacketStore::ip`]);
+//!   [`FlowKey`] identifies flows with and without them.
+//! * [`Fragment`]: fragments of a packet.
+//! * [`Agent`] and [`Ctx`]: the interface of hosts, routers and middleboxes.
+//! * [`Agenda`]: a priority queue of timed entries.
+//! * [`ByAddress`]: a map from node addresses.
 //! * [`filler`]: the bytes that a simulated stream stands for.
-//! * [`IcmpError`]: what the path says of a packet that did not arrive.
-//! * [`SpanStatistics`]: how lengths of time are distributed; [`rank`], which of many values a quantile is.
-//! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
-//! * [`words!`]: settings that are one word of a list.
-//! * [`Trace`]: time series for the probes that a scenario names.
+//! * [`IcmpError`]: ICMP errors.
+//! * [`SpanStatistics`]: a histogram of times; [`rank`]: the rank of a quantile.
+//! * [`RandomStream`]: random numbers keyed by (seed, component, purpose).
+//! * [`words!`]: enums with names for scenario files.
+//! * [`Trace`]: time series of probes.
 
 mod address;
 mod agenda;
 mod agent;
-mod beside;
 mod by_address;
 mod bytes;
 mod distribution;
-mod fetch;
 pub mod filler;
 mod flags;
 mod fragment;
@@ -31,10 +29,12 @@ mod icmp;
 mod ip;
 mod packet;
 mod pool;
+mod prefetch;
 mod processor;
 mod quantile;
 mod random;
 mod rate;
+mod real_packet;
 mod routes;
 mod sack_blocks;
 mod seq;
@@ -50,21 +50,21 @@ pub use agenda::{Agenda, Entry};
 pub use agent::{
     Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, Room, StreamCheck, World,
 };
-pub use beside::{FlowKey, HostAddress, Party};
 pub use by_address::ByAddress;
 pub use bytes::Bytes;
 pub use distribution::Distribution;
-pub use fetch::{fetch, fetch_behind, fetch_whole};
 pub use flags::Flags;
 pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use ip::{Ecn, IpVersion};
 pub use packet::{Packet, Resolution};
 pub use pool::PoolFull;
+pub use prefetch::{fetch, fetch_behind, fetch_whole};
 pub use processor::{Processing, Processor, Served};
 pub use quantile::rank;
 pub use random::{RandomStream, Trials, splitmix64};
 pub use rate::BitRate;
+pub use real_packet::{FlowKey, HostAddress, Party};
 pub use routes::Routes;
 pub use sack_blocks::{SackBlock, SackBlocks, tell_first};
 pub use seq::Seq;

@@ -1,4 +1,4 @@
-//! A packet: one 64-byte record, whatever it carries.
+//! The packet record.
 
 use std::fmt;
 
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Bytes, Ecn, Endpoint, Flags, IpVersion, SackBlock, SackBlocks, Seq};
 
-/// One of the two packets in which neighbours tell each other their link addresses.
+/// Kind of an address resolution packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolution {
-    /// Whose link address is wanted.
+    /// Asks for a neighbour's link address.
     Request = 1,
-    /// It.
+    /// Contains the link address.
     Reply = 2,
 }
 
-/// A TCP segment inside an IP packet, as the protocol code sees it; or any other IP packet, a
-/// *datagram*, of which there are only addresses, ports if it has any, protocol number and length.
+/// A TCP segment in an IP packet, or any other IP packet: a *datagram*, of which only addresses,
+/// ports if it has any, protocol number and length are known.
 ///
-/// The record is 64 bytes, one cache line. What few packets carry (a SYN's options, a fourth SACK
+/// The record is 64 bytes, one cache line. Rare data (a SYN's options, a fourth SACK
 /// block) is in an [`Extension`](crate::Extension) of the [`PacketStore`](crate::PacketStore). The
-/// payload is not bytes but a range of the sender's stream: `payload_offset` is where it starts, an
-/// independent witness that what `sequence` says is what was sent.
+/// payload is not bytes but a range of the sender's stream. `payload_offset` is its offset, an
+/// independent witness that the sequence number is right.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// Who sent it.
+    /// Sender.
     pub source: Endpoint,
-    /// Who is to get it.
+    /// Destination.
     pub destination: Endpoint,
-    /// Sequence number of the first payload byte (of the SYN, if it is one).
+    /// Sequence number of the first payload byte, or of the SYN.
     pub sequence: Seq,
-    /// The next sequence number the sender expects; significant with [`Flags::ACK`].
+    /// Next sequence number that the sender expects; valid with [`Flags::ACK`].
     pub acknowledgment: Seq,
-    /// The window field as on the wire: not yet scaled.
+    /// Window field as on the wire, not scaled.
     pub window: u16,
-    /// Bytes of payload.
+    /// Payload length in bytes.
     pub payload_length: u16,
-    /// Bytes of IP and TCP headers together, options included.
+    /// Length of IP and TCP headers in bytes, options included.
     pub header_length: u8,
     /// Control bits.
     pub flags: Flags,
@@ -45,16 +45,16 @@ pub struct Packet {
     pub(crate) references: u8,
     timestamp_value: u32,
     timestamp_echo: u32,
-    /// Offset of the payload's first byte in the sender's stream (no SYN counted).
+    /// Offset of the payload's first byte in the sender's stream; the SYN is not counted.
     pub payload_offset: u64,
-    // SACK blocks; or, with EXTENDED, the first one's start is the extension's index and the blocks are
-    // there.
+    // SACK blocks. With EXTENDED, the start of the first block is the extension's index, and the
+    // blocks are in the extension.
     blocks: [SackBlock; INLINE_SACK_BLOCKS],
 }
 
-// Packet::attributes
+// Bits of `Packet::attributes`.
 const SACK_COUNT: u8 = 0b0000_0111;
-/// In the place of a count that no segment has: this is no TCP segment.
+/// A SACK count that no segment has: marks a datagram.
 const DATAGRAM: u8 = SACK_COUNT;
 const EXTENDED: u8 = 0b0000_1000;
 const TIMESTAMPED: u8 = 0b0001_0000;
@@ -62,16 +62,16 @@ const ECN: u8 = 0b0110_0000;
 const ECN_SHIFT: u8 = 5;
 const VERSION_6: u8 = 0b1000_0000;
 
-/// Of the marks of an ordinary segment, a push is none.
+/// All flags except PSH.
 const ANY_FLAG_BUT_PUSH: u16 = !Flags::PSH.0 as u16;
 
-/// Beside the protocol number in a datagram's `window`.
+/// Marks a corrupt datagram, beside the protocol number in `window`.
 const CORRUPT: u16 = 0x100;
-/// In its place: this is no IP packet, but an ARP request or a reply (RFC 826's operation).
+/// Marks an ARP packet or neighbour discovery message, beside RFC 826's operation in `window`.
 const ARP: u16 = 0x200;
 
-/// Bytes of an ARP packet about IPv4 addresses on Ethernet (RFC 826); a neighbour solicitation and its answer
-/// are as long with IPv6's header, addresses and option (RFC 4861 sections 4.3 and 4.4): 72.
+/// Length of an ARP packet for IPv4 on Ethernet (RFC 826). A neighbour solicitation or
+/// advertisement has 72 bytes with IPv6 header, address and option (RFC 4861 sections 4.3 and 4.4).
 const ARP_LENGTH: u8 = 28;
 const NEIGHBOUR_LENGTH: u8 = 72;
 
@@ -79,11 +79,11 @@ const NEIGHBOUR_LENGTH: u8 = 72;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Blocks that fit into the record itself.
+/// SACK blocks that fit into the record.
 const INLINE_SACK_BLOCKS: usize = 3;
 
 impl Packet {
-    /// A segment with neither payload nor options.
+    /// Creates a segment without payload or options.
     #[must_use]
     pub fn new(source: Endpoint, destination: Endpoint, version: IpVersion) -> Self {
         Self {
@@ -108,11 +108,12 @@ impl Packet {
         }
     }
 
-    /// A packet without payload that is not a TCP segment, of this IANA protocol number. Its headers
-    /// are those of IP, and of UDP if it is that.
+    /// Creates a packet without payload that is not a TCP segment, with an IANA protocol number. It
+    /// has an IP header, and a UDP header if the protocol is UDP.
     ///
-    /// The number is in the record's `window`. The other fields of a TCP header and `payload_offset`
-    /// are free for who makes it, but for the flags: it has none, so that nobody takes it for a segment.
+    /// The protocol number is in `window`. The creator may use the other TCP fields and
+    /// `payload_offset`, except the flags: they are empty, so that no node mistakes it for a
+    /// segment.
     #[must_use]
     pub fn datagram(
         source: Endpoint,
@@ -128,8 +129,8 @@ impl Packet {
         packet
     }
 
-    /// A question for a neighbour's link address, or the answer to one: ARP (RFC 826), neighbour discovery (RFC
-    /// 4861) of IPv6. It has no ports, and is for the other end of a link, not for hosts.
+    /// Creates a request for a neighbour's link address or the reply: ARP (RFC 826), for IPv6
+    /// neighbour discovery (RFC 4861). It has no ports and is addressed to the other end of a link.
     #[must_use]
     pub fn resolution(
         source: Address,
@@ -147,7 +148,7 @@ impl Packet {
         packet
     }
 
-    /// What it asks for or answers, where it is about a neighbour's link address.
+    /// Returns the kind of an address resolution packet, or `None` for other packets.
     #[must_use]
     pub fn resolves(&self) -> Option<Resolution> {
         let about = !self.is_tcp() && self.window & ARP != 0;
@@ -158,25 +159,25 @@ impl Packet {
         })
     }
 
-    /// What somebody has said with [`set_said`](Self::set_said): zeros, if nobody has.
-    pub(crate) fn said(&self) -> (u32, u32) {
+    /// Returns the numbers set with [`set_numbers`](Self::set_numbers), or zeros.
+    pub(crate) fn numbers(&self) -> (u32, u32) {
         (self.timestamp_value, self.timestamp_echo)
     }
 
-    /// Two numbers in the place of the timestamps of a segment, which a datagram doesn't have.
-    pub(crate) fn set_said(&mut self, first: u32, second: u32) {
+    /// Stores two numbers in a datagram, in the place of a segment's timestamps.
+    pub(crate) fn set_numbers(&mut self, first: u32, second: u32) {
         debug_assert!(!self.is_tcp(), "a segment has timestamps there");
         (self.timestamp_value, self.timestamp_echo) = (first, second);
     }
 
-    /// Is it a TCP segment?
+    /// Whether the packet is a TCP segment.
     #[must_use]
     pub fn is_tcp(&self) -> bool {
         self.attributes & SACK_COUNT != DATAGRAM
     }
 
-    /// IANA protocol number. A TCP packet that is no segment (a fragment, or malformed) is a datagram
-    /// of TCP's number.
+    /// Returns the IANA protocol number. A TCP packet that is not a valid segment (a fragment, or
+    /// malformed) is a datagram with TCP's number.
     #[must_use]
     pub fn protocol(&self) -> u8 {
         if self.is_tcp() {
@@ -186,15 +187,15 @@ impl Packet {
         }
     }
 
-    /// Has its checksum gone wrong on the way? Such a packet is a datagram, whatever it was: nobody
-    /// but the receiver finds out, and it throws it away.
+    /// Whether the packet was corrupted on the way. A corrupt packet is a datagram: only its
+    /// receiver detects the error and discards it.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         !self.is_tcp() && self.window & CORRUPT != 0
     }
 
-    /// Its checksum is wrong from now on. Of its headers, the `outer` bytes of a tunnel's and IP's own
-    /// can still be made out, and UDP's, which nobody reads.
+    /// Corrupts the packet. The `outer` bytes of a tunnel header, the IP header and the UDP header
+    /// stay readable.
     pub(crate) fn corrupt(&mut self, outer: u8) {
         if self.resolves().is_some() {
             self.window |= CORRUPT;
@@ -213,13 +214,14 @@ impl Packet {
         self.window = protocol | CORRUPT;
     }
 
-    /// Its length as an IP packet: headers and payload.
+    /// Returns the length as an IP packet: headers and payload.
     #[must_use]
     pub fn length(&self) -> Bytes {
         Bytes::new(u64::from(self.header_length) + u64::from(self.payload_length))
     }
 
-    /// Sequence numbers it occupies: payload, SYN and FIN (RFC 9293 section 3.4, SEG.LEN).
+    /// Returns the sequence numbers occupied by payload, SYN and FIN (RFC 9293 section 3.4,
+    /// SEG.LEN).
     #[must_use]
     pub fn sequence_length(&self) -> u32 {
         u32::from(self.payload_length)
@@ -227,13 +229,13 @@ impl Packet {
             + u32::from(self.flags.has(Flags::FIN))
     }
 
-    /// The sequence number after its last.
+    /// Returns the sequence number after the last one.
     #[must_use]
     pub fn sequence_end(&self) -> Seq {
         self.sequence + self.sequence_length()
     }
 
-    /// IP version.
+    /// Returns the IP version.
     #[must_use]
     pub fn ip_version(&self) -> IpVersion {
         if self.attributes & VERSION_6 == 0 {
@@ -243,7 +245,7 @@ impl Packet {
         }
     }
 
-    /// This record is a copy of another one now, which has no extension, and somebody holds it.
+    /// Makes this record a copy of a template that has no extension, with one reference.
     #[inline]
     pub(crate) fn become_copy(&mut self, template: &Self) -> &mut Self {
         debug_assert!(
@@ -255,20 +257,20 @@ impl Packet {
         self
     }
 
-    /// The timestamps option: (value, echo reply), if it is there.
+    /// Returns the timestamps option as (value, echo reply), if present.
     #[must_use]
     pub fn timestamps(&self) -> Option<(u32, u32)> {
         (self.attributes & TIMESTAMPED != 0).then_some((self.timestamp_value, self.timestamp_echo))
     }
 
-    /// Sets the timestamps option. The caller counts its bytes in `header_length`.
+    /// Sets the timestamps option. The caller includes its length in `header_length`.
     pub fn set_timestamps(&mut self, value: u32, echo: u32) {
         self.attributes |= TIMESTAMPED;
         self.timestamp_value = value;
         self.timestamp_echo = echo;
     }
 
-    /// Other timestamps than it has.
+    /// Replaces the values of an existing timestamps option.
     #[inline]
     pub fn renew_timestamps(&mut self, value: u32, echo: u32) {
         debug_assert!(self.timestamps().is_some(), "it has none");
@@ -276,14 +278,14 @@ impl Packet {
         self.timestamp_echo = echo;
     }
 
-    /// Takes the timestamps option away. The caller counts its bytes in `header_length`.
+    /// Removes the timestamps option. The caller subtracts its length from `header_length`.
     pub fn clear_timestamps(&mut self) {
         self.attributes &= !TIMESTAMPED;
         (self.timestamp_value, self.timestamp_echo) = (0, 0);
     }
 
-    /// Is it a segment without anything special: no flag but ACK, and perhaps PSH, no option but timestamps,
-    /// if it is to have those?
+    /// Whether the segment has no flag except ACK and PSH, and no option except timestamps, which
+    /// must be present if and only if `timestamped`.
     #[inline]
     #[must_use]
     pub fn is_bare(&self, timestamped: bool) -> bool {
@@ -291,7 +293,7 @@ impl Packet {
             == Self::bare_marks(timestamped)
     }
 
-    /// Is it the same, but for SACK blocks, of which it has some?
+    /// Whether the segment is as in [`is_bare`](Self::is_bare), but has SACK blocks.
     #[inline]
     #[must_use]
     pub fn is_bare_with_sack_blocks(&self, timestamped: bool) -> bool {
@@ -300,20 +302,20 @@ impl Packet {
             && self.has_sack_blocks()
     }
 
-    /// Its flags and what else it says of itself, which lie beside each other, to be looked at together.
+    /// Returns flags and attributes as one number, for a single comparison.
     #[inline]
     fn marks(&self) -> u16 {
         u16::from_le_bytes([self.flags.0, self.attributes])
     }
 
-    /// Those of a segment without anything special.
+    /// Returns the number of [`marks`](Self::marks) for a bare segment.
     #[inline]
     fn bare_marks(timestamped: bool) -> u16 {
         let options = if timestamped { TIMESTAMPED } else { 0 };
         u16::from_le_bytes([Flags::ACK.0, options])
     }
 
-    /// The ECN field.
+    /// Returns the ECN field.
     #[must_use]
     pub fn ecn(&self) -> Ecn {
         match (self.attributes & ECN) >> ECN_SHIFT {
@@ -329,13 +331,13 @@ impl Packet {
         self.attributes = self.attributes & !ECN | (ecn as u8) << ECN_SHIFT;
     }
 
-    /// Does it carry SACK blocks?
+    /// Whether the segment has SACK blocks.
     #[must_use]
     pub fn has_sack_blocks(&self) -> bool {
         !matches!(self.attributes & SACK_COUNT, 0 | DATAGRAM)
     }
 
-    /// The extension's index, if it has one.
+    /// Returns the extension's index, if there is one.
     pub(crate) fn extension(&self) -> Option<u32> {
         (self.attributes & EXTENDED != 0).then_some(self.blocks[0].start.get())
     }
@@ -350,7 +352,7 @@ impl Packet {
         self.blocks[0].start = Seq::default();
     }
 
-    /// The blocks of the record itself; none where an extension holds them.
+    /// Returns the SACK blocks in the record, or none if an extension contains them.
     #[inline]
     pub(crate) fn inline_sack_blocks(&self) -> &[SackBlock] {
         let count = match self.attributes & SACK_COUNT {
@@ -360,8 +362,8 @@ impl Packet {
         &self.blocks[..count]
     }
 
-    /// Gives it the first of these SACK blocks, so many at most. False: there is no room for them in the record, and it
-    /// has none as yet.
+    /// Stores the first `most` SACK blocks in the record. Returns false if they do not fit and the
+    /// packet has no extension yet.
     #[inline]
     pub fn set_few_sack_blocks(&mut self, blocks: &SackBlocks, most: usize) -> bool {
         let count = blocks.count().min(most);

@@ -1,13 +1,13 @@
-//! Bytes of packets, in buffers that are used again.
+//! A pool of reusable buffers for packet bytes.
 
-/// A buffer of a [`Pool`]. Good until its last holder has let go.
+/// Reference to a buffer of a [`Pool`]. Valid until its last holder releases it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BufferRef(u32);
 
-/// No buffer is free, and the pool may not grow.
+/// Error: no buffer is free and the pool is at its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PoolFull {
-    /// Bytes that the pool may hold.
+    /// Memory limit of the pool in bytes.
     pub limit: usize,
 }
 
@@ -25,26 +25,26 @@ struct Buffer {
     holders: u32,
 }
 
-/// Buffers, each of one packet's bytes, with several holders: they are written once and then only
-/// read, so that copies of a packet share them.
+/// Reference-counted buffers, one per packet. A buffer is written once, so that copies of a packet
+/// can share it.
 #[derive(Debug)]
 pub(crate) struct Pool {
     buffers: Vec<Buffer>,
     free: Vec<u32>,
-    /// What all buffers have been allocated, free ones too.
+    /// Capacity of all buffers, free ones included, in bytes.
     allocated: usize,
     limit: usize,
 }
 
-/// The shortest buffer: short enough for acknowledgments, and so much longer than what is kept of each
-/// buffer that a flood of empty packets leaves nearly all memory to others.
+/// Smallest capacity of a buffer. Acknowledgments fit, and a flood of empty packets cannot use up
+/// the memory with bookkeeping alone.
 const SHORTEST: usize = 128;
 
-/// A buffer's own cost beside its bytes, so that a pool of empty packets is bounded, too.
+/// Bookkeeping per buffer, counted against the limit, so that a pool of empty packets is bounded.
 const OVERHEAD: usize = size_of::<Buffer>() + size_of::<u32>();
 
 impl Default for Pool {
-    /// 256 MiB: a window of 100 Mbit/s and 600 ms is 7.5 MB.
+    /// Limit of 256 MiB; a window at 100 Mbit/s and 600 ms is 7.5 MB.
     fn default() -> Self {
         Self {
             buffers: Vec::new(),
@@ -60,12 +60,12 @@ impl Pool {
         self.limit = limit;
     }
 
-    /// Bytes of memory it has.
+    /// Returns the allocated memory in bytes.
     pub(crate) fn allocated(&self) -> usize {
         self.allocated + self.buffers.len() * OVERHEAD
     }
 
-    /// A copy of `bytes`, unless that would take more memory than there may be.
+    /// Stores a copy of `bytes`, or fails if the limit would be exceeded.
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> Result<BufferRef, PoolFull> {
         if !self.has_room(bytes.len()) {
             return Err(PoolFull { limit: self.limit });
@@ -73,7 +73,7 @@ impl Pool {
         Ok(self.fill(bytes.len(), |buffer| buffer.copy_from_slice(bytes)))
     }
 
-    /// A buffer of `length` bytes, which `write` makes of zeros or of what was there before.
+    /// Returns a buffer of `length` bytes, filled by `write`. Its initial content is arbitrary.
     pub(crate) fn fill(&mut self, length: usize, write: impl FnOnce(&mut [u8])) -> BufferRef {
         let index = self.free.pop().unwrap_or_else(|| {
             self.buffers.push(Buffer::default());
@@ -84,7 +84,7 @@ impl Pool {
         buffer.holders = 1;
         let before = buffer.bytes.capacity();
         if length > before || before == 0 {
-            // Exactly: what a hostile packet takes is its length, not the next power of two.
+            // Exact capacity: a hostile packet takes its length, not the next power of two.
             buffer.bytes.clear();
             buffer.bytes.reserve_exact(length.max(SHORTEST));
         }
@@ -94,7 +94,8 @@ impl Pool {
         BufferRef(index)
     }
 
-    /// May a buffer of this length be taken? Makes room for it from those that are free.
+    /// Whether a buffer of this length fits into the limit. Releases free buffers if that makes
+    /// room.
     fn has_room(&mut self, length: usize) -> bool {
         let length = length.max(SHORTEST);
         let spare = self.free.last().map(|&index| {
@@ -108,7 +109,7 @@ impl Pool {
         if self.allocated() + needed <= self.limit {
             return true;
         }
-        // Long packets may have left long buffers behind, which short ones then hold.
+        // A short packet may be in a large buffer left by a long packet.
         for &index in &self.free {
             let bytes = &mut self.buffers[index as usize].bytes;
             self.allocated -= bytes.capacity();

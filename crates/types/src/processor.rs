@@ -1,4 +1,4 @@
-//! A processor that takes its time: one packet after the other, the rest wait, or find no room.
+//! A processor that handles one packet at a time, with a bounded queue.
 
 use std::collections::VecDeque;
 
@@ -6,30 +6,30 @@ use crate::{
     Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Routes, Span, StreamCheck, Time,
 };
 
-/// What a node's processor takes for each packet that arrives: an IP service rate (gaid1998, section
-/// 6.1).
+/// Processing time of a node per arriving packet: an IP service rate (gaid1998, section 6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Processing {
-    /// Time that a packet takes.
+    /// Time per packet.
     pub time: Span,
-    /// Packets that wait at most.
+    /// Maximum number of waiting packets.
     pub queue_packets: usize,
 }
 
-/// The packets that wait for a processor. karir1999, "Discussion": each packet passes the IP layer
-/// twice, and "this may cause incoming packets to be dropped and queues to overflow on the gateways".
+/// Queue of packets for a processor. karir1999, "Discussion": each packet passes the IP layer
+/// twice, and "this may cause incoming packets to be dropped and queues to overflow on the
+/// gateways".
 ///
-/// Beside each packet, `P` says where it comes from, or goes to.
+/// `P` is stored beside each packet: its origin or its destination.
 #[derive(Debug)]
 pub struct Processor<P = Port> {
     settings: Processing,
-    /// The first is being processed.
+    /// Waiting packets. The first one is being processed.
     waiting: VecDeque<(P, PacketRef)>,
     done_at: Time,
 }
 
 impl<P> Processor<P> {
-    /// An idle one.
+    /// Creates an idle processor.
     #[must_use]
     pub fn new(settings: Processing) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl<P> Processor<P> {
         }
     }
 
-    /// A packet arrives. Handed back where there is no room for it.
+    /// Adds a packet. Returns it if the queue is full.
     pub fn offer(&mut self, from: P, packet: PacketRef, now: Time) -> Option<PacketRef> {
         if self.waiting.len() > self.settings.queue_packets {
             return Some(packet);
@@ -51,13 +51,13 @@ impl<P> Processor<P> {
         None
     }
 
-    /// When the first is done.
+    /// Returns when the first packet is done.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         (!self.waiting.is_empty()).then_some(self.done_at)
     }
 
-    /// Takes the first, if it is done.
+    /// Removes the first packet if it is done.
     pub fn take(&mut self, now: Time) -> Option<(P, PacketRef)> {
         if self.next()? > now {
             return None;
@@ -66,21 +66,20 @@ impl<P> Processor<P> {
         self.waiting.pop_front()
     }
 
-    /// It stops: takes the first, done or not.
+    /// Removes the first packet, done or not.
     pub fn abandon(&mut self) -> Option<PacketRef> {
         self.waiting.pop_front().map(|(_, packet)| packet)
     }
 
-    /// Packets there.
+    /// Returns the number of packets, the one being processed included.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.waiting.len() as u64
     }
 }
 
-/// An agent whose packets wait for a processor first.
-///
-/// Of the agent itself, it shows no quantities: it is for those that have none.
+/// Decorator: an agent whose packets pass a processor first. It hides the agent's own gauges, so it
+/// is meant for agents without gauges.
 #[derive(Debug)]
 pub struct Served<A> {
     agent: A,
@@ -89,7 +88,7 @@ pub struct Served<A> {
 }
 
 impl Served<()> {
-    /// What probes may look at.
+    /// Gauges of the processor.
     pub const GAUGES: &'static [Gauge] = &[Gauge {
         name: "processing",
         unit: "packets",
@@ -97,7 +96,7 @@ impl Served<()> {
 }
 
 impl<A: Agent> Served<A> {
-    /// The agent behind such a processor.
+    /// Wraps an agent.
     #[must_use]
     pub fn new(agent: A, processing: Processing) -> Self {
         Self {

@@ -1,7 +1,8 @@
-//! Which of many values a quantile is, and where values lie of which only bounds and a sum are known.
+//! Ranks of quantiles, and values estimated from buckets with known sum.
 
-/// The rank of the quantile `share` of `count` values in order: the first of them, 1, at a share of 0, the last at 1,
-/// and between them the smallest value that a share of `share` does not exceed.
+/// Returns the rank of the quantile `share` among `count` sorted values, counted from 1: the
+/// smallest value such that at least a share of `share` is not larger. Share 0 gives rank 1, share
+/// 1 gives `count`.
 ///
 /// ```
 /// assert_eq!(bentpipe_types::rank(0.95, 100), 95);
@@ -9,12 +10,12 @@
 /// ```
 #[must_use]
 pub fn rank(share: f64, count: u64) -> u64 {
-    // 0.07 x 100 is 7, though not for a computer: what it makes of a product is no reason to take the next one.
+    // 0.07 x 100 is slightly above 7 in floating point; the correction avoids the next rank.
     let place = share * count as f64 * (1.0 - 4.0 * f64::EPSILON);
     (place.ceil() as u64).clamp(1, count.max(1))
 }
 
-/// So many values between two bounds, these included.
+/// A number of values between two inclusive bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub low: u64,
@@ -22,16 +23,16 @@ pub(crate) struct Part {
     pub count: u64,
 }
 
-/// How values lie between their bounds: 0 all at the lower one, 1 all at the upper one, 1/2 evenly.
+/// Distribution of values between bucket bounds: 0 if all are at the lower bound, 1 if all are at
+/// the upper bound, 1/2 if they are uniform.
 ///
-/// In order, they rise evenly from the lower bound to a place between the two, and from there evenly to the upper one:
-/// two lines that meet after a share of 1 - `Skew` of the values, at `Skew` of the way. So their mean is at `Skew` of
-/// the way, too.
+/// Sorted values follow two lines that meet after a share of 1 - `Skew` of the values, at `Skew` of
+/// the bucket's width. Their mean is therefore also at `Skew` of the width.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Skew(f64);
 
 impl Skew {
-    /// What makes the values of all parts add up to a sum.
+    /// Computes the skew for which the values of all parts add up to `sum`.
     pub(crate) fn of(parts: impl Iterator<Item = Part>, sum: u128) -> Self {
         let (mut low, mut width) = (0, 0);
         for part in parts {
@@ -44,7 +45,7 @@ impl Skew {
         Self((sum.saturating_sub(low) as f64 / width as f64).min(1.0))
     }
 
-    /// The `rank`th of a part's values, counted from 1: the mean of those that stand for it.
+    /// Returns the value with this rank (from 1) in a part: the mean of the values it stands for.
     pub(crate) fn value(self, rank: u64, part: Part) -> u64 {
         let count = part.count as f64;
         let share = self.mean((rank - 1) as f64 / count, rank as f64 / count);
@@ -52,7 +53,7 @@ impl Skew {
         part.high.min(part.low.saturating_add(way.round() as u64))
     }
 
-    /// The mean place of the shares of the values from one to another.
+    /// Returns the mean position of the values between two shares.
     fn mean(self, from: f64, to: f64) -> f64 {
         let Self(skew) = self;
         let knee = 1.0 - skew;

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Output `index` of splitmix64 seeded with zero: a number that looks as if it were drawn, another for each index.
+/// Returns output `index` of splitmix64 seeded with zero.
 ///
-/// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", section 3, with Stafford's Mix13
-/// constants: a hash of the counter, so any output is as cheap as the next.
+/// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", section 3, with
+/// Stafford's Mix13 constants: a hash of the counter, so any output costs the same.
 #[must_use]
 pub const fn splitmix64(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -17,19 +17,20 @@ pub const fn splitmix64(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One stream of random numbers.
+/// A stream of random numbers.
 ///
-/// Each component draws from its own streams, so that adding a link to a scenario changes no other
-/// link's draws, and two variants of one scenario meet the same luck (common random numbers).
+/// Each component draws from its own streams. Adding a link changes no other link's draws, and two
+/// variants of a scenario use common random numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RandomStream(Xoshiro256PlusPlus);
 
 impl RandomStream {
-    /// The stream of `component` ("satellite.forward") for `purpose` ("errors") under `seed`.
+    /// Creates the stream of `component` ("satellite.forward") for `purpose` ("errors") under
+    /// `seed`.
     #[must_use]
     pub fn new(seed: u64, component: &str, purpose: &str) -> Self {
-        // FNV-1a over the two names, a separator between them; SplitMix64 (inside
-        // `seed_from_u64`) then spreads the 64 bits over the generator's 256.
+        // FNV-1a over both names with a separator; `seed_from_u64` (splitmix64) spreads the 64 bits
+        // over the generator's 256.
         let mut key = 0xcbf2_9ce4_8422_2325_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for byte in component.bytes().chain([0xff]).chain(purpose.bytes()) {
             key = (key ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -37,28 +38,29 @@ impl RandomStream {
         Self(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), with 53 bits.
+    /// Returns a uniform number in [0, 1) with 53 bits.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with this probability.
+    /// Returns true with this probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
 
-    /// Exponentially distributed with this mean.
+    /// Returns an exponentially distributed number with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         // 1 - uniform is in (0, 1], so the logarithm is finite.
         -mean * libm::log(1.0 - self.uniform())
     }
 
-    /// The number of failures before the first success of such trials; `u64::MAX` when none ever succeeds.
+    /// Returns the number of failures before the first success, or `u64::MAX` if none ever
+    /// succeeds.
     pub fn failures_before_success(&mut self, trials: Trials) -> u64 {
         if trials.probability <= 0.0 {
             return u64::MAX;
@@ -75,16 +77,17 @@ impl RandomStream {
     }
 }
 
-/// Independent trials that each succeed with the same probability.
+/// Independent trials with the same probability of success.
 #[derive(Clone, Copy, Debug)]
 pub struct Trials {
     probability: f64,
-    /// Of the probability that one fails: it takes as long as all the rest of a draw.
+    /// Logarithm of the probability of failure, precomputed: it costs as much as the rest of a
+    /// draw.
     log_of_failure: f64,
 }
 
 impl Trials {
-    /// Trials that succeed with this probability, in [0, 1].
+    /// Creates trials with this probability of success, in [0, 1].
     #[must_use]
     pub fn new(probability: f64) -> Self {
         Self {
@@ -93,7 +96,7 @@ impl Trials {
         }
     }
 
-    /// Does one ever succeed?
+    /// Whether the probability of success is above zero.
     #[must_use]
     pub fn ever_succeed(&self) -> bool {
         self.probability > 0.0

@@ -11,7 +11,7 @@ use crate::{Bytes, Span};
 pub struct BitRate(u64);
 
 impl BitRate {
-    /// `bits_per_second`, or `None` for zero: a link that never sends is no link.
+    /// Creates a rate, or returns `None` for zero.
     #[must_use]
     pub const fn new(bits_per_second: u64) -> Option<Self> {
         if bits_per_second == 0 {
@@ -21,16 +21,16 @@ impl BitRate {
         }
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long `bytes` take to be clocked out at this rate, to the nearest nanosecond.
+    /// Returns the transmission time of `bytes`, rounded to the nearest nanosecond.
     #[must_use]
     pub const fn transmission_time(self, bytes: Bytes) -> Span {
-        // Up to 2 GB in one go stays within 64 bits; beyond that, 128-bit arithmetic.
+        // 64-bit arithmetic suffices up to 2 GB.
         let half = self.0 / 2;
         if bytes.get() < 1 << 31 {
             return Span::from_nanos((bytes.get() * 8_000_000_000 + half) / self.0);
@@ -43,7 +43,7 @@ impl BitRate {
         })
     }
 
-    /// The bytes that fit into `span` at this rate, rounded down: a bandwidth-delay product.
+    /// Returns the bytes transmitted in `span`, rounded down: a bandwidth-delay product.
     #[must_use]
     pub const fn bytes_in(self, span: Span) -> Bytes {
         const PER_BYTE: u64 = 8_000_000_000;
@@ -99,7 +99,7 @@ mod tests {
             rate(100_000_000).bytes_in(Span::from_millis(600)),
             Bytes::new(7_500_000)
         );
-        // More than 64 bits in between, and more than there are
+        // An intermediate product and a result above 64 bits.
         assert_eq!(
             rate(8_000_000_000_000).bytes_in(Span::from_secs(1000)),
             Bytes::new(1_000_000_000_000_000)

@@ -1,8 +1,8 @@
-//! Which way a node sends what it sends.
+//! Routes from a node.
 
 use crate::{Address, Port};
 
-/// Which port of a node leads to which address.
+/// The routing table of a node: the port for each destination.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     here: Address,
@@ -11,22 +11,22 @@ pub struct Routes {
 
 #[derive(Clone, Debug, Default)]
 enum Table {
-    /// No way out.
+    /// No route.
     #[default]
     None,
-    /// One way out, for everything.
+    /// One port for every destination.
     Default(Port),
-    /// Some by address, sorted, and one way out for everything else.
+    /// Ports for some destinations, sorted by address, and a default port.
     Upwards(Port, Vec<(Address, Port)>),
-    /// By address; `Port(u16::MAX)` where nothing leads. Channels, whose addresses are above all nodes', are
-    /// apart, sorted.
+    /// A port per node address, `Port(u16::MAX)` if there is no route. Channels, whose addresses
+    /// are above all node addresses, are in a sorted list.
     ByAddress(Box<[Port]>, Vec<(Address, Port)>),
 }
 
 const NOWHERE: Port = Port(u16::MAX);
 
-/// The port of a destination in a list sorted by address. What is below an access router was mostly named in
-/// one table, so that its addresses follow one another: then this is one look, however many there are.
+/// Returns the port of a destination in a list sorted by address. Hosts below an access router
+/// mostly have consecutive addresses; then the position follows without a search.
 #[inline]
 fn port_below(destination: Address, below: &[(Address, Port)]) -> Option<Port> {
     let (first, last) = (below.first()?.0, below.last()?.0);
@@ -45,7 +45,7 @@ fn search(destination: Address, below: &[(Address, Port)]) -> Option<Port> {
     found.ok().map(|place| below[place].1)
 }
 
-/// Enters a destination in a list sorted by address.
+/// Inserts a destination into a list sorted by address.
 fn insert(into: &mut Vec<(Address, Port)>, destination: Address, port: Port) {
     match into.binary_search_by_key(&destination, |(address, _)| *address) {
         Ok(place) => into[place].1 = port,
@@ -54,7 +54,7 @@ fn insert(into: &mut Vec<(Address, Port)>, destination: Address, port: Port) {
 }
 
 impl Routes {
-    /// Routes of the node `here` among `nodes`, with this many ports: empty as yet.
+    /// Creates an empty table for the node `here` among `nodes`, with this many ports.
     #[must_use]
     pub fn new(here: Address, ports: usize, nodes: usize) -> Self {
         let table = if ports > 1 {
@@ -65,28 +65,28 @@ impl Routes {
         Self { here, table }
     }
 
-    /// Routes of the node `here`, which has one port: it leads everywhere.
+    /// Creates the table of a node with one port, which leads everywhere.
     #[must_use]
     pub fn by_default(here: Address, port: Port) -> Self {
         let table = Table::Default(port);
         Self { here, table }
     }
 
-    /// Routes of the node `here`, from which `port` leads everywhere but to what is added: an access
-    /// router's.
+    /// Creates the table of an access router: `port` leads everywhere except to destinations added
+    /// later.
     #[must_use]
     pub fn upwards(here: Address, port: Port) -> Self {
         let table = Table::Upwards(port, Vec::new());
         Self { here, table }
     }
 
-    /// The node that these are the routes of.
+    /// Returns the node that owns these routes.
     #[must_use]
     pub fn here(&self) -> Address {
         self.here
     }
 
-    /// `port` leads to `destination`.
+    /// Adds a route to `destination` through `port`.
     pub fn add(&mut self, destination: Address, port: Port) {
         match &mut self.table {
             Table::ByAddress(_, channels) if destination.channel().is_some() => {
@@ -98,12 +98,12 @@ impl Routes {
                 }
             }
             Table::Upwards(_, below) => insert(below, destination, port),
-            // With one port there is one way, whatever the destination.
+            // A node with one port needs no table.
             table => *table = Table::Default(port),
         }
     }
 
-    /// The port towards `destination`.
+    /// Returns the port towards `destination`.
     #[inline]
     #[must_use]
     pub fn port_towards(&self, destination: Address) -> Option<Port> {

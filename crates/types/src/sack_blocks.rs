@@ -1,4 +1,4 @@
-//! What has arrived behind a gap: SACK blocks (RFC 2018).
+//! SACK blocks (RFC 2018).
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Seq;
 
-/// One block of a SACK option: `[start, end)` has arrived (RFC 2018 section 3).
+/// One block of a SACK option: `[start, end)` was received (RFC 2018 section 3).
 #[derive(Clone, Copy, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub start: Seq,
-    /// The sequence number after its last.
+    /// Sequence number after the last one of the block.
     pub end: Seq,
 }
 
-/// Both numbers at once: the blocks of each acknowledgment are compared with those of the one before.
+/// Compares both numbers at once: the blocks of consecutive acknowledgments are compared.
 impl PartialEq for SackBlock {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -25,8 +25,8 @@ impl PartialEq for SackBlock {
     }
 }
 
-/// What was in this place is the first of four now, and is this; of a place that there is not, it was none of them, and the
-/// last is gone. (Turning a slice takes five times as long.)
+/// Moves element `place` to the front as `now`. A `place` beyond the end inserts `now` and drops
+/// the last element. Five times as fast as `rotate_right` on a slice.
 #[inline(always)]
 pub fn tell_first<T: Copy>(four: &mut [T; 4], now: T, place: usize) {
     let mut place = place.min(3);
@@ -45,7 +45,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Appends a block; a fifth is ignored, as a fifth does not fit in a TCP header.
+    /// Appends a block. A fifth is ignored, since it does not fit into a TCP header.
     #[inline]
     pub fn push(&mut self, block: SackBlock) {
         if usize::from(self.count) < self.blocks.len() {
@@ -54,26 +54,26 @@ impl SackBlocks {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of blocks.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// The first three; in the places of those that there are not, empty ones.
+    /// Returns the first three blocks; missing ones are empty.
     #[inline]
     pub(crate) fn first_three(&self) -> [SackBlock; 3] {
         let [first, second, third, _] = self.blocks;
         [first, second, third]
     }
 
-    /// The blocks, most recent first.
+    /// Returns the blocks, most recent first.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// There is one block more, which is the first: with four before it, the last of them goes.
+    /// Inserts a block at the front. With four blocks, the last one is dropped.
     #[inline]
     pub fn push_front(&mut self, block: SackBlock) {
         tell_first(&mut self.blocks, block, usize::MAX);
@@ -82,14 +82,14 @@ impl SackBlocks {
         }
     }
 
-    /// The block in this place is the first one now, and is this.
+    /// Moves the block at `place` to the front and replaces it by `block`.
     #[inline]
     pub fn tell_first(&mut self, block: SackBlock, place: usize) {
         debug_assert!(place < usize::from(self.count), "there is none");
         tell_first(&mut self.blocks, block, place);
     }
 
-    /// There are no more than so many.
+    /// Keeps at most `count` blocks.
     #[inline]
     pub fn truncate(&mut self, count: usize) {
         if count < usize::from(self.count) {
@@ -98,7 +98,7 @@ impl SackBlocks {
         }
     }
 
-    /// The first block ends here; there is one.
+    /// Sets the end of the first block, which must exist.
     #[inline]
     pub fn set_first_end(&mut self, end: Seq) {
         debug_assert!(self.count > 0, "there is none");

@@ -1,4 +1,4 @@
-//! TCP sequence numbers: 32 bits that wrap.
+//! TCP sequence numbers: 32 bits with wrap-around.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -12,49 +12,49 @@ use serde::{Deserialize, Serialize};
 pub struct Seq(u32);
 
 impl Seq {
-    /// The sequence number with this value.
+    /// Creates a sequence number.
     #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// The value on the wire.
+    /// Returns the value on the wire.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// Is this number before `other`?
+    /// Whether this number is before `other`.
     #[must_use]
     pub const fn before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// Is this number `other` or before it?
+    /// Whether this number is equal to `other` or before it.
     #[must_use]
     pub const fn at_or_before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) <= 0
     }
 
-    /// Is this number after `other`?
+    /// Whether this number is after `other`.
     #[must_use]
     pub const fn after(self, other: Self) -> bool {
         other.before(self)
     }
 
-    /// Is this number `other` or after it?
+    /// Whether this number is equal to `other` or after it.
     #[must_use]
     pub const fn at_or_after(self, other: Self) -> bool {
         other.at_or_before(self)
     }
 
-    /// Signed distance from `other` to this number: positive when this number is after it.
+    /// Returns the signed distance from `other`: positive if this number is after it.
     #[must_use]
     pub const fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
 
-    /// The later of two numbers.
+    /// Returns the later of two numbers.
     #[must_use]
     pub const fn latest(self, other: Self) -> Self {
         if self.before(other) { other } else { self }
@@ -81,7 +81,7 @@ impl Sub<u32> for Seq {
     }
 }
 
-/// The number of sequence numbers from `earlier` up to this one, modulo 2^32.
+/// Returns the distance from `earlier` to this number, modulo 2^32.
 impl Sub for Seq {
     type Output = u32;
     fn sub(self, earlier: Self) -> u32 {

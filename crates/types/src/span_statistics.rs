@@ -1,14 +1,13 @@
-//! How long something took, many times over.
+//! Statistics of times: extremes, mean and quantiles.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
-use crate::histogram::{Histogram, Known};
+use crate::histogram::{ExactValues, Histogram};
 
-/// How lengths of time are distributed: exact extremes and mean, and quantiles from a
-/// log-linear histogram.
+/// Statistics of times: exact extremes and mean, and quantiles from a log-linear histogram.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SpanStatistics {
     count: u64,
@@ -20,17 +19,17 @@ pub struct SpanStatistics {
 }
 
 impl SpanStatistics {
-    /// Asks for what the next sample needs.
+    /// Prefetches what the next sample needs.
     #[inline]
     pub fn fetch(&self) {
         self.histogram.fetch();
     }
 
-    /// Counts one sample.
+    /// Records a sample.
     #[inline]
     pub fn record(&mut self, span: Span) {
         if span == self.last && self.count > 0 {
-            // Most often, round trips are as long as the one before.
+            // Mostly, a round trip is as long as the previous one.
             self.count += 1;
             self.sum = self.sum.saturating_add(span.as_nanos());
             self.histogram.record_again();
@@ -48,7 +47,7 @@ impl SpanStatistics {
         self.histogram.record(span);
     }
 
-    /// Takes in another's samples.
+    /// Adds the samples of other statistics.
     pub fn add(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -64,57 +63,57 @@ impl SpanStatistics {
         self.histogram.add(&other.histogram);
     }
 
-    /// Samples taken.
+    /// Returns the number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// All samples together.
+    /// Returns the sum of all samples.
     #[must_use]
     pub fn sum(&self) -> Span {
         Span::from_nanos(self.sum)
     }
 
-    /// The shortest.
+    /// Returns the shortest sample.
     #[must_use]
     pub fn min(&self) -> Option<Span> {
         (self.count > 0).then_some(self.minimum)
     }
 
-    /// The longest.
+    /// Returns the longest sample.
     #[must_use]
     pub fn max(&self) -> Option<Span> {
         (self.count > 0).then_some(self.maximum)
     }
 
-    /// The arithmetic mean.
+    /// Returns the arithmetic mean.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         self.sum.checked_div(self.count).map(Span::from_nanos)
     }
 
-    /// The sample that 95 of 100 do not exceed, as near as [`Self::quantile`] is.
+    /// Returns the 95th percentile, as accurate as [`Self::quantile`].
     #[must_use]
     pub fn p95(&self) -> Option<Span> {
         self.quantile(0.95)
     }
 
-    /// The sample that a share `q` of all do not exceed: the one of rank ⌈`q` × count⌉, at least the first.
+    /// Returns the sample of rank ⌈`q` × count⌉, at least the first: a share `q` of all samples is
+    /// not larger.
     ///
-    /// Exact where all are alike, where there are no more than three, and at 0 and 1 (the shortest and the longest).
-    /// Otherwise a sample's place between the bounds of its bucket is told from its rank within the bucket, and from the
-    /// sum of all: off by less than the bucket is wide, 1/32 of it (1 us below 32 us), and much less where samples lie
-    /// evenly. From 264 s on, all is one bucket. A larger `q` has never a
-    /// shorter sample.
+    /// Exact if all samples are equal, with up to three samples, and for `q` of 0 and 1. Otherwise
+    /// the value is interpolated in its bucket by rank and by the sum of all samples: off by less
+    /// than the bucket's width, 1/32 of the value (1 us below 32 us). From 264 s on there is one
+    /// bucket. The result never decreases with `q`.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Span> {
-        let known = Known {
+        let exact = ExactValues {
             minimum: self.minimum,
             maximum: self.maximum,
             sum: self.sum,
         };
-        self.histogram.quantile(q, known)
+        self.histogram.quantile(q, exact)
     }
 }
 
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
     use crate::rank;
 
-    // The last bucket begins there.
+    // Start of the last bucket.
     const LONGEST: u64 = 264_000_000_000;
 
     fn of(nanoseconds: &[u64]) -> SpanStatistics {
@@ -150,7 +149,7 @@ mod tests {
         statistics
     }
 
-    /// Times of one kind: alike, in a few clumps, within a bucket or two, or any.
+    /// Samples of several kinds: equal, in a few clusters, within one or two buckets, arbitrary.
     fn times() -> impl Strategy<Value = Vec<u64>> {
         let clumped = vec(any::<u64>().prop_map(|each| each % 2_000_000_000), 1..5)
             .prop_flat_map(|clumps| vec(select(clumps), 1..300));
@@ -160,7 +159,7 @@ mod tests {
         prop_oneof![clumped, near, any_length]
     }
 
-    /// As all of them in order tell it.
+    /// The exact quantile of sorted samples.
     fn exact(ordered: &[u64], q: f64) -> u64 {
         ordered[rank(q, ordered.len() as u64) as usize - 1]
     }
@@ -194,7 +193,7 @@ mod tests {
             prop_assert_eq!(all.quantile(0.5), of(&ordered).quantile(0.5));
         }
 
-        // There is a distribution that has the mean and all the quantiles: their own.
+        // Mean and quantiles describe one distribution.
         #[test]
         fn the_mean_is_that_of_the_quantiles(times in times()) {
             let all = of(&times);
@@ -218,7 +217,7 @@ mod tests {
             }
         }
 
-        // Where times lie evenly over a bucket, far nearer than the bucket is wide.
+        // Times spread uniformly over a bucket are far more accurate than the bucket's width.
         #[test]
         fn what_lies_evenly_is_near(base in 1_000_000u64..1_000_000_000, share in 0.0..1.0f64) {
             let times: Vec<u64> = (0..1000).map(|each| base + base / 4_000 * each).collect();
@@ -229,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_median_is_where_nearly_all_are() {
-        // 998 round trips of 605 ms, one longer, one shorter: the bucket goes from 590 to 606 ms.
+        // 998 round trips of 605 ms, one longer, one shorter: the bucket is 590 to 606 ms.
         let mut times = vec![605_000_000; 998];
         times.extend([560_000_000, 700_000_000]);
         let all = of(&times);

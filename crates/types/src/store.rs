@@ -1,51 +1,51 @@
-//! The slab that holds every packet of a network.
+//! The store of all packets of a network.
 
-use crate::beside::Beside;
-use crate::fragment::{Fragment, Whole};
+use crate::fragment::{Fragment, FragmentedPacket};
 use crate::pool::Pool;
+use crate::real_packet::RealPacket;
 use crate::{Address, IpVersion, Packet, SackBlock, SackBlocks, SynOptions};
 
-/// A packet in a [`PacketStore`]. Cheap to pass; good until the packet is taken or released.
+/// Reference to a packet in a [`PacketStore`]. Valid until the packet is taken or released.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketRef(u32);
 
-/// What few packets carry, kept out of the 64-byte record.
+/// Data that few packets have, outside the 64-byte record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Extension {
     /// A SYN's options.
     pub syn: SynOptions,
     /// The outer header of a packet in a tunnel.
     pub tunnel: Option<Tunnel>,
-    /// What a compactor wrote in front of an acknowledgment.
+    /// Data that a compactor added to an acknowledgment.
     pub compaction: Option<Compaction>,
-    /// SACK blocks, where the record has no room for them.
+    /// SACK blocks that do not fit into the record.
     sack: SackBlocks,
-    /// What a packet of a real network has beside its record.
-    pub(crate) beside: Option<u32>,
-    /// Where a piece of a packet belongs.
+    /// Index of the data beside a real packet's record.
+    pub(crate) real_packet: Option<u32>,
+    /// Position of a fragment.
     pub(crate) fragment: Option<Fragment>,
 }
 
-/// An outer IPv4 header: the packet travels from one end of a tunnel to the other (RFC 2003).
+/// Outer IPv4 header of a packet in a tunnel (RFC 2003).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tunnel {
-    /// Where it was put into the tunnel.
+    /// Entry of the tunnel.
     pub source: Address,
-    /// Where it is to be taken out.
+    /// Exit of the tunnel.
     pub destination: Address,
 }
 
-/// What a compacted acknowledgment says of those that were deleted in its favour: three bytes
-/// (samaraweera1999, section 6).
+/// Data in a compacted acknowledgment about those that it replaces: three bytes (samaraweera1999,
+/// section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compaction {
-    /// Acknowledgments deleted.
+    /// Number of removed acknowledgments.
     pub count: u8,
-    /// Bytes that they acknowledged, all together.
+    /// Bytes acknowledged by the removed acknowledgments.
     pub bytes: u16,
 }
 
-/// All packets of a network, in a slab: no allocation per packet once it has grown to the number in
+/// All packets of a network in a slab: no allocation per packet once it has grown to the number in
 /// flight.
 #[derive(Debug, Default)]
 pub struct PacketStore {
@@ -54,12 +54,12 @@ pub struct PacketStore {
     extensions: Vec<Extension>,
     free_extensions: Vec<u32>,
     pub(crate) inserted: u64,
-    pub(crate) besides: Vec<Beside>,
-    pub(crate) free_besides: Vec<u32>,
+    pub(crate) real_packets: Vec<RealPacket>,
+    pub(crate) free_real_packets: Vec<u32>,
     pub(crate) pool: Pool,
-    pub(crate) wholes: Vec<Whole>,
-    pub(crate) free_wholes: Vec<u32>,
-    /// By source: that of its latest datagram that was cut.
+    pub(crate) fragmented: Vec<FragmentedPacket>,
+    pub(crate) free_fragmented: Vec<u32>,
+    /// Latest identification of a fragmented datagram, by source.
     pub(crate) identifications: Vec<u16>,
 }
 
@@ -82,7 +82,7 @@ impl PacketStore {
         PacketRef(index)
     }
 
-    /// Stores a copy of a packet that has no extension, for the caller to fill in where it lies.
+    /// Stores a copy of a packet that has no extension, and returns it for the caller to fill in.
     #[inline]
     pub fn insert_copy(&mut self, template: &Packet) -> (PacketRef, &mut Packet) {
         match self.free.pop() {
@@ -95,7 +95,7 @@ impl PacketStore {
         }
     }
 
-    /// The same, where no slot is free.
+    /// [`insert_copy`](Self::insert_copy) without a free slot.
     #[cold]
     #[inline(never)]
     fn insert_first_copy(&mut self, template: &Packet) -> (PacketRef, &mut Packet) {
@@ -103,8 +103,8 @@ impl PacketStore {
         (reference, self.get_mut(reference))
     }
 
-    /// Releases a packet, and stores a copy of another, which has no extension, for the caller to fill in: in
-    /// its place, if nobody else holds it.
+    /// Releases a packet and stores a copy of a template without extension, for the caller to fill
+    /// in. The copy uses the same slot if nobody else holds the packet.
     #[inline]
     pub fn replace(&mut self, reference: PacketRef, template: &Packet) -> (PacketRef, &mut Packet) {
         let slot = &self.packets[reference.0 as usize];
@@ -117,7 +117,7 @@ impl PacketStore {
         (reference, slot.become_copy(template))
     }
 
-    /// The packet.
+    /// Returns the packet.
     #[must_use]
     pub fn get(&self, reference: PacketRef) -> &Packet {
         debug_assert!(
@@ -127,7 +127,7 @@ impl PacketStore {
         &self.packets[reference.0 as usize]
     }
 
-    /// The packet, to change it.
+    /// Returns the packet for modification.
     pub fn get_mut(&mut self, reference: PacketRef) -> &mut Packet {
         debug_assert!(
             self.packets[reference.0 as usize].references > 0,
@@ -136,32 +136,32 @@ impl PacketStore {
         &mut self.packets[reference.0 as usize]
     }
 
-    /// Says that the packet will be looked at soon: a packet that has crossed a long link has left the
-    /// cache meanwhile, and waiting for it was a quarter of the time of a large window.
+    /// Prefetches a packet. A packet that has crossed a long link has left the cache; waiting for
+    /// it took a quarter of the time of a large window.
     #[inline]
     pub fn prefetch(&self, reference: PacketRef) {
         prefetch_index::prefetch_index(&self.packets, reference.0 as usize);
     }
 
-    /// The options of a SYN; the default for any other packet.
+    /// Returns the options of a SYN, or the default for other packets.
     #[must_use]
     pub fn syn_options(&self, reference: PacketRef) -> SynOptions {
         self.extension_of(self.get(reference))
             .map_or_else(SynOptions::default, |e| e.syn)
     }
 
-    /// Gives a SYN its options. The caller counts their bytes in `header_length`.
+    /// Sets the options of a SYN. The caller includes their length in `header_length`.
     pub fn set_syn_options(&mut self, reference: PacketRef, options: SynOptions) {
         self.extend(reference).syn = options;
     }
 
-    /// The SACK blocks, most recent first.
+    /// Returns the SACK blocks, most recent first.
     #[must_use]
     pub fn sack_blocks(&self, reference: PacketRef) -> SackBlocks {
         self.sack_block_slice(reference).iter().copied().collect()
     }
 
-    /// The same, where they lie.
+    /// Returns the SACK blocks without copying, most recent first.
     #[inline]
     #[must_use]
     pub fn sack_block_slice(&self, reference: PacketRef) -> &[SackBlock] {
@@ -172,7 +172,7 @@ impl PacketStore {
         }
     }
 
-    /// Replaces the SACK blocks. The caller counts their bytes in `header_length`.
+    /// Replaces the SACK blocks. The caller includes their length in `header_length`.
     #[inline]
     pub fn set_sack_blocks(&mut self, reference: PacketRef, blocks: &SackBlocks) {
         let count = blocks.as_slice().len();
@@ -182,37 +182,35 @@ impl PacketStore {
         }
     }
 
-    /// The outer header, if the packet is in a tunnel.
+    /// Returns the outer header of a packet in a tunnel.
     #[must_use]
     pub fn tunnel(&self, reference: PacketRef) -> Option<Tunnel> {
         self.extension_of(self.get(reference))
             .and_then(|e| e.tunnel)
     }
 
-    /// Puts the packet into a tunnel, or takes it out. The caller counts the bytes in
-    /// `header_length`.
+    /// Sets or removes the outer header. The caller adjusts `header_length`.
     pub fn set_tunnel(&mut self, reference: PacketRef, tunnel: Option<Tunnel>) {
         if tunnel.is_some() || self.get(reference).extension().is_some() {
             self.extend(reference).tunnel = tunnel;
         }
     }
 
-    /// What a compactor wrote in front of this acknowledgment, if it is a compacted one.
+    /// Returns the compaction data of an acknowledgment, if it is compacted.
     #[must_use]
     pub fn compaction(&self, reference: PacketRef) -> Option<Compaction> {
         self.extension_of(self.get(reference))
             .and_then(|e| e.compaction)
     }
 
-    /// Writes what a compactor puts in front, or takes it away. The caller counts the bytes in
-    /// `header_length`.
+    /// Sets or removes compaction data. The caller adjusts `header_length`.
     pub fn set_compaction(&mut self, reference: PacketRef, compaction: Option<Compaction>) {
         if compaction.is_some() || self.get(reference).extension().is_some() {
             self.extend(reference).compaction = compaction;
         }
     }
 
-    /// One more holder of this packet (a segment store, say): it stays until each has released it.
+    /// Adds a holder of the packet, for example a segment store.
     pub fn retain(&mut self, reference: PacketRef) {
         let packet = self.get_mut(reference);
         debug_assert!(
@@ -222,7 +220,7 @@ impl PacketStore {
         packet.references += 1;
     }
 
-    /// One holder less; the last one frees the slot.
+    /// Removes a holder. The last one frees the slot.
     #[inline]
     pub fn release(&mut self, reference: PacketRef) {
         let packet = &mut self.packets[reference.0 as usize];
@@ -241,30 +239,30 @@ impl PacketStore {
     fn release_extension(&mut self, index: u32) {
         self.free_extensions.push(index);
         let extension = &self.extensions[index as usize];
-        let (beside, fragment) = (extension.beside, extension.fragment);
-        if let Some(beside) = beside {
-            self.release_beside(beside);
+        let (real_packet, fragment) = (extension.real_packet, extension.fragment);
+        if let Some(real_packet) = real_packet {
+            self.release_real_packet(real_packet);
         }
         if let Some(fragment) = fragment {
-            self.release_whole(fragment);
+            self.release_fragmented(fragment);
         }
     }
 
-    /// Packets now held; of one that is in pieces, the pieces.
+    /// Returns the number of stored packets; for a fragmented packet, its fragments are counted.
     #[must_use]
     pub fn held(&self) -> usize {
         self.packets.len() - self.free.len() - self.in_pieces()
     }
 
-    /// References to packets now held, by all holders together; those that pieces have to what they are
-    /// pieces of aside.
+    /// Returns the number of references by all holders, without those of fragments to their
+    /// packets.
     #[must_use]
     pub fn references(&self) -> u64 {
         let all: u64 = self.packets.iter().map(|p| u64::from(p.references)).sum();
         all - self.in_pieces() as u64
     }
 
-    /// Packets ever inserted.
+    /// Returns the number of packets ever inserted.
     #[must_use]
     pub fn inserted(&self) -> u64 {
         self.inserted
@@ -276,7 +274,7 @@ impl PacketStore {
             .map(|index| &self.extensions[index as usize])
     }
 
-    /// The packet's extension, made (with the SACK blocks moved into it) if there was none.
+    /// Returns the packet's extension. Creates it if needed and moves the SACK blocks into it.
     pub(crate) fn extend(&mut self, reference: PacketRef) -> &mut Extension {
         let packet = self.get_mut(reference);
         if let Some(index) = packet.extension() {
@@ -296,23 +294,23 @@ impl PacketStore {
         slot
     }
 
-    /// A stored copy of a packet's record alone: without SACK blocks, a SYN's options, tunnel or
-    /// compaction, but between the same real addresses, if it has any, and with the same bytes.
-    /// `header_length` is as it was; the caller takes off what the copy has no more.
+    /// Stores a copy of a packet's record without SACK blocks, SYN options, tunnel and compaction,
+    /// with the same real addresses and shared bytes. `header_length` is unchanged; the caller
+    /// subtracts what the copy lacks.
     pub fn duplicate_bare(&mut self, reference: PacketRef) -> PacketRef {
         let mut packet = *self.get(reference);
-        let beside = self.extension_of(&packet).and_then(|e| e.beside);
+        let real_packet = self.extension_of(&packet).and_then(|e| e.real_packet);
         packet.clear_extension();
         packet.clear_sack_blocks();
         let copy = self.insert(packet);
-        if let Some(beside) = beside {
-            self.extend(copy).beside = Some(self.copy_beside(beside));
+        if let Some(real_packet) = real_packet {
+            self.extend(copy).real_packet = Some(self.copy_real_packet(real_packet));
         }
         copy
     }
 
-    /// A packet's checksum has gone wrong on the way: it is a datagram from now on, of the same length
-    /// between the same ends. If it came with bytes, the last bit of them is the other way round.
+    /// Corrupts a packet: it becomes a datagram of the same length between the same ends. The last
+    /// bit of its bytes, if any, is inverted.
     pub fn corrupt(&mut self, reference: PacketRef) {
         let outer = if self.tunnel(reference).is_some() {
             IpVersion::V4.header_length()
@@ -323,17 +321,19 @@ impl PacketStore {
         self.corrupt_bytes(reference);
     }
 
-    /// A stored copy of a packet, with an extension of its own (a duplicating link, say). Bytes are
-    /// shared.
+    /// Stores a copy of a packet with its own extension, for example on a duplicating link. Bytes
+    /// are shared.
     pub fn duplicate(&mut self, reference: PacketRef) -> PacketRef {
         let mut packet = *self.get(reference);
         let extension = self.extension_of(&packet).copied();
         packet.clear_extension();
         let copy = self.insert(packet);
         if let Some(mut extension) = extension {
-            extension.beside = extension.beside.map(|index| self.copy_beside(index));
+            extension.real_packet = extension
+                .real_packet
+                .map(|index| self.copy_real_packet(index));
             if let Some(fragment) = extension.fragment {
-                self.retain_whole(fragment);
+                self.retain_fragmented(fragment);
             }
             *self.extend(copy) = extension;
         }
@@ -419,7 +419,7 @@ mod tests {
                 "{count} blocks"
             );
             assert_eq!(store.get(reference).has_sack_blocks(), count > 0);
-            // Options that come later move the blocks, and lose none.
+            // Setting options later moves the blocks and keeps all of them.
             store.set_syn_options(
                 reference,
                 SynOptions {

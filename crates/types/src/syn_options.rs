@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A TCP Fast Open option (RFC 7413 section 4.1.1): a cookie, or, empty, the wish for one.
+/// A TCP Fast Open option (RFC 7413 section 4.1.1) with a cookie, or without one as a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FastOpen {
     cookie: [u8; 16],
@@ -11,8 +11,8 @@ pub struct FastOpen {
 }
 
 impl FastOpen {
-    /// The option with this cookie: none, or 4 to 16 bytes, an even number. `experimental`: as the
-    /// experiment had it (RFC 6994), before there was an option number.
+    /// Creates an option with a cookie of 4 to 16 bytes, an even number, or none. `experimental`
+    /// selects the experimental option kind (RFC 6994).
     #[must_use]
     pub fn new(cookie: &[u8], experimental: bool) -> Option<Self> {
         let valid = cookie.is_empty() || cookie.len() >= 4 && cookie.len().is_multiple_of(2);
@@ -25,33 +25,33 @@ impl FastOpen {
         })
     }
 
-    /// The cookie; empty in a request.
+    /// Returns the cookie; empty in a request.
     #[must_use]
     pub fn cookie(&self) -> &[u8] {
         &self.cookie[..usize::from(self.length)]
     }
 
-    /// Is it the experiment's option?
+    /// Whether it uses the experimental option kind.
     #[must_use]
     pub const fn is_experimental(&self) -> bool {
         self.experimental
     }
 
-    /// Bytes of the option: kind, length, what tells the experiment, cookie.
+    /// Returns the option's length in bytes: kind, length, experiment identifier, cookie.
     #[must_use]
     pub const fn option_length(&self) -> u8 {
         self.length + if self.experimental { 4 } else { 2 }
     }
 }
 
-/// The options that only a SYN may carry.
+/// The options that occur only in a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SynOptions {
-    /// Maximum segment size the sender of this SYN accepts (RFC 9293 section 3.7.1).
+    /// Maximum segment size that the sender accepts (RFC 9293 section 3.7.1).
     pub maximum_segment_size: Option<u16>,
-    /// Shift count of the windows it will advertise (RFC 7323 section 2.2).
+    /// Shift count of the windows that the sender will advertise (RFC 7323 section 2.2).
     pub window_scale: Option<u8>,
-    /// It understands SACK (RFC 2018 section 2).
+    /// Whether the sender supports SACK (RFC 2018 section 2).
     pub sack_permitted: bool,
     /// TCP Fast Open (RFC 7413).
     pub fast_open: Option<FastOpen>,

@@ -1,11 +1,11 @@
-//! Points in time and spans between them, in whole nanoseconds.
+//! Instants and time spans in whole nanoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time: nanoseconds since the start of the simulation (or of the live process).
+/// An instant: nanoseconds since the start of the simulation or of the live process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(u64);
 
@@ -16,32 +16,32 @@ pub struct Span(u64);
 impl Time {
     /// The start.
     pub const ZERO: Self = Self(0);
-    /// The last instant of a simulation, since its schedule holds 48 bits of nanoseconds: 3.26 days. Somebody else's
-    /// clock goes on.
+    /// The last instant of a simulation: its schedule has 48 bits of nanoseconds, 3.26 days.
+    /// External clocks are not limited.
     pub const LAST: Self = Self((1 << 48) - 1);
-    /// Later than any instant: the deadline of a timer that is not set. Smaller than an `Option`, and the earliest of
-    /// several is their minimum.
+    /// Later than any instant: the deadline of a timer that is not set. Smaller than an `Option`,
+    /// and the earliest of several deadlines is their minimum.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// `nanoseconds` after the start.
+    /// Creates the instant `nanoseconds` after the start.
     #[must_use]
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The time passed since `earlier`; zero if `earlier` is later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -49,64 +49,64 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// `nanoseconds` long.
+    /// Creates a span of `nanoseconds`.
     #[must_use]
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// `microseconds` long.
+    /// Creates a span of `microseconds`.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds.saturating_mul(1_000))
     }
 
-    /// `milliseconds` long.
+    /// Creates a span of `milliseconds`.
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds.saturating_mul(1_000_000))
     }
 
-    /// `seconds` long.
+    /// Creates a span of `seconds`.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// `seconds` long, to the nearest nanosecond; negative and NaN become zero.
+    /// Creates a span of `seconds`, rounded to nanoseconds; negative numbers and NaN give zero.
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * 1e9 + 0.5) as u64)
     }
 
-    /// Nanoseconds.
+    /// Returns the length in nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds.
+    /// Returns the length in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds.
+    /// Returns the length in milliseconds.
     #[must_use]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// This span less `other`; zero if `other` is longer.
+    /// Returns this span minus `other`, or zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// How far apart two spans are.
+    /// Returns the absolute difference of two spans.
     #[must_use]
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))

@@ -1,32 +1,32 @@
-//! Time series for the probes that a scenario names.
+//! Time series of probes.
 
 use crate::{Span, Time};
 
-/// Names one series of a [`Trace`].
+/// Identifies a series of a [`Trace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SeriesId(u32);
 
-/// One probe's records as two columns of the same length.
+/// The records of one probe, as two columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// The probe's name: `download.congestion_window`.
+    /// Name of the probe: `download.congestion_window`.
     pub name: String,
     /// Unit of `values`: `B`, `packets`, `bit/s`, `s`.
     pub unit: &'static str,
-    /// When, in nanoseconds since the start; never decreasing.
+    /// Times in nanoseconds since the start; never decreasing.
     pub times_ns: Vec<u64>,
-    /// What.
+    /// Values.
     pub values: Vec<f64>,
 }
 
-/// The time series of one run. A run without probes records nothing and allocates nothing.
+/// The time series of one run. A run without probes allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     series: Vec<Series>,
 }
 
 impl Trace {
-    /// Opens a series and names it.
+    /// Opens a series.
     pub fn open(&mut self, name: impl Into<String>, unit: &'static str) -> SeriesId {
         let id = SeriesId(self.series.len() as u32);
         self.series.push(Series {
@@ -37,15 +37,15 @@ impl Trace {
         id
     }
 
-    /// Appends one record.
+    /// Appends a record.
     pub fn record(&mut self, id: SeriesId, now: Time, value: f64) {
         let series = &mut self.series[id.0 as usize];
         series.times_ns.push(now.as_nanos());
         series.values.push(value);
     }
 
-    /// Keeps of a series what was recorded at multiples of `width`. `put_together` makes one value of it and of the last that was
-    /// recorded in between, if any was.
+    /// Reduces a series to its records at multiples of `width`. `put_together` combines each with
+    /// the last record before it that is removed, if any.
     pub fn coarsen(
         &mut self,
         id: SeriesId,
@@ -68,19 +68,19 @@ impl Trace {
         series.values.truncate(kept);
     }
 
-    /// The series so far, in the order they were opened.
+    /// Returns the series in the order in which they were opened.
     #[must_use]
     pub fn series(&self) -> &[Series] {
         &self.series
     }
 
-    /// Records held, of all series together.
+    /// Returns the number of records of all series.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.series.iter().map(|s| s.times_ns.len() as u64).sum()
     }
 
-    /// Takes out what was recorded since this was last asked; the series go on.
+    /// Returns the records since the previous call and removes them; the series continue.
     #[must_use]
     pub fn drain(&mut self) -> Vec<Series> {
         let drained = |series: &mut Series| Series {
@@ -92,7 +92,7 @@ impl Trace {
         self.series.iter_mut().map(drained).collect()
     }
 
-    /// Takes the series out.
+    /// Returns all series.
     #[must_use]
     pub fn into_series(self) -> Vec<Series> {
         self.series

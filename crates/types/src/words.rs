@@ -1,18 +1,18 @@
-//! Settings that are one word of a list: declared once, where they act.
+//! The `words!` macro: enums with names for scenario files.
 
 #[doc(hidden)]
 pub use {schemars, serde};
 
-/// A setting that is one word of several, and the words: an enum with its table of names, which scenario
-/// files and results read and write, and whose comments are the reference.
+/// Declares a setting that is one of several words: an enum with names that scenario files and
+/// results read and write. The comments are the reference documentation.
 ///
 /// ```
 /// bentpipe_types::words! {
-///     /// What a queue does.
+///     /// Decision of a queue.
 ///     Verdict {
-///         /// It waits.
+///         /// The packet is queued.
 ///         Wait = "wait",
-///         /// It is gone.
+///         /// The packet is dropped.
 ///         Drop = "drop",
 ///     }
 /// }
@@ -35,10 +35,10 @@ macro_rules! words {
         }
 
         impl $type {
-            /// Everything that is built.
+            /// All variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name in a scenario file.
+            /// Returns the name in scenario files.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {

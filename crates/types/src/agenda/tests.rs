@@ -8,7 +8,7 @@ impl Entry for (Time, u32) {
     }
 }
 
-/// What is done to an agenda, and how much later than the last that came up.
+/// An operation on the queue. Times are relative to the last entry that was removed.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Push(u64),
@@ -17,7 +17,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // From the same slice to far behind all of them.
+    // Times from the current slice to far beyond the last one.
     let later = prop_oneof![0_u64..4, 0_u64..1 << SLICE, 0_u64..1 << 30, 0_u64..1 << 34,];
     let step = prop_oneof![
         4 => later.clone().prop_map(Step::Push),
@@ -30,7 +30,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However many there are, they come as from a list that is in order all the time.
+    /// Entries are removed in the order of a sorted list, whatever their number.
     #[test]
     fn they_come_in_order(
         first in prop::collection::vec(0_u64..1 << 34, 0..2 * MANY),

@@ -1,13 +1,14 @@
-//! Asking for memory before it is looked at.
+//! Prefetching of memory.
 //!
-//! Where memory is far, it comes while something else is done. Nothing is read, so that there may be less than is asked
-//! for. What is asked for lies at or behind a value whose size divides a cache line.
+//! A cache line is requested before it is needed, so that it arrives while other work is done.
+//! Nothing is read; the requested lines may lie beyond the end of a value. They begin at a value
+//! whose size divides a cache line.
 
 /// A cache line, in bytes.
 const LINE: usize = 64;
 
-/// Asks for so many cache lines, from that of this value on, which will be looked at soon. For one line, the value may be
-/// of any size.
+/// Asks for so many cache lines, from that of this value on, which will be looked at soon. For one
+/// line, the value may be of any size.
 #[inline(always)]
 pub fn fetch<T>(first: &T, lines: usize) {
     for line in 0..lines {

@@ -1,9 +1,9 @@
-//! What a packet of a real network has beside its record: bytes, IP addresses, hops.
+//! Data that a real packet has beside its record: bytes, IP addresses, hops.
 //!
-//! The record of a packet that came off a wire says what the network's boxes look at; its bytes say
-//! all that there is. They are never written again: whoever changes a packet changes its record, and
-//! where it leaves, what record and bytes disagree on is patched (`bentpipe_wire`). So copies share
-//! their bytes, and cannot see one another's changes.
+//! The record contains what nodes look at; the bytes contain everything. Bytes are never rewritten:
+//! a node that changes a packet changes its record, and on output `bentpipe_wire` patches the
+//! differences into a copy of the bytes. Copies of a packet therefore share their bytes and cannot
+//! see each other's changes.
 
 use std::net::IpAddr;
 
@@ -12,33 +12,33 @@ use serde::{Deserialize, Serialize};
 use crate::pool::BufferRef;
 use crate::{Address, IpVersion, Packet, PacketRef, PacketStore, PoolFull};
 
-/// Of few packets of a simulation, of all of a real network's.
+/// Extension of a packet: few simulated packets have one, all real packets do.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct RealPacket {
     pub(crate) ip: Option<(IpAddr, IpAddr)>,
-    pub(crate) bytes: Option<Kept>,
-    /// Routers that it has passed.
+    pub(crate) bytes: Option<PacketBytes>,
+    /// Number of routers that the packet has passed.
     pub(crate) hops: u8,
 }
 
-/// Bytes of a packet.
+/// The bytes of a packet in the pool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct PacketBytes {
     pub(crate) buffer: BufferRef,
-    /// Where the payload starts; at 0 it is alone.
+    /// Offset of the payload. Zero if the buffer contains the payload alone.
     payload_at: u8,
-    /// What it leaves with more hops than is that of a packet that goes no further.
+    /// Hop limit of the packet when it arrived. A packet with as many hops goes no further.
     hop_limit: u8,
-    /// Bytes at the beginning of the payload that are the packet's no more.
+    /// Bytes cut off the beginning of the payload.
     cut: u16,
 }
 
 impl PacketStore {
-    /// Stores a packet that came off a wire, with its bytes: `record.length()` of them, the payload
-    /// behind `record.header_length`.
+    /// Stores a packet received from a wire with its bytes: `record.length()` bytes, with the
+    /// payload behind `record.header_length`.
     ///
     /// # Errors
-    /// When packets' bytes take as much memory as they may; nothing is stored then.
+    /// Returns an error, and stores nothing, if the bytes would exceed the memory limit.
     pub fn insert_with_bytes(
         &mut self,
         record: Packet,
@@ -49,7 +49,7 @@ impl PacketStore {
         let payload_at = record.header_length;
         let hop_limit = hop_limit(bytes);
         let reference = self.insert(record);
-        self.beside_mut(reference).bytes = Some(Kept {
+        self.real_packet_mut(reference).bytes = Some(PacketBytes {
             buffer,
             payload_at,
             hop_limit,
@@ -58,25 +58,26 @@ impl PacketStore {
         Ok(reference)
     }
 
-    /// The bytes that the packet came with; `None` of one that was made inside the network. They
-    /// are as they came, whatever has become of the record since.
+    /// Returns the bytes with which the packet arrived, unchanged, or `None` for a packet created
+    /// inside the network.
     #[must_use]
     pub fn bytes(&self, reference: PacketRef) -> Option<&[u8]> {
-        let kept = self.beside(reference)?.bytes?;
-        (kept.payload_at > 0).then(|| self.pool.bytes(kept.buffer))
+        let stored = self.real_packet(reference)?.bytes?;
+        (stored.payload_at > 0).then(|| self.pool.bytes(stored.buffer))
     }
 
-    /// The payload, of a packet that has one of bytes: `payload_length` of them.
+    /// Returns the payload of a packet with bytes: `payload_length` of them.
     #[must_use]
     pub fn payload(&self, reference: PacketRef) -> Option<&[u8]> {
-        let kept = self.beside(reference)?.bytes?;
+        let stored = self.real_packet(reference)?.bytes?;
         let length = usize::from(self.get(reference).payload_length);
-        let start = usize::from(kept.payload_at) + usize::from(kept.cut);
-        self.pool.bytes(kept.buffer).get(start..start + length)
+        let start = usize::from(stored.payload_at) + usize::from(stored.cut);
+        self.pool.bytes(stored.buffer).get(start..start + length)
     }
 
-    /// Makes a segment the part of it that begins so many bytes `behind` its first and has `length` of them. Bytes
-    /// that it came with are as they came: [`cut_in_front`](Self::cut_in_front) says where in them the part begins.
+    /// Reduces a segment to the part that begins `behind` bytes after its first byte and has
+    /// `length` bytes. Its original bytes stay unchanged; [`cut_in_front`](Self::cut_in_front)
+    /// returns the offset of the part in them.
     pub fn cut(&mut self, reference: PacketRef, behind: u16, length: u16) {
         let record = self.get_mut(reference);
         debug_assert!(record.is_tcp() && behind.saturating_add(length) <= record.payload_length);
@@ -85,79 +86,84 @@ impl PacketStore {
         record.payload_length = length;
         if behind > 0
             && self
-                .beside(reference)
-                .is_some_and(|beside| beside.bytes.is_some())
-            && let Some(kept) = &mut self.beside_mut(reference).bytes
+                .real_packet(reference)
+                .is_some_and(|real_packet| real_packet.bytes.is_some())
+            && let Some(stored) = &mut self.real_packet_mut(reference).bytes
         {
-            kept.cut += behind;
+            stored.cut += behind;
         }
     }
 
-    /// How much of the payload's beginning was cut off, of a packet that came with bytes.
+    /// Returns the number of payload bytes cut off in front, for a packet with bytes.
     #[must_use]
     pub fn cut_in_front(&self, reference: PacketRef) -> u16 {
-        let kept = self.beside(reference).and_then(|beside| beside.bytes);
-        kept.map_or(0, |kept| kept.cut)
+        let stored = self
+            .real_packet(reference)
+            .and_then(|real_packet| real_packet.bytes);
+        stored.map_or(0, |stored| stored.cut)
     }
 
-    /// Gives a packet its payload: the record's `payload_length` bytes, which `write` makes of what
-    /// is there. The bytes it came with, if any, are let go.
+    /// Replaces a packet's payload by the record's `payload_length` bytes, which `write` fills.
+    /// Releases the previous bytes.
     pub fn set_payload(&mut self, reference: PacketRef, write: impl FnOnce(&mut [u8])) {
         let length = usize::from(self.get(reference).payload_length);
         let buffer = self.pool.fill(length, write);
-        let kept = Kept {
+        let stored = PacketBytes {
             buffer,
             payload_at: 0,
             hop_limit: 0,
             cut: 0,
         };
-        if let Some(before) = self.beside_mut(reference).bytes.replace(kept) {
+        if let Some(before) = self.real_packet_mut(reference).bytes.replace(stored) {
             self.pool.release(before.buffer);
         }
     }
 
-    /// Turns the last bit of the bytes that a packet came with; copies of it keep theirs.
+    /// Inverts the last bit of a packet's bytes. Copies keep theirs.
     pub(crate) fn corrupt_bytes(&mut self, reference: PacketRef) {
-        let kept = self.beside(reference).and_then(|beside| beside.bytes);
-        let Some(kept) = kept.filter(|kept| kept.payload_at > 0) else {
+        let stored = self
+            .real_packet(reference)
+            .and_then(|real_packet| real_packet.bytes);
+        let Some(stored) = stored.filter(|stored| stored.payload_at > 0) else {
             return;
         };
-        let mut bytes = self.pool.bytes(kept.buffer).to_vec();
+        let mut bytes = self.pool.bytes(stored.buffer).to_vec();
         if let Some(last) = bytes.last_mut() {
             *last ^= 1;
         }
         let buffer = self
             .pool
             .fill(bytes.len(), |copy| copy.copy_from_slice(&bytes));
-        self.pool.release(kept.buffer);
-        self.beside_mut(reference).bytes = Some(Kept { buffer, ..kept });
+        self.pool.release(stored.buffer);
+        self.real_packet_mut(reference).bytes = Some(PacketBytes { buffer, ..stored });
     }
 
-    /// The real addresses, source first; `None` where there are only nodes.
+    /// Returns the real addresses, source first, or `None` for a packet between nodes.
     #[must_use]
     pub fn ip(&self, reference: PacketRef) -> Option<(IpAddr, IpAddr)> {
-        self.beside(reference)?.ip
+        self.real_packet(reference)?.ip
     }
 
-    /// Gives a packet real addresses, source first: one that a gateway makes for a real flow, say.
+    /// Sets a packet's real addresses, source first, for example for a gateway's own packets.
     pub fn set_ip(&mut self, reference: PacketRef, ip: (IpAddr, IpAddr)) {
-        self.beside_mut(reference).ip = Some(ip);
+        self.real_packet_mut(reference).ip = Some(ip);
     }
 
-    /// Routers that the packet has passed, of one of a real network.
+    /// Returns the number of routers that a real packet has passed.
     #[must_use]
     pub fn hops(&self, reference: PacketRef) -> u8 {
-        self.beside(reference).map_or(0, |beside| beside.hops)
+        self.real_packet(reference)
+            .map_or(0, |real_packet| real_packet.hops)
     }
 
-    /// A router sends the packet on. False where that is one hop more than it may go (RFC 1812
-    /// section 5.3.1); packets without bytes may go any number.
+    /// Counts one hop. Returns false if the hop limit is exceeded (RFC 1812 section 5.3.1). Packets
+    /// without bytes have no limit.
     #[inline]
     pub fn hop(&mut self, reference: PacketRef) -> bool {
         !self.counts_hops(reference) || self.hop_counted(reference)
     }
 
-    /// Might the packet be one that may go so many hops? One that is its record alone may go any number.
+    /// Whether the packet may have a hop limit. A packet without an extension has none.
     #[inline]
     #[must_use]
     pub fn counts_hops(&self, reference: PacketRef) -> bool {
@@ -168,19 +174,19 @@ impl PacketStore {
     fn hop_counted(&mut self, reference: PacketRef) -> bool {
         let Some(index) = self
             .extension_of(self.get(reference))
-            .and_then(|e| e.beside)
+            .and_then(|e| e.real_packet)
         else {
             return true;
         };
-        let beside = &mut self.besides[index as usize];
-        beside.hops = beside.hops.saturating_add(1);
-        beside
+        let real_packet = &mut self.real_packets[index as usize];
+        real_packet.hops = real_packet.hops.saturating_add(1);
+        real_packet
             .bytes
-            .is_none_or(|kept| kept.payload_at == 0 || beside.hops < kept.hop_limit)
+            .is_none_or(|stored| stored.payload_at == 0 || real_packet.hops < stored.hop_limit)
     }
 
-    /// This holder's own packet to change: the packet itself where nobody else holds it, else a
-    /// copy, of which this is the only holder.
+    /// Returns a packet that only this holder references: the packet itself if nobody else holds
+    /// it, or a copy.
     pub fn unshare(&mut self, reference: PacketRef) -> PacketRef {
         if self.get(reference).references == 1 {
             return reference;
@@ -190,63 +196,62 @@ impl PacketStore {
         copy
     }
 
-    /// The most memory that the bytes of packets from outside may take: 256 MiB, unless said
-    /// otherwise. Payloads of packets made here are not refused: their makers have buffers that
-    /// bound them.
+    /// Sets the memory limit for the bytes of received packets; the default is 256 MiB. Payloads of
+    /// packets created here are not limited: the buffers of their senders bound them.
     pub fn limit_bytes(&mut self, limit: usize) {
         self.pool.set_limit(limit);
     }
 
-    /// Memory that packets' bytes have, in bytes, what is free to be used again included.
+    /// Returns the memory allocated for packet bytes, including free buffers.
     #[must_use]
     pub fn bytes_allocated(&self) -> usize {
         self.pool.allocated()
     }
 
-    fn beside(&self, reference: PacketRef) -> Option<&Beside> {
-        let index = self.extension_of(self.get(reference))?.beside?;
-        Some(&self.besides[index as usize])
+    fn real_packet(&self, reference: PacketRef) -> Option<&RealPacket> {
+        let index = self.extension_of(self.get(reference))?.real_packet?;
+        Some(&self.real_packets[index as usize])
     }
 
-    fn beside_mut(&mut self, reference: PacketRef) -> &mut Beside {
-        let index = match self.extend(reference).beside {
+    fn real_packet_mut(&mut self, reference: PacketRef) -> &mut RealPacket {
+        let index = match self.extend(reference).real_packet {
             Some(index) => index,
             None => {
-                let index = self.new_beside(Beside::default());
-                self.extend(reference).beside = Some(index);
+                let index = self.new_real_packet(RealPacket::default());
+                self.extend(reference).real_packet = Some(index);
                 index
             }
         };
-        &mut self.besides[index as usize]
+        &mut self.real_packets[index as usize]
     }
 
-    fn new_beside(&mut self, beside: Beside) -> u32 {
-        if let Some(index) = self.free_besides.pop() {
-            self.besides[index as usize] = beside;
+    fn new_real_packet(&mut self, real_packet: RealPacket) -> u32 {
+        if let Some(index) = self.free_real_packets.pop() {
+            self.real_packets[index as usize] = real_packet;
             return index;
         }
-        self.besides.push(beside);
-        (self.besides.len() - 1) as u32
+        self.real_packets.push(real_packet);
+        (self.real_packets.len() - 1) as u32
     }
 
-    /// Another packet's own, with the same bytes.
-    pub(crate) fn copy_beside(&mut self, index: u32) -> u32 {
-        let beside = self.besides[index as usize];
-        if let Some(kept) = beside.bytes {
-            self.pool.retain(kept.buffer);
+    /// Copies the extension of another packet, sharing its bytes.
+    pub(crate) fn copy_real_packet(&mut self, index: u32) -> u32 {
+        let real_packet = self.real_packets[index as usize];
+        if let Some(stored) = real_packet.bytes {
+            self.pool.retain(stored.buffer);
         }
-        self.new_beside(beside)
+        self.new_real_packet(real_packet)
     }
 
-    pub(crate) fn release_beside(&mut self, index: u32) {
-        if let Some(kept) = self.besides[index as usize].bytes.take() {
-            self.pool.release(kept.buffer);
+    pub(crate) fn release_real_packet(&mut self, index: u32) {
+        if let Some(stored) = self.real_packets[index as usize].bytes.take() {
+            self.pool.release(stored.buffer);
         }
-        self.free_besides.push(index);
+        self.free_real_packets.push(index);
     }
 }
 
-/// The hops that a packet's header lets it go: time to live, or hop limit.
+/// Returns the hop limit in an IP header: time to live (IPv4) or hop limit (IPv6).
 fn hop_limit(bytes: &[u8]) -> u8 {
     let at = match bytes.first().map(|first| first >> 4) {
         Some(6) => 7,
@@ -255,18 +260,18 @@ fn hop_limit(bytes: &[u8]) -> u8 {
     bytes.get(at).copied().unwrap_or(0)
 }
 
-/// One end of a flow: a node of the network, or, of a real flow, an IP address; and the port.
+/// One end of a flow: a node, or the IP address of a real host, with a port.
 ///
-/// One attached node can stand for many addresses, and they all keep their own flows.
+/// One attached node can stand for many IP addresses, each with its own flows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Party {
-    /// Who.
+    /// Host of this end.
     pub host: HostAddress,
-    /// The port; 0 of a protocol without ports.
+    /// Port; 0 for protocols without ports.
     pub port: u16,
 }
 
-/// Who is at one end of a flow.
+/// Address of a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum HostAddress {
     /// A node of the network.
@@ -275,19 +280,19 @@ pub enum HostAddress {
     Ip(IpAddr),
 }
 
-/// What tells one flow from another: who sends, who is to get it, the protocol.
+/// Identifies a flow by its two ends and its protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct FlowKey {
-    /// Who sends.
+    /// Sender.
     pub source: Party,
-    /// Who is to get it.
+    /// Receiver.
     pub destination: Party,
     /// IANA protocol number.
     pub protocol: u8,
 }
 
 impl FlowKey {
-    /// The flow that a packet belongs to.
+    /// Returns the flow of a packet.
     #[must_use]
     pub fn of(packets: &PacketStore, reference: PacketRef) -> Self {
         let packet = packets.get(reference);
@@ -311,7 +316,7 @@ impl FlowKey {
         }
     }
 
-    /// The version of IP, where its ends have real addresses.
+    /// Returns the IP version if the flow's ends have real addresses.
     #[must_use]
     pub fn ip_version(&self) -> Option<IpVersion> {
         match self.destination.host {
@@ -321,7 +326,7 @@ impl FlowKey {
         }
     }
 
-    /// The flow of the packets that go the other way.
+    /// Returns the flow of the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self {
@@ -382,7 +387,7 @@ mod tests {
             store.release(packet);
         }
         assert_eq!(store.held(), 0);
-        // All of it is free: the next two packets take no new memory.
+        // All buffers are free: the next two packets allocate no memory.
         let used = store.bytes_allocated();
         let again = [
             off_a_wire(&mut store, &bytes),
@@ -416,7 +421,7 @@ mod tests {
             assert_eq!(store.get(part).payload_offset, u64::from(at));
             assert_eq!(u32::from(store.cut_in_front(part)), at);
         }
-        // One that was made here, with a payload of its own, and one without bytes.
+        // One packet created here with its own payload, and one without bytes.
         let mut record = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V6);
         record.payload_length = 5;
         let made = store.insert(record);
