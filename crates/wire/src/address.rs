@@ -1,17 +1,17 @@
-//! Nodes' addresses to IP addresses, and back.
+//! Conversion between node addresses and IP addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bentpipe_types::{Address, IpVersion};
 
-/// Knows the IP addresses of nodes.
+/// Provides the IP addresses of nodes.
 pub trait Addressing {
-    /// The node's address of this version, if it has one.
+    /// Returns the node's address of this IP version, if it has one.
     fn ip_address(&self, address: Address, version: IpVersion) -> Option<IpAddr>;
 }
 
-/// The addresses of simulated nodes: counted from 10.0.0.1 and fd00::1, so that node 0 has a host's
-/// address, too. Channels' are counted from 232.0.1.0 and ff3e::8000:1.
+/// Addresses of simulated nodes, counted from 10.0.0.1 and fd00::1, so that node 0 also has a valid
+/// host address. Channels are counted from 232.0.1.0 and ff3e::8000:1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeAddresses;
 
@@ -20,14 +20,14 @@ const FIRST_V4: u32 = 0x0a00_0001;
 /// fd00::1: unique local (RFC 4193 section 3.1).
 const FIRST_V6: u128 = (0xfd00 << 112) + 1;
 
-/// 232.0.1.0: source-specific multicast, beyond what is reserved (RFC 4607 section 1).
+/// 232.0.1.0: source-specific multicast above the reserved range (RFC 4607 section 1).
 const FIRST_CHANNEL_V4: u32 = 0xe800_0100;
-/// ff3e::8000:1: the same of IPv6, of global scope, to be given out by hosts (RFC 4607 section 1, RFC 3307
+/// ff3e::8000:1: the same in IPv6, global scope, assigned by hosts (RFC 4607 section 1, RFC 3307
 /// section 4.3).
 const FIRST_CHANNEL_V6: u128 = (0xff3e << 112) + 0x8000_0001;
 
 impl NodeAddresses {
-    /// The node's IPv4 address.
+    /// Returns the node's IPv4 address.
     #[must_use]
     pub const fn ipv4(address: Address) -> Ipv4Addr {
         Ipv4Addr::from_bits(match address.channel() {
@@ -36,7 +36,7 @@ impl NodeAddresses {
         })
     }
 
-    /// The node's IPv6 address.
+    /// Returns the node's IPv6 address.
     #[must_use]
     pub const fn ipv6(address: Address) -> Ipv6Addr {
         Ipv6Addr::from_bits(match address.channel() {
@@ -45,7 +45,7 @@ impl NodeAddresses {
         })
     }
 
-    /// The node that has this IP address.
+    /// Returns the node with this IP address.
     #[must_use]
     pub fn node(ip: IpAddr) -> Option<Address> {
         let from = |first_v4: u32, first_v6: u128| match ip {

@@ -1,17 +1,17 @@
-//! The Internet checksum: RFC 1071, and its incremental update: RFC 1624.
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
 use std::net::IpAddr;
 
-/// A sum of 16-bit words in ones' complement, being added up.
+/// A running ones' complement sum of 16-bit words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes; an odd last one is padded with zero (RFC 1071 section 1), so only the last piece
-    /// of what is summed may have an odd length.
+    /// Adds bytes. An odd last byte is padded with zero (RFC 1071 section 1), so only the last part
+    /// may have odd length.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
-        // RFC 1071 section 2 (C): any wider word will do, as carries come round in `finish`.
+        // RFC 1071 section 2 (C): wider words are allowed, since `finish` folds the carries.
         let mut words = bytes.chunks_exact(4);
         for word in &mut words {
             self.0 += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
@@ -30,14 +30,15 @@ impl Sum {
         self
     }
 
-    /// Adds the pseudo-header in front of a TCP segment: addresses, protocol, segment length.
-    // RFC 9293 section 3.1 for IPv4; RFC 8200 section 8.1 for IPv6, whose wider fields only add zeros.
+    /// Adds the pseudo-header of a TCP segment: addresses, protocol, segment length.
+    // RFC 9293 section 3.1 for IPv4; RFC 8200 section 8.1 for IPv6, whose wider fields only add
+    // zeros.
     #[must_use]
     pub fn pseudo_header(self, source: IpAddr, destination: IpAddr, segment: usize) -> Self {
         self.pseudo_header_of(crate::protocol::TCP, source, destination, segment)
     }
 
-    /// The same in front of what another protocol carries.
+    /// Adds the pseudo-header of another protocol.
     #[must_use]
     pub fn pseudo_header_of(
         self,
@@ -62,7 +63,8 @@ impl Sum {
         Self(sum.0 + u64::from(protocol) + (length >> 16) + (length & 0xffff))
     }
 
-    /// The checksum: the sum's complement. Over bytes that include a right checksum: zero.
+    /// Returns the checksum: the complement of the sum. It is zero over bytes that include a
+    /// correct checksum.
     #[must_use]
     pub fn finish(self) -> u16 {
         !self.folded()
@@ -77,32 +79,33 @@ impl Sum {
     }
 }
 
-/// The checksum of bytes.
+/// Returns the checksum of bytes.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::default().bytes(bytes).finish()
 }
 
-/// The checksum after one of the words it covers has changed.
-// RFC 1624 section 3, equation 3: HC' = ~(~HC + ~m + m'), which, unlike RFC 1141's, never turns a
+/// Returns the checksum after one covered 16-bit word has changed.
+// RFC 1624 section 3, equation 3: HC' = ~(~HC + ~m + m'). Unlike RFC 1141's update it never turns a
 // checksum of 0x0000 into 0xffff.
 #[must_use]
 pub fn update_u16(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::default().word(!checksum).word(!old).word(new).finish()
 }
 
-/// The checksum after a 32-bit field has changed: an acknowledgment number, an IPv4 address.
+/// Returns the checksum after a 32-bit field has changed: an acknowledgment number or an IPv4
+/// address.
 ///
-/// The field may straddle words, as long as it starts at an even byte.
+/// The field may straddle 32-bit words if it starts at an even byte.
 #[must_use]
 pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     update(checksum, &old.to_be_bytes(), &new.to_be_bytes())
 }
 
-/// The checksum after a run of bytes has been replaced by another, which may have another length.
+/// Returns the checksum after a run of bytes was replaced by another, possibly of another length.
 ///
-/// The run starts at an even byte of what is summed; both runs' lengths are even, or the run is the
-/// last. A field of odd length, or at an odd byte, is replaced with its neighbour.
+/// The run starts at an even byte. Both lengths are even, or the run is the last. Fields of odd
+/// length or position are replaced together with a neighbour.
 #[must_use]
 pub fn update(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     let removed = Sum::default().bytes(old).folded();
@@ -123,11 +126,12 @@ mod tests {
         // RFC 1071 section 3.
         let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(checksum(&data), !0xddf2);
-        // RFC 1624 section 4: 0xdd2f with 0x5555 become 0x3285 is 0x0000, not 0xffff.
+        // RFC 1624 section 4: when 0x5555 becomes 0x3285, checksum 0xdd2f becomes 0x0000, not
+        // 0xffff.
         assert_eq!(update_u16(0xdd2f, 0x5555, 0x3285), 0x0000);
     }
 
-    /// Adds word by word, as RFC 1071's definition has it.
+    /// Adds word by word, following the definition in RFC 1071.
     fn by_definition(bytes: &[u8]) -> u16 {
         let mut sum = 0u32;
         for pair in bytes.chunks(2) {
@@ -151,7 +155,8 @@ mod tests {
             new in prop::collection::vec(prop_oneof![Just(0), Just(0xff), any::<u8>()], 0..20),
             length in 0usize..20,
         ) {
-            // Zeros only have two sums, +0 and -0; no header is all zeros.
+            // All zeros would be ambiguous, since ones' complement has +0 and -0. No header is all
+            // zeros.
             bytes[0] = 0x45;
             let new = &new[..new.len() & !1];
             let at = (2 + 2 * at.index(bytes.len() / 2)).min(bytes.len());

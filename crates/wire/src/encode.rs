@@ -1,4 +1,4 @@
-//! A stored packet as bytes.
+//! Encoding of stored packets as bytes.
 
 use std::net::IpAddr;
 
@@ -13,19 +13,19 @@ use crate::{
     Addressing, Ipv4Header, Ipv6Header, TcpHeader, icmp, ipv4, ipv6, payload, tcp, tunnel,
 };
 
-/// Hops a packet may go, as Linux and RFC 1700 have it.
+/// Initial hop limit, as in Linux and RFC 1700.
 const HOP_LIMIT: u8 = 64;
 
 /// Bytes of a TCP header without options.
 const TCP_LENGTH: u8 = 20;
-/// IANA's number of TCP.
+/// IANA protocol number of TCP.
 const TCP: u8 = 6;
 
 /// Writes stored packets as the bytes of IP packets.
 ///
-/// Of packets made in the network, all fields that a [`Packet`] has no room for are constant (TTL 64, DSCP, flow label and urgent
-/// pointer 0, don't-fragment set), but for the IPv4 identification, which counts the packets that
-/// this encoder has written.
+/// In packets created in the network, fields that a [`Packet`] does not contain are constant: TTL
+/// 64, DSCP, flow label and urgent pointer 0, don't-fragment set. Only the IPv4 identification
+/// counts the packets that this encoder has written.
 #[derive(Clone, Debug)]
 pub struct Encoder<A> {
     addressing: A,
@@ -33,7 +33,7 @@ pub struct Encoder<A> {
 }
 
 impl<A: Addressing> Encoder<A> {
-    /// An encoder that asks `addressing` for nodes' IP addresses.
+    /// Creates an encoder that takes IP addresses of nodes from `addressing`.
     pub fn new(addressing: A) -> Self {
         Self {
             addressing,
@@ -41,20 +41,21 @@ impl<A: Addressing> Encoder<A> {
         }
     }
 
-    /// Where it looks up nodes' IP addresses.
+    /// Returns the source of IP addresses.
     pub fn addressing(&mut self) -> &mut A {
         &mut self.addressing
     }
 
-    /// Writes the packet into `bytes`, in place of what was there. Once `bytes` has grown, nothing is
+    /// Writes the packet into `bytes`, replacing their content. Once `bytes` has grown, nothing is
     /// allocated.
     ///
-    /// A packet that came off a wire is written with the bytes it came with, patched where the record
-    /// says something else. One that was made in the network is written anew; its payload is the one
-    /// that was attached to it, or else that of a simulated stream, from [`payload::fill`].
+    /// A packet received from a wire is written with its original bytes, patched where the record
+    /// differs. A packet created in the network is encoded from its record. Its payload is the
+    /// attached one, or the range of the simulated stream ([`payload::fill`]).
     ///
     /// # Errors
-    /// When a node has no IP address or the packet contradicts itself; `bytes` is then empty.
+    /// Returns an error if a node has no IP address or the packet contradicts itself; `bytes` is
+    /// then empty.
     pub fn encode(
         &mut self,
         packets: &PacketStore,
@@ -74,8 +75,8 @@ impl<A: Addressing> Encoder<A> {
         })
     }
 
-    /// [`encode`](Self::encode), of a piece of a packet (RFC 791 section 3.2): the header of the whole
-    /// with what is the piece's own, and its part of what the whole carries.
+    /// Encodes a fragment (RFC 791 section 3.2): the header of the original packet with the
+    /// fragment's own fields, and the fragment's part of the content.
     fn encode_fragment(
         &mut self,
         packets: &PacketStore,
@@ -97,7 +98,7 @@ impl<A: Addressing> Encoder<A> {
             all.first_chunk::<{ ipv4::LENGTH }>(),
             all.get(start..start + length),
         ) else {
-            // The whole has become another than was cut.
+            // The original packet has changed since it was fragmented.
             return Err(EncodeError::TooLong {
                 length: start + length,
             });
@@ -123,7 +124,7 @@ impl<A: Addressing> Encoder<A> {
         Ok(())
     }
 
-    /// [`encode`](Self::encode), of a packet with bytes or of one that is no segment.
+    /// Encodes a packet with original bytes, or a datagram.
     fn encode_datagram(
         &mut self,
         packets: &PacketStore,
@@ -161,7 +162,7 @@ impl<A: Addressing> Encoder<A> {
         written
     }
 
-    /// Appends a datagram that was made in the network.
+    /// Appends a datagram created in the network.
     fn write_datagram(
         &mut self,
         packets: &PacketStore,
@@ -190,7 +191,7 @@ impl<A: Addressing> Encoder<A> {
         let start = bytes.len();
         if let Some(quote) = packet.icmp_quote() {
             let quoted = match packets.ip(reference) {
-                // Said in the name of whom the packet was for, to whom it came from.
+                // The error is sent in the name of the packet's destination to its source.
                 Some((by, to)) => (to, by),
                 None => (
                     self.ip_address(quote.source.address, version)?,
@@ -225,7 +226,7 @@ impl<A: Addressing> Encoder<A> {
         let checksum_at = if udp {
             Some(6)
         } else if corrupt_segment && carried >= usize::from(TCP_LENGTH) {
-            // Of a segment that was corrupted on the way, its ports and that it is one.
+            // Ports and type of a segment that was corrupted on the way.
             bytes[start..start + 2].copy_from_slice(&packet.source.port.to_be_bytes());
             bytes[start + 2..start + 4].copy_from_slice(&packet.destination.port.to_be_bytes());
             bytes[start + 12] = (TCP_LENGTH / 4) << 4;
@@ -250,7 +251,7 @@ impl<A: Addressing> Encoder<A> {
         Ok(())
     }
 
-    /// [`encode`](Self::encode), the payload's bytes being what `fill` makes of zeros.
+    /// [`encode`](Self::encode) with a payload that `fill` writes into zeroed bytes.
     ///
     /// # Errors
     /// As [`encode`](Self::encode).
@@ -266,7 +267,7 @@ impl<A: Addressing> Encoder<A> {
         let outer = packets.tunnel(reference);
         let compaction = packets.compaction(reference);
         if outer.is_none() && compaction.is_some() {
-            // It is no IP packet any more (samaraweera1999, section 6).
+            // Without its tunnel it is not an IP packet (samaraweera1999, section 6).
             return Err(EncodeError::CompactionOutsideTunnel);
         }
         let packet = packets.get(reference);
@@ -314,7 +315,7 @@ impl<A: Addressing> Encoder<A> {
         Ok(())
     }
 
-    /// The packet's real addresses, or those of its nodes.
+    /// Returns the packet's real addresses, or those of its nodes.
     fn ip_addresses(
         &self,
         packets: &PacketStore,
@@ -324,7 +325,7 @@ impl<A: Addressing> Encoder<A> {
         let version = packet.ip_version();
         match packets.ip(reference) {
             Some((source, destination)) if source.is_ipv4() == destination.is_ipv4() => {
-                // Lengths were reckoned by the record's version.
+                // The record's lengths are for its IP version.
                 if source.is_ipv4() != (version == IpVersion::V4) {
                     let address = packet.source.address;
                     return Err(EncodeError::NoIpAddress { address, version });
@@ -358,7 +359,7 @@ impl<A: Addressing> Encoder<A> {
     ) {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                // RFC 6864 section 4.1: of a packet that is never fragmented, any value will do.
+                // RFC 6864 section 4.1: a packet that is never fragmented may have any value.
                 self.identification = self.identification.wrapping_add(1);
                 let header = Ipv4Header {
                     source,
@@ -388,8 +389,8 @@ impl<A: Addressing> Encoder<A> {
     }
 }
 
-/// The inner packet's length, if its headers, with `prefix` bytes of a tunnel's in front, agree with
-/// what it says of them.
+/// Returns the inner packet's length. Fails if its headers, after `prefix` bytes of a tunnel
+/// header, contradict the record.
 fn lengths(packet: &Packet, options: &TcpOptions, prefix: usize) -> Result<usize, EncodeError> {
     let options = options.length();
     if options > MAXIMUM_OPTIONS_LENGTH {
@@ -410,8 +411,8 @@ fn lengths(packet: &Packet, options: &TcpOptions, prefix: usize) -> Result<usize
     Ok(length)
 }
 
-/// The longest packet that a header can speak of: an IPv4 header's length counts itself (RFC 791 section 3.1), an IPv6
-/// header's does not (RFC 8200 section 3).
+/// Returns the maximum packet length: an IPv4 total length includes the header (RFC 791 section
+/// 3.1), an IPv6 payload length does not (RFC 8200 section 3).
 const fn longest(version: IpVersion) -> usize {
     match version {
         IpVersion::V4 => u16::MAX as usize,

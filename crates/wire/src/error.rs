@@ -1,10 +1,10 @@
-//! What can be wrong with bytes from outside, and with a packet that is to become bytes.
+//! Errors of parsing bytes and of encoding packets.
 
 use std::fmt;
 
 use bentpipe_types::{Address, IpVersion};
 
-/// One of the two headers.
+/// A header layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
     /// The IP header.
@@ -13,16 +13,17 @@ pub enum Layer {
     Tcp,
 }
 
-/// Why bytes are not a TCP segment in an IP packet. `at` counts bytes from the IP header's first.
+/// Reason why bytes are not a TCP segment in an IP packet. `at` is an offset from the start of the
+/// IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParseError {
-    /// Fewer bytes than a header, or a length field, promises.
+    /// Fewer bytes than a header or a length field requires.
     Truncated {
-        /// What is cut off: a header, or (with [`Layer::Ip`]) what the IP length field covers.
+        /// The truncated part: a header, or with [`Layer::Ip`] the length of the IP packet.
         layer: Layer,
-        /// Bytes that there should be.
+        /// Required bytes.
         needed: usize,
-        /// Bytes that there are.
+        /// Available bytes.
         available: usize,
     },
     /// Neither IPv4 nor IPv6.
@@ -30,78 +31,78 @@ pub enum ParseError {
         /// The first four bits.
         version: u8,
     },
-    /// An IPv4 header length under 20 bytes.
+    /// An IPv4 header length below 20 bytes.
     Ipv4HeaderLength {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
-        /// What it says, in bytes.
+        /// Value of the field in bytes.
         length: usize,
     },
-    /// An IPv4 total length that does not cover the header.
+    /// An IPv4 total length shorter than the header.
     Ipv4TotalLength {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
-        /// What it says, in bytes.
+        /// Value of the field in bytes.
         length: usize,
-        /// The header's length.
+        /// Length of the header.
         header: usize,
     },
-    /// The IPv4 header's checksum is wrong.
+    /// A wrong IPv4 header checksum.
     Ipv4Checksum {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
-        /// What the header says.
+        /// Checksum in the header.
         found: u16,
-        /// What it ought to say.
+        /// Correct checksum.
         expected: u16,
     },
-    /// A fragment: it has no TCP header of its own, or not all of its payload.
+    /// A fragment, which lacks the TCP header or part of the payload.
     Fragment {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
-        /// Its offset in the whole packet, in bytes.
+        /// Fragment offset in bytes.
         offset: u16,
-        /// Are there more behind it?
+        /// Whether more fragments follow.
         more: bool,
     },
-    /// Something else than TCP follows the IP header.
+    /// Another protocol than TCP.
     Protocol {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
         /// IANA protocol number.
         protocol: u8,
     },
-    /// A TCP data offset under 20 bytes, or beyond the segment's end.
+    /// A TCP data offset below 20 bytes or beyond the segment's end.
     DataOffset {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
-        /// What it says, in bytes.
+        /// Value of the field in bytes.
         length: usize,
-        /// Bytes of the segment.
+        /// Length of the segment.
         segment: usize,
     },
-    /// The TCP checksum is wrong.
+    /// A wrong TCP checksum.
     TcpChecksum {
-        /// Where in the packet, in bytes from its beginning.
+        /// Offset in the packet.
         at: usize,
-        /// What the header says.
+        /// Checksum in the header.
         found: u16,
-        /// What it ought to say.
+        /// Correct checksum.
         expected: u16,
     },
-    /// A TCP option whose length is not one it can have, or that runs beyond the header.
+    /// A TCP option with an invalid length, or one that exceeds the header.
     OptionLength {
-        /// Where the option starts.
+        /// Offset of the option.
         at: usize,
         /// IANA option kind.
         kind: u8,
-        /// What it says, in bytes; none if the header ends before the length byte.
+        /// Value of the length byte, or `None` if the header ends before it.
         length: Option<u8>,
     },
 }
 
 impl ParseError {
-    /// Are the headers well-formed, and only a checksum wrong?
+    /// Whether the headers are well-formed and only a checksum is wrong.
     #[must_use]
     pub fn is_checksum(&self) -> bool {
         matches!(self, Self::Ipv4Checksum { .. } | Self::TcpChecksum { .. })
@@ -178,7 +179,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Why a packet has no bytes.
+/// Reason why a packet cannot be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncodeError {
     /// The node has no IP address of the packet's version.
@@ -188,23 +189,23 @@ pub enum EncodeError {
         /// The packet's version.
         version: IpVersion,
     },
-    /// More options than the 40 bytes that a TCP header can hold.
+    /// More options than the 40 bytes of a TCP header.
     OptionsTooLong {
-        /// Bytes they need.
+        /// Required bytes.
         length: usize,
     },
-    /// The packet's `header_length` is not that of its headers.
+    /// `header_length` differs from the length of the packet's headers.
     HeaderLength {
-        /// What the record says.
+        /// Length in the record.
         recorded: u8,
-        /// What its headers take.
+        /// Length of the headers.
         encoded: usize,
     },
-    /// A compacted acknowledgment that is in no tunnel: it has no IP header of its own.
+    /// A compacted acknowledgment outside a tunnel: it has no IP header of its own.
     CompactionOutsideTunnel,
-    /// Longer than the IP header's length field can say.
+    /// Longer than the IP length field can express.
     TooLong {
-        /// Bytes it needs.
+        /// Required bytes.
         length: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! ICMP errors and echo messages (RFC 792, RFC 4443): their bytes.
+//! Encoding of ICMP errors and echo messages (RFC 792, RFC 4443).
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ use crate::{Ipv4Header, Ipv6Header, ipv6, payload};
 const TCP: u8 = 6;
 const ICMP_V6: u8 = 58;
 
-/// Hops of the packet that is quoted: as it was sent. (How far it came is not kept.)
+/// Hop limit in the quoted packet, as it was sent. The remaining hops are not stored.
 const HOP_LIMIT: u8 = 64;
 
-/// Type, code, and what the second half of the ICMP header says.
+/// Returns type, code and the second half of the ICMP header.
 fn header(error: IcmpError, v6: bool) -> (u8, u8, u32) {
-    // RFC 1191 section 4: the MTU in the last 16 bits.
+    // RFC 1191 section 4: the MTU is in the last 16 bits.
     let mtu_of_16_bits = |mtu: u32| mtu.min(u32::from(u16::MAX));
     match (error, v6) {
         (IcmpError::NetworkUnreachable, _) => (if v6 { 1 } else { 3 }, 0, 0),
@@ -32,14 +32,14 @@ fn header(error: IcmpError, v6: bool) -> (u8, u8, u32) {
         (IcmpError::TooBig { mtu }, true) => (2, 0, mtu),
         (IcmpError::Prohibited, true) => (1, 1, 0),
         (IcmpError::TimeExceeded, true) => (3, 0, 0),
-        // RFC 4443 section 3.4, code 1: an unrecognized next header
+        // RFC 4443 section 3.4, code 1: unrecognized next header.
         (IcmpError::ProtocolUnreachable, true) => (4, 1, 0),
         (IcmpError::ParameterProblem, true) => (4, 0, 0),
     }
 }
 
-/// Appends what follows the IP header of an ICMP error between `outer` addresses about a packet between
-/// `quoted` ones.
+/// Appends the content of an ICMP error between `outer` addresses about a packet between `quoted`
+/// addresses.
 pub(crate) fn write(
     quote: &IcmpQuote,
     outer: (IpAddr, IpAddr),
@@ -81,9 +81,8 @@ pub(crate) fn write(
     put_checksum(outer, start, bytes);
 }
 
-/// Appends what follows the IP header of an echo message (RFC 792; RFC 4443 sections 4.1 and 4.2) of
-/// `length` bytes between `ends`. Its sequence number is what its maker numbers it with, modulo 65,536; its
-/// data are filler.
+/// Appends an echo message of `length` bytes between `ends` (RFC 792; RFC 4443 sections 4.1 and
+/// 4.2). Its sequence number is the creator's, modulo 65,536; its data are filler.
 pub(crate) fn write_echo(
     packet: &Packet,
     ends: (IpAddr, IpAddr),
@@ -106,7 +105,7 @@ pub(crate) fn write_echo(
     put_checksum(ends, start, bytes);
 }
 
-/// The checksum of the ICMP message from `start` on; ICMPv6's is over addresses, too.
+/// Writes the checksum of the ICMP message that begins at `start`. ICMPv6 includes the addresses.
 fn put_checksum(ends: (IpAddr, IpAddr), start: usize, bytes: &mut [u8]) {
     let sum = if ends.0.is_ipv6() {
         let length = bytes.len() - start;

@@ -1,4 +1,4 @@
-//! ICMP errors off a wire: what they say, and of which segment.
+//! Parsing of ICMP errors about TCP segments.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,27 +11,27 @@ use crate::{ip, ipv4, ipv6, tcp};
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
-/// Bytes of an ICMP header.
+/// Length of an ICMP header in bytes.
 const HEADER: usize = 8;
 
-/// An ICMP error off a wire that speaks of a TCP segment.
+/// A received ICMP error about a TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentError {
-    /// What it says.
+    /// The error.
     pub error: IcmpError,
-    /// Who had sent the segment, if it is true.
+    /// Claimed sender of the segment.
     pub source: SocketAddr,
-    /// Where it was going.
+    /// Claimed destination of the segment.
     pub destination: SocketAddr,
-    /// Its sequence number.
+    /// Claimed sequence number of the segment.
     pub sequence: Seq,
 }
 
 impl SegmentError {
-    /// Reads an IP packet as an ICMP error about a segment, of which it has to quote the IP header and
-    /// the first 64 bits of TCP's (RFC 792, RFC 4443). `None`: it is something else, or not right; or
-    /// was sent to somebody else than who had sent the segment. Whether there was such a segment,
-    /// only its sender knows (RFC 5927 section 4).
+    /// Parses an IP packet as an ICMP error about a segment, which must quote the IP header and the
+    /// first 64 bits of the TCP header (RFC 792, RFC 4443). Returns `None` for anything else, for
+    /// malformed messages, and if the error was not sent to the segment's sender. Only that sender
+    /// can tell whether the segment exists (RFC 5927 section 4).
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let packet = ip::parse_ip(bytes).ok()?;
@@ -69,14 +69,14 @@ impl SegmentError {
     }
 }
 
-/// RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1
+/// Maps type and code (RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1).
 fn error_v4(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
     Some(match (kind, code) {
         (3, 0 | 6 | 11) => IcmpError::NetworkUnreachable,
         (3, 1 | 5 | 7 | 8 | 12) => IcmpError::HostUnreachable,
         (3, 2) => IcmpError::ProtocolUnreachable,
         (3, 3) => IcmpError::PortUnreachable,
-        // RFC 1191 section 4
+        // RFC 1191 section 4.
         (3, 4) => IcmpError::TooBig { mtu: rest & 0xffff },
         (3, 9 | 10 | 13..=15) => IcmpError::Prohibited,
         (11, _) => IcmpError::TimeExceeded,
@@ -85,7 +85,7 @@ fn error_v4(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
     })
 }
 
-/// RFC 4443 section 3
+/// Maps type and code (RFC 4443 section 3).
 fn error_v6(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
     Some(match (kind, code) {
         (1, 0 | 2) => IcmpError::NetworkUnreachable,
@@ -102,8 +102,8 @@ fn error_v6(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
 
 type Quoted<'a> = (IpAddr, IpAddr, &'a [u8]);
 
-/// The addresses of a packet that is quoted, and what it has of its segment. Its length is that of the
-/// whole packet, and its checksum is nobody's any more.
+/// Returns the addresses of a quoted packet and the quoted part of its segment. The length field is
+/// that of the original packet, and its checksum cannot be verified.
 fn quoted_v4(bytes: &[u8]) -> Option<Quoted<'_>> {
     let fixed = bytes.first_chunk::<{ ipv4::LENGTH }>()?;
     let length = usize::from(fixed[0] & 0x0f) * 4;
@@ -172,7 +172,7 @@ mod tests {
         for version in [IpVersion::V4, IpVersion::V6] {
             for error in ERRORS {
                 let read = SegmentError::read(&written(error, version)).expect("an error");
-                // IPv6 has no protocol unreachable of its own, and IPv4's MTU has 16 bits.
+                // IPv6 has no protocol unreachable, and IPv4's MTU has 16 bits.
                 assert_eq!(read.error, error, "{version:?}");
                 assert_eq!(read.source.port(), 40_000);
                 assert_eq!(read.destination.port(), 80);
@@ -224,7 +224,7 @@ mod tests {
         for length in 0..good.len() {
             assert_eq!(SegmentError::read(&good[..length]), None);
         }
-        // Sent on to another host: its addresses are under no checksum but IP's own.
+        // Forwarded to another host: only the IP checksum covers the addresses.
         let mut elsewhere = good;
         elsewhere[19] ^= 1;
         elsewhere[10..12].fill(0);

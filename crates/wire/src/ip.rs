@@ -1,4 +1,4 @@
-//! Any IP packet, read no further than a network needs to carry it.
+//! Parsing of any IP packet as far as a network needs to forward it.
 
 use std::net::IpAddr;
 
@@ -11,34 +11,34 @@ use crate::{Ipv4Header, Ipv6Header, Parsed, TcpHeader, TcpOptions, ipv4, ipv6, t
 
 /// IANA protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
-/// Bytes of a UDP header.
+/// Length of a UDP header in bytes.
 pub(crate) const UDP_LENGTH: usize = 8;
 
-/// What an IP packet's own header says, and, of a protocol with ports that is not cut into fragments,
-/// between which it is.
+/// The header of an IP packet, and its ports if the protocol has them and the packet is not a
+/// fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpPacket {
     /// The version.
     pub version: IpVersion,
-    /// Who sent it.
+    /// Source address.
     pub source: IpAddr,
-    /// Who is to get it.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Bytes of the header, IPv4 options included, IPv6 extension headers not.
+    /// Header length in bytes, with IPv4 options, without IPv6 extension headers.
     pub header_length: usize,
-    /// Bytes of the packet, as its header says.
+    /// Packet length in bytes, from the header.
     pub total_length: usize,
-    /// IANA protocol number of what it carries, behind IPv6 extension headers.
+    /// IANA protocol number of the content behind IPv6 extension headers.
     pub protocol: u8,
-    /// Where what it carries starts: behind IPv6 extension headers.
+    /// Offset of the content behind IPv6 extension headers.
     pub carried_at: usize,
-    /// Is it a fragment?
+    /// Whether it is a fragment.
     pub fragment: bool,
     /// The ECN field.
     pub ecn: Ecn,
-    /// Hops it may still go.
+    /// Remaining hops.
     pub hop_limit: u8,
-    /// The ports, source first; 0 where there are none.
+    /// Source and destination port; 0 if the protocol has none.
     pub ports: (u16, u16),
 }
 
@@ -47,14 +47,15 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
-/// More of them than anybody sends; behind that many, the protocol is that of the next.
+/// Maximum number of extension headers that are read. After that, the protocol is that of the next
+/// header.
 const EXTENSION_HEADERS: usize = 8;
 
-/// Reads the header of an IPv4 or IPv6 packet of any protocol.
+/// Parses the header of an IPv4 or IPv6 packet of any protocol.
 ///
 /// # Errors
-/// When the bytes are no whole IP packet, or its IPv4 header's checksum is wrong. Never a panic,
-/// whatever they are.
+/// Returns an error if the bytes are not a complete IP packet or the IPv4 header checksum is wrong.
+/// Never panics.
 pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket, ParseError> {
     let first = bytes.first().ok_or(ParseError::Truncated {
         layer: Layer::Ip,
@@ -66,7 +67,7 @@ pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket, ParseError> {
         6 => parse_v6(bytes)?,
         version => return Err(ParseError::Version { version }),
     };
-    // TCP, UDP, DCCP, SCTP and UDP-Lite have their ports in the same place.
+    // TCP, UDP, DCCP, SCTP and UDP-Lite have their ports in the same position.
     if !packet.fragment
         && matches!(packet.protocol, tcp::PROTOCOL | UDP | 33 | 132 | 136)
         && let Some(&[a, b, c, d]) = bytes[..packet.total_length]
@@ -99,7 +100,7 @@ fn parse_v4(bytes: &[u8]) -> Result<IpPacket, ParseError> {
         });
     }
     let header = bytes.get(..header_length).ok_or(short(header_length))?;
-    // RFC 1812 section 5.2.2: a router verifies it before it believes anything else.
+    // RFC 1812 section 5.2.2: a router verifies the checksum first.
     if checksum(header) != 0 {
         let found = u16::from_be_bytes([fixed[10], fixed[11]]);
         return Err(ParseError::Ipv4Checksum {
@@ -132,7 +133,7 @@ fn parse_v4(bytes: &[u8]) -> Result<IpPacket, ParseError> {
         total_length,
         protocol: fixed[9],
         carried_at: header_length,
-        // More fragments, or an offset.
+        // More-fragments flag or a fragment offset.
         fragment: u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0,
         ecn: ipv4::ecn(fixed[1]),
         hop_limit: fixed[8],
@@ -173,7 +174,7 @@ fn parse_v6(bytes: &[u8]) -> Result<IpPacket, ParseError> {
             break;
         };
         let length = match packet.protocol {
-            // A router looks into neither; and a lying length is the receiver's affair.
+            // A router processes neither; an invalid length is detected by the receiver.
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => 8 * (usize::from(length) + 1),
             FRAGMENT => {
                 packet.fragment = true;
@@ -187,14 +188,14 @@ fn parse_v6(bytes: &[u8]) -> Result<IpPacket, ParseError> {
     Ok(packet)
 }
 
-/// Why a packet that arrived is not taken into the network.
+/// Reason why a received packet was not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It is no IP packet.
+    /// It is not a valid IP packet.
     Malformed(ParseError),
-    /// Nobody in the network has its destination.
+    /// No node has its destination address.
     NoRoute,
-    /// There is no room for its bytes.
+    /// The pool has no room for its bytes.
     PoolFull(PoolFull),
 }
 
@@ -210,15 +211,15 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Stores a packet that came off a wire, with its bytes and real addresses: a TCP segment that is
-/// whole, with a right checksum, and not signed, as a segment; anything else as a datagram, to be
-/// carried and not looked into. Bytes behind the packet's end are not kept.
+/// Stores a received packet with its bytes and real addresses. A complete, unsigned TCP segment
+/// with a correct checksum is stored as a segment, anything else as a datagram that is forwarded
+/// only. Bytes behind the packet's end are dropped.
 ///
-/// `source` is the node where it came in; `destination` knows, by the IP addresses (source first),
-/// to which node it goes. The record's `header_length` is that of the headers as they are.
+/// `source` is the node where it arrived. `destination` maps the IP addresses (source first) to the
+/// destination node. The record's `header_length` is that of the original headers.
 ///
 /// # Errors
-/// [`Refused`]; nothing is stored then.
+/// Returns [`Refused`] and stores nothing.
 pub fn insert(
     bytes: &[u8],
     packets: &mut PacketStore,
@@ -256,7 +257,7 @@ pub fn insert(
         }
     };
     let mut record = record;
-    // At most 60 + 60, and 65535 + 40 - 40.
+    // At most 60 + 60, or 65535 + 40 - 40.
     record.header_length = header_length as u8;
     record.payload_length = (bytes.len() - header_length) as u16;
     let reference = packets
@@ -269,7 +270,7 @@ pub fn insert(
     Ok(reference)
 }
 
-/// Does this packet off a wire carry a segment of TCP with options of Multipath TCP's (RFC 8684)?
+/// Whether a received packet contains a TCP segment with Multipath TCP options (RFC 8684).
 #[must_use]
 pub fn is_multipath(bytes: &[u8]) -> bool {
     let Some(ip) = parse_ip(bytes)
@@ -287,7 +288,7 @@ pub fn is_multipath(bytes: &[u8]) -> bool {
         .is_some_and(TcpOptions::are_multipath)
 }
 
-/// The TCP segment that a packet carries, if it does, and it is whole and right.
+/// Returns the TCP segment in a packet if it is complete and valid.
 fn segment<'a>(bytes: &'a [u8], ip: &IpPacket) -> Option<Parsed<'a>> {
     if ip.protocol != tcp::PROTOCOL || ip.fragment || ip.carried_at != ip.header_length {
         return None;
@@ -295,7 +296,7 @@ fn segment<'a>(bytes: &'a [u8], ip: &IpPacket) -> Option<Parsed<'a>> {
     let carried = &bytes[ip.carried_at..];
     let addresses = Some((ip.source, ip.destination));
     let (header, length) = TcpHeader::read(carried, ip.carried_at, addresses).ok()?;
-    // Whoever acts on it would have to sign what comes of that, and doesn't have the key.
+    // A node that changes a signed segment would have to sign the result, and has no key.
     if header.options.are_signed(&carried[tcp::LENGTH..length]) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The IPv4 header: RFC 791 section 3.1.
+//! The IPv4 header (RFC 791 section 3.1).
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -9,25 +9,25 @@ use crate::checksum::{Sum, checksum};
 use crate::error::{Layer, ParseError};
 use crate::tcp;
 
-/// Bytes of a header without options, the only kind that is written.
+/// Length of a header without options in bytes. Only such headers are written.
 pub(crate) const LENGTH: usize = 20;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-// Where the fields are.
+// Offsets of the fields.
 const TOTAL_LENGTH: usize = 2;
 const FRAGMENT: usize = 6;
 const PROTOCOL: usize = 9;
 const CHECKSUM: usize = 10;
 
-/// An IPv4 header, options aside.
+/// An IPv4 header without options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4Header {
-    /// Who sent it.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Who is to get it.
+    /// Destination address.
     pub destination: Ipv4Addr,
     /// Differentiated services code point (RFC 2474 section 3).
     pub dscp: u8,
@@ -35,13 +35,13 @@ pub struct Ipv4Header {
     pub ecn: Ecn,
     /// Identification, for reassembly.
     pub identification: u16,
-    /// Routers must not fragment it.
+    /// Whether routers must not fragment it.
     pub dont_fragment: bool,
-    /// Hops it may still go.
+    /// Remaining hops.
     pub time_to_live: u8,
 }
 
-/// The header of a piece of a packet, of the header that the whole has (RFC 791 section 3.2).
+/// Returns the header of a fragment, derived from the original header (RFC 791 section 3.2).
 pub(crate) fn piece(whole: &[u8; LENGTH], fragment: &Fragment, carried: u16) -> [u8; LENGTH] {
     let mut header = *whole;
     let total = LENGTH as u16 + carried;
@@ -57,7 +57,7 @@ pub(crate) fn piece(whole: &[u8; LENGTH], fragment: &Fragment, carried: u16) -> 
 }
 
 impl Ipv4Header {
-    /// Appends the header of a packet of `total_length` bytes, of this protocol.
+    /// Appends the header of a packet of `total_length` bytes with this protocol.
     pub(crate) fn write_in_front_of(&self, protocol: u8, total_length: u16, bytes: &mut Vec<u8>) {
         let mut header = [0; LENGTH];
         header[0] = 0x40 | (LENGTH / 4) as u8;
@@ -75,13 +75,14 @@ impl Ipv4Header {
         bytes.extend_from_slice(&header);
     }
 
-    /// Reads the header in front of a TCP segment; with it, where the segment is.
+    /// Parses the header of a TCP packet. Returns it with the segment's range.
     pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<(Self, Range<usize>), ParseError> {
         let (header, _, range) = Self::read_in_front_of(&[tcp::PROTOCOL], bytes, verify)?;
         Ok((header, range))
     }
 
-    /// Reads the header in front of one of these protocols; with it, which, and where it is.
+    /// Parses the header of a packet with one of these protocols. Returns header, protocol and
+    /// content range.
     pub(crate) fn read_in_front_of(
         protocols: &[u8],
         bytes: &[u8],
@@ -101,7 +102,8 @@ impl Ipv4Header {
             });
         }
         let header = bytes.get(..header_length).ok_or(truncated(header_length))?;
-        // RFC 791 section 3.1: verified wherever the header is processed, before it is believed.
+        // RFC 791 section 3.1: the checksum is verified wherever the header is processed, before
+        // use.
         if verify && checksum(header) != 0 {
             let found = u16::from_be_bytes([fixed[CHECKSUM], fixed[CHECKSUM + 1]]);
             return Err(ParseError::Ipv4Checksum {
@@ -118,7 +120,7 @@ impl Ipv4Header {
                 header: header_length,
             });
         }
-        // Before the length: what a fragment lacks is not missing from these bytes.
+        // Checked before the length, since a fragment's missing content is not a truncation.
         let fragment = u16::from_be_bytes([fixed[6], fixed[7]]);
         if fragment & (MORE_FRAGMENTS | FRAGMENT_OFFSET) != 0 {
             return Err(ParseError::Fragment {
@@ -149,12 +151,12 @@ impl Ipv4Header {
     }
 }
 
-/// The byte that holds both (RFC 3168 section 5; RFC 8200 section 7 for IPv6).
+/// Returns the byte with DSCP and ECN (RFC 3168 section 5; RFC 8200 section 7 for IPv6).
 pub(crate) fn traffic_class(dscp: u8, ecn: Ecn) -> u8 {
     dscp << 2 | ecn as u8
 }
 
-/// The ECN field of a traffic class.
+/// Returns the ECN field of a traffic class.
 pub(crate) fn ecn(traffic_class: u8) -> Ecn {
     match traffic_class & 3 {
         0 => Ecn::NotCapable,

@@ -1,4 +1,4 @@
-//! The IPv6 header: RFC 8200 section 3.
+//! The IPv6 header (RFC 8200 section 3).
 
 use std::net::Ipv6Addr;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::error::{Layer, ParseError};
 use crate::ipv4::{ecn, traffic_class};
 use crate::tcp;
 
-/// Bytes of the header.
+/// Length of the header in bytes.
 pub(crate) const LENGTH: usize = 40;
 
 const NEXT_HEADER: usize = 6;
@@ -20,9 +20,9 @@ const FRAGMENT_HEADER_LENGTH: usize = 8;
 /// An IPv6 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Header {
-    /// Who sent it.
+    /// Source address.
     pub source: Ipv6Addr,
-    /// Who is to get it.
+    /// Destination address.
     pub destination: Ipv6Addr,
     /// Differentiated services code point (RFC 2474 section 3).
     pub dscp: u8,
@@ -30,12 +30,12 @@ pub struct Ipv6Header {
     pub ecn: Ecn,
     /// Flow label, 20 bits (RFC 6437).
     pub flow_label: u32,
-    /// Hops it may still go.
+    /// Remaining hops.
     pub hop_limit: u8,
 }
 
 impl Ipv6Header {
-    /// Appends the header of a packet of this protocol, with `payload_length` bytes after it.
+    /// Appends the header of a packet with this protocol and `payload_length` bytes.
     pub(crate) fn write_in_front_of(&self, protocol: u8, payload_length: u16, bytes: &mut Vec<u8>) {
         let class = u32::from(traffic_class(self.dscp, self.ecn));
         let first = 6 << 28 | class << 20 | self.flow_label & 0x000f_ffff;
@@ -49,9 +49,9 @@ impl Ipv6Header {
         bytes.extend_from_slice(&header);
     }
 
-    /// Reads the header in front of a TCP segment; with it, where the segment is.
+    /// Parses the header of a TCP packet. Returns it with the segment's range.
     ///
-    /// Extension headers are not read: what follows them is reported as not TCP.
+    /// Extension headers are not read: their content is reported as not TCP.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
         let truncated = |needed| ParseError::Truncated {
             layer: Layer::Ip,

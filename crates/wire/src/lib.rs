@@ -1,18 +1,17 @@
-//! Headers to bytes and back, at the edge of a network. Inside it, packets are records.
+//! Encoding and parsing of packets at the edge of a network. Inside it, packets are records.
 //!
-//! * [`Encoder`]: a stored packet as the bytes of an IP packet, with real checksums; one that came off
-//!   a wire with the bytes it came with, patched where a box has changed it.
-//! * [`insert`]: bytes off a wire as a stored packet, whatever protocol they are of.
-//! * [`parse`]: bytes as a [`Parsed`] segment, or a [`ParseError`] that says what is wrong and where;
-//!   never a panic, whatever the bytes. [`Parsed::insert`] stores it as a packet.
-//! * [`parse_tunnelled`]: the same for a packet inside another, as an [`Encoder`] writes one that is in
-//!   a tunnel.
-//! * [`SegmentError`]: an ICMP error off a wire, and the segment that it is about.
-//! * [`NodeAddresses`]: nodes' addresses to IP addresses and back.
-//! * [`payload`]: the bytes of a simulated stream, any offset at random.
+//! * [`Encoder`]: writes a stored packet as an IP packet with checksums. A received packet keeps
+//!   its original bytes, patched where a node has changed the record.
+//! * [`insert`]: stores received bytes of any protocol as a packet.
+//! * [`parse`]: parses bytes as a [`Parsed`] segment, or returns a [`ParseError`] with cause and
+//!   offset; never panics. [`Parsed::insert`] stores it as a packet.
+//! * [`parse_tunnelled`]: parses a packet inside another, as an [`Encoder`] writes one in a tunnel.
+//! * [`SegmentError`]: a received ICMP error and the segment that it is about.
+//! * [`NodeAddresses`]: maps node addresses to IP addresses and back.
+//! * [`payload`]: the bytes of a simulated stream at any offset.
 //! * [`checksum`]: the Internet checksum, in full and incrementally.
-//! * [`vj`]: headers compressed, by RFC 1144.
-//! * [`pcapng`]: captures that Wireshark reads, with nanosecond time.
+//! * [`vj`]: header compression (RFC 1144).
+//! * [`pcapng`]: captures for Wireshark with nanosecond timestamps.
 //!
 //! ```
 //! use bentpipe_types::{Endpoint, Flags, IpVersion, Packet, PacketStore, Time};
@@ -24,7 +23,7 @@
 //! let syn = packets.insert(syn);
 //!
 //! let mut encoder = Encoder::new(NodeAddresses);
-//! let mut bytes = Vec::new(); // used again for every packet
+//! let mut bytes = Vec::new(); // reused for every packet
 //! encoder.encode(&packets, syn, &mut bytes)?;
 //!
 //! let mut capture = pcapng::Writer::new(Vec::new())?;

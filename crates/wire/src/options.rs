@@ -4,10 +4,10 @@ use bentpipe_types::{FastOpen, PacketRef, PacketStore, SackBlock, SackBlocks, Se
 
 use crate::error::ParseError;
 
-/// Bytes of options that a TCP header can hold: its length, four bits, counts words of 32 bits.
+/// Maximum length of a TCP header's options: its length field of four bits counts 32-bit words.
 pub const MAXIMUM_OPTIONS_LENGTH: usize = 40;
 
-// Kinds; with them, lengths where they are fixed.
+// Option kinds, and lengths where they are fixed.
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const MAXIMUM_SEGMENT_SIZE: u8 = 2;
@@ -20,24 +20,24 @@ const SACK: u8 = 5;
 const SACK_BLOCK_LENGTH: usize = 8;
 const TIMESTAMPS: u8 = 8;
 const TIMESTAMPS_LENGTH: u8 = 10;
-/// RFC 2385, and what took its place, RFC 5925: a signature over addresses, header and text.
+/// RFC 2385, replaced by RFC 5925: a signature over addresses, header and data.
 const MD5_SIGNATURE: u8 = 19;
 const AUTHENTICATION: u8 = 29;
-/// RFC 8684
+/// RFC 8684.
 const MULTIPATH: u8 = 30;
 const FAST_OPEN: u8 = 34;
-/// RFC 6994: an option shared by experiments, told apart by what follows.
+/// RFC 6994: an option shared by experiments, identified by what follows.
 const EXPERIMENT: u8 = 254;
-/// Fast Open's experiment (RFC 7413 section 4.1.1's predecessor; Linux's TCPOPT_FASTOPEN_MAGIC).
+/// Experimental Fast Open (before RFC 7413 section 4.1.1; Linux's TCPOPT_FASTOPEN_MAGIC).
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
-/// Bytes that these options take in a header, padding included; no segment can have over
-/// [`MAXIMUM_OPTIONS_LENGTH`].
+/// Returns the length of these options in a header, padding included; at most
+/// [`MAXIMUM_OPTIONS_LENGTH`] in a valid segment.
 ///
-/// As Linux lays them out: each option starts so that its fields are aligned to words, NOPs in front
-/// of it, SACK-permitted in the place of the timestamps' NOPs (RFC 7323 appendix A). So a SYN's usual
-/// four take 20 bytes, timestamps 12, `n` SACK blocks 4 + 8n. Where that takes more than there is
-/// (a SYN with SACK blocks), the NOPs go.
+/// The layout is Linux's: each option is preceded by NOPs that align its fields to words, and
+/// SACK-permitted takes the place of the timestamps' NOPs (RFC 7323 appendix A). A SYN's usual four
+/// options take 20 bytes, timestamps 12, `n` SACK blocks 4 + 8n. If that exceeds the maximum (a SYN
+/// with SACK blocks), the NOPs are omitted.
 #[must_use]
 pub const fn tcp_options_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) -> usize {
     let aligned = aligned_length(syn, timestamps, sack_blocks);
@@ -92,19 +92,19 @@ const fn packed_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) ->
     length
 }
 
-/// The options of a segment that this TCP knows.
+/// The options of a segment that this TCP supports.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TcpOptions {
-    /// Those that only a SYN may carry.
+    /// Options that occur only in a SYN.
     pub syn: SynOptions,
-    /// Timestamps: (value, echo reply).
+    /// Timestamps as (value, echo reply).
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, most recent first.
     pub sack_blocks: SackBlocks,
 }
 
 impl TcpOptions {
-    /// The options of a stored packet.
+    /// Returns the options of a stored packet.
     #[must_use]
     pub fn of(packets: &PacketStore, packet: PacketRef) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl TcpOptions {
         }
     }
 
-    /// Bytes they take in a header, as [`tcp_options_length`] has it.
+    /// Returns their length in a header, as [`tcp_options_length`].
     #[must_use]
     pub fn length(&self) -> usize {
         tcp_options_length(
@@ -172,16 +172,16 @@ impl TcpOptions {
                 bytes.extend_from_slice(&[FAST_OPEN, length]);
             }
             bytes.extend_from_slice(option.cookie());
-            // Here the padding comes after, as in Linux.
+            // The padding follows here, as in Linux.
             pad(bytes, usize::from(length.next_multiple_of(4) - length));
         }
-        // RFC 9293 section 3.1: the padding is of zeros, the first of which ends the options.
+        // RFC 9293 section 3.1: the padding is zeros; the first one ends the options.
         let length = (bytes.len() - start).next_multiple_of(4);
         bytes.resize(start + length, END);
     }
 
-    /// Reads the options. Unknown ones are skipped; of one that is there twice, the last counts, as
-    /// in Linux. `at` is where they start in the packet.
+    /// Parses the options. Unknown ones are skipped; of duplicates the last one counts, as in
+    /// Linux. `at` is their offset in the packet.
     pub(crate) fn read(options: &[u8], at: usize) -> Result<Self, ParseError> {
         let mut read = Self::default();
         let mut rest = options;
@@ -194,7 +194,8 @@ impl TcpOptions {
                 }
                 _ => (),
             }
-            // RFC 9293 section 3.2: every other option has a length, which counts kind and length.
+            // RFC 9293 section 3.2: every other option has a length, which includes kind and
+            // length.
             let wrong = |length| ParseError::OptionLength {
                 at: at + options.len() - rest.len(),
                 kind: *kind,
@@ -210,8 +211,8 @@ impl TcpOptions {
         Ok(read)
     }
 
-    /// Tells of each option that is not known, kind and length included, up to the first that is
-    /// wrong.
+    /// Calls `each` with every unknown option, kind and length included, up to the first invalid
+    /// one.
     pub(crate) fn unknown(options: &[u8], mut each: impl FnMut(&[u8])) {
         let mut rest = options;
         while let [kind, tail @ ..] = rest {
@@ -243,9 +244,10 @@ impl TcpOptions {
         }
     }
 
-    /// Do a segment's options, which have been read as these, hold a signature, so that nobody can change it who has no key?
+    /// Whether a segment's options, parsed as these, include a signature. Nobody without the key
+    /// can change such a segment.
     pub(crate) fn are_signed(&self, options: &[u8]) -> bool {
-        // Nearly always there is no option but those that are known.
+        // Mostly there are only known options.
         options.len() > self.length() && {
             let mut signed = false;
             Self::unknown(options, |option| {
@@ -255,14 +257,14 @@ impl TcpOptions {
         }
     }
 
-    /// Is there one of Multipath TCP's among a segment's options?
+    /// Whether a segment's options include one of Multipath TCP.
     pub(crate) fn are_multipath(options: &[u8]) -> bool {
         let mut multipath = false;
         Self::unknown(options, |option| multipath |= option[0] == MULTIPATH);
         multipath
     }
 
-    /// Reads one option; none if its length is not the one of its kind.
+    /// Parses one option, or returns `None` if its length is wrong for its kind.
     fn read_one(&mut self, kind: u8, body: &[u8]) -> Option<()> {
         match (kind, body) {
             (MAXIMUM_SEGMENT_SIZE, &[high, low]) => {
@@ -285,7 +287,7 @@ impl TcpOptions {
                     })
                     .collect();
             }
-            // A cookie of a wrong length is as none (RFC 7413 section 4.1.1).
+            // A cookie of invalid length is ignored (RFC 7413 section 4.1.1).
             (FAST_OPEN, cookie) => self.syn.fast_open = FastOpen::new(cookie, false),
             (EXPERIMENT, [high, low, cookie @ ..]) if [*high, *low] == FAST_OPEN_EXPERIMENT => {
                 self.syn.fast_open = FastOpen::new(cookie, true);

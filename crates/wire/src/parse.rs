@@ -1,4 +1,4 @@
-//! Bytes as a TCP segment, and a TCP segment as a stored packet.
+//! Parsing of TCP segments, and storing them as packets.
 
 use std::net::IpAddr;
 
@@ -10,14 +10,14 @@ use crate::{Ipv4Header, Ipv6Header, TcpHeader};
 /// An IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IpHeader {
-    /// Of version 4.
+    /// IPv4.
     V4(Ipv4Header),
-    /// Of version 6.
+    /// IPv6.
     V6(Ipv6Header),
 }
 
 impl IpHeader {
-    /// The version.
+    /// Returns the version.
     #[must_use]
     pub fn version(&self) -> IpVersion {
         match self {
@@ -26,7 +26,7 @@ impl IpHeader {
         }
     }
 
-    /// Who sent it.
+    /// Returns the source address.
     #[must_use]
     pub fn source(&self) -> IpAddr {
         match self {
@@ -35,7 +35,7 @@ impl IpHeader {
         }
     }
 
-    /// Who is to get it.
+    /// Returns the destination address.
     #[must_use]
     pub fn destination(&self) -> IpAddr {
         match self {
@@ -44,7 +44,7 @@ impl IpHeader {
         }
     }
 
-    /// The ECN field.
+    /// Returns the ECN field.
     #[must_use]
     pub fn ecn(&self) -> Ecn {
         match self {
@@ -54,33 +54,33 @@ impl IpHeader {
     }
 }
 
-/// A TCP segment in an IP packet, as its bytes say.
+/// A parsed TCP segment in an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parsed<'a> {
     /// The IP header.
     pub ip: IpHeader,
     /// The TCP header.
     pub tcp: TcpHeader,
-    /// Bytes of both headers as they stand in the packet, all options included: the payload starts
-    /// here.
+    /// Length of both headers in the packet, all options included: the offset of the payload.
     pub header_length: usize,
     /// The payload.
     pub payload: &'a [u8],
 }
 
-/// Reads an IPv4 or IPv6 packet that holds a TCP segment, and verifies its checksums. Bytes after
-/// the packet's end, as short Ethernet frames have, are left alone.
+/// Parses an IPv4 or IPv6 packet that contains a TCP segment, and verifies its checksums. Bytes
+/// behind the packet's end, as in short Ethernet frames, are ignored.
 ///
 /// # Errors
-/// When the bytes are anything else. Never a panic, whatever they are.
+/// Returns an error for anything else. Never panics.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
     read(bytes, true)
 }
 
-/// [`parse`], believing any checksum: for packets whose checksums the network interface fills in.
+/// [`parse`] without verifying checksums, for packets whose checksums the network interface fills
+/// in.
 ///
 /// # Errors
-/// As [`parse`], checksums aside.
+/// As [`parse`], except for checksums.
 pub fn parse_ignoring_checksums(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
     read(bytes, false)
 }
@@ -115,11 +115,11 @@ pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<Parsed<'_>, ParseError>
 }
 
 impl Parsed<'_> {
-    /// Stores the segment as a packet between the nodes that `node_of` knows by IP address.
+    /// Stores the segment as a packet between nodes that `node_of` looks up by IP address.
     ///
-    /// The packet's `header_length` is that of the headers an [`Encoder`](crate::Encoder) writes for
-    /// it; what a packet cannot hold (IPv4 options, unknown TCP options, DSCP, urgent pointer) is not
-    /// in it. Bytes say nothing about `payload_offset`: it is 0.
+    /// The packet's `header_length` is that of the headers that an [`Encoder`](crate::Encoder)
+    /// writes for it. Data that a packet does not contain (IPv4 options, unknown TCP options, DSCP,
+    /// urgent pointer) are lost. `payload_offset` is 0, since the bytes do not contain it.
     ///
     /// # Errors
     /// Those of `node_of`.
@@ -141,7 +141,7 @@ impl Parsed<'_> {
         Ok(reference)
     }
 
-    /// The record, without what is kept out of it.
+    /// Returns the record without extension data.
     pub(crate) fn record(&self, source: Endpoint, destination: Endpoint) -> Packet {
         let options = &self.tcp.options;
         let mut packet = Packet::new(source, destination, self.ip.version());
@@ -149,7 +149,7 @@ impl Parsed<'_> {
         packet.acknowledgment = self.tcp.acknowledgment;
         packet.flags = self.tcp.flags;
         packet.window = self.tcp.window;
-        // Both fit: a packet's length fields are 16 bits, and a header's options are at most 40.
+        // Both fit: a packet's length fields have 16 bits, and a header's options at most 40 bytes.
         packet.payload_length = self.payload.len() as u16;
         packet.header_length += options.length() as u8;
         packet.set_ecn(self.ip.ecn());
@@ -159,7 +159,7 @@ impl Parsed<'_> {
         packet
     }
 
-    /// What is kept out of the record.
+    /// Stores the extension data.
     pub(crate) fn add_options(&self, packets: &mut PacketStore, reference: PacketRef) {
         let options = &self.tcp.options;
         if options.syn != Default::default() {

@@ -1,7 +1,7 @@
-//! Captures in pcapng, as Wireshark and tcpdump read them: draft-ietf-opsawg-pcapng, sections 4.1
-//! (section header), 4.2 (interface description) and 4.3 (enhanced packet).
+//! Captures in pcapng for Wireshark and tcpdump: draft-ietf-opsawg-pcapng, sections 4.1 (section
+//! header), 4.2 (interface description) and 4.3 (enhanced packet).
 //!
-//! Always little-endian, so that the same run writes the same file on every machine.
+//! Always little-endian, so that a run writes the same file on every machine.
 
 use std::io::{self, Write};
 
@@ -16,10 +16,10 @@ const MAJOR_VERSION: u16 = 1;
 const MINOR_VERSION: u16 = 0;
 const LENGTH_UNKNOWN: u64 = u64::MAX;
 
-/// Packets that start with an IPv4 or IPv6 header.
+/// Packets that begin with an IPv4 or IPv6 header.
 const LINKTYPE_RAW: u16 = 101;
 
-// Options' codes.
+// Option codes.
 const END_OF_OPTIONS: u16 = 0;
 const SECTION_USER_APPLICATION: u16 = 4;
 const INTERFACE_NAME: u16 = 2;
@@ -27,12 +27,11 @@ const INTERFACE_TIMESTAMP_RESOLUTION: u16 = 9;
 /// 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// One of the interfaces of a capture.
+/// An interface of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface(u32);
 
-/// Writes a capture, packet by packet, into anything; into a file, through a
-/// [`BufWriter`](std::io::BufWriter).
+/// Writes a capture packet by packet. For files, wrap them in a [`BufWriter`](std::io::BufWriter).
 #[derive(Debug)]
 pub struct Writer<W> {
     output: W,
@@ -42,7 +41,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a capture in which simulated time starts at the Unix epoch.
+    /// Starts a capture whose simulated time begins at the Unix epoch.
     ///
     /// # Errors
     /// Those of `output`.
@@ -50,7 +49,7 @@ impl<W: Write> Writer<W> {
         Self::with_epoch(output, 0)
     }
 
-    /// Starts a capture in which simulated time starts `epoch_ns` nanoseconds after the Unix epoch.
+    /// Starts a capture whose simulated time begins `epoch_ns` nanoseconds after the Unix epoch.
     ///
     /// # Errors
     /// Those of `output`.
@@ -72,11 +71,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Describes an interface: one direction of a link, say. Of each packet, at most `snap_length`
-    /// bytes are kept; none: all.
+    /// Adds an interface, for example one direction of a link. At most `snap_length` bytes of each
+    /// packet are kept, or all with `None`.
     ///
     /// # Errors
-    /// Those of the output; a name over 65,535 bytes.
+    /// Those of the output, or a name above 65,535 bytes.
     pub fn add_interface(&mut self, name: &str, snap_length: Option<u32>) -> io::Result<Interface> {
         let index = u32::try_from(self.snap_lengths.len()).map_err(io::Error::other)?;
         self.begin(INTERFACE_DESCRIPTION);
@@ -94,7 +93,7 @@ impl<W: Write> Writer<W> {
     /// Writes a packet that passed the interface at `time`.
     ///
     /// # Errors
-    /// Those of the output; an interface of another capture.
+    /// Those of the output, or an interface of another capture.
     pub fn write(&mut self, interface: Interface, time: Time, packet: &[u8]) -> io::Result<()> {
         let Some(&snap_length) = self.snap_lengths.get(interface.0 as usize) else {
             let message = "an interface of another capture";
@@ -114,7 +113,7 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Hands what is buffered to the output's destination.
+    /// Flushes buffered data.
     ///
     /// # Errors
     /// Those of the output.
@@ -122,7 +121,7 @@ impl<W: Write> Writer<W> {
         self.output.flush()
     }
 
-    /// Ends the capture, flushed.
+    /// Ends the capture and flushes it.
     ///
     /// # Errors
     /// Those of the output.
@@ -131,7 +130,7 @@ impl<W: Write> Writer<W> {
         Ok(self.output)
     }
 
-    // Section 3.1: a block is type, total length, body padded to 32 bits, total length again.
+    // Section 3.1: block type, total length, body padded to 32 bits, total length.
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.put(&kind.to_le_bytes());
@@ -212,7 +211,7 @@ mod tests {
         );
         assert_eq!(word(blocks[1], 12), 0, "no limit");
         assert_eq!(word(blocks[2], 12), 3, "the limit");
-        // Interface, time, captured and whole length, bytes, padding.
+        // Interface, time, captured length, original length, bytes, padding.
         assert_eq!(
             blocks[3][8..36],
             [

@@ -1,4 +1,4 @@
-//! Protocol numbers that more than one header has.
+//! Protocol numbers used by several headers.
 
-/// RFC 9293.
+/// TCP (RFC 9293).
 pub(crate) const TCP: u8 = 6;

@@ -1,9 +1,9 @@
-//! The bytes that a packet came with, and what its record says differently.
+//! Output of received packets: the original bytes, patched where the record differs.
 //!
-//! What no box changed leaves bit for bit as it came, but for the hops it has gone: options that
-//! nobody here knows, DSCP, flow label, identification, reserved bits. What one did change is written
-//! over the bytes, and checksums are brought up to date by the difference (RFC 1624), so that a
-//! checksum still covers the payload from end to end.
+//! A packet that no node changed leaves bit for bit as it came, except for its hop count: unknown
+//! options, DSCP, flow label, identification and reserved bits survive. Changes are written over
+//! the bytes, and checksums are updated by the difference (RFC 1624), so that they still cover the
+//! payload from end to end.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::{ip, ipv6, tcp};
 
 const ICMP_V6: u8 = 58;
 
-/// Appends the packet to `out`, from the bytes it came with.
+/// Appends the packet to `out`, based on its original bytes.
 pub(crate) fn rewrite(
     packets: &PacketStore,
     reference: PacketRef,
@@ -55,7 +55,7 @@ fn put(bytes: &mut [u8], at: usize, word: u16) {
     bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
 }
 
-/// Sets one word of the IPv4 header.
+/// Sets a 16-bit word of the IPv4 header and updates the checksum.
 fn set_v4(bytes: &mut [u8], at: usize, new: u16) {
     let old = word(bytes, at);
     if old != new {
@@ -83,11 +83,11 @@ fn rewrite_v6(packets: &PacketStore, reference: PacketRef, record: &Packet, byte
     bytes[7] = bytes[7].saturating_sub(packets.hops(reference));
 }
 
-/// Where the checksum is that covers the addresses, too.
+/// Returns the offset of the transport checksum, which covers the addresses as well.
 fn transport_checksum(original: &[u8], record: u8, at: usize) -> Option<usize> {
     let at = match record {
         tcp::PROTOCOL => at + 16,
-        // A UDP checksum of 0 is none (RFC 768).
+        // A UDP checksum of 0 means none (RFC 768).
         ip::UDP if original.get(at + 6..at + 8) != Some(&[0, 0]) => at + 6,
         ICMP_V6 => at + 2,
         _ => return None,
@@ -124,7 +124,7 @@ fn rewrite_addresses(
         let sum = update(word(bytes, 10), old, new);
         put(bytes, 10, sum);
     }
-    // Only a packet that is whole has the header, and its checksum, in a known place.
+    // Only in a complete packet is the transport header in a known position.
     if let Ok(packet) = ip::parse_ip(original)
         && !packet.fragment
         && packet.carried_at == ip_length
@@ -140,7 +140,7 @@ fn rewrite_addresses(
     bytes[range].copy_from_slice(new);
 }
 
-/// Makes the segment in `out[start..]`, a copy of `original`, what the record says.
+/// Applies the record to the segment in `out[start..]`, a copy of `original`.
 fn rewrite_segment(
     packets: &PacketStore,
     reference: PacketRef,
@@ -179,7 +179,7 @@ fn rewrite_segment(
     let came = original.len() - payload_at;
     let cut = packets.cut_in_front(reference);
     if cut > 0 && Flags(new[13]).has(Flags::URG) {
-        // RFC 9293 section 3.8.5: it points from the segment's first byte, here to what is before it.
+        // RFC 9293 section 3.8.5: the urgent pointer is relative to the segment's first byte.
         let pointer = word(new, 18).saturating_sub(cut);
         put(new, 18, pointer);
         if pointer == 0 {
@@ -194,14 +194,14 @@ fn rewrite_segment(
     if payload == came {
         let mut sum = update(word(old, 16), &old[..16], &new[..16]);
         sum = update(sum, &old[18..], &new[18..]);
-        // The pseudo-header has the segment's length (RFC 9293 section 3.1).
+        // The pseudo-header contains the segment's length (RFC 9293 section 3.1).
         let (was, is) = ((old.len() + came) as u16, (new.len() + came) as u16);
         put(new, 16, update_u16(sum, was, is));
         out.extend_from_slice(new);
         out.extend_from_slice(&original[payload_at..]);
         return Ok(());
     }
-    // Cut, in front or behind: the checksum is anew.
+    // The payload was cut at either end: the checksum is computed anew.
     let first = payload_at + usize::from(cut);
     let kept = original
         .get(first..first + payload)
@@ -217,13 +217,13 @@ fn rewrite_segment(
 fn addresses(original: &[u8]) -> (IpAddr, IpAddr) {
     match ip::parse_ip(original) {
         Ok(packet) => (packet.source, packet.destination),
-        // What was inserted was parsed.
+        // Unreachable: what was stored was parsed.
         Err(_) => (IpAddr::from([0; 4]), IpAddr::from([0; 4])),
     }
 }
 
-/// Writes the options that are known anew, behind those that nobody here knows, which stay. Returns
-/// their length in all.
+/// Writes the known options behind the unknown ones, which are kept. Returns the length of all
+/// options.
 fn replace_options(
     old: &[u8],
     options: &TcpOptions,
@@ -233,10 +233,10 @@ fn replace_options(
     options.write(&mut known);
     let mut all = Vec::with_capacity(MAXIMUM_OPTIONS_LENGTH);
     TcpOptions::unknown(old, |option| all.extend_from_slice(option));
-    // No-operation, as between options elsewhere.
+    // Padded with NOPs, as between options elsewhere.
     all.resize(all.len().next_multiple_of(4), 1);
     if all.len() + known.len() > MAXIMUM_OPTIONS_LENGTH {
-        // What the network itself has to say comes first.
+        // No room for the unknown options: the known ones take precedence.
         all.clear();
     }
     all.extend_from_slice(&known);

@@ -1,4 +1,4 @@
-//! The TCP header: RFC 9293 section 3.1.
+//! The TCP header (RFC 9293 section 3.1).
 
 use std::net::IpAddr;
 
@@ -9,36 +9,36 @@ use crate::error::{Layer, ParseError};
 use crate::options::TcpOptions;
 
 pub(crate) use crate::protocol::TCP as PROTOCOL;
-/// Bytes of a header without options.
+/// Length of a header without options in bytes.
 pub(crate) const LENGTH: usize = 20;
 
-// Where the fields are.
+// Offsets of the fields.
 const DATA_OFFSET: usize = 12;
 const CHECKSUM: usize = 16;
 
-/// A TCP header: all but its reserved bits, and the options that this TCP does not know.
+/// A TCP header without reserved bits and unknown options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpHeader {
     /// The sender's port.
     pub source_port: u16,
     /// The receiver's port.
     pub destination_port: u16,
-    /// Sequence number of the first payload byte (of the SYN, if it is one).
+    /// Sequence number of the first payload byte, or of the SYN.
     pub sequence: Seq,
-    /// The next sequence number the sender expects; significant with [`Flags::ACK`].
+    /// Next sequence number that the sender expects; valid with [`Flags::ACK`].
     pub acknowledgment: Seq,
     /// Control bits.
     pub flags: Flags,
     /// The window field, not scaled.
     pub window: u16,
-    /// Urgent pointer; significant with [`Flags::URG`].
+    /// Urgent pointer; valid with [`Flags::URG`].
     pub urgent_pointer: u16,
-    /// Options. Without [`Flags::SYN`], those that only a SYN may carry are not there.
+    /// Options. Without [`Flags::SYN`], those that only a SYN may have are ignored.
     pub options: TcpOptions,
 }
 
 impl TcpHeader {
-    /// Appends the header, its checksum still zero.
+    /// Appends the header with a checksum of zero.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         let mut header = [0; LENGTH];
         header[0..2].copy_from_slice(&self.source_port.to_be_bytes());
@@ -53,7 +53,7 @@ impl TcpHeader {
         self.options.write(bytes);
     }
 
-    /// Puts the checksum into a segment whose checksum is zero.
+    /// Writes the checksum of a segment whose checksum is zero.
     pub(crate) fn seal(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
         let sum = Sum::default()
             .pseudo_header(source, destination, segment.len())
@@ -62,7 +62,7 @@ impl TcpHeader {
         segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// Reads the header of a segment that starts `at` in the packet; with it, its length.
+    /// Parses the header of a segment at offset `at`. Returns it with its length.
     pub(crate) fn read(
         segment: &[u8],
         at: usize,
@@ -75,7 +75,7 @@ impl TcpHeader {
                 needed: LENGTH,
                 available: segment.len(),
             })?;
-        // First of all: what a corrupted segment says means nothing.
+        // The checksum is first, since the fields of a corrupt segment are meaningless.
         if let Some((source, destination)) = verify {
             verify_checksum(segment, fixed, at, source, destination)?;
         }

@@ -1,15 +1,15 @@
-//! A packet inside another: RFC 2003, and what a compactor writes between the two.
+//! Packets in tunnels (RFC 2003), with a compactor's data between the two headers.
 //!
-//! The outer header says by its protocol what follows:
+//! The protocol of the outer header determines what follows:
 //!
 //! | protocol | what follows |
 //! |---|---|
 //! | 4 | an IPv4 packet (RFC 2003 section 3.1) |
 //! | 41 | an IPv6 packet (RFC 4213 section 3) |
-//! | 253 | one byte, the count of acknowledgments removed; two bytes, most significant first, what they acknowledged; then the IP packet that stands for them |
+//! | 253 | removed acknowledgments (1 byte), bytes they acknowledged (2 bytes), the remaining IP packet |
 //!
-//! samaraweera1999 (section 6) says that the expander "recognizes the new header" but not by what. 253
-//! is set aside for experiments (RFC 3692 section 2.1), and costs no byte.
+//! samaraweera1999 (section 6) states that the expander "recognizes the new header", but not how.
+//! Protocol 253 is reserved for experiments (RFC 3692 section 2.1) and costs no byte.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -22,19 +22,19 @@ use crate::{Ipv4Header, Parsed, ipv4};
 
 const IPV4_IN_IPV4: u8 = 4;
 const IPV6_IN_IPV4: u8 = 41;
-/// The outer header's protocol when a compacted acknowledgment follows.
+/// Outer protocol number of a compacted acknowledgment.
 pub const COMPACTION_PROTOCOL: u8 = 253;
 const PREFIX: usize = 3;
 
-/// Hops through the tunnel.
+/// Hop limit of the outer header.
 const HOP_LIMIT: u8 = 64;
 
-/// Bytes in front of the inner packet.
+/// Returns the number of bytes in front of the inner packet.
 pub(crate) fn length(compaction: Option<Compaction>) -> usize {
     ipv4::LENGTH + compaction.map_or(0, |_| PREFIX)
 }
 
-/// Appends what is in front of the inner packet; `total_length` is that of all.
+/// Appends everything in front of the inner packet. `total_length` includes the inner packet.
 pub(crate) fn write(
     ends: (IpAddr, IpAddr),
     packet: &Packet,
@@ -59,7 +59,7 @@ pub(crate) fn write(
         // RFC 6040 section 4.1, normal mode.
         ecn: packet.ecn(),
         identification,
-        // RFC 2003 section 3.1: as the inner header has it.
+        // RFC 2003 section 3.1: as in the inner header.
         dont_fragment: true,
         time_to_live: HOP_LIMIT,
     };
@@ -70,7 +70,7 @@ pub(crate) fn write(
     }
 }
 
-/// Puts the length of all of `bytes` into the outer header that they begin with.
+/// Sets the total length of the outer header to the length of `bytes`.
 pub(crate) fn set_total_length(bytes: &mut [u8]) {
     let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     let length = bytes.len() as u16;
@@ -79,23 +79,23 @@ pub(crate) fn set_total_length(bytes: &mut [u8]) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// A TCP segment in an IP packet inside an IPv4 packet, as its bytes say.
+/// A parsed TCP segment in an IP packet inside an IPv4 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tunnelled<'a> {
     /// The outer header.
     pub outer: Ipv4Header,
-    /// What a compactor wrote.
+    /// A compactor's data.
     pub compaction: Option<Compaction>,
-    /// The inner packet. Positions in its `header_length` count from its own first byte.
+    /// The inner packet. Offsets in its `header_length` are relative to its own start.
     pub inner: Parsed<'a>,
 }
 
-/// Reads an IPv4 packet that holds another packet, which holds a TCP segment, and verifies all
+/// Parses an IPv4 packet that contains another packet with a TCP segment, and verifies all
 /// checksums.
 ///
 /// # Errors
-/// When the bytes are anything else; positions behind the outer header count from the inner packet's
-/// first byte. Never a panic, whatever they are.
+/// Returns an error for anything else; offsets behind the outer header are relative to the inner
+/// packet. Never panics.
 pub fn parse_tunnelled(bytes: &[u8]) -> Result<Tunnelled<'_>, ParseError> {
     let protocols = [IPV4_IN_IPV4, IPV6_IN_IPV4, COMPACTION_PROTOCOL];
     if let Some(first) = bytes.first().filter(|&first| first >> 4 != 4) {
@@ -143,7 +143,7 @@ pub fn parse_tunnelled(bytes: &[u8]) -> Result<Tunnelled<'_>, ParseError> {
 }
 
 impl Tunnelled<'_> {
-    /// Stores the packet, in its tunnel, as [`Parsed::insert`] does.
+    /// Stores the packet in its tunnel, as [`Parsed::insert`].
     ///
     /// # Errors
     /// Those of `node_of`.

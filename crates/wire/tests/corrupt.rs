@@ -1,4 +1,4 @@
-//! A packet that was corrupted on the way is as long as it was, and has a wrong checksum.
+//! A corrupted packet keeps its length and has a wrong checksum.
 
 use std::net::IpAddr;
 
@@ -79,7 +79,7 @@ fn a_datagram_fails_its_checksum() {
             let four: [u8; 4] = bytes[at..at + 4].try_into().expect("four");
             four.into()
         };
-        // With the pseudo-header, a right one makes the sum all ones.
+        // With the pseudo-header, a correct checksum gives a sum of all ones.
         let length = (bytes.len() - 20) as u16;
         let mut pseudo = [&bytes[12..20], &[0, 17], &length.to_be_bytes()].concat();
         pseudo.extend(&bytes[20..]);

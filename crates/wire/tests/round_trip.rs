@@ -1,4 +1,5 @@
-//! Any packet survives the wire; any bytes are an error or a packet that does.
+//! Round trips: any packet survives encoding and parsing; any bytes are an error or a packet that
+//! survives.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use bentpipe_wire::{
 };
 use proptest::prelude::*;
 
-/// A packet, its options, and nothing that a store knows.
+/// A packet and its options, outside a store.
 #[derive(Clone, Debug)]
 struct Segment {
     packet: Packet,
@@ -65,7 +66,7 @@ prop_compose! {
     }
 }
 
-/// The options, with as many SACK blocks as there is room for.
+/// Returns the options with as many SACK blocks as fit.
 fn fitting(options: TcpOptions) -> TcpOptions {
     let blocks = options.sack_blocks.as_slice();
     let with = |count| TcpOptions {
@@ -112,7 +113,7 @@ fn encoded(segment: &Segment) -> Vec<u8> {
     bytes
 }
 
-/// What a packet keeps of its bytes.
+/// Returns the parts of a packet that a record preserves.
 fn kept<'a>(parsed: &Parsed<'a>) -> impl PartialEq + std::fmt::Debug + use<'a> {
     let tcp = parsed.tcp;
     (
@@ -123,20 +124,20 @@ fn kept<'a>(parsed: &Parsed<'a>) -> impl PartialEq + std::fmt::Debug + use<'a> {
     )
 }
 
-/// Node n has the nth of these addresses.
+/// Addresses by node number.
 #[derive(Default)]
-struct Known(Vec<IpAddr>);
+struct AddressTable(Vec<IpAddr>);
 
-impl Addressing for Known {
+impl Addressing for AddressTable {
     fn ip_address(&self, address: Address, _: IpVersion) -> Option<IpAddr> {
         self.0.get(usize::from(address.0)).copied()
     }
 }
 
-/// Stores what was parsed, encodes it with the payload it came with, and parses that.
+/// Stores a parsed packet, encodes it with its payload, and parses the result.
 fn assert_survives(parsed: &Parsed<'_>) -> Result<(), TestCaseError> {
     let mut packets = PacketStore::default();
-    let mut table = Known::default();
+    let mut table = AddressTable::default();
     let reference = parsed.insert(&mut packets, |ip| {
         table.0.push(ip);
         Ok::<_, Infallible>(Address(table.0.len() as u16 - 1))
@@ -182,7 +183,7 @@ proptest! {
         packets.get_mut(received).payload_offset = offset;
         prop_assert_eq!(TcpOptions::of(&packets, received), segment.options);
         prop_assert_eq!(packets.get(sent).length(), packets.get(received).length());
-        // The records differ only in where they keep their options.
+        // The records differ only in where their options are stored.
         let plain = |reference: PacketRef| {
             let packet = packets.get(reference);
             let mut plain = Packet::new(packet.source, packet.destination, packet.ip_version());
@@ -219,7 +220,7 @@ proptest! {
         let mut bytes = encoded(&segment);
         let bit = bit.index(8 * bytes.len());
         bytes[bit / 8] ^= 0x80 >> (bit % 8);
-        // Nothing guards these fields of an IPv6 header: traffic class, flow label, hop limit.
+        // No checksum covers these fields of an IPv6 header: traffic class, flow label, hop limit.
         let unguarded = segment.packet.ip_version() == IpVersion::V6
             && (4..32).contains(&bit) | (56..64).contains(&bit);
         prop_assert_eq!(parse(&bytes).is_err(), !unguarded, "{:?}", parse(&bytes));
@@ -236,7 +237,7 @@ proptest! {
         bytes[tcp + 8..tcp + 12].copy_from_slice(&acknowledgment.to_be_bytes());
         bytes[tcp + 16..tcp + 18].copy_from_slice(&sum.to_be_bytes());
         prop_assert_eq!(parse(&bytes).unwrap().tcp.acknowledgment.get(), acknowledgment);
-        // The checksum a full sum gives, too.
+        // The incremental checksum equals the full one.
         let mut edited = segment.clone();
         edited.packet.acknowledgment = Seq::new(acknowledgment);
         prop_assert_eq!(bytes, encoded(&edited));
@@ -248,8 +249,8 @@ proptest! {
 
     #[test]
     fn any_bytes_are_an_error_or_a_packet(
-        // Most bytes fail at the first field; these go further: kinds and lengths of options, a
-        // plausible start, and then the fields that let it pass for TCP.
+        // Most random bytes fail at the first field. These go further: option kinds and lengths, a
+        // plausible start, and then the fields that make it TCP.
         mut bytes in prop::collection::vec(
             prop_oneof![3 => 0u8..6, 1 => Just(8), 1 => Just(10), 1 => any::<u8>()],
             0..200,
@@ -272,7 +273,7 @@ proptest! {
                 bytes[4..6].copy_from_slice(&(length - 40).to_be_bytes());
                 bytes[6] = 6;
             }
-            // Right for the usual lengths of the IP header, three times in four.
+            // Correct for the usual IP header lengths, three times in four.
             let tcp = if first >> 4 == 4 { 4 * usize::from(first & 0x0f) } else { 40 };
             if data_offset & 3 != 0 && tcp + 12 < bytes.len() {
                 bytes[tcp + 12] = 0x50 + (data_offset & 0xf0) % 0xb0;
@@ -288,7 +289,7 @@ proptest! {
     fn a_mutated_packet_is_an_error_or_a_packet(
         segment in segment(),
         mutations in prop::collection::vec(
-            // The headers are the first 100 bytes at most.
+            // The headers are within the first 100 bytes.
             (any::<prop::sample::Index>(), prop_oneof![Just(0), Just(0xff), any::<u8>()]),
             1..6,
         ),
@@ -373,7 +374,7 @@ fn every_error_says_what_and_where() {
             edited(&four, &[(7, 185)]),
             "byte 6: fragment at offset 1480, the last",
         ),
-        // A fragment header: its next header, a reserved byte, the offset.
+        // A fragment header: next header, reserved byte, offset.
         (
             edited(&six, &[(6, 44), (42, 5), (43, 0xa8)]),
             "byte 42: fragment at offset 1448, the last",
@@ -487,7 +488,7 @@ fn a_piece_gone_wrong_has_one_wrong_bit_behind_its_header() {
     assert_eq!(sound, wrong);
 }
 
-/// An IPv4 header's length counts itself, an IPv6 header's does not.
+/// An IPv4 total length includes the header, an IPv6 payload length does not.
 #[test]
 fn the_longest_datagrams_have_bytes() {
     const UDP: u8 = 17;
@@ -551,7 +552,7 @@ fn a_packet_that_contradicts_itself_has_no_bytes() {
     let packet = plain(IpVersion::V4).insert(&mut packets);
     let mut bytes = vec![1];
     assert_eq!(
-        Encoder::new(Known::default()).encode(&packets, packet, &mut bytes),
+        Encoder::new(AddressTable::default()).encode(&packets, packet, &mut bytes),
         Err(EncodeError::NoIpAddress {
             address: Address(0),
             version: IpVersion::V4

@@ -1,4 +1,4 @@
-//! tshark judges what is written: captures of hand-made exchanges, read back by another's code.
+//! tshark as a witness: captures of hand-made exchanges are decoded by independent code.
 
 mod witness;
 
@@ -18,7 +18,7 @@ const ACK: Flags = Flags::ACK;
 const EPOCH_NS: u64 = 1_700_000_000_123_456_789;
 const STEP: Span = Span::from_nanos(280_000_001);
 
-/// The fields that are compared, and what they are called.
+/// The compared fields, by tshark name.
 const FIELDS: [&str; 30] = [
     "frame.time_epoch",
     "frame.interface_name",
@@ -52,7 +52,7 @@ const FIELDS: [&str; 30] = [
     "tcp.payload",
 ];
 
-/// Two endpoints that send what they are told to, and the capture of it.
+/// Two endpoints with scripted packets, and the capture of them.
 struct Exchange {
     version: IpVersion,
     packets: PacketStore,
@@ -62,7 +62,7 @@ struct Exchange {
 /// One segment of an [`Exchange`].
 #[derive(Clone, Copy, Default)]
 struct Segment {
-    /// 0: from the client; 1: from the server.
+    /// Sender: 0 is the client, 1 the server.
     from: usize,
     flags: Flags,
     sequence: u32,
@@ -118,7 +118,7 @@ impl Exchange {
         self.sent.push((segment.from, reference));
     }
 
-    /// Three segments that open the connection.
+    /// Opens the connection with three segments.
     fn handshake(&mut self, syn: SynOptions, timestamps: bool) {
         let options = |value, echo| TcpOptions {
             timestamps: timestamps.then_some((value, echo)),
@@ -146,7 +146,7 @@ impl Exchange {
         });
     }
 
-    /// The capture as a file, the client's packets on one interface and the server's on another;
+    /// Writes the capture to a file, client packets on one interface and server packets on another.
     /// `spoil` may change the bytes first.
     fn capture(&self, name: &str, mut spoil: impl FnMut(usize, &mut Vec<u8>)) -> PathBuf {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -170,7 +170,7 @@ impl Exchange {
         path
     }
 
-    /// What tshark ought to say of each packet, in the order of [`FIELDS`].
+    /// Returns the expected fields of each packet, in the order of [`FIELDS`].
     fn expected(&self) -> Vec<Vec<String>> {
         let mut identification = 0;
         let mut line = |i: usize, from: usize, reference: PacketRef| {
@@ -247,7 +247,7 @@ impl Exchange {
                 assert_eq!(read, expected, "{field} of packet {i}");
             }
         }
-        // SACK-permitted has no value, and so no column.
+        // SACK-permitted has no value and therefore no column.
         let permitted = |reference: &(usize, PacketRef)| {
             let (_, packet) = *reference;
             self.packets.syn_options(packet).sack_permitted
@@ -258,7 +258,7 @@ impl Exchange {
     }
 }
 
-/// Anything that tshark finds wrong with a packet itself.
+/// Display filter for packets that tshark considers invalid.
 const WRONG: &str = "_ws.malformed || _ws.expert.severity == error || tcp.checksum.status != Good \
                      || ip.checksum.status != Good || tcp.option.len.invalid || _ws.short";
 
@@ -279,7 +279,7 @@ fn run(path: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("tshark writes UTF-8")
 }
 
-/// How many packets a display filter lets through.
+/// Returns the number of packets that match a display filter.
 fn matching(path: &Path, filter: &str) -> usize {
     run(path, &["-Y", filter]).lines().count()
 }
@@ -295,7 +295,7 @@ fn fields(path: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     run(path, &arguments)
         .lines()
         .map(|line| {
-            // Flags are 1 up to version 4.0, True from 4.2 on.
+            // Flags are "1" up to version 4.0, "True" from 4.2 on.
             let flag = |field| if field == "True" { "1" } else { field };
             line.split('\t').map(flag).map(String::from).collect()
         })
@@ -316,7 +316,7 @@ fn timestamps(value: u32, echo: u32) -> TcpOptions {
     }
 }
 
-/// A request, ten segments in answer, each acknowledged, and both sides' FINs.
+/// A request, ten segments in response, each acknowledged, and the FINs of both sides.
 fn loss_free(version: IpVersion) -> Exchange {
     let mut exchange = Exchange::new(version);
     exchange.handshake(SYN_OPTIONS, true);
@@ -369,7 +369,7 @@ fn loss_free(version: IpVersion) -> Exchange {
     exchange
 }
 
-/// Ten segments of which every second is lost on the way to the capture, SACKed, and sent again.
+/// Ten segments of which every second one is lost before the capture, SACKed, and retransmitted.
 fn lossy(version: IpVersion, with_timestamps: bool) -> Exchange {
     let options = |value, echo| TcpOptions {
         timestamps: with_timestamps.then_some((value, echo)),
@@ -454,7 +454,7 @@ fn sack_blocks_are_read_as_sent() {
         let exchange = lossy(version, with_timestamps);
         let path = exchange.capture(name, |_, _| ());
         exchange.assert_read_as_sent(&path);
-        // It knows a loss when it sees one.
+        // Control: tshark reports a loss.
         assert!(matching(&path, "tcp.analysis.lost_segment") > 0);
         let most = if with_timestamps { 3 } else { 4 };
         assert!(matching(&path, &format!("tcp.options.sack.count == {most}")) > 0);
@@ -517,7 +517,7 @@ fn the_judge_sees_what_is_wrong() {
     });
     let wrong = fields(&path, WRONG, &["frame.number"]);
     assert_eq!(wrong, [["3"], ["5"], ["7"], ["9"]]);
-    // As a capture without the packets at the other end would look.
+    // Like a capture that lacks the packets of the other end.
     let mut exchange = loss_free(IpVersion::V6);
     let (early, late) = (4, 8);
     exchange.sent.swap(early, late);
@@ -642,7 +642,7 @@ fn an_icmp_error_says_what_it_is_about() {
         for (i, (line, (kind, code))) in read.iter().zip(types).enumerate() {
             assert_eq!((line[0].as_str(), line[1].as_str()), (kind, code));
             assert_eq!(line[2] == mtu.to_string(), i == 0, "{line:?}");
-            // (Of eight bytes of TCP inside ICMPv6, tshark reads the ports alone.)
+            // tshark reads only the ports of the eight bytes of TCP inside ICMPv6.
             let told = if version == IpVersion::V4 { 3 } else { 2 };
             assert_eq!(line[3..3 + told], quoted[..told], "{line:?}");
         }

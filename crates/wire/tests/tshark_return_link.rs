@@ -1,5 +1,5 @@
-//! tshark judges what a return link carries: packets in tunnels, and headers that RFC 1144 compresses,
-//! which it decompresses itself.
+//! tshark as a witness of return links: packets in tunnels, and RFC 1144 headers, which it
+//! decompresses itself.
 
 mod witness;
 
@@ -15,12 +15,12 @@ use bentpipe_wire::vj::{Compressor, PacketType};
 use bentpipe_wire::{Encoder, NodeAddresses};
 use witness::tshark_is_missing;
 
-/// LINKTYPE_RAW: packets start with their IP header.
+/// LINKTYPE_RAW: packets begin with their IP header.
 const RAW: u32 = 101;
-/// LINKTYPE_PPP_WITH_DIR: a byte of direction, then PPP. Only with a direction does tshark decompress.
+/// LINKTYPE_PPP_WITH_DIR: a direction byte, then PPP. tshark decompresses only with a direction.
 const PPP_WITH_DIRECTION: u32 = 204;
 
-/// A capture file of these packets: the classic format, which has any link type.
+/// A capture file of these packets in the classic format, which supports any link type.
 fn capture(name: &str, link_type: u32, packets: &[Vec<u8>]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut file = File::create(&path).expect("a file");
@@ -155,7 +155,7 @@ fn a_packet_in_a_tunnel_has_two_headers() {
             "6f4d5d"
         ]
     );
-    // What a compactor wrote, tshark does not know: three bytes, and the inner packet.
+    // tshark does not know the compactor's data: three bytes, then the inner packet.
     assert_eq!(read[2][..4], ["10.0.0.11", "253", "66", "1"]);
     assert!(read[2][8].starts_with("030c0045"), "{:?}", read[2]);
 }
@@ -172,7 +172,7 @@ fn what_is_compressed_another_decompressor_restores() {
     let mut expected = Vec::new();
     let mut types = Vec::new();
     let (mut sequence, mut acknowledgment) = (0xffff_fff0_u32, 77_000_u32);
-    // Acknowledgments, windows, data one way, echoes, both, a repeated one, a push.
+    // Acknowledgments, windows, one-way data, echoes, both, a repetition, a push.
     let steps = [
         (0, 0, 0, 0, 8000),
         (0, 1024, 0, 0, 8000),
@@ -201,7 +201,7 @@ fn what_is_compressed_another_decompressor_restores() {
             .expect("a valid packet");
         let mut compressed = Vec::new();
         let packet_type = compressor.compress(&bytes, &mut compressed);
-        // RFC 1332 section 4: the PPP protocol says the type. The first byte: sent by us.
+        // RFC 1332 section 4: the PPP protocol is the frame type. The first byte means sent.
         let protocol = match packet_type {
             PacketType::Ip => 0x0021_u16,
             PacketType::UncompressedTcp => 0x002f,
@@ -249,8 +249,8 @@ fn what_is_compressed_another_decompressor_restores() {
     assert_eq!(compressed, 10);
 }
 
-/// tshark puts fragments together by their offsets and identifications, and finds the TCP checksum of the
-/// whole right: of a plain packet, of one in a tunnel, and of pieces cut again, in any order.
+/// tshark reassembles fragments by offset and identification and finds a correct TCP checksum: of a
+/// plain packet, of one in a tunnel, and of fragments of fragments, in any order.
 #[test]
 fn tshark_reassembles_fragments() {
     if tshark_is_missing() {
@@ -302,7 +302,7 @@ fn tshark_reassembles_fragments() {
             "tcp.checksum.status",
         ],
     );
-    // Five pieces each, the first of them last: with it, the whole.
+    // Five fragments each, the first one last: it completes the packet.
     assert_eq!(seen.len(), 15);
     for (at, line) in seen.iter().enumerate() {
         assert!(line[2].split(',').all(|status| status == "1"), "{line:?}");

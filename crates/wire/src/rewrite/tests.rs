@@ -25,7 +25,7 @@ fn encoded(packets: &PacketStore, packet: PacketRef) -> Vec<u8> {
     bytes
 }
 
-/// Everything about a packet that a network has no business changing is random.
+/// A received packet; every field that a network must not change is random.
 #[derive(Clone, Debug)]
 struct Made {
     v4: bool,
@@ -81,7 +81,7 @@ impl Made {
     }
 }
 
-/// A TCP header with these options, and a payload, with a right checksum.
+/// A TCP segment with these options and payload and a correct checksum.
 fn segment(addresses: (IpAddr, IpAddr), options: &[u8], reserved: u8, payload: &[u8]) -> Vec<u8> {
     let length = 20 + options.len();
     let mut bytes = vec![0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -98,7 +98,7 @@ fn segment(addresses: (IpAddr, IpAddr), options: &[u8], reserved: u8, payload: &
     bytes
 }
 
-/// Timestamps, SACK of one block, an option that nobody knows, in this order.
+/// Timestamps, one SACK block, and an unknown option, in this order.
 const OPTIONS: [u8; 36] = [
     1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 7, 1, 1, 5, 10, 0, 0, 0, 100, 0, 0, 0, 200, 0xfd, 4, 0xab,
     0xcd, 0x1e, 6, 1, 2, 3, 4, 1, 1,
@@ -231,7 +231,7 @@ proptest! {
         prop_assert_eq!(new.payload, &old.payload[..usize::from(record.payload_length)]);
         let (bits, mut unknown) = reserved(&before, &old);
         if unknown.len().next_multiple_of(4) + new.tcp.options.length() > 40 {
-            // No room beside what the network itself has to say.
+            // No room beside the known options.
             unknown.clear();
         }
         prop_assert_eq!(reserved(&after, &new), (bits, unknown));
@@ -274,7 +274,7 @@ proptest! {
             prop_assert_eq!(new.tcp.options, old.tcp.options);
             prop_assert_eq!(reserved(&after, &new), reserved(&before, &old));
             prop_assert_eq!(new.ip, old.ip);
-            // What is urgent ends at the same sequence number, if not before this part.
+            // Urgent data end at the same sequence number, unless that is before this part.
             if let Some(ends) = urgent.and_then(|ends| ends.checked_sub(part[0]))
                 && (ends > 0 || part[0] == 0)
             {
@@ -358,7 +358,7 @@ proptest! {
     }
 }
 
-/// A UDP datagram with a right checksum, or with none.
+/// A UDP datagram with a correct checksum or none.
 fn made_udp() -> impl Strategy<Value = Made> {
     (made(), any::<bool>()).prop_map(|(mut made, summed)| {
         made.protocol = 17;
@@ -386,7 +386,7 @@ fn udp_is_right(made: &Made) -> bool {
     sum.bytes(&made.carried).finish() == 0
 }
 
-/// Reserved bits, and the options that nobody here knows.
+/// Returns the reserved bits and the unknown options.
 fn reserved(bytes: &[u8], parsed: &Parsed<'_>) -> (u8, Vec<u8>) {
     let tcp = match parsed.ip.version() {
         IpVersion::V4 => usize::from(bytes[0] & 0x0f) * 4,
@@ -420,7 +420,7 @@ fn a_datagram_made_here_is_a_right_one() {
             .pseudo_header_of(17, ip.source, ip.destination, 19)
             .bytes(&bytes[ip.carried_at..]);
         assert_eq!(sum.finish(), 0);
-        // Once more, as it comes off a wire.
+        // Stored again, as if received from a wire.
         let again = stored(&mut packets, &bytes);
         assert_eq!(
             packets.get(again).header_length,
@@ -447,7 +447,8 @@ fn a_segment_made_for_a_real_flow_has_its_addresses_and_its_payload() {
     assert_eq!(parsed.payload, b"data");
 }
 
-/// Nobody but the two that have the key can change it: it is carried, and no TCP of ours acts on it.
+/// Only the two ends with the key can change a signed segment: it is forwarded, and no TCP here
+/// processes it.
 #[test]
 fn a_signed_segment_is_a_datagram() {
     let mut md5 = vec![1, 1, 19, 18];
@@ -477,11 +478,11 @@ fn a_signed_segment_is_a_datagram() {
             let packet = stored(&mut packets, &bytes);
             let record = packets.get(packet);
             assert_eq!(record.is_tcp(), !signed);
-            // Whoever looks for ports finds them.
+            // The ports are still available.
             assert_eq!(record.source.port, 0x1234);
             assert_eq!(record.destination.port, 80);
             assert_eq!(encoded(&packets, packet), bytes);
-            // (The option that nobody knows is Multipath TCP's.)
+            // The unknown option is Multipath TCP's.
             assert_eq!(is_multipath(&bytes), !signed);
             for length in 0..bytes.len() {
                 let _ = is_multipath(&bytes[..length]);

@@ -1,4 +1,4 @@
-//! The sending end: RFC 1144 section 3.2.3.
+//! The compressor (RFC 1144 section 3.2.3).
 
 use super::format::{
     ACK, FIN_SYN_RST, Headers, NEW_ACKNOWLEDGMENT, NEW_CONNECTION, NEW_IDENTIFICATION,
@@ -13,19 +13,19 @@ struct Slot {
     used: u64,
 }
 
-/// The sending end of a link with compressed headers: a fixed number of connections, the least
-/// recently used of which makes room for a new one.
+/// The sending end of a link with compressed headers: a fixed number of connections, of which the
+/// least recently used is replaced by a new one.
 #[derive(Debug)]
 pub struct Compressor {
     capacity: usize,
     slots: Vec<Slot>,
-    /// Connection of the packet before: its number need not be sent again.
+    /// Connection of the previous packet; its number can be omitted.
     last: Option<u8>,
     clock: u64,
     omit_connection: bool,
 }
 
-/// The changes of one packet, encoded.
+/// Encoded changes of one packet.
 #[derive(Default)]
 struct Changes {
     mask: u8,
@@ -34,7 +34,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// One byte for 1 to 255; zero and two bytes for the others (section 3.2.2).
+    /// Appends a change: one byte for 1 to 255, otherwise zero and two bytes (section 3.2.2).
     fn push(&mut self, bit: u8, value: u16) {
         self.mask |= bit;
         let [high, low] = value.to_be_bytes();
@@ -57,12 +57,12 @@ impl Changes {
 }
 
 impl Compressor {
-    /// A compressor of up to `slots` connections, 1 to 256 (the RFC's are 16). With
-    /// `omit_connection`, a packet of the same connection as the one before doesn't say so; only for
-    /// links that report every loss (PPP: RFC 1332 section 4, "Comp-Slot-Id").
+    /// Creates a compressor for `slots` connections, 1 to 256 (the RFC uses 16). With
+    /// `omit_connection`, a packet of the same connection as the previous one omits the connection
+    /// number; only for links that report every loss (PPP: RFC 1332 section 4, "Comp-Slot-Id").
     ///
     /// # Errors
-    /// When the format cannot number so many connections.
+    /// Returns an error if the format cannot number so many connections.
     pub fn new(slots: usize, omit_connection: bool) -> Result<Self, SlotsError> {
         if !(1..=256).contains(&slots) {
             return Err(SlotsError { slots });
@@ -76,15 +76,15 @@ impl Compressor {
         })
     }
 
-    /// Compresses a packet, in place of what was in `frame`, which gets the packet's payload, too.
+    /// Compresses a packet into `frame`, payload included, replacing its content.
     pub fn compress(&mut self, packet: &[u8], frame: &mut Vec<u8>) -> PacketType {
         let (packet_type, consumed) = self.compress_headers(packet, frame);
         frame.extend_from_slice(&packet[consumed..]);
         packet_type
     }
 
-    /// Compresses the headers in front of a packet, of which `packet` needs to hold no more than
-    /// those. Returns, too, how many bytes of it `frame` stands for; the rest is to follow it.
+    /// Compresses the headers of a packet; `packet` need not contain more. Also returns how many
+    /// bytes of it `frame` replaces; the rest follows the frame.
     pub fn compress_headers(&mut self, packet: &[u8], frame: &mut Vec<u8>) -> (PacketType, usize) {
         frame.clear();
         let Some(headers) = Headers::read(packet, Some(tcp::PROTOCOL))
@@ -126,7 +126,7 @@ impl Compressor {
         {
             return Some(last);
         }
-        // A linear search, as the RFC's: there are few.
+        // A linear search, as in the RFC: there are few.
         self.slots
             .iter()
             .position(|slot| slot.headers.is_connection_of(headers))
@@ -157,7 +157,7 @@ impl Compressor {
     }
 }
 
-/// What has changed; none if the packet has to be sent uncompressed.
+/// Returns the changed fields, or `None` if the packet must be sent uncompressed.
 fn changes(new: &Headers, old: &Headers) -> Option<Changes> {
     if !new.is_compressible_after(old) {
         return None;
@@ -172,7 +172,7 @@ fn changes(new: &Headers, old: &Headers) -> Option<Changes> {
     if window != 0 {
         changes.push(NEW_WINDOW, window);
     }
-    // A number that goes back, or further forward than 16 bits, looks like a retransmission.
+    // A number that decreases, or increases by more than 16 bits, looks like a retransmission.
     let acknowledged = new.acknowledgment().wrapping_sub(old.acknowledgment());
     if acknowledged != 0 {
         changes.push(NEW_ACKNOWLEDGMENT, u16::try_from(acknowledged).ok()?);
@@ -183,11 +183,11 @@ fn changes(new: &Headers, old: &Headers) -> Option<Changes> {
     }
     let last_payload = u32::from(old.payload());
     match changes.mask {
-        // Data behind an acknowledgment with the same numbers; anything else that changes nothing is
-        // a retransmission or a window probe: "Send it uncompressed in case the other side missed the
+        // Data after an acknowledgment with the same numbers. Anything else without changes is a
+        // retransmission or a window probe: "Send it uncompressed in case the other side missed the
         // compressed version" (appendix A.2).
         0 if new.payload() > 0 && old.payload() == 0 => (),
-        // What means a special case cannot mean itself.
+        // Masks that encode special cases cannot be used for ordinary changes.
         0 | SPECIAL_ECHO | SPECIAL_DATA => return None,
         mask if mask == NEW_SEQUENCE | NEW_ACKNOWLEDGMENT
             && sent == acknowledged

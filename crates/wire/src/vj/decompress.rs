@@ -1,4 +1,4 @@
-//! The receiving end: RFC 1144 section 3.2.4.
+//! The decompressor (RFC 1144 section 3.2.4).
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use super::format::{
 };
 use crate::tcp;
 
-/// Why a frame is no packet.
+/// Reason why a frame yields no packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecompressError {
-    /// Its connection is that of a frame that was lost: it is tossed, until one names its connection.
+    /// A frame was lost; frames are discarded until one contains its connection number.
     Tossed,
-    /// It names a connection that was never sent uncompressed, or that has no slot.
+    /// The connection was never sent uncompressed, or has no slot.
     UnknownConnection {
-        /// The number; none: that of a frame before it, and there was none.
+        /// Connection number, or `None` if it was omitted and there is no previous frame.
         connection: Option<u8>,
     },
-    /// It ends before its change mask says.
+    /// The frame is shorter than its change mask requires.
     Truncated,
-    /// An uncompressed packet that is no TCP/IPv4 packet, or whose header's checksum is wrong.
+    /// An uncompressed packet that is not TCP/IPv4, or has a wrong header checksum.
     Malformed,
-    /// The packet would be longer than an IP packet can be.
+    /// The packet would exceed the maximum IP packet length.
     TooLong,
 }
 
@@ -52,10 +52,10 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// A decompressor of `slots` connections: as many as the compressor's, or more.
+    /// Creates a decompressor for `slots` connections: at least as many as the compressor has.
     ///
     /// # Errors
-    /// When the format cannot number so many connections.
+    /// Returns an error if the format cannot number so many connections.
     pub fn new(slots: usize) -> Result<Self, SlotsError> {
         if !(1..=256).contains(&slots) {
             return Err(SlotsError { slots });
@@ -67,16 +67,16 @@ impl Decompressor {
         })
     }
 
-    /// The link has lost a frame, and noticed (TYPE_ERROR): packets that don't name their connection
-    /// are tossed until one does.
+    /// Reports a lost frame (TYPE_ERROR): frames without connection number are discarded until one
+    /// contains it.
     pub fn error(&mut self) {
         self.toss = true;
     }
 
-    /// The packet that a frame stands for, in place of what was in `packet`, payload and all.
+    /// Decompresses a frame, payload included, into `packet`, replacing its content.
     ///
     /// # Errors
-    /// When it stands for none; `packet` is then empty.
+    /// Returns an error if the frame yields no packet; `packet` is then empty.
     pub fn decompress(
         &mut self,
         packet_type: PacketType,
@@ -88,12 +88,12 @@ impl Decompressor {
         Ok(())
     }
 
-    /// The headers of the packet that a frame stands for. `frame` needs to hold no more than what the
-    /// compressor wrote; `beyond` bytes of payload follow that are not in it. Returns how many bytes
-    /// of `frame` the headers were; the others are payload.
+    /// Decompresses the headers of a frame; `frame` need not contain more than the compressor
+    /// wrote, and `beyond` payload bytes follow outside it. Returns the length of the compressed
+    /// headers in `frame`; the rest is payload.
     ///
     /// # Errors
-    /// When it stands for none; `packet` is then empty.
+    /// Returns an error if the frame yields no packet; `packet` is then empty.
     pub fn decompress_headers(
         &mut self,
         packet_type: PacketType,
@@ -113,7 +113,7 @@ impl Decompressor {
                 Ok(consumed)
             }
             Err(error) => {
-                // What follows may build on what is missing now.
+                // Later frames may depend on this one.
                 self.toss = true;
                 Err(error)
             }
@@ -181,12 +181,12 @@ impl Decompressor {
     }
 }
 
-/// Makes the headers of the last packet those of the next.
+/// Applies the changes of a frame to the previous headers.
 fn apply(mask: u8, reader: &mut Reader<'_>, headers: &mut Headers) -> Result<(), DecompressError> {
     let last_payload = u32::from(headers.payload());
     headers.set_tcp_checksum(reader.word()?);
     headers.set_flag(PSH, mask & PUSH != 0);
-    // In a special case, too: the RFC's code forgets an URG that went.
+    // Also in special cases, where the RFC's code does not clear URG.
     headers.set_flag(URG, false);
     let advance = |number: u32, by: u32| number.wrapping_add(by);
     match mask & SPECIALS {
@@ -238,7 +238,7 @@ impl Reader<'_> {
         Ok(u16::from_be_bytes([self.byte()?, self.byte()?]))
     }
 
-    /// One byte, or zero and two.
+    /// Reads a change: one byte, or zero and two bytes.
     fn change(&mut self) -> Result<u16, DecompressError> {
         match self.byte()? {
             0 => self.word(),

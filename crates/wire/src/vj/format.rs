@@ -1,37 +1,37 @@
-//! The format that both ends agree on: RFC 1144 section 3.2.2, figure 3.
+//! The frame format (RFC 1144 section 3.2.2, figure 3).
 
 use std::fmt;
 
 use crate::checksum::checksum;
 use crate::tcp;
 
-/// How a packet travels; the link's framing says it (section 3.2.1).
+/// Type of a frame, which the link's framing conveys (section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketType {
-    /// TYPE_IP: as it is.
+    /// TYPE_IP: the unchanged packet.
     Ip,
-    /// UNCOMPRESSED_TCP: as it is, but for a connection number in the place of the IP protocol.
+    /// UNCOMPRESSED_TCP: the packet with a connection number in place of the IP protocol.
     UncompressedTcp,
-    /// COMPRESSED_TCP: changes alone.
+    /// COMPRESSED_TCP: the changed fields.
     CompressedTcp,
 }
 
-/// What a serial link adds to each packet, escaped bytes aside.
+/// Bytes that a serial link adds to each packet, escape bytes not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LinkFraming {
-    /// Nothing: what the RFC's own figures count.
+    /// None, as in the RFC's own figures.
     #[default]
     None,
-    /// SLIP (RFC 1055): one END; the packet's type is in its first byte (RFC 1144 section 3.2.1).
+    /// SLIP (RFC 1055): one END byte; the frame type is in the packet's first byte (RFC 1144
+    /// section 3.2.1).
     Slip,
-    /// PPP on an asynchronous line (RFC 1662) with address, control and protocol fields compressed
-    /// (RFC 1661 sections 6.5 and 6.6): a flag shared by two frames, one byte of protocol, two of
-    /// checksum.
+    /// Asynchronous PPP (RFC 1662) with compressed address, control and protocol fields (RFC 1661
+    /// sections 6.5 and 6.6): a flag shared by two frames, one byte of protocol, two of checksum.
     Ppp,
 }
 
 impl LinkFraming {
-    /// Bytes per packet.
+    /// Returns the bytes per packet.
     #[must_use]
     pub const fn overhead(self) -> usize {
         match self {
@@ -42,10 +42,10 @@ impl LinkFraming {
     }
 }
 
-/// A number of connections that the format cannot hold.
+/// Error: the format cannot number so many connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotsError {
-    /// The number asked for.
+    /// Requested number.
     pub slots: usize,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for SlotsError {
 
 impl std::error::Error for SlotsError {}
 
-// The change mask.
+// Bits of the change mask.
 pub(super) const NEW_CONNECTION: u8 = 0x40;
 pub(super) const NEW_IDENTIFICATION: u8 = 0x20;
 pub(super) const PUSH: u8 = 0x10;
@@ -69,15 +69,15 @@ pub(super) const NEW_SEQUENCE: u8 = 0x08;
 pub(super) const NEW_ACKNOWLEDGMENT: u8 = 0x04;
 pub(super) const NEW_WINDOW: u8 = 0x02;
 pub(super) const URGENT: u8 = 0x01;
-/// Sequence and acknowledgment advance by the last packet's payload: echoed interactive traffic.
+/// Sequence and acknowledgment number advance by the previous payload: echoed interactive traffic.
 pub(super) const SPECIAL_ECHO: u8 = NEW_SEQUENCE | NEW_WINDOW | URGENT;
-/// The sequence number advances by the last packet's payload: data one way.
+/// The sequence number advances by the previous payload: one-way data.
 pub(super) const SPECIAL_DATA: u8 = NEW_SEQUENCE | NEW_ACKNOWLEDGMENT | NEW_WINDOW | URGENT;
 pub(super) const SPECIALS: u8 = SPECIAL_DATA;
 
-/// The longest headers: 60 bytes of IP, 60 of TCP.
+/// Maximum length of the headers: 60 bytes each of IP and TCP.
 pub(super) const LONGEST: usize = 120;
-/// Bytes of an IPv4 header without options.
+/// Length of an IPv4 header without options in bytes.
 const IP_LENGTH: usize = 20;
 
 // TCP flags.
@@ -86,7 +86,7 @@ pub(super) const PSH: u8 = 0x08;
 pub(super) const ACK: u8 = 0x10;
 pub(super) const URG: u8 = 0x20;
 
-/// The headers of a TCP/IPv4 packet: its first bytes, checked for length.
+/// The headers of a TCP/IPv4 packet, with checked length.
 #[derive(Clone, Copy)]
 pub(super) struct Headers {
     bytes: [u8; LONGEST],
@@ -95,8 +95,8 @@ pub(super) struct Headers {
 }
 
 impl Headers {
-    /// The headers in front of a packet that is TCP in IPv4 and no fragment. `protocol` is what the
-    /// protocol field has to say; none: anything.
+    /// Reads the headers of a packet that is TCP in IPv4 and not a fragment. `protocol` is the
+    /// required protocol field, or `None` for any.
     pub(super) fn read(packet: &[u8], protocol: Option<u8>) -> Option<Self> {
         let fixed = packet.first_chunk::<IP_LENGTH>()?;
         let ip = usize::from(fixed[0] & 0x0f) * 4;
@@ -159,7 +159,7 @@ impl Headers {
         self.set_word(2, length);
     }
 
-    /// Bytes of payload.
+    /// Returns the payload length.
     pub(super) fn payload(&self) -> u16 {
         self.total_length().saturating_sub(u16::from(self.length))
     }
@@ -190,13 +190,13 @@ impl Headers {
         self.set_word(10, sum);
     }
 
-    /// Addresses and ports.
+    /// Whether addresses and ports are equal.
     pub(super) fn is_connection_of(&self, other: &Self) -> bool {
         self.bytes[12..20] == other.bytes[12..20]
             && self.bytes[self.tcp(0)..][..4] == other.bytes[other.tcp(0)..][..4]
     }
 
-    /// Are all fields equal that a compressed packet has no place for?
+    /// Whether all fields are equal that a compressed frame cannot change.
     pub(super) fn is_compressible_after(&self, old: &Self) -> bool {
         let tcp = self.tcp(0);
         let unlisted_flags = !(PSH | URG);
@@ -206,7 +206,7 @@ impl Headers {
             && self.bytes[..2] == old.bytes[..2]
             && self.bytes[6..10] == old.bytes[6..10]
             && self.bytes[20..tcp] == old.bytes[20..tcp]
-            // Data offset and what was reserved in 1990: ECE and CWR (RFC 3168) are there now.
+            // Data offset and the bits reserved in 1990, now ECE and CWR (RFC 3168).
             && self.bytes[tcp + 12] == old.bytes[tcp + 12]
             && self.flags() & unlisted_flags == old.flags() & unlisted_flags
             && self.bytes[tcp + 20..self.length()] == old.bytes[tcp + 20..self.length()]

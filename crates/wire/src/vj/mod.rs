@@ -1,13 +1,13 @@
 //! TCP/IP header compression: RFC 1144, "Compressing TCP/IP Headers for Low-Speed Serial Links".
 //!
-//! [`Compressor`] turns the headers of TCP/IPv4 packets into what has changed since the packet of the
-//! same connection before; [`Decompressor`] undoes that at the other end of a link that keeps packets
-//! in order. Neither looks at payloads. A lost frame leaves the decompressor out of step: what it then
-//! decodes has a wrong TCP checksum, which the packet's receiver finds, until an uncompressed packet
-//! comes; a frame error that the link *reports* makes it toss packets instead (section 4.1).
+//! [`Compressor`] replaces the headers of TCP/IPv4 packets by the changes since the previous packet
+//! of the connection; [`Decompressor`] undoes that at the other end of a link that preserves order.
+//! Neither reads payloads. After a lost frame the decompressor is out of step: until an
+//! uncompressed packet arrives, its output has wrong TCP checksums, which the receiver detects. If
+//! the link *reports* the loss, the decompressor discards frames instead (section 4.1).
 //!
-//! What changes with every packet but has no place in the format (timestamps, SACK blocks, any other
-//! TCP option) makes a packet travel uncompressed, as the RFC has it (appendix A.2).
+//! Fields that change with every packet but are not in the format (timestamps, SACK blocks, other
+//! TCP options) make a packet travel uncompressed, as in the RFC (appendix A.2).
 
 mod compress;
 mod decompress;

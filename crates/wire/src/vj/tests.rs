@@ -97,13 +97,13 @@ fn sizes(segments: &[Segment]) -> Vec<usize> {
 
 #[test]
 fn an_acknowledgment_is_six_bytes_and_five_where_it_advances_by_little() {
-    // Mask, checksum, and the advance: zero and two bytes for 1024.
+    // Mask, checksum and the advance: zero and two bytes for 1024.
     let acks: Vec<Segment> = (0..4).map(|i| ack(1024 * i)).collect();
     assert_eq!(sizes(&acks), [40, 6, 6, 6]);
     let acks: Vec<Segment> = (0..4).map(|i| ack(100 * i)).collect();
     assert_eq!(sizes(&acks), [40, 4, 4, 4]);
     assert_eq!(frames(&acks)[0].0, PacketType::UncompressedTcp);
-    // With a window that shrinks by 1024: three more.
+    // With a window that shrinks by 1024: three more bytes.
     let acks: Vec<Segment> = (0..3)
         .map(|i| Segment {
             window: 8000 - 1024 * i as u16,
@@ -142,7 +142,7 @@ fn what_repeats_or_goes_back_is_sent_uncompressed() {
     assert_eq!(types(&[ack(1), ack(2), ack(2), ack(3)]), [u, c, u, c]);
     assert_eq!(types(&[ack(2000), ack(1000)]), [u, u]);
     assert_eq!(types(&[ack(0), ack(65_535), ack(131_071)]), [u, c, u]);
-    // Data behind an acknowledgment with the same numbers: nothing changes but the length.
+    // Data after an acknowledgment with the same numbers: only the length changes.
     let data = Segment {
         payload: 9,
         ..ack(2)
@@ -154,7 +154,7 @@ fn what_repeats_or_goes_back_is_sent_uncompressed() {
         ..ack(2)
     };
     assert_eq!(types(&[ack(1), fin]), [u, PacketType::Ip]);
-    // ECE comes and goes.
+    // ECE is set and cleared.
     let ece = |n| Segment {
         flags: Flags::ECE,
         ..ack(n)
@@ -201,7 +201,7 @@ fn a_lost_frame_spoils_the_checksum_until_one_comes_uncompressed() {
     let mut compressor = Compressor::new(16, true).unwrap();
     let mut decompressor = Decompressor::new(16).unwrap();
     let mut results = Vec::new();
-    // 3 is lost; 5 is sent again, and so uncompressed.
+    // 3 is lost; 5 is retransmitted, and therefore uncompressed.
     for (i, number) in [1, 2, 3, 4, 5, 5, 6].into_iter().enumerate() {
         let bytes = source.bytes(&ack(1000 * number));
         let mut frame = Vec::new();
@@ -247,10 +247,10 @@ fn a_reported_loss_tosses_until_a_connection_is_named() {
     assert_eq!(run(other(1), false), Some(Ok(true)));
     assert_eq!(run(other(2), true), None);
     assert_eq!(run(other(3), false), Some(Err(DecompressError::Tossed)));
-    // The other connection has lost nothing.
+    // The other connection is not affected by the loss.
     assert_eq!(run(ack(2), false), Some(Ok(true)));
     assert_eq!(run(ack(3), false), Some(Ok(true)));
-    // This one has, and its checksum tells.
+    // This connection is, and its checksum shows it.
     assert_eq!(run(other(4), false), Some(Ok(false)));
 }
 
@@ -315,7 +315,7 @@ fn segments() -> impl Strategy<Value = Vec<Segment>> {
     })
 }
 
-/// The sum that a TCP checksum is checked by, addresses and length included.
+/// Returns the sum that verifies a TCP checksum, pseudo-header included.
 fn sum(packet: &[u8]) -> u16 {
     let address = |at: usize| {
         std::net::Ipv4Addr::from_bits(u32::from_be_bytes(packet[at..at + 4].try_into().unwrap()))
@@ -374,8 +374,8 @@ proptest! {
                 && fates[i] != 2 // a flipped payload bit is none of the headers' affairs
                 && again != bytes
             {
-                // The checksum is the sender's, never one made up for what was decoded. So a receiver
-                // notices, but for errors that cancel out in the sum, as ever with TCP.
+                // The checksum is the sender's, never recomputed after decoding. A receiver detects
+                // errors except those that cancel out in the sum, as always with TCP.
                 prop_assert_eq!(&again[36..38], &bytes[36..38]);
                 prop_assert_eq!(parse(&again).is_ok(), sum(&again) == 0);
             }

@@ -1,4 +1,4 @@
-//! Whether tshark is there to judge.
+//! Availability of tshark.
 
 use std::io::{self, Write};
 use std::process::Command;
@@ -12,11 +12,11 @@ pub(crate) fn tshark_is_missing() -> bool {
     missing
 }
 
-/// Says that a witness is missing: a failure where none may be (`BENTPIPE_WITNESSES=required`, as
-/// continuous integration has it).
+/// Reports a missing witness: a failure where all are required (`BENTPIPE_WITNESSES=required`, as
+/// in continuous integration).
 fn skipped(reason: &str) {
     let required = std::env::var("BENTPIPE_WITNESSES").is_ok_and(|value| value == "required");
     assert!(!required, "{reason}; BENTPIPE_WITNESSES=required");
-    // Not eprintln!, which a test that passes does not show.
+    // Not eprintln!, whose output is hidden in passing tests.
     writeln!(io::stderr(), "skipped: {reason}").expect("standard error");
 }
