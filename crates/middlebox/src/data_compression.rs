@@ -3,21 +3,21 @@
 use bentpipe_link::{Framing, Tally};
 use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
 
-/// V.42bis, by what it makes of a packet on average. It compresses a stream, not packets: a lost frame
-/// is repeated by the modems' V.42, which is no part of this.
+/// V.42bis as an average ratio. It compresses a stream, not packets; lost frames are repeated by
+/// the modems' V.42, which is not modelled.
 #[derive(Debug)]
 pub struct DataCompression {
     headers: f64,
     payload: f64,
-    /// What rounding has left over: the average is exact.
+    /// Rounding remainder, which keeps the average exact.
     rest: f64,
     bytes_in: u64,
     bytes_out: u64,
 }
 
 impl DataCompression {
-    /// Bytes out per byte of headers, and per byte of payload. Ratios outside 0 to 1 are brought into
-    /// it: V.42bis sends what does not shrink as it is.
+    /// Creates a compressor with ratios of output to input for headers and payload. Ratios are
+    /// limited to 0 to 1, since V.42bis sends incompressible data unchanged.
     #[must_use]
     pub fn new(headers: f64, payload: f64) -> Self {
         let ratio = |value: f64| if value >= 0.0 { value.min(1.0) } else { 1.0 };
@@ -30,14 +30,14 @@ impl DataCompression {
         }
     }
 
-    /// Headers from 40 bytes to 16 (samaraweera1999, section 3.3); payloads, which may be compressed
-    /// or encrypted already, as they are.
+    /// Headers from 40 to 16 bytes (samaraweera1999, section 3.3); payloads unchanged, since they
+    /// may be compressed or encrypted.
     #[must_use]
     pub fn v42bis() -> Self {
         Self::new(16.0 / 40.0, 1.0)
     }
 
-    /// Bytes taken in, and bytes sent.
+    /// Returns the bytes received and sent.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         (self.bytes_in, self.bytes_out)

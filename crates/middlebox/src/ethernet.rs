@@ -1,21 +1,21 @@
-//! Ethernet frames on a link: IEEE 802.3, as RFC 894 puts IP packets into them.
+//! Ethernet framing (IEEE 802.3 with RFC 894).
 
 use bentpipe_link::{Framing, Tally};
 use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
 
-/// Payload of the shortest frame: what is shorter is padded.
+/// Payload of the shortest frame; shorter packets are padded.
 const SHORTEST: u64 = 46;
-/// The shortest packet: an IPv4 header.
+/// Length of the shortest packet: an IPv4 header.
 const SHORTEST_PACKET: u64 = 20;
-/// Two addresses and the type in front of the packet, the check sequence behind it.
+/// Two addresses and the type before the packet, the check sequence after it.
 const HEADER: u64 = 14 + 4;
-/// What every frame takes of the cable besides: preamble and start, and the gap to the next one.
+/// Preamble, start delimiter and inter-frame gap.
 const BETWEEN: u64 = 8 + 12;
 
-/// The frames of one direction of a full-duplex link, or of a segment that nobody else uses.
+/// Framing of one direction of a full-duplex link, or of a segment without other users.
 ///
-/// Neighbours' addresses are known from the topology, as gaid1998's model loads its ARP tables from files
-/// (section 2.2): nothing is asked, and no packet waits for an answer.
+/// Link addresses are known from the topology, as gaid1998's model loads its ARP tables from files
+/// (section 2.2): no requests are sent, and no packet waits for a reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ethernet {
     padded: u64,
@@ -54,7 +54,8 @@ mod tests {
         let end = Endpoint::default();
         let packet = packets.insert(Packet::new(end, end, IpVersion::V4));
         let mut ethernet = Ethernet::default();
-        // 1500 bytes: 1538 on the cable (97.5% of the rate is for packets); an ACK: 84, as the shortest.
+        // 1500 bytes take 1538 on the cable (97.5% of the rate is for packets); an ACK takes 84,
+        // the minimum.
         for (length, on_cable) in [(1500, 1538), (40, 84), (46, 84), (47, 85)] {
             let framed = ethernet.transmit(Time::ZERO, packet, Bytes::new(length), &mut packets);
             assert_eq!(framed.get(), on_cable);

@@ -5,35 +5,35 @@ use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
 
-/// A flow's place in a [`FlowTable`].
+/// Index of a flow in a [`FlowTable`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot(u32);
 
 impl Slot {
-    /// Its number, from 0.
+    /// Returns the index, from 0.
     pub(crate) fn index(self) -> u32 {
         self.0
     }
 
-    /// The slot with this number, which the table must have.
+    /// Returns the slot with this index, which must exist.
     pub(crate) fn at(index: u32) -> Self {
         Self(index)
     }
 }
 
-/// State per flow, of at most a fixed number of flows. A new flow takes the place of the one that has
-/// been idle longest; busy flows stay.
+/// State per flow, for a bounded number of flows. A new flow replaces the one that has been idle
+/// for longest; busy flows stay.
 ///
-/// Nothing is allocated once the table has grown to its capacity.
+/// Allocates nothing once the table has grown to its capacity.
 #[derive(Debug)]
 pub(crate) struct FlowTable<S> {
     capacity: usize,
     slots: Vec<Entry<S>>,
-    // Whoever chooses flows so that they collide finds a table of bounded size.
+    // Hash collisions chosen by an attacker are limited by the table's size.
     index: FxHashMap<Flow, u32>,
-    /// The flow entered last: most packets follow one of their own flow.
+    /// The flow looked up last: most packets follow one of their own flow.
     last: u32,
-    // Idle flows, a doubly linked list from the one longest idle.
+    // Idle flows, a doubly linked list, longest idle first.
     oldest: u32,
     newest: u32,
     evicted: u64,
@@ -50,7 +50,7 @@ struct Entry<S> {
 }
 
 impl<S> FlowTable<S> {
-    /// An empty table of at most `capacity` flows (and at least one).
+    /// Creates an empty table for at most `capacity` flows, and at least one.
     pub(crate) fn new(capacity: usize) -> Self {
         let capacity = capacity.clamp(1, 1 << 20);
         Self {
@@ -65,9 +65,10 @@ impl<S> FlowTable<S> {
         }
     }
 
-    /// The flow's slot, and whether it is new; none if it is new and every flow is busy.
+    /// Returns the flow's slot and whether it is new, or `None` if it is new and every flow is
+    /// busy.
     ///
-    /// What an evicted flow was goes to `evict`.
+    /// Calls `evict` with the state of a flow that is replaced.
     pub(crate) fn enter(
         &mut self,
         flow: Flow,
@@ -91,7 +92,7 @@ impl<S> FlowTable<S> {
         };
         let slot = if self.slots.len() < self.capacity {
             if self.slots.is_empty() {
-                // Twice the room that is needed: entries that come and go then never make it grow.
+                // Twice the capacity, so that insertions and removals never make it grow.
                 self.index.reserve(2 * self.capacity);
             }
             self.slots.push(entry);
@@ -122,7 +123,7 @@ impl<S> FlowTable<S> {
         self.index.get(&flow).copied()
     }
 
-    /// Busy flows are not evicted.
+    /// Marks a flow as busy or idle. Busy flows are not evicted.
     pub(crate) fn set_busy(&mut self, slot: Slot, busy: bool) {
         if self.slots[slot.0 as usize].busy == busy {
             return;
@@ -143,17 +144,17 @@ impl<S> FlowTable<S> {
         &mut self.slots[slot.0 as usize].state
     }
 
-    /// The flows in the table.
+    /// Iterates over the flows.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Flow, &S)> {
         self.slots.iter().map(|entry| (entry.flow, &entry.state))
     }
 
-    /// Flows that were forgotten to make room.
+    /// Returns the number of evicted flows.
     pub(crate) fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Times that a flow found no room.
+    /// Returns how often a flow found no room.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
@@ -215,7 +216,7 @@ mod tests {
         table.set_busy(second.unwrap(), true);
         assert_eq!(enter(&mut table, 4), (None, None));
         assert_eq!(enter(&mut table, 1), (first, None));
-        // Idle in this order: the first, the second; then the first is seen again.
+        // They become idle in this order: first, second; then the first is seen again.
         table.set_busy(first.unwrap(), false);
         table.set_busy(second.unwrap(), false);
         assert_eq!(enter(&mut table, 1), (first, None));

@@ -1,10 +1,10 @@
-//! IP fragmentation and reassembly, at the two ends of links (RFC 791 section 3.2; gaid1998, section
+//! IP fragmentation and reassembly at the ends of links (RFC 791 section 3.2; gaid1998, section
 //! 2.3).
 //!
-//! Before a link that is too narrow, packets are cut by a [`Fragmenter`]; a tunnel's outer packets
-//! are, where the tunnel begins there. Where they are addressed to, a [`Reassembler`] puts them together.
-//! Unlike the paper's model, pieces have their real offsets, each takes its room in queues and its
-//! chance to be lost, and what is incomplete takes memory until its timer expires.
+//! A [`Fragmenter`] in front of a link fragments packets above its MTU, and a tunnel's outer
+//! packets where the tunnel begins. A [`Reassembler`] at their destination reassembles them. Unlike
+//! in the paper's model, fragments have real offsets, take room in queues, can be lost
+//! individually, and incomplete packets take memory until their timer expires.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::TunnelEntry;
 
-/// Cuts what is longer than a link takes.
+/// Fragments packets that exceed a link's MTU.
 #[derive(Debug)]
 pub struct Fragmenter {
     mtu: u32,
@@ -24,8 +24,8 @@ pub struct Fragmenter {
 }
 
 impl Fragmenter {
-    /// In front of a link that takes packets of `mtu` bytes, at least 28. `tunnel`: the entry of a
-    /// tunnel that begins here, whose outer packets are cut.
+    /// Creates a fragmenter for a link with an MTU of `mtu` bytes, at least 28. `tunnel` is the
+    /// entry of a tunnel that begins here, whose outer packets are fragmented.
     #[must_use]
     pub fn new(mtu: u32, tunnel: Option<TunnelEntry>) -> Self {
         Self {
@@ -62,12 +62,13 @@ impl Divider for Fragmenter {
     }
 }
 
-/// What a [`Reassembler`] may keep, and for how long.
+/// Limits of a [`Reassembler`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReassemblySettings {
-    /// A datagram's pieces are dropped so long after the first of them has come.
+    /// Time after the first fragment at which an incomplete datagram is dropped.
     pub timeout: Span,
-    /// Bytes of pieces held at most, and of what is noted of them; beyond, the oldest datagram goes.
+    /// Maximum memory of fragments and their records in bytes. Beyond it, the oldest datagram is
+    /// dropped.
     pub memory: u64,
 }
 
@@ -81,35 +82,35 @@ impl Default for ReassemblySettings {
     }
 }
 
-/// What a piece takes beside its bytes, and what a datagram does.
+/// Memory counted per fragment and per datagram, in addition to the bytes.
 const OVERHEAD: u64 = 64;
-/// Names of datagrams that are over are forgotten when there are so many more than others.
+/// Names of completed datagrams are removed when they exceed the others by this number.
 const STALE: usize = 1024;
 
 type Key = (FlowKey, u8, u16);
 
-/// A datagram that is not complete.
+/// An incomplete datagram.
 #[derive(Debug)]
 struct Datagram {
-    /// One of its pieces, for what all have in common.
+    /// One of its fragments, for the fields common to all.
     of: Fragment,
-    /// By where they begin; they don't overlap.
+    /// Fragments by offset. Invariant: they do not overlap.
     pieces: Vec<(u32, u32, PacketRef)>,
     received: u32,
-    /// Where it ends, once its last piece has come.
+    /// Length of the datagram, once its last fragment has arrived.
     length: Option<u32>,
     number: u64,
-    /// Nothing will come of it: what still comes is dropped until its time is over.
+    /// Whether it was rejected: later fragments are dropped until its time is over.
     refused: bool,
 }
 
-/// Puts datagrams together that are addressed to one node, or all that come.
+/// Reassembles datagrams addressed to one node, or all datagrams.
 #[derive(Debug)]
 pub struct Reassembler {
     at: Option<Address>,
     settings: ReassemblySettings,
     datagrams: FxHashMap<Key, Datagram>,
-    /// By age: when each is over. Those that were completed meanwhile are still named.
+    /// Datagrams by expiry time. Completed ones are still included.
     ages: VecDeque<(Time, Key, u64)>,
     count: u64,
     held: usize,
@@ -121,7 +122,7 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// In front of the node `at`, for what is addressed to it; `None`: for everything.
+    /// Creates a reassembler for datagrams addressed to the node `at`, or for all with `None`.
     #[must_use]
     pub fn new(at: Option<Address>, settings: ReassemblySettings) -> Self {
         Self {
@@ -179,7 +180,7 @@ impl Reassembler {
         if (datagram.pieces.get(at)).is_some_and(|held| (held.0, held.1) == (start, end))
             && fragment.is_of_same(&datagram.of)
         {
-            // RFC 8200 section 4.5: an exact duplicate may be dropped, and the rest kept.
+            // RFC 8200 section 4.5: an exact duplicate may be dropped while the rest is kept.
             packets.release(piece);
             return None;
         }
@@ -194,8 +195,8 @@ impl Reassembler {
             (None, false) => (datagram.pieces.last()).is_some_and(|last| last.1 > start),
         };
         if overlaps || contradicts || !fragment.is_of_same(&datagram.of) {
-            // RFC 5722 section 4: all of it goes, and what of it still comes. (Of two datagrams with one
-            // number, RFC 4963, no checksum would agree.)
+            // RFC 5722 section 4: the datagram is dropped, later fragments included. Of two
+            // datagrams with the same identification (RFC 4963) no checksum would match.
             self.overlapping += 1;
             packets.release(piece);
             datagram.refused = true;
@@ -233,7 +234,7 @@ impl Reassembler {
         }
     }
 
-    /// Drops the oldest datagram, if there is one. Had it been refused?
+    /// Drops the oldest datagram, if any. Returns whether it had been rejected.
     fn drop_oldest(&mut self, packets: &mut PacketStore) -> Option<bool> {
         while let Some((_, key, number)) = self.ages.pop_front() {
             if (self.datagrams.get(&key)).is_some_and(|datagram| datagram.number == number)
@@ -247,7 +248,7 @@ impl Reassembler {
         None
     }
 
-    /// Forgets the names of those that were completed.
+    /// Removes the names of completed datagrams.
     fn clean(&mut self) {
         while let Some((_, key, number)) = self.ages.front()
             && (self.datagrams.get(key)).is_none_or(|datagram| datagram.number != *number)
@@ -272,7 +273,7 @@ fn memory(pieces: &[(u32, u32, PacketRef)]) -> u64 {
 impl FarEnd for Reassembler {
     fn on_arrival(&mut self, mut packet: PacketRef, cx: &mut EndCtx<'_>) {
         let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
-        // A piece may be of a tunnelled packet that is itself a piece.
+        // A fragment may belong to a tunnelled packet that is a fragment itself.
         while let Some(fragment) = packets
             .fragment(packet)
             .filter(|_| packets.tunnel(packet).is_none())

@@ -1,4 +1,4 @@
-//! RFC 1144 on a link: both ends of a direction, and the frames between them.
+//! RFC 1144 header compression on a link: both ends of a direction and the frames between them.
 
 use std::collections::VecDeque;
 
@@ -11,22 +11,22 @@ use bentpipe_wire::{Encoder, NodeAddresses, checksum};
 
 use crate::flows::{FlowTable, Slot};
 
-/// What a link with header compression is made of.
+/// Settings of a link with header compression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderCompressionSettings {
-    /// Connections that both ends remember, 1 to 256.
+    /// Connections that both ends store, 1 to 256.
     pub slots: usize,
-    /// What the link adds to each packet, compressed or not.
+    /// Bytes that the link adds to each packet, compressed or not.
     pub framing: LinkFraming,
-    /// The link notices every frame that it loses, by a checksum of its own, and says so: then
-    /// connection numbers are left out where they don't change, and packets tossed after a loss.
+    /// Whether the link detects every lost frame by its own checksum and reports it. Connection
+    /// numbers are then omitted where they do not change, and packets are discarded after a loss.
     pub reports_losses: bool,
-    /// Flows it keeps count of.
+    /// Maximum number of flows with counters.
     pub flows: usize,
 }
 
 impl Default for HeaderCompressionSettings {
-    /// 16 connections, as in the RFC; nothing added; losses reported.
+    /// 16 connections, as in the RFC; no framing; losses are reported.
     fn default() -> Self {
         Self {
             slots: 16,
@@ -37,26 +37,26 @@ impl Default for HeaderCompressionSettings {
     }
 }
 
-/// What a link with header compression has done.
+/// Counters of a link with header compression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeaderCompressionCounters {
-    /// Packets sent as they are: no TCP, a tunnel, IPv6, SYN, FIN or RST.
+    /// Packets sent unchanged: no TCP, a tunnel, IPv6, SYN, FIN or RST.
     pub ip: u64,
-    /// Packets sent with their headers whole.
+    /// Packets sent with complete headers.
     pub uncompressed: u64,
-    /// Packets sent with their headers compressed.
+    /// Packets sent with compressed headers.
     pub compressed: u64,
     /// Bytes of the packets.
     pub bytes_in: u64,
-    /// Bytes on the link, its framing included.
+    /// Bytes on the link, framing included.
     pub bytes_out: u64,
-    /// Packets tossed after a reported loss, till one named its connection.
+    /// Packets discarded after a reported loss, until one contained its connection number.
     pub tossed: u64,
     /// Packets that could not be decoded for another reason.
     pub undecodable: u64,
-    /// Packets that were decoded wrongly, as their TCP checksum showed.
+    /// Packets decoded wrongly, which their TCP checksum revealed.
     pub bad_checksum: u64,
-    /// Packets that were decoded wrongly, and whose TCP checksum did not show it: they went on.
+    /// Packets decoded wrongly with a matching TCP checksum; they were forwarded.
     pub undetected: u64,
 }
 
@@ -74,10 +74,10 @@ impl HeaderCompressionCounters {
     }
 }
 
-/// The longest headers: 60 bytes of IP, 60 of TCP.
+/// Maximum length of the headers: 60 bytes each of IP and TCP.
 const LONGEST: usize = 120;
 
-/// A frame on the link. Payloads are no affair of header compression, and are not in it.
+/// A frame on the link, without payload, which header compression does not read.
 #[derive(Debug)]
 struct Frame {
     packet: PacketRef,
@@ -85,7 +85,7 @@ struct Frame {
     packet_type: PacketType,
     encoded: [u8; LONGEST],
     encoded_length: u8,
-    // What was encoded: what the receiver of the packet checks its checksum against.
+    // The original headers: the receiver verifies their checksum.
     headers: [u8; LONGEST],
     headers_length: u8,
 }
@@ -97,13 +97,13 @@ struct CompressedFlow {
     counters: HeaderCompressionCounters,
 }
 
-/// Both ends of a direction whose TCP/IPv4 headers are compressed.
+/// Both ends of a direction with compressed TCP/IPv4 headers.
 ///
-/// The frames are real, and so is what the far end makes of them: after a loss, packets with a wrong
-/// header are found out by their TCP checksum, as the host they are for would do, and end here.
+/// Frames are really encoded and decoded. After a loss, packets with wrong headers are detected by
+/// their TCP checksum, as the receiving host would do, and end here.
 ///
-/// IP identifications are counted for each connection as its packets get here: the most favourable
-/// way. A host that counts otherwise, or acknowledgments removed in between, cost a byte.
+/// IP identifications are counted per connection as packets arrive here, the most favourable case.
+/// A host that counts differently, or acknowledgments removed in between, cost one byte.
 #[derive(Debug)]
 pub struct HeaderCompression {
     compressor: Compressor,
@@ -114,16 +114,16 @@ pub struct HeaderCompression {
     frames: VecDeque<Frame>,
     flows: FlowTable<CompressedFlow>,
     totals: HeaderCompressionCounters,
-    // Used again for every packet.
+    // Reused for every packet.
     bytes: Vec<u8>,
     encoded: Vec<u8>,
 }
 
 impl HeaderCompression {
-    /// Both ends, before the first packet.
+    /// Creates both ends.
     ///
     /// # Errors
-    /// When the format cannot number so many connections.
+    /// Returns an error if the format cannot number so many connections.
     pub fn new(settings: HeaderCompressionSettings) -> Result<Self, SlotsError> {
         Ok(Self {
             compressor: Compressor::new(settings.slots, settings.reports_losses)?,
@@ -139,13 +139,13 @@ impl HeaderCompression {
         })
     }
 
-    /// What it has done in all.
+    /// Returns the totals.
     #[must_use]
     pub fn totals(&self) -> &HeaderCompressionCounters {
         &self.totals
     }
 
-    /// What it has done, by flow. A flow that was forgotten starts anew.
+    /// Returns the counters per flow. A flow that was evicted starts again at zero.
     pub fn flows(&self) -> impl Iterator<Item = (Flow, &HeaderCompressionCounters)> {
         self.flows.iter().map(|(flow, f)| (flow, &f.counters))
     }
@@ -157,7 +157,8 @@ impl HeaderCompression {
         }
     }
 
-    /// The packet's type, the bytes in `encoded` and how many bytes of headers these stand for.
+    /// Returns the packet's type, the length of `encoded`, and the number of header bytes that it
+    /// replaces.
     fn compress(
         &mut self,
         packet: PacketRef,
@@ -166,7 +167,7 @@ impl HeaderCompression {
     ) -> (PacketType, usize) {
         self.encoded.clear();
         let record = packets.get(packet);
-        // What is in a tunnel is no TCP packet on this link.
+        // A packet in a tunnel is not a TCP packet on this link.
         if record.ip_version() != IpVersion::V4
             || packets.tunnel(packet).is_some()
             || packets.compaction(packet).is_some()
@@ -203,7 +204,8 @@ impl HeaderCompression {
         Some(frame)
     }
 
-    /// Are the decoded headers those that were sent; if not, does the checksum show it?
+    /// Compares decoded headers with the sent ones; if they differ, determines whether the checksum
+    /// reveals it.
     fn compare(&self, frame: &Frame) -> Decoded {
         let sent = &frame.headers[..usize::from(frame.headers_length)];
         let decoded = &self.bytes[..];
@@ -233,8 +235,8 @@ fn set_identification(bytes: &mut [u8], value: u16) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The sum over the headers that a TCP checksum covers, and over the checksum. The payload is the same
-/// on both ends, and cancels out.
+/// Returns the sum over the headers that a TCP checksum covers, checksum included. The payload is
+/// equal at both ends and cancels out.
 fn sum(headers: &[u8]) -> u16 {
     let ip = usize::from(headers[0] & 0x0f) * 4;
     checksum::Sum::default()
@@ -244,7 +246,7 @@ fn sum(headers: &[u8]) -> u16 {
         .finish()
 }
 
-/// Makes the packet what was decoded: the fields that a wrong change can be in.
+/// Writes the decoded headers to the packet: the fields that a wrong change can affect.
 fn rewrite(packet: PacketRef, headers: &[u8], packets: &mut PacketStore) {
     let ip = usize::from(headers[0] & 0x0f) * 4;
     let word = |at: usize| u16::from_be_bytes([headers[ip + at], headers[ip + at + 1]]);

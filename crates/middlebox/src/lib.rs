@@ -1,11 +1,11 @@
-//! What stands in the path of packets and changes them, sans-IO.
+//! Middleboxes: processing of packets on their path, sans-IO.
 //!
 //! * [`ack`]: queues that remove acknowledgments, and far ends that restore and space them.
-//! * [`HeaderCompression`] and [`DataCompression`]: what a modem link does to make packets shorter.
+//! * [`HeaderCompression`] and [`DataCompression`]: compression on a modem link.
 //! * [`TunnelEntry`] and [`TunnelExit`]: IP in IP.
-//! * [`Ethernet`] frames.
-//! * [`Fragmenter`] and [`Reassembler`]: packets in pieces, where a link is too narrow for them.
-//! * [`Stages`]: far ends one behind the other.
+//! * [`Ethernet`]: Ethernet framing.
+//! * [`Fragmenter`] and [`Reassembler`]: IP fragmentation.
+//! * [`Stages`]: several far ends in sequence.
 
 pub mod ack;
 mod data_compression;
@@ -13,7 +13,7 @@ mod ethernet;
 mod flows;
 mod fragments;
 mod header_compression;
-mod held;
+mod held_packets;
 mod stages;
 #[cfg(test)]
 mod testing;

@@ -1,19 +1,19 @@
-//! Far ends one behind the other.
+//! Several far ends in sequence.
 
 use bentpipe_link::{EndCtx, FarEnd, Tally};
 use bentpipe_types::{PacketRef, PacketStore, Time};
 
-/// Far ends in a row: what comes out of one arrives at the next.
+/// Far ends in sequence: the output of one arrives at the next.
 #[derive(Debug)]
 pub struct Stages {
     stages: Vec<Box<dyn FarEnd>>,
-    // Used again for every packet.
+    // Reused for every packet.
     arriving: Vec<PacketRef>,
     leaving: Vec<PacketRef>,
 }
 
 impl Stages {
-    /// These, the first of which stands at the link's end.
+    /// Creates the sequence; the first one is at the link's end.
     #[must_use]
     pub fn new(stages: Vec<Box<dyn FarEnd>>) -> Self {
         Self {
@@ -23,7 +23,7 @@ impl Stages {
         }
     }
 
-    /// Hands what arrives on, from this stage to the last.
+    /// Passes arriving packets from this stage to the last one.
     fn hand_on(
         &mut self,
         now: Time,
@@ -50,7 +50,7 @@ impl FarEnd for Stages {
 
     fn on_deadline(&mut self, cx: &mut EndCtx<'_>) {
         let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
-        // The last first: what it lets go came before what now comes out of those in front of it.
+        // The last stage first: its output precedes what now leaves the stages before it.
         for at in (0..self.stages.len()).rev() {
             if self.stages[at]
                 .next_deadline()

@@ -7,7 +7,7 @@ use bentpipe_types::{
 };
 use bentpipe_wire::tcp_options_length;
 
-/// An acknowledgment to be made.
+/// Description of an acknowledgment.
 #[derive(Clone, Debug)]
 pub(crate) struct Ack {
     pub(crate) port: u16,
@@ -19,7 +19,7 @@ pub(crate) struct Ack {
     pub(crate) blocks: Vec<(u32, u32)>,
 }
 
-/// A plain one.
+/// A plain acknowledgment.
 pub(crate) fn ack(number: u32) -> Ack {
     Ack {
         port: 5000,
@@ -97,7 +97,7 @@ impl Ack {
     }
 }
 
-/// Packets, randomness and a clock.
+/// Packets, random numbers and a clock.
 pub(crate) struct Bench {
     pub(crate) now: Time,
     pub(crate) packets: PacketStore,
@@ -124,7 +124,7 @@ impl Bench {
         }
     }
 
-    /// The acknowledgment numbers of these packets.
+    /// Returns the acknowledgment numbers of packets.
     pub(crate) fn numbers(&self, packets: &[PacketRef]) -> Vec<u32> {
         packets
             .iter()

@@ -1,12 +1,12 @@
-//! An IP-in-IP tunnel (RFC 2003): its entry, which is a framing, and its exit, which is a far end.
+//! An IP-in-IP tunnel (RFC 2003): the entry is a framing, the exit a far end.
 
 use bentpipe_link::{EndCtx, FarEnd, Framing, Tally};
 use bentpipe_types::{Address, Bytes, PacketRef, PacketStore, Time, Tunnel};
 
-/// Bytes of the outer header: IPv4 without options (RFC 2003 section 3).
+/// Length of the outer header in bytes: IPv4 without options (RFC 2003 section 3).
 pub const OUTER_HEADER: u8 = 20;
 
-/// Where packets are put into a tunnel.
+/// The entry of a tunnel.
 #[derive(Debug)]
 pub struct TunnelEntry {
     tunnel: Tunnel,
@@ -15,7 +15,7 @@ pub struct TunnelEntry {
 }
 
 impl TunnelEntry {
-    /// The entry of this tunnel.
+    /// Creates the entry of this tunnel.
     #[must_use]
     pub fn new(tunnel: Tunnel) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl TunnelEntry {
         }
     }
 
-    /// Packets put into the tunnel.
+    /// Returns the number of encapsulated packets.
     #[must_use]
     pub fn encapsulated(&self) -> u64 {
         self.encapsulated
@@ -41,7 +41,7 @@ impl Framing for TunnelEntry {
         packets: &mut PacketStore,
     ) -> Bytes {
         if packets.tunnel(packet).is_some() {
-            // A packet record holds one outer header.
+            // A packet record has one outer header.
             self.nested += 1;
             return length;
         }
@@ -61,19 +61,19 @@ impl Framing for TunnelEntry {
     }
 }
 
-/// A terminal from which a tunnel's exit takes packets.
+/// A terminal from which a tunnel's exit accepts packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Terminal {
     /// Its own address: the outer source.
     pub address: Address,
-    /// The inner sources that are behind it; none given: any.
+    /// Accepted inner sources, or any with `None`.
     pub behind: Option<Vec<Address>>,
 }
 
-/// Why a tunnel's exit refuses a packet.
+/// Reason why a tunnel's exit rejects a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TunnelRefusal {
-    /// The outer source is no terminal of this tunnel.
+    /// The outer source is not a terminal of this tunnel.
     Terminal,
     /// The outer destination is not this end.
     Destination,
@@ -81,8 +81,8 @@ pub enum TunnelRefusal {
     Source,
 }
 
-/// What a tunnel's exit lets in: "the expander may also validate the received IP addresses to prevent
-/// spoofing" (samaraweera1999, section 2).
+/// Address validation at a tunnel's exit: "the expander may also validate the received IP addresses
+/// to prevent spoofing" (samaraweera1999, section 2).
 #[derive(Clone, Debug)]
 pub struct Gate {
     local: Option<Address>,
@@ -92,7 +92,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The exit at `local` (none given: any outer destination) of the tunnels from these terminals.
+    /// Creates the exit at `local` (any outer destination with `None`) of the tunnels from these
+    /// terminals.
     #[must_use]
     pub fn new(local: Option<Address>, mut terminals: Vec<Terminal>) -> Self {
         terminals.sort_by_key(|terminal| terminal.address);
@@ -109,11 +110,11 @@ impl Gate {
         }
     }
 
-    /// Takes the outer header off, if there is one. Was there one? A refused packet stays as it was,
-    /// the caller's; it has been counted.
+    /// Removes the outer header, if there is one, and returns whether there was. A rejected packet
+    /// is counted and stays unchanged with the caller.
     ///
     /// # Errors
-    /// When the packet is not from where it may come.
+    /// Returns an error if the packet's addresses are not accepted.
     pub fn open(
         &mut self,
         packet: PacketRef,
@@ -150,13 +151,13 @@ impl Gate {
         Ok(())
     }
 
-    /// Packets taken out of the tunnel.
+    /// Returns the number of decapsulated packets.
     #[must_use]
     pub fn decapsulated(&self) -> u64 {
         self.decapsulated
     }
 
-    /// Packets refused for this reason.
+    /// Returns how many packets were rejected for this reason.
     #[must_use]
     pub fn refused(&self, reason: TunnelRefusal) -> u64 {
         self.refused[reason as usize]
@@ -171,20 +172,20 @@ impl Gate {
     }
 }
 
-/// Where packets are taken out of a tunnel. What comes outside of it goes on as it is.
+/// The exit of a tunnel. Packets outside the tunnel pass unchanged.
 #[derive(Debug)]
 pub struct TunnelExit {
     gate: Gate,
 }
 
 impl TunnelExit {
-    /// The exit behind this gate.
+    /// Creates the exit with this address validation.
     #[must_use]
     pub fn new(gate: Gate) -> Self {
         Self { gate }
     }
 
-    /// What it has let in and refused.
+    /// Returns the address validation with its counters.
     #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate

@@ -1,5 +1,4 @@
-//! The path of an acknowledgment allocates nothing: once slabs, rings and tables have grown, a return
-//! link goes on without the allocator.
+//! The path of an acknowledgment allocates nothing once slabs, rings and tables have grown.
 
 use bentpipe_link::{EndCtx, FarEnd, Framing, Limit, QueueCtx, QueueDiscipline, Verdict};
 use bentpipe_middlebox::ack::{
@@ -13,7 +12,7 @@ use bentpipe_types::{
     Time, Tunnel,
 };
 
-/// Forty acknowledgments, of eight flows in turn, arrive per packet that the link transmits.
+/// Forty acknowledgments of eight flows in turn arrive per transmitted packet.
 const PER_TRANSMISSION: u32 = 40;
 const FLOWS: u32 = 8;
 

@@ -1,36 +1,37 @@
-//! What is counted of acknowledgments, per flow and in all.
+//! Counters of acknowledgments, per flow and in total.
 
 use bentpipe_link::{Flow, Tally};
 
-use super::Kept;
+use super::KeepReason;
 
-/// What a queue has done with acknowledgments.
+/// Counters of a queue that removes acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckCounters {
-    /// Packets taken in, acknowledgments and others.
+    /// Packets accepted, acknowledgments and others.
     pub queued: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped because the queue was full.
     pub dropped: u64,
-    /// Acknowledgments removed: a later one stands for them.
+    /// Acknowledgments removed because a later one replaces them.
     pub removed: u64,
-    /// Bytes of those removed, headers and all.
+    /// Bytes of the removed acknowledgments, headers included.
     pub removed_bytes: u64,
-    /// Of those removed, duplicates beyond the three that mark a loss, whose SACK blocks a later
-    /// duplicate covers.
+    /// Removed duplicates beyond the three that signal a loss, whose SACK blocks a later duplicate
+    /// covers.
     pub duplicates_removed: u64,
-    /// Acknowledgments that carry a count of those removed in their favour.
+    /// Acknowledgments sent with a count of those that they replace.
     pub compacted: u64,
-    kept: [u64; Kept::ALL.len()],
+    kept: [u64; KeepReason::ALL.len()],
 }
 
 impl AckCounters {
-    /// How many were kept for this reason. Reasons that need a successor count once per pair.
+    /// Returns how many acknowledgments were kept for this reason. Reasons that concern two packets
+    /// count once per pair.
     #[must_use]
-    pub fn kept(&self, reason: Kept) -> u64 {
+    pub fn kept(&self, reason: KeepReason) -> u64 {
         self.kept[reason as usize]
     }
 
-    pub(crate) fn keep(&mut self, reason: Kept) {
+    pub(crate) fn keep(&mut self, reason: KeepReason) {
         self.kept[reason as usize] += 1;
     }
 
@@ -39,7 +40,7 @@ impl AckCounters {
         each(flow, "ack_bytes_removed", self.removed_bytes);
         each(flow, "duplicate_acks_removed", self.duplicates_removed);
         each(flow, "acks_compacted", self.compacted);
-        for reason in Kept::ALL {
+        for reason in KeepReason::ALL {
             each(flow, reason.name(), self.kept(reason));
         }
     }

@@ -1,4 +1,5 @@
-//! The expander: restores the acknowledgments that a compactor removed (samaraweera1999, section 6).
+//! The expander: restores the acknowledgments that a compactor removed (samaraweera1999, section
+//! 6).
 
 use bentpipe_link::{EndCtx, FarEnd, Flow, Tally};
 use bentpipe_types::{Compaction, PacketRef, PacketStore, Time};
@@ -10,28 +11,28 @@ use super::space::{FlowEnd, Spacer, Spacing};
 use crate::flows::{FlowTable, Slot};
 use crate::tunnel::Gate;
 
-/// Bytes of the prefix in front of a compacted acknowledgment.
+/// Length of a compacted acknowledgment's prefix in bytes.
 const PREFIX: u8 = 3;
 
-/// What an [`Expander`] is made of.
+/// Settings of an [`Expander`].
 #[derive(Clone, Debug)]
 pub struct ExpanderSettings {
-    /// Which tunnels end here.
+    /// Accepted tunnels.
     pub gate: Gate,
-    /// The most acknowledgments that one may stand for: the compactor's high mark.
+    /// Maximum number of acknowledgments that one may replace: the compactor's high-water mark.
     pub high: u8,
-    /// Spaces what is restored; none: it goes out in one burst.
+    /// Spacing of restored acknowledgments. Without it they leave in one burst.
     pub spacing: Option<Spacing>,
-    /// Flows it keeps count of.
+    /// Maximum number of flows with counters.
     pub flows: usize,
 }
 
 /// The far end of a compactor's tunnel.
 ///
-/// Expanding needs no state: each packet is taken by itself. Of `count` removed acknowledgments that
-/// started `bytes` before the one that carries the prefix, the first gets back its own number, and the
-/// others follow in equal steps, which end below the carried number. The spacer behind it has state,
-/// and the counters.
+/// Expansion is stateless. A compacted acknowledgment states that `count` acknowledgments were
+/// removed, the first of them `bytes` below its own number. The first is restored with its number,
+/// and the others follow in equal steps below the carried number. The spacer behind it has state,
+/// and so have the counters.
 #[derive(Debug)]
 pub struct Expander {
     gate: Gate,
@@ -43,7 +44,7 @@ pub struct Expander {
 }
 
 impl Expander {
-    /// An expander that holds nothing.
+    /// Creates an empty expander.
     #[must_use]
     pub fn new(settings: ExpanderSettings) -> Self {
         Self {
@@ -56,18 +57,18 @@ impl Expander {
         }
     }
 
-    /// What it has done in all.
+    /// Returns the totals.
     #[must_use]
     pub fn totals(&self) -> &ExpanderCounters {
         &self.totals
     }
 
-    /// What it has done, by flow. A flow that was forgotten starts anew.
+    /// Returns the counters per flow. A flow that was evicted starts again at zero.
     pub fn flows(&self) -> impl Iterator<Item = (Flow, &ExpanderCounters)> {
         self.flows.iter().map(|(flow, end)| (flow, &end.counters))
     }
 
-    /// The tunnel's exit.
+    /// Returns the tunnel's exit.
     #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate
@@ -93,8 +94,8 @@ impl Expander {
         } else if rules::plain(packets, packet).is_err() {
             Err(Refusal::NotAcknowledgment)
         } else if count == 0 || bytes < u16::from(count) {
-            // Each removed acknowledgment advanced by a byte at least, and the one in whose favour
-            // they were removed, too: a smaller number would make duplicates.
+            // Each removed acknowledgment advanced by at least one byte, and so did the one that
+            // replaces them. A smaller number would yield duplicates.
             Err(Refusal::Nonsense)
         } else if count > self.high {
             Err(Refusal::HighMark)
@@ -103,7 +104,7 @@ impl Expander {
         }
     }
 
-    /// Puts the acknowledgments that `packet` stands for, and itself, into the burst.
+    /// Appends the acknowledgments that `packet` replaces, and `packet` itself, to the burst.
     fn regenerate(&mut self, packet: PacketRef, compaction: Compaction, packets: &mut PacketStore) {
         self.burst.clear();
         let (count, bytes) = (u32::from(compaction.count), u32::from(compaction.bytes));
@@ -113,8 +114,8 @@ impl Expander {
             + 20
             + tcp_options_length(Default::default(), record.timestamps().is_some(), 0);
         for i in 0..count {
-            // No SACK blocks: with what lies between its number and the carried one neither
-            // acknowledged nor in a block, the sender would take that for lost.
+            // Without SACK blocks: data between this number and the carried one that no block
+            // covers would appear lost to the sender.
             let copy = packets.duplicate_bare(packet);
             let record = packets.get_mut(copy);
             record.acknowledgment = highest - bytes + i * bytes / count;

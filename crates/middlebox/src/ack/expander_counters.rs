@@ -1,17 +1,17 @@
-//! What an expander and the spacer behind it count.
+//! Counters of an expander and its spacer.
 
 use bentpipe_link::{Flow, Tally};
 
-/// Why an expander refuses a compacted acknowledgment, and drops it.
+/// Reason why an expander drops a compacted acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It didn't come through the tunnel.
+    /// It did not arrive through the tunnel.
     OutsideTunnel,
-    /// It stands for more than the high mark.
+    /// It replaces more acknowledgments than the high-water mark.
     HighMark,
-    /// It stands for none, or for more acknowledgments than bytes.
+    /// It replaces none, or more acknowledgments than bytes.
     Nonsense,
-    /// It is no plain acknowledgment: it has data, or other flags.
+    /// It is not a plain acknowledgment: it has data or other flags.
     NotAcknowledgment,
 }
 
@@ -24,7 +24,7 @@ impl Refusal {
         Self::NotAcknowledgment,
     ];
 
-    /// Its counter's name.
+    /// Returns the counter's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,24 +36,24 @@ impl Refusal {
     }
 }
 
-/// What an [`Expander`](super::Expander) has done.
+/// Counters of an [`Expander`](super::Expander).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExpanderCounters {
-    /// Compacted acknowledgments that it expanded.
+    /// Compacted acknowledgments that were expanded.
     pub expanded: u64,
-    /// Acknowledgments that it restored.
+    /// Acknowledgments that were restored.
     pub regenerated: u64,
-    /// Packets that the spacer held back.
+    /// Packets that the spacer delayed.
     pub delayed: u64,
-    /// Nanoseconds that it held them, all together.
+    /// Total delay in nanoseconds.
     pub delay_ns: u64,
-    /// Packets that the spacer let go early: held for the longest time it may, or no more room.
+    /// Packets that left early, at the maximum hold time or because there was no more room.
     pub hurried: u64,
     pub(super) refused: [u64; Refusal::ALL.len()],
 }
 
 impl ExpanderCounters {
-    /// Packets refused for this reason.
+    /// Returns how many packets were refused for this reason.
     #[must_use]
     pub fn refused(&self, reason: Refusal) -> u64 {
         self.refused[reason as usize]

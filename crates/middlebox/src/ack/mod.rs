@@ -1,4 +1,4 @@
-//! Acknowledgments on a return link that is too slow for them.
+//! Treatment of acknowledgments on a slow return link.
 
 mod counters;
 mod expand;
@@ -15,5 +15,5 @@ pub use expand::{Expander, ExpanderSettings};
 pub use expander_counters::{ExpanderCounters, Refusal};
 pub use queue::{FilterQueue, Method, ThinningQueue, WaterMarks};
 pub use reconstruct::{Reconstructor, ReconstructorCounters, ReconstructorSettings};
-pub use rules::Kept;
+pub use rules::KeepReason;
 pub use space::Spacing;

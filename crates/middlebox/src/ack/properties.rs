@@ -1,4 +1,4 @@
-//! What holds for any stream of acknowledgments, whatever becomes of it on its way.
+//! Property tests: any stream of acknowledgments through any return link.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::{
 use crate::testing::{Ack, Bench, ack};
 use crate::{Gate, Terminal, TunnelEntry};
 
-/// What a receiver does next.
+/// An action of the receiver.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Advance(u32),
@@ -27,7 +27,7 @@ enum Step {
     DuplicateSack,
     Ece,
     Fin,
-    /// The transmitter sends this many.
+    /// The transmitter sends this many packets.
     Transmit(u8),
 }
 
@@ -49,7 +49,7 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
     prop::collection::vec((prop::bool::weighted(0.8), step), 1..250)
 }
 
-/// A receiver: makes of steps the packets it would send.
+/// A receiver that turns steps into packets.
 struct Receiver {
     number: u32,
     window: u16,
@@ -128,7 +128,7 @@ impl Receiver {
     }
 }
 
-/// What a sender, or anybody, sees of a packet.
+/// The visible content of a packet.
 #[derive(Clone, Debug)]
 struct Seen {
     number: Seq,
@@ -153,16 +153,16 @@ fn look(packets: &PacketStore, packet: PacketRef) -> (u16, Seen) {
     (record.source.port, seen)
 }
 
-/// What a sender makes of a stream.
+/// Content of a stream as learned by a sender.
 #[derive(Debug, Default, PartialEq)]
 struct Learned {
     highest: Option<Seq>,
     window: u16,
-    /// By acknowledgment number: duplicates by RFC 5681 section 2.
+    /// Duplicates by acknowledgment number (RFC 5681 section 2).
     duplicates: BTreeMap<u32, Duplicates>,
-    /// What has arrived beyond the highest number: from where to where, counted from it.
+    /// Received ranges above the highest number, relative to it.
     sacked: Vec<(u32, u32)>,
-    /// Packets that say more than a cumulative acknowledgment.
+    /// Packets with more content than a cumulative acknowledgment.
     other: u32,
     duplicate_sacks: u32,
     ece_changes: u32,
@@ -171,14 +171,14 @@ struct Learned {
 /// Duplicates of one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Duplicates {
-    /// Up to the three that mark a loss.
+    /// Duplicates up to the three that signal a loss.
     marking: u32,
-    /// Those without SACK blocks: each inflates the window of a sender without SACK.
+    /// Duplicates without SACK blocks: each inflates the window of a sender without SACK.
     inflating: u32,
     all: Ignored,
 }
 
-/// A number that doesn't count when two are compared.
+/// A number that is ignored in comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ignored(u32);
 
@@ -188,7 +188,7 @@ impl PartialEq for Ignored {
     }
 }
 
-/// The union of all blocks above a number, counted from it.
+/// Returns the union of all SACK blocks above a number, relative to it.
 fn sacked(stream: &[Seen], highest: Seq) -> Vec<(u32, u32)> {
     let mut blocks: Vec<(u32, u32)> = stream
         .iter()
@@ -253,7 +253,7 @@ fn expander(spacing: Option<Spacing>, high: u32) -> Expander {
     })
 }
 
-/// A return link: a queue, a tunnel, loss, and a far end.
+/// A return link: queue, tunnel, losses and far end.
 struct Link<'a> {
     bench: Bench,
     queue: Box<dyn QueueDiscipline>,
@@ -307,7 +307,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Transmits a packet, if one waits.
+    /// Transmits a packet, if one is queued.
     fn transmit(&mut self) -> bool {
         self.wait(self.bench.now + PER_PACKET);
         let Some((packet, length)) = self.queue.dequeue(&mut self.bench.cx()) else {
@@ -335,7 +335,7 @@ impl<'a> Link<'a> {
         true
     }
 
-    /// Lets the far end's deadlines pass.
+    /// Processes the far end's deadlines until `until`.
     fn wait(&mut self, until: Time) {
         while let Some(far_end) = &mut self.far_end {
             let Some(at) = far_end.next_deadline().filter(|&at| at <= until) else {
@@ -392,7 +392,7 @@ impl<'a> Link<'a> {
         );
     }
 
-    /// The numbers of each flow that come out never go back, stale ones aside.
+    /// Returns sent and received packets of each flow. Numbers never decrease, except stale ones.
     fn streams(&self) -> impl Iterator<Item = (&Vec<Seen>, &[Seen])> {
         self.offered.iter().map(|(port, offered)| {
             let arrived = self.arrived.get(port).map_or(&[][..], Vec::as_slice);
@@ -401,7 +401,7 @@ impl<'a> Link<'a> {
     }
 
     fn without_stale(stream: &[Seen]) -> Vec<Seq> {
-        // Stale ones were stale when they were sent, and are no part of the claim.
+        // Packets that were stale when sent are not part of the claim.
         stream.iter().map(|seen| seen.number).collect()
     }
 }
@@ -412,17 +412,17 @@ fn has_stale(stream: &[Seen]) -> bool {
         .any(|pair| pair[1].number.before(pair[0].number))
 }
 
-/// The end is the same, and so is all that says more than a cumulative acknowledgment.
+/// Asserts that the final state, and all content beyond cumulative acknowledgments, is equal.
 fn same(offered: &[Seen], arrived: &[Seen]) -> Result<(), TestCaseError> {
     prop_assert_eq!(learn(offered), learn(arrived));
     Ok(())
 }
 
-/// After losses: nothing new, and nothing goes back.
+/// After losses: asserts that nothing new appears and no number decreases.
 fn no_more(offered: &[Seen], arrived: &[Seen]) -> Result<(), TestCaseError> {
     let (told, heard) = (learn(offered), learn(arrived));
-    // Of the packets with one number all but the first may be duplicates: a loss makes that of a stale
-    // one or a window update, too.
+    // Of the packets with one number, all but the first may be duplicates: a loss turns a stale one
+    // or a window update into a duplicate as well.
     let mut sent = BTreeMap::new();
     for seen in offered {
         *sent.entry(seen.number.get()).or_insert(0_u32) += 1;
@@ -532,7 +532,7 @@ proptest! {
         link.run(start, stamped, &steps);
         for (offered, arrived) in link.streams() {
             let (told, heard) = (learn(offered), learn(arrived));
-            // Duplicates go, by CAKE's rules, as soon as a later one says more.
+            // CAKE removes duplicates as soon as a later one has more content.
             prop_assert_eq!(told.highest, heard.highest);
             prop_assert_eq!(told.other, heard.other);
             prop_assert_eq!(told.ece_changes, heard.ece_changes);
@@ -563,8 +563,8 @@ proptest! {
             same(offered, arrived)?;
             no_more(offered, arrived)?;
         }
-        // Two flows that share one place forget one another; a flow that begins anew with stale
-        // acknowledgments can't be told from a thinned one.
+        // Two flows that share a table entry evict each other. A flow that starts again with stale
+        // acknowledgments cannot be told from a thinned one.
         let stale = steps.iter().any(|(_, step)| matches!(step, Step::Stale(_)));
         let flows = 1 + usize::from(stale);
         let mut far_end = Reconstructor::new(ReconstructorSettings {

@@ -1,25 +1,24 @@
-//! ACK reconstruction: fills in acknowledgments where nobody says how many were removed (RFC 3449
-//! section 5.3.1).
+//! ACK reconstruction without a count of removed acknowledgments (RFC 3449 section 5.3.1).
 
 use bentpipe_link::{EndCtx, FarEnd, Flow, Tally};
 use bentpipe_types::{Flags, PacketRef, PacketStore, Seq, Span, Time};
 
-use super::{Kept, rules};
+use super::{KeepReason, rules};
 use crate::flows::{FlowTable, Slot};
-use crate::held::{Deadlines, Lane, Store};
+use crate::held_packets::{Deadlines, Lane, Store};
 
-/// How a [`Reconstructor`] works.
+/// Settings of a [`Reconstructor`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReconstructorSettings {
-    /// ack_thresh: bytes between two acknowledgments that go out. RFC 3449 suggests two segments.
+    /// ack_thresh: bytes between two outgoing acknowledgments. RFC 3449 suggests two segments.
     pub threshold: u32,
-    /// The longest time that a packet may be held.
+    /// Maximum time that a packet may be held.
     pub maximum_hold: Span,
-    /// The most packets that may be held; beyond, nothing is filled in and nothing waits.
+    /// Maximum number of held packets. Beyond it, nothing is filled in or delayed.
     pub capacity: usize,
-    /// The most acknowledgments filled into one gap; beyond, the steps are longer.
+    /// Maximum number of acknowledgments for one gap. Beyond it, the steps are longer.
     pub most: u16,
-    /// Flows it keeps state of. Packets of a flow that finds no room pass untouched.
+    /// Maximum number of flows with state. Packets of other flows pass unchanged.
     pub flows: usize,
 }
 
@@ -36,20 +35,20 @@ impl Default for ReconstructorSettings {
     }
 }
 
-/// What a [`Reconstructor`] has done.
+/// Counters of a [`Reconstructor`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReconstructorCounters {
-    /// Gaps filled.
+    /// Gaps that were filled.
     pub filled: u64,
-    /// Acknowledgments made up.
+    /// Acknowledgments that were generated.
     pub regenerated: u64,
-    /// Gaps left alone because a loss was being repaired.
+    /// Gaps not filled because a loss was being repaired.
     pub left_for_loss: u64,
-    /// Gaps left alone for want of an estimate of the rate, or of room.
+    /// Gaps not filled because there was no rate estimate or no room.
     pub left: u64,
-    /// Packets held back, those made up included.
+    /// Delayed packets, generated ones included.
     pub delayed: u64,
-    /// Nanoseconds that they were held, all together.
+    /// Total delay in nanoseconds.
     pub delay_ns: u64,
 }
 
@@ -64,14 +63,15 @@ impl ReconstructorCounters {
     }
 }
 
-/// Acknowledgments that have to advance without a duplicate or a SACK block before a gap is one again
-/// that is to be filled.
+/// Number of acknowledgments that must advance, without duplicates or SACK blocks, before gaps are
+/// filled again.
 ///
-/// The number jumps when a retransmission fills a hole, too. Made up there, acknowledgments would be
-/// partial ones, for each of which a NewReno sender retransmits a segment (RFC 6582 section 3.2).
+/// The number also jumps when a retransmission fills a hole. Generated acknowledgments would then
+/// be partial ones, for each of which a NewReno sender retransmits a segment (RFC 6582 section
+/// 3.2).
 const CALM: u32 = 8;
 
-/// The longest gap that is one: beyond, numbers can't be told from older ones.
+/// The longest gap. Beyond it, numbers cannot be told from older ones.
 const LONGEST_GAP: u32 = 1 << 30;
 
 #[derive(Debug, Default)]
@@ -80,19 +80,19 @@ struct Flowing {
     entered: Option<Time>,
     seen: Option<Seq>,
     last_arrival: Option<Time>,
-    /// delta_T: the average time between acknowledgments that arrive.
+    /// delta_T: average time between arriving acknowledgments.
     interval: Option<Span>,
-    /// The release of the packet held last.
+    /// Release time of the packet held last.
     last_release: Time,
-    /// Calm acknowledgments still to come after a sign of loss.
+    /// Remaining acknowledgments until gaps are filled again after a sign of loss.
     unsettled: u32,
     counters: ReconstructorCounters,
 }
 
-/// A far end that evens out a thinned stream of acknowledgments.
+/// A far end that smooths a thinned stream of acknowledgments.
 ///
-/// When an acknowledgment advances by more than the threshold, those that would have advanced by the
-/// threshold each go out in front of it, spread over the time that acknowledgments now take to arrive.
+/// When an acknowledgment advances by more than the threshold, acknowledgments that advance by the
+/// threshold each are generated before it, spread over the average time between arrivals.
 #[derive(Debug)]
 pub struct Reconstructor {
     settings: ReconstructorSettings,
@@ -103,7 +103,7 @@ pub struct Reconstructor {
 }
 
 impl Reconstructor {
-    /// A reconstructor that holds nothing.
+    /// Creates an empty reconstructor.
     #[must_use]
     pub fn new(settings: ReconstructorSettings) -> Self {
         Self {
@@ -118,13 +118,13 @@ impl Reconstructor {
         }
     }
 
-    /// What it has done in all.
+    /// Returns the totals.
     #[must_use]
     pub fn totals(&self) -> &ReconstructorCounters {
         &self.totals
     }
 
-    /// What it has done, by flow. A flow that was forgotten starts anew.
+    /// Returns the counters per flow. A flow that was evicted starts again at zero.
     pub fn flows(&self) -> impl Iterator<Item = (Flow, &ReconstructorCounters)> {
         self.flows.iter().map(|(flow, f)| (flow, &f.counters))
     }
@@ -134,7 +134,7 @@ impl Reconstructor {
         count(&mut self.flows.get_mut(slot).counters);
     }
 
-    /// How far the acknowledgment advances, if it is one to be evened out.
+    /// Returns by how much the acknowledgment advances, if its gap is to be filled.
     fn gap(
         &mut self,
         now: Time,
@@ -154,12 +154,13 @@ impl Reconstructor {
         if seen.is_none_or(|seen| number.after(seen)) {
             flow.seen = Some(number);
         }
-        if matches!(plain, Err(Kept::Data | Kept::Control)) {
+        if matches!(plain, Err(KeepReason::Data | KeepReason::Control)) {
             return None;
         }
         if let Some(last) = flow.last_arrival.replace(now) {
             let sample = now.since(last).min(longest);
-            // RFC 3449 leaves the weight open; an eighth, as for round-trip times (RFC 6298).
+            // RFC 3449 leaves the weight open; an eighth, as for round-trip times (RFC 6298 section
+            // 2.3).
             let average = flow.interval.unwrap_or(sample);
             flow.interval = Some((average * 7 + sample) / 8);
         }
@@ -181,7 +182,7 @@ impl Reconstructor {
         Some((seen, gap))
     }
 
-    /// Fills the gap in front of `packet`.
+    /// Fills the gap before `packet`.
     fn fill(
         &mut self,
         now: Time,
@@ -200,15 +201,15 @@ impl Reconstructor {
             self.pass(now, slot, packet, out);
             return;
         };
-        // ack_interval = (ack_thresh / delta_a) delta_T: the last one goes out after delta_T, however
-        // long those before it still take.
+        // ack_interval = (ack_thresh / delta_a) delta_T: the last one leaves after delta_T,
+        // regardless of earlier ones still held.
         let start = flow.last_release.max(now);
         let end = (now + interval.min(self.settings.maximum_hold)).max(start);
         let steps = u64::from(count) + 1;
         let span = end.since(start);
         for i in 1..=count {
             let copy = packets.duplicate_bare(packet);
-            // Below `seen + gap`, what the receiver has acknowledged itself.
+            // Below `seen + gap`, which the receiver itself acknowledged.
             let advance = u64::from(gap) * u64::from(i) / steps;
             packets.get_mut(copy).acknowledgment = seen + advance as u32;
             self.release_at(now, start + span * u64::from(i) / steps, slot, copy, out);
@@ -220,7 +221,7 @@ impl Reconstructor {
         });
     }
 
-    /// Lets a packet go behind those of its flow that are held.
+    /// Releases a packet behind the held packets of its flow.
     fn pass(&mut self, now: Time, slot: Slot, packet: PacketRef, out: &mut Vec<PacketRef>) {
         let at = self.flows.get(slot).last_release.max(now);
         self.release_at(now, at, slot, packet, out);
@@ -256,7 +257,7 @@ impl FarEnd for Reconstructor {
         let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         let flow = Flow::of(packets, packet);
         let make = || Flowing {
-            // The first that is seen may be a stale one, and the gap behind it none.
+            // The first packet may be stale, and the gap after it none.
             unsettled: 1,
             ..Flowing::default()
         };

@@ -1,38 +1,39 @@
-//! What an acknowledgment says, and when a later one says it all.
+//! Content of acknowledgments, and when a later one replaces an earlier one.
 
 use bentpipe_types::{Flags, Packet, PacketRef, PacketStore, SackBlock, Seq};
 use bentpipe_wire::tcp_options_length;
 
-/// Why an acknowledgment is not to be removed, whatever follows it.
+/// Reason why an acknowledgment must not be removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kept {
+pub enum KeepReason {
     /// It carries data.
     Data,
     /// It has another flag than ACK and ECE: SYN, FIN, RST, URG, PSH or CWR.
     Control,
-    /// The first of a flow that is seen: whether it repeats something is not known.
+    /// It is the first one seen of its flow, so it may repeat an earlier one.
     First,
-    /// It repeats an acknowledgment number, and three of these mark a loss (RFC 5681 section 3.2).
+    /// It repeats an acknowledgment number, and three of these signal a loss (RFC 5681 section
+    /// 3.2).
     Duplicate,
-    /// It repeats an acknowledgment number, with another window.
+    /// It repeats an acknowledgment number with another window.
     WindowUpdate,
-    /// It is older than one seen before.
+    /// It is older than an earlier one.
     Stale,
-    /// It has options that are not known.
+    /// It has unknown options.
     Options,
-    /// A later one says the rest, but its SACK blocks don't cover those of this one, or one of this
-    /// one's is a D-SACK.
+    /// A later one has the rest of its content, but does not cover its SACK blocks, or one of them
+    /// is a D-SACK.
     Sack,
-    /// ECE, or the ECN field, is another one in what follows.
+    /// ECE or the ECN field differs in the next one.
     Ecn,
-    /// What follows has no timestamps or older ones.
+    /// The next one has no timestamps or older ones.
     Timestamps,
-    /// What follows acknowledges so much more that it fills a hole: acknowledgments made up in between
-    /// would be partial ones (RFC 6582 section 3.2).
+    /// The next one acknowledges so much more that it fills a hole: acknowledgments restored in
+    /// between would be partial ones (RFC 6582 section 3.2).
     Jump,
 }
 
-impl Kept {
+impl KeepReason {
     /// Every reason, in the order of their counters.
     pub const ALL: [Self; 11] = [
         Self::Data,
@@ -48,7 +49,7 @@ impl Kept {
         Self::Jump,
     ];
 
-    /// Its counter's name.
+    /// Returns the counter's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,25 +71,25 @@ impl Kept {
 /// Flags that a removable acknowledgment may have.
 const PLAIN: u8 = Flags::ACK.0 | Flags::ECE.0;
 
-/// Does the packet carry no data, no flags but ACK and ECE, and no unknown options?
-pub(crate) fn plain(packets: &PacketStore, reference: PacketRef) -> Result<(), Kept> {
+/// Checks that the packet has no data, no flags except ACK and ECE, and no unknown options.
+pub(crate) fn plain(packets: &PacketStore, reference: PacketRef) -> Result<(), KeepReason> {
     let packet = packets.get(reference);
     if packet.payload_length > 0 {
-        return Err(Kept::Data);
+        return Err(KeepReason::Data);
     }
     if !packet.flags.has(Flags::ACK) || packet.flags.0 & !PLAIN != 0 {
-        return Err(Kept::Control);
+        return Err(KeepReason::Control);
     }
-    // 20 bytes of TCP: without options.
+    // A TCP header of 20 bytes has no options.
     if packet.header_length != packet.ip_version().header_length() + 20
         && usize::from(packet.header_length) != known_length(packets, reference, packet)
     {
-        return Err(Kept::Options);
+        return Err(KeepReason::Options);
     }
     Ok(())
 }
 
-/// The headers' length if there are no options but those in the record.
+/// Returns the length of the headers with the options in the record only.
 fn known_length(packets: &PacketStore, reference: PacketRef, packet: &Packet) -> usize {
     let blocks = if packet.has_sack_blocks() {
         packets.sack_blocks(reference).as_slice().len()
@@ -100,26 +101,26 @@ fn known_length(packets: &PacketStore, reference: PacketRef, packet: &Packet) ->
         + tcp_options_length(Default::default(), packet.timestamps().is_some(), blocks)
 }
 
-/// Does `new`, which acknowledges more, tell all that `old` does?
+/// Checks that `new`, which acknowledges more, contains everything that `old` does.
 pub(crate) fn supersedes(
     packets: &PacketStore,
     old: PacketRef,
     new: PacketRef,
-) -> Result<(), Kept> {
+) -> Result<(), KeepReason> {
     let (earlier, later) = (packets.get(old), packets.get(new));
     if earlier.flags.has(Flags::ECE) != later.flags.has(Flags::ECE) || earlier.ecn() != later.ecn()
     {
-        return Err(Kept::Ecn);
+        return Err(KeepReason::Ecn);
     }
     match (earlier.timestamps(), later.timestamps()) {
         (None, None) => (),
         (Some((value, echo)), Some((later_value, later_echo)))
             if Seq::new(value).at_or_before(Seq::new(later_value))
                 && Seq::new(echo).at_or_before(Seq::new(later_echo)) => {}
-        _ => return Err(Kept::Timestamps),
+        _ => return Err(KeepReason::Timestamps),
     }
     if earlier.has_sack_blocks() && !covers(packets, old, new) {
-        return Err(Kept::Sack);
+        return Err(KeepReason::Sack);
     }
     Ok(())
 }
@@ -131,7 +132,7 @@ fn covers(packets: &PacketStore, old: PacketRef, new: PacketRef) -> bool {
     }
     let acknowledged = packets.get(new).acknowledgment;
     let later = packets.sack_blocks(new);
-    // A D-SACK's first block is of data received twice; the others are as ever.
+    // The first block of a D-SACK reports data received twice; the others are ordinary.
     let skip = usize::from(reports_duplicate(acknowledged, later.as_slice()));
     earlier.as_slice().iter().all(|block| {
         block.end.at_or_before(acknowledged)
@@ -145,7 +146,7 @@ fn contains(outer: &SackBlock, inner: &SackBlock) -> bool {
     outer.start.at_or_before(inner.start) && outer.end.at_or_after(inner.end)
 }
 
-/// Is the first block a D-SACK (RFC 2883 section 4)?
+/// Whether the first block is a D-SACK (RFC 2883 section 4).
 pub(crate) fn reports_duplicate(acknowledgment: Seq, blocks: &[SackBlock]) -> bool {
     match blocks {
         [] => false,

@@ -1,20 +1,20 @@
-//! The spacer: lets restored acknowledgments out one after another, not in a burst
+//! The spacer: releases restored acknowledgments one after another instead of in a burst
 //! (samaraweera1999, section 7).
 
 use bentpipe_types::{PacketRef, Span, Time};
 
 use super::expander_counters::ExpanderCounters;
 use crate::flows::{FlowTable, Slot};
-use crate::held::{Deadlines, Lane, Store};
+use crate::held_packets::{Deadlines, Lane, Store};
 
-/// How a spacer works.
+/// Settings of a spacer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spacing {
-    /// A queue for each flow, rather than one for all.
+    /// Whether each flow has its own queue, instead of one for all.
     pub per_flow: bool,
-    /// The longest time that a packet may be held.
+    /// Maximum time that a packet may be held.
     pub maximum_hold: Span,
-    /// The most packets that may be held.
+    /// Maximum number of held packets.
     pub capacity: usize,
 }
 
@@ -29,36 +29,36 @@ impl Default for Spacing {
     }
 }
 
-/// N: tokens per timer event, and inter-arrival times averaged (section 7).
+/// N: tokens per timer event, and number of inter-arrival times in the average (section 7).
 const N: u32 = 4;
 
-/// One queue of a spacer.
+/// A queue of a spacer.
 #[derive(Debug, Default)]
 pub(super) struct SpacedLane {
     lane: Lane,
     tokens: u32,
-    /// ack_iat: time between two acknowledgments that are let out.
+    /// ack_iat: time between two released acknowledgments.
     interval: Span,
     timer: Option<Time>,
-    /// When the last acknowledgment arrived, and whether it was a compacted one.
+    /// Arrival time of the last acknowledgment, and whether it was compacted.
     last: Option<(Time, bool)>,
-    /// The latest times between two normal acknowledgments with nothing in between.
+    /// Latest times between two consecutive ordinary acknowledgments.
     recent: [Span; N as usize],
     recent_count: usize,
     entered: Option<Time>,
 }
 
-/// A flow at the far end of a compactor's tunnel.
+/// State of a flow at the far end of a compactor's tunnel.
 #[derive(Debug, Default)]
 pub(super) struct FlowEnd {
     pub(super) lane: SpacedLane,
-    /// Packets of this flow that are held.
+    /// Held packets of this flow.
     pub(super) held: u32,
     pub(super) counters: ExpanderCounters,
 }
 
 impl SpacedLane {
-    /// A normal acknowledgment has come.
+    /// Records the arrival of an ordinary acknowledgment.
     fn measure(&mut self, now: Time) {
         if let Some((last, false)) = self.last {
             self.recent[self.recent_count % N as usize] = now.since(last);
@@ -67,11 +67,11 @@ impl SpacedLane {
         self.last = Some((now, false));
     }
 
-    /// The time over which to spread what a compacted acknowledgment stands for.
+    /// Returns the time over which the acknowledgments of a compacted one are spread.
     ///
-    /// Between two compacted ones, the time between them. For the first one behind normal ones, the
-    /// average time between those: till then "the interface transmits packets at the line speed"
-    /// (section 7); but not more than has passed. So, too, after a pause.
+    /// Between two compacted ones, it is the time between them. For the first one after ordinary
+    /// ones, it is their average spacing, since until then "the interface transmits packets at the
+    /// line speed" (section 7), but at most the elapsed time. The same holds after a pause.
     fn between(&self, now: Time, longest: Span) -> Span {
         let Some((last, compacted)) = self.last else {
             return Span::ZERO;
@@ -83,7 +83,7 @@ impl SpacedLane {
         self.average().unwrap_or(since).min(since).min(longest)
     }
 
-    /// The average time between recent normal acknowledgments.
+    /// Returns the average time between recent ordinary acknowledgments.
     fn average(&self) -> Option<Span> {
         let count = self.recent_count.min(N as usize);
         let sum = self.recent[..count]
@@ -93,11 +93,11 @@ impl SpacedLane {
     }
 }
 
-/// The number of the queue that all flows share.
+/// Index of the queue that all flows share.
 const SHARED: u32 = u32::MAX;
 
-/// A leaky bucket: packets wait in a queue; a token lets one go. A normal packet brings its own token,
-/// a timer brings those of the restored ones.
+/// A leaky bucket: packets are queued, and a token releases one. An ordinary packet brings its own
+/// token; a timer creates those of restored ones.
 #[derive(Debug)]
 pub(super) struct Spacer {
     settings: Spacing,
@@ -106,7 +106,7 @@ pub(super) struct Spacer {
     deadlines: Deadlines,
 }
 
-/// Where packets that are let go are counted and put.
+/// Counters and output for released packets.
 struct Exit<'a> {
     now: Time,
     flows: &'a mut FlowTable<FlowEnd>,
@@ -132,7 +132,7 @@ impl Spacer {
         self.deadlines.next()
     }
 
-    /// A packet that stands for itself alone has arrived.
+    /// Handles an arriving packet that replaces no others.
     #[allow(clippy::too_many_arguments)] // the expander's parts, lent for one call
     pub(super) fn normal(
         &mut self,
@@ -165,7 +165,7 @@ impl Spacer {
         self.give_back(number, lane, exit.flows);
     }
 
-    /// A compacted acknowledgment has arrived and become these.
+    /// Handles the burst of a compacted acknowledgment.
     pub(super) fn compacted(
         &mut self,
         now: Time,
@@ -188,8 +188,8 @@ impl Spacer {
         for &packet in burst {
             self.hold(&mut lane, packet, flow, &mut exit);
         }
-        // The paper divides by the number compacted. Here the survivor counts, too, and so does what
-        // is left of those before: else more would come in than goes out.
+        // The paper divides by the number of removed acknowledgments. Here the remaining one and
+        // those still held count as well; otherwise more would arrive than leave.
         let waiting = lane.lane.length().max(burst.len() as u32);
         lane.interval = between / u64::from(waiting.max(1));
         if lane.interval == Span::ZERO {
@@ -242,7 +242,7 @@ impl Spacer {
         }
     }
 
-    /// Takes a lane out, to be given back.
+    /// Takes a queue out of its place; the caller puts it back.
     fn lend(&mut self, number: u32, flows: &mut FlowTable<FlowEnd>) -> SpacedLane {
         if number == SHARED {
             return std::mem::take(&mut self.shared);
@@ -299,8 +299,8 @@ impl Spacer {
         }
     }
 
-    /// "... (re)starts the timer, if it is not already running or the remaining time before the current
-    /// timer [is] due to be expired is greater than ack_tov."
+    /// "... (re)starts the timer, if it is not already running or the remaining time before the
+    /// current timer [is] due to be expired is greater than ack_tov."
     fn start_timer(&mut self, lane: &mut SpacedLane, now: Time) {
         if lane.lane.is_empty() {
             return;

@@ -139,7 +139,7 @@ fn a_tunnel_s_outer_packets_are_cut_and_come_out_whole() {
     };
     let mut fragmenter = Fragmenter::new(576, Some(TunnelEntry::new(tunnel)));
     let mut pieces = Vec::new();
-    // 576 bytes without the outer header: it fits only without.
+    // 576 bytes without the outer header: it fits only without it.
     let whole = packet(&mut packets, 1, 536);
     fragmenter.divide(
         whole,
@@ -153,8 +153,8 @@ fn a_tunnel_s_outer_packets_are_cut_and_come_out_whole() {
 }
 
 proptest! {
-    /// Whatever is lost, doubled and out of order on the way: exactly the datagrams of which each piece
-    /// has come are handed on, as they were, once; nothing is left in the store.
+    /// Under any loss, duplication and reordering, exactly the complete datagrams are delivered,
+    /// unchanged and once, and nothing stays in the store.
     #[test]
     fn what_is_complete_arrives_and_nothing_else(
         sizes in prop::collection::vec(0_u16..9000, 1..30),

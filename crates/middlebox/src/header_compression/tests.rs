@@ -9,7 +9,7 @@ fn link(reports_losses: bool) -> HeaderCompression {
     .unwrap()
 }
 
-/// Sends these over the link, of which some are lost; what arrives.
+/// Sends packets over the link, some of which are lost, and returns those that arrive.
 fn send(
     link: &mut HeaderCompression,
     bench: &mut Bench,
@@ -88,7 +88,7 @@ fn after_a_loss_nothing_gets_through_until_a_packet_is_uncompressed() {
 fn an_error_that_cancels_out_in_the_checksum_goes_on_as_decoded() {
     let mut bench = Bench::default();
     let mut link = link(false);
-    // The number advances by what the window shrinks: their sum is the same without it.
+    // The number advances by as much as the window shrinks, so their sum does not change.
     let stream: Vec<Ack> = (0..3)
         .map(|i| ack(1000 * (i + 1)).window(60_000 - 1000 * i as u16))
         .collect();
@@ -117,7 +117,7 @@ fn what_is_in_a_tunnel_is_not_compressed() {
         );
     }
     assert_eq!(link.totals().ip, 2);
-    // The other way round, what is compressed goes into the tunnel.
+    // In the opposite order, compressed headers enter the tunnel.
     let packet = ack(6).insert(&mut bench.packets);
     let first = link.transmit(Time::ZERO, packet, Bytes::new(40), &mut bench.packets);
     let second = entry.transmit(Time::ZERO, packet, first, &mut bench.packets);

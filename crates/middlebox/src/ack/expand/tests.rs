@@ -21,7 +21,7 @@ fn expander(spacing: Option<Spacing>) -> Expander {
     })
 }
 
-/// One that has come through the tunnel, compacted if it says so.
+/// A packet that arrives through the tunnel, optionally compacted.
 fn arriving(
     bench: &mut Bench,
     ack: &crate::testing::Ack,
@@ -54,7 +54,7 @@ fn expand(number: u32, count: u8, bytes: u16) -> Vec<u32> {
 #[test]
 fn equal_steps_end_at_the_carried_number() {
     assert_eq!(expand(5000, 3, 3000), [2000, 3000, 4000, 5000]);
-    // What doesn't divide evenly is rounded down, never up.
+    // Fractions are rounded down.
     assert_eq!(expand(100, 3, 10), [90, 93, 96, 100]);
     assert_eq!(expand(4, 3, 3), [1, 2, 3, 4]);
     assert_eq!(expand(3, 2, 10), [u32::MAX - 6, u32::MAX - 1, 3]);
@@ -138,7 +138,7 @@ fn nonsense_is_refused_by_reason() {
     assert_eq!(bench.packets.held(), 0);
 }
 
-/// Drives an expander, and notes when what comes out.
+/// Drives an expander and records when each packet leaves.
 struct Line {
     bench: Bench,
     expander: Expander,
@@ -154,7 +154,7 @@ impl Line {
         }
     }
 
-    /// Runs deadlines up to `until` milliseconds.
+    /// Processes deadlines until `until` milliseconds.
     fn run(&mut self, until: u64) {
         let until = Time::from_nanos(until * 1_000_000);
         let mut out = Vec::new();
@@ -197,7 +197,7 @@ impl Line {
 #[test]
 fn compacted_ones_are_spread_over_the_time_between_them() {
     let mut line = Line::new(Spacing::default());
-    // Normal ones, 80 ms apart, pass at once.
+    // Ordinary acknowledgments, 80 ms apart, pass at once.
     for i in 0..3 {
         line.arrive(80 * i, &ack(1 + i as u32), None);
     }
@@ -211,7 +211,7 @@ fn compacted_ones_are_spread_over_the_time_between_them() {
     let seen = line.seen();
     let numbers: Vec<u32> = seen.iter().map(|&(_, number)| number).collect();
     assert_eq!(numbers, (8..=19).collect::<Vec<_>>(), "in order, none lost");
-    // Of the first, the rest was due just then.
+    // The rest of the first one was due at that time.
     assert_eq!(seen[..4].iter().map(|&(at, _)| at).max(), Some(320));
     assert_eq!(seen.last(), Some(&(400, 19)));
     assert_eq!(line.expander.held(), 0);
@@ -227,7 +227,7 @@ fn a_normal_one_brings_its_own_token() {
     line.arrive(100, &ack(2), None);
     line.arrive(200, &ack(12), Some((9, 9)));
     assert_eq!(line.seen().len(), 2);
-    // Data, too: what waits longest goes, and the data keep their place.
+    // With data: the oldest packet leaves, and the data keep their position.
     line.arrive(201, &ack(12).payload(50), None);
     assert_eq!(line.seen(), [(201, 3)]);
     line.run(2000);
@@ -242,9 +242,9 @@ fn nothing_is_held_for_ever() {
         ..Spacing::default()
     });
     line.arrive(0, &ack(10), Some((5, 5)));
-    // Without any estimate, all at once.
+    // Without an estimate, all leave at once.
     assert_eq!(line.seen().len(), 6);
-    // After a pause of ten seconds: over half a second at most.
+    // After a pause of ten seconds they are spread over half a second at most.
     line.arrive(10_000, &ack(30), Some((19, 19)));
     line.run(10_500);
     let seen = line.seen();

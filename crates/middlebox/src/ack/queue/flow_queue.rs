@@ -1,27 +1,27 @@
-//! What both queues are made of: packets that wait in order, what is known of their flows, and counts.
+//! The common part of both queues: packets in order, state per flow, counters.
 
 use std::fmt::Debug;
 
 use bentpipe_link::{Flow, GivenUp, Limit, Tally};
 use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
+use super::acknowledged::Acknowledged;
 use super::list::{Ends, List, Node};
-use super::said::Said;
 use crate::ack::AckCounters;
 use crate::flows::{FlowTable, Slot};
 
-/// One flow, as its packets pass through: with what a queue keeps of it besides.
+/// A flow with packets in the queue, and the state `S` of the queue's method.
 #[derive(Debug, Default)]
 pub(super) struct Lane<S> {
     pub(super) ends: Ends,
-    pub(super) said: Said,
+    pub(super) acknowledged: Acknowledged,
     pub(super) own: S,
-    /// Packets in the queue, of any kind.
+    /// Queued packets of any kind.
     packets: u32,
     counters: AckCounters,
 }
 
-/// Packets that wait in order, each with a mark `M`, and their flows, with what `S` says of each.
+/// Queued packets in order, each with a mark `M`, and their flows with state `S`.
 #[derive(Debug)]
 pub(super) struct FlowQueue<M, S> {
     pub(super) list: List<M>,
@@ -40,7 +40,7 @@ impl<M: Copy + Default + Debug, S: Default> FlowQueue<M, S> {
         }
     }
 
-    /// A packet that is offered, and its flow, if that finds room in the table.
+    /// Looks up the flow of an offered packet, if the table has room for it.
     pub(super) fn meet(&mut self, packet: PacketRef, packets: &PacketStore) -> Node<M> {
         let record = packets.get(packet);
         let mut node = Node::new(packet, record.length().get() as u32, record.acknowledgment);
@@ -69,7 +69,7 @@ impl<M: Copy + Default + Debug, S: Default> FlowQueue<M, S> {
         self.limit.admits(self.list.length(), waiting, length)
     }
 
-    /// Puts a packet at the end of the queue; of its flow's list, too, if it is to be `linked`.
+    /// Appends a packet to the queue, and to its flow's list if `linked`.
     pub(super) fn push(&mut self, node: Node<M>, linked: bool) -> u32 {
         let index = self.list.push(node);
         if let Some(slot) = node.flow {
@@ -83,7 +83,7 @@ impl<M: Copy + Default + Debug, S: Default> FlowQueue<M, S> {
         index
     }
 
-    /// Takes a packet out of the queue.
+    /// Removes a packet from the queue.
     pub(super) fn take(&mut self, index: u32) -> Node<M> {
         let node = *self.list.node(index);
         if let Some(slot) = node.flow {
@@ -100,7 +100,7 @@ impl<M: Copy + Default + Debug, S: Default> FlowQueue<M, S> {
         node
     }
 
-    /// Releases an acknowledgment that has been removed.
+    /// Releases a removed acknowledgment.
     pub(super) fn end(&mut self, node: &Node<M>, packets: &mut PacketStore) {
         packets.release(node.packet);
         self.count(node.flow, |counters| {
@@ -134,7 +134,7 @@ impl<M: Copy + Default + Debug, S: Default> FlowQueue<M, S> {
         self.flows.iter().map(|(flow, lane)| (flow, &lane.counters))
     }
 
-    /// Flows forgotten to make room, and packets of flows that found none.
+    /// Returns the number of evicted flows, and of packets whose flow found no room.
     pub(super) fn forgotten(&self) -> (u64, u64) {
         (self.flows.evicted(), self.flows.refused())
     }

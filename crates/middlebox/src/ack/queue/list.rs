@@ -1,4 +1,4 @@
-//! Packets that wait, in order, and each flow's among them: lists threaded through one slab.
+//! Queued packets in order, and the lists of each flow, in one slab.
 
 use bentpipe_types::{Bytes, PacketRef, Seq};
 
@@ -6,7 +6,7 @@ use crate::flows::Slot;
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A packet that waits, and what its queue knows of it.
+/// A queued packet with its state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<M> {
     pub(super) packet: PacketRef,
@@ -14,7 +14,7 @@ pub(super) struct Node<M> {
     pub(super) acknowledgment: Seq,
     pub(super) flow: Option<Slot>,
     pub(super) mark: M,
-    /// It is in its flow's list.
+    /// Whether it is in its flow's list.
     linked: bool,
     before: u32,
     after: u32,
@@ -38,7 +38,7 @@ impl<M: Default> Node<M> {
         }
     }
 
-    /// What is transmitted, and its length.
+    /// Returns the packet for transmission and its length.
     pub(super) fn departs(&self) -> (PacketRef, Bytes) {
         (self.packet, Bytes::new(u64::from(self.length)))
     }
@@ -48,7 +48,7 @@ impl<M: Default> Node<M> {
     }
 }
 
-/// The ends of one flow's list.
+/// First and last node of a flow's list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) first: u32,
@@ -64,7 +64,7 @@ impl Default for Ends {
     }
 }
 
-/// A first-in-first-out list of packets from whose middle packets can be taken.
+/// A first-in-first-out list from which any packet can be removed.
 #[derive(Debug)]
 pub(super) struct List<M> {
     nodes: Vec<Node<M>>,
@@ -105,13 +105,13 @@ impl<M: Copy> List<M> {
         &mut self.nodes[index as usize]
     }
 
-    /// A packet that waits has become longer.
+    /// Increases the length of a queued packet.
     pub(super) fn lengthen(&mut self, index: u32, by: u32) {
         self.nodes[index as usize].length += by;
         self.bytes += u64::from(by);
     }
 
-    /// Puts another packet in the place of the one that waits there, whose mark it keeps.
+    /// Replaces a queued packet by another, which inherits the mark.
     pub(super) fn substitute(&mut self, index: u32, by: &Node<M>) {
         let node = &mut self.nodes[index as usize];
         self.bytes = self.bytes + u64::from(by.length) - u64::from(node.length);
@@ -173,7 +173,7 @@ impl<M: Copy> List<M> {
         ends.last = index;
     }
 
-    /// Takes a node out of its flow's list. To be done before it is removed.
+    /// Removes a node from its flow's list. Call it before removing the node.
     pub(super) fn unlink(&mut self, ends: &mut Ends, index: u32) {
         let node = &mut self.nodes[index as usize];
         debug_assert!(node.linked, "not in a flow's list");

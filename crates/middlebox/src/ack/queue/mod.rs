@@ -1,10 +1,10 @@
-//! Queues in front of a slow return link: drop-tail, but for the acknowledgments that a later one makes
-//! superfluous. Two algorithms decide which those are, each a queue of its own over the same list.
+//! Queues for a slow return link: drop-tail queues that remove acknowledgments which a later one
+//! replaces. Two methods decide which, each a queue of its own over the same list.
 
+mod acknowledged;
 mod filter;
 mod flow_queue;
 mod list;
-mod said;
 mod thinning;
 
 use bentpipe_link::{Limit, QueueDiscipline};
@@ -12,25 +12,25 @@ use bentpipe_link::{Limit, QueueDiscipline};
 pub use self::filter::FilterQueue;
 pub use self::thinning::{ThinningQueue, WaterMarks};
 
-/// Which acknowledgments are removed, and what is left in their place.
+/// Method by which acknowledgments are removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
     /// ACK suppression (samaraweera1999, section 5).
     Suppression(WaterMarks),
-    /// ACK compaction (section 6): the one that is left says how many there were. Removes at most 255
-    /// in favour of one, and 65,535 bytes: what follows starts anew.
+    /// ACK compaction (section 6): the remaining acknowledgment states how many it replaces, at
+    /// most 255 with 65,535 bytes. Beyond that, a new run begins.
     Compaction(WaterMarks),
     /// The ACK filter of Linux's CAKE.
     Filter {
-        /// `ack-filter-aggressive`: keeps one where `ack-filter` keeps two.
+        /// `ack-filter-aggressive`: keeps one acknowledgment where `ack-filter` keeps two.
         aggressive: bool,
     },
 }
 
 impl Method {
-    /// An empty queue in which so much may wait. It keeps count of so many flows: one more, and the flow
-    /// longest idle is forgotten; packets of a flow that finds no room pass as through any drop-tail
-    /// queue.
+    /// Creates an empty queue with this limit and a table for `flows` flows. When the table is
+    /// full, the flow idle for longest is evicted; packets of a flow without an entry pass as
+    /// through a drop-tail queue.
     #[must_use]
     pub fn queue(self, limit: Limit, flows: usize) -> Box<dyn QueueDiscipline> {
         match self {

@@ -2,7 +2,7 @@ use bentpipe_link::Verdict;
 use bentpipe_types::{Flags, PacketRef};
 
 use super::*;
-use crate::ack::Kept;
+use crate::ack::KeepReason;
 use crate::testing::{Ack, Bench, ack};
 
 const MARKS: WaterMarks = WaterMarks {
@@ -21,7 +21,7 @@ fn suppressing(limit: Limit) -> ThinningQueue {
     ThinningQueue::suppressing(MARKS, limit, 8)
 }
 
-/// Offers these, and takes out all that is left of them.
+/// Offers acknowledgments and removes all that are left in the queue.
 fn pass(queue: &mut dyn QueueDiscipline, bench: &mut Bench, acks: &[Ack]) -> Vec<PacketRef> {
     for ack in acks {
         let packet = ack.insert(&mut bench.packets);
@@ -57,7 +57,7 @@ fn advancing(count: u32) -> Vec<Ack> {
 #[test]
 fn up_to_the_low_mark_nothing_is_removed() {
     assert_eq!(suppressed(&advancing(4)), [1000, 2000, 3000, 4000]);
-    // The first of a flow is kept: it might repeat one sent before.
+    // The first of a flow is kept: it might be a duplicate of an earlier one.
     assert_eq!(suppressed(&advancing(5)), [1000, 2000, 3000, 4000, 5000]);
     assert_eq!(suppressed(&advancing(6)), [1000, 6000]);
 }
@@ -65,7 +65,7 @@ fn up_to_the_low_mark_nothing_is_removed() {
 #[test]
 fn at_most_the_high_mark_is_removed_in_favour_of_one() {
     let mut expected = vec![1000];
-    // 2 to 61 go, 62 stays; and so on; the last four are within the low mark.
+    // 2 to 61 are removed, 62 stays, and so on; the last four are within the low-water mark.
     expected.extend([62_000, 123_000]);
     expected.extend((124..=127).map(|i| 1000 * i));
     assert_eq!(suppressed(&advancing(127)), expected);
@@ -114,12 +114,12 @@ fn what_has_another_function_stays() {
         assert_eq!(middle(odd.clone()), stays, "{odd:?}");
     }
     assert_eq!(middle(ack(11_000)), [1000, 20_000]);
-    // A window update repeats a number; the one it repeats stays, too.
+    // A window update repeats a number; the packet that it repeats stays as well.
     assert_eq!(
         middle(ack(10_000).window(61_000)),
         [1000, 10_000, 10_000, 20_000]
     );
-    // ECE on or off: the last one with it and the last one without.
+    // ECE changes: the last packet with it and the last one without it stay.
     let mut acks = advancing(10);
     acks.extend((11..=15).map(|i| ack(1000 * i).flags(Flags::ACK.with(Flags::ECE))));
     acks.extend((16..=26).map(|i| ack(1000 * i)));
@@ -139,7 +139,7 @@ fn an_option_that_is_not_known_stays() {
     }
     let out = drain(&mut queue, &mut bench);
     assert_eq!(bench.numbers(&out), [1000, 5000, 6000, 12_000]);
-    assert_eq!(queue.totals().kept(Kept::Options), 1);
+    assert_eq!(queue.totals().kept(KeepReason::Options), 1);
 }
 
 #[test]
@@ -248,11 +248,11 @@ fn what_a_full_queue_gathers_is_written_when_it_is_sent() {
     for packet in pass(&mut queue, &mut bench, &advancing(3)) {
         bench.packets.release(packet);
     }
-    // Another flow's data are at the head; the queue is full when 11,000 comes, and when 17,000 does.
+    // Another flow's data are at the head; the queue is full when 11,000 and 17,000 arrive.
     let mut acks = vec![ack(1).port(9).payload(100)];
     acks.extend((4..=17).map(|i| ack(1000 * i)));
     let out = pass(&mut queue, &mut bench, &acks);
-    // Compacted at once, five at a time, they would fill the queue and never leave it.
+    // Compacted at once, five at a time, they would fill the queue and stay in it.
     assert_eq!(bench.numbers(&out), [1, 17_000]);
     let counts: Vec<_> = out
         .iter()
@@ -270,7 +270,7 @@ fn the_survivor_takes_the_place_of_the_oldest() {
         for packet in pass(&mut *queue, &mut bench, &advancing(1)) {
             bench.packets.release(packet);
         }
-        // An upload's data are between the acknowledgments; what these say doesn't wait for them.
+        // Data of an upload are between the acknowledgments, whose content does not wait for them.
         let mut acks = Vec::new();
         for i in 2..=8 {
             acks.extend([ack(1000 * i), ack(i).port(9).payload(1000)]);
@@ -310,18 +310,18 @@ fn of_duplicates_with_sack_blocks_three_stay_and_the_last() {
         5,
         "duplicates are never restored"
     );
-    // Without blocks, every one of them counts to the sender.
+    // Without blocks, each of them counts for the sender.
     let mut acks = vec![ack(1000), ack(2000)];
     acks.extend((0..40).map(|_| ack(2000)));
     assert_eq!(suppressed(&acks).len(), 42);
-    // Unless three are to do: and the last, which says the same.
+    // Unless three are configured to suffice: those and the last one, which has the same content.
     let three = Method::Suppression(WaterMarks {
         duplicates: 3,
         ..MARKS
     });
     let expected = [1000, 2000, 2000, 2000, 2000, 2000];
     assert_eq!(self::numbers(three, &acks), expected);
-    // Blocks that the next one doesn't cover stay.
+    // Blocks that the next one does not cover stay.
     let mut acks = vec![ack(1000)];
     acks.extend((1..=10).map(|i| ack(1000).blocks(&[(5000 * i, 5000 * i + 1000)])));
     assert_eq!(suppressed(&acks).len(), 11);
@@ -332,7 +332,7 @@ fn a_full_queue_removes_before_it_drops() {
     let mut bench = Bench::default();
     let mut queue = suppressing(Limit::Packets(6));
     let out = pass(&mut queue, &mut bench, &advancing(9)[1..]);
-    // 2000 is the first of its flow; when 8000 and 9000 come, what waits longest goes.
+    // 2000 is the first of its flow; when 8000 and 9000 arrive, the oldest is dropped.
     assert_eq!(bench.numbers(&out), [2000, 9000]);
     assert_eq!(queue.totals().dropped, 0);
     let mut queue = suppressing(Limit::Packets(3));
@@ -391,7 +391,7 @@ fn the_filter_keeps_two_or_one() {
 fn the_filter_keeps_duplicates_that_nothing_follows() {
     let acks = [ack(1000), ack(2000), ack(2000), ack(2000), ack(2000)];
     assert_eq!(filtered(false, &acks), [1000, 2000, 2000, 2000, 2000]);
-    // And drops them, one by one from the front, once later ones advance.
+    // They are dropped one by one from the front when later ones advance.
     let mut more = acks.to_vec();
     more.extend([ack(3000), ack(4000)]);
     assert_eq!(filtered(false, &more), [2000, 2000, 2000, 3000, 4000]);
@@ -420,6 +420,6 @@ fn the_filter_keeps_ecn_changes_data_and_flags() {
     let mut acks = advancing(3);
     acks.push(ack(4000).payload(10));
     acks.extend((5..=9).map(|i| ack(1000 * i)));
-    // Nothing may stand between the last one and the one that replaces it, in aggressive mode.
+    // In aggressive mode nothing may be between the last one and its replacement.
     assert_eq!(filtered(true, &acks), [4000, 9000]);
 }

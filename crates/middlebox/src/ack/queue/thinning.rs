@@ -5,23 +5,23 @@ use bentpipe_types::{Bytes, Compaction, PacketRef, PacketStore, Seq};
 
 use super::flow_queue::FlowQueue;
 use super::list::{NONE, Node};
-use crate::ack::{AckCounters, Kept, rules};
+use crate::ack::{AckCounters, KeepReason, rules};
 use crate::flows::Slot;
 
-/// How many acknowledgments of a flow may wait (samaraweera1999, section 5).
+/// Limits on the queued acknowledgments of a flow (samaraweera1999, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaterMarks {
-    /// More than this many of one flow, and the oldest are removed.
+    /// With more than this many of a flow, the oldest are removed.
     pub low: u32,
-    /// At most this many are removed in favour of one.
+    /// Maximum number removed in favour of one.
     pub high: u32,
-    /// Duplicates of one acknowledgment that are kept although they have no SACK blocks; at least 3,
-    /// which mark a loss. The paper keeps all, and says that three would do.
+    /// Duplicates that are kept although they have no SACK blocks; at least the 3 that signal a
+    /// loss. The paper keeps all, and states that three would suffice.
     pub duplicates: u32,
 }
 
 impl Default for WaterMarks {
-    /// The paper's: 4, 60 and all.
+    /// The paper's values: 4, 60 and all.
     fn default() -> Self {
         Self {
             low: 4,
@@ -31,72 +31,74 @@ impl Default for WaterMarks {
     }
 }
 
-/// Bytes that a compactor writes in front of an acknowledgment: count and bytes.
+/// Bytes that a compactor adds to an acknowledgment: count and bytes.
 const PREFIX: u32 = 3;
 
-/// An advance of so many times the usual one fills a hole, and is not to be cut into steps.
+/// An advance of this many times the usual one fills a hole, and must not be divided into steps.
 const JUMP: u32 = 4;
 
-/// A drop-tail queue that removes the oldest acknowledgments of a flow of which many wait.
+/// A drop-tail queue that removes the oldest acknowledgments of a flow with many of them.
 ///
-/// It does so when the transmitter becomes free: if the packet at the head belongs to a flow of which
-/// more acknowledgments wait than the low mark, the oldest are removed in favour of the latest that says
-/// all they say. (The paper deletes "from the front of the queue" when the counter exceeds the low mark,
-/// and bounds a deletion by a high mark of 60: run at every arrival, a deletion would never find more
-/// than five.) And when a packet finds the queue full.
+/// It does so when the transmitter becomes free and the packet at the head belongs to a flow with
+/// more queued acknowledgments than the low-water mark: the oldest are removed in favour of the
+/// latest one with all their content. It does so too when an arriving packet finds the queue full.
+///
+/// The paper deletes "from the front of the queue" when the counter exceeds the low mark, and
+/// bounds a deletion by a high mark of 60. Run at every arrival, a deletion would never find more
+/// than five.
 #[derive(Debug)]
 pub struct ThinningQueue {
     marks: WaterMarks,
-    /// The one that is left says how many there were.
+    /// Whether the remaining acknowledgment states how many it replaces.
     compacts: bool,
     queue: FlowQueue<Mark, Memory>,
 }
 
-/// What is known of a packet that waits.
+/// State of a queued packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
-    standing: Standing,
-    /// The packet of its flow in front of it may be removed in its favour.
+    role: Role,
+    /// Whether the previous packet of its flow may be removed in its favour.
     replaces: bool,
-    /// How many that were removed it stands for.
+    /// Number of removed acknowledgments that it replaces.
     absorbed: u32,
-    /// The acknowledgment number of the first of them, if there are any.
+    /// Acknowledgment number of the first removed one, if any.
     base: Seq,
 }
 
-/// What a packet is to those behind it.
+/// Role of a packet for later ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Standing {
-    /// No acknowledgment alone: it doesn't count towards the water marks, and stays.
+enum Role {
+    /// Not a pure acknowledgment: it does not count towards the water marks, and stays.
     #[default]
     Other,
-    /// An acknowledgment that is not to be removed, nor to get others removed in its favour.
+    /// An acknowledgment that must not be removed, and for which no others may be removed.
     Kept,
     /// It advances, and may be removed in favour of one that advances further.
     Advances,
-    /// It repeats a number, and may be removed in favour of one that repeats it again.
+    /// It repeats a number, and may be removed in favour of another repetition.
     Repeats,
 }
 
-impl Standing {
+impl Role {
     fn is_fixed(self) -> bool {
-        matches!(self, Self::Other | Self::Kept)
+        matches!(self, Self::Other | Self::KeepReason)
     }
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
-    /// Where those that might be removed begin, as far as is known: never moves back.
+    /// First node that may be removable, as far as known. Invariant: it never moves back.
     open: Option<u32>,
-    /// Acknowledgments that wait: the paper's flow counter.
+    /// Queued acknowledgments: the paper's flow counter.
     waiting: u32,
-    /// How far acknowledgment numbers usually advance.
+    /// Average advance of acknowledgment numbers.
     usual_step: u32,
 }
 
 impl ThinningQueue {
-    /// An empty queue that suppresses; see [`Method::queue`](super::Method::queue).
+    /// Creates an empty queue with suppression; see [`Method::queue`](super::Method::queue).
     #[must_use]
     pub fn suppressing(marks: WaterMarks, limit: Limit, flows: usize) -> Self {
         Self {
@@ -106,10 +108,10 @@ impl ThinningQueue {
         }
     }
 
-    /// An empty queue that compacts.
+    /// Creates an empty queue with compaction.
     #[must_use]
     pub fn compacting(marks: WaterMarks, limit: Limit, flows: usize) -> Self {
-        // What the count that a compactor writes can't hold is not wrapped.
+        // The count field has one byte and must not wrap.
         let high = marks.high.min(u32::from(u8::MAX));
         Self {
             compacts: true,
@@ -117,58 +119,56 @@ impl ThinningQueue {
         }
     }
 
-    /// What it has done in all.
+    /// Returns the totals.
     #[must_use]
     pub fn totals(&self) -> &AckCounters {
         self.queue.totals()
     }
 
-    /// What it has done, by flow. A flow that was forgotten starts anew.
+    /// Returns the counters per flow. A flow that was evicted starts again at zero.
     pub fn flows(&self) -> impl Iterator<Item = (Flow, &AckCounters)> {
         self.queue.flows()
     }
 
-    /// What an arrival is to its flow. Its number, and what was usual before, are part of that from now on.
+    /// Determines the mark of an arrival, and updates number and usual step of its flow.
     fn mark(&mut self, slot: Slot, node: &Node<Mark>, packets: &PacketStore) -> Mark {
-        let said = &mut self.queue.lane_mut(slot).said;
-        let (standing, replaces) = match said.classify(node.packet, self.marks.duplicates, packets)
-        {
-            Err(reason) => {
-                self.queue
-                    .count(Some(slot), |counters| counters.keep(reason));
-                match reason {
-                    Kept::Data | Kept::Control => (Standing::Other, false),
-                    _ => (Standing::Kept, false),
+        let acknowledged = &mut self.queue.lane_mut(slot).acknowledged;
+        let (role, replaces) =
+            match acknowledged.classify(node.packet, self.marks.duplicates, packets) {
+                Err(reason) => {
+                    self.queue
+                        .count(Some(slot), |counters| counters.keep(reason));
+                    match reason {
+                        KeepReason::Data | KeepReason::Control => (Role::Other, false),
+                        _ => (Role::Kept, false),
+                    }
                 }
-            }
-            Ok(0) => (Standing::Repeats, self.repeats_last(slot, node, packets)),
-            Ok(step) => (
-                Standing::Advances,
-                self.outruns_last(slot, step, node, packets),
-            ),
-        };
+                Ok(0) => (Role::Repeats, self.repeats_last(slot, node, packets)),
+                Ok(step) => (Role::Advances, self.outruns_last(slot, step, node, packets)),
+            };
         Mark {
-            standing,
+            role,
             replaces,
             ..Mark::default()
         }
     }
 
-    /// The packet of this flow that was queued last, if it still waits.
+    /// Returns the last queued packet of this flow, if it is still queued.
     fn last(&self, slot: Slot) -> Option<&Node<Mark>> {
         let last = self.queue.lane(slot).ends.last;
         (last != NONE).then(|| self.queue.list.node(last))
     }
 
-    /// May the flow's last packet be removed in favour of this one, which repeats a number?
+    /// Whether the flow's last packet may be removed in favour of this one, which repeats a number.
     fn repeats_last(&self, slot: Slot, node: &Node<Mark>, packets: &PacketStore) -> bool {
         self.last(slot).is_some_and(|last| {
-            last.mark.standing == Standing::Repeats
+            last.mark.role == Role::Repeats
                 && rules::supersedes(packets, last.packet, node.packet).is_ok()
         })
     }
 
-    /// May the flow's last packet be removed in favour of this one, which advances by `step`?
+    /// Whether the flow's last packet may be removed in favour of this one, which advances by
+    /// `step`.
     fn outruns_last(
         &mut self,
         slot: Slot,
@@ -180,16 +180,16 @@ impl ThinningQueue {
         let usual = if *usual_step == 0 { step } else { *usual_step };
         let longest = usual.saturating_mul(JUMP);
         let jump = step > longest;
-        // An average over eight or so, in which one jump counts little.
+        // An average over about eight, in which one jump has little weight.
         *usual_step = (usual - usual / 8 + step.min(longest) / 8).max(1);
-        // One that repeats a number is removed in favour of another one only: the run that begins
-        // here is restored from its first number.
+        // A repetition is removed only in favour of another repetition: the run that begins here is
+        // restored from its first number.
         let last = self.last(slot);
-        let Some(last) = last.filter(|last| last.mark.standing == Standing::Advances) else {
+        let Some(last) = last.filter(|last| last.mark.role == Role::Advances) else {
             return false;
         };
         let verdict = if self.compacts && jump {
-            Err(Kept::Jump)
+            Err(KeepReason::Jump)
         } else {
             rules::supersedes(packets, last.packet, node.packet)
         };
@@ -203,21 +203,21 @@ impl ThinningQueue {
     fn push(&mut self, node: Node<Mark>) {
         let index = self.queue.push(node, true);
         if let Some(slot) = node.flow {
-            let standing = node.mark.standing;
+            let role = node.mark.role;
             let own = &mut self.queue.lane_mut(slot).own;
-            own.waiting += u32::from(standing != Standing::Other);
-            if own.open.is_none() && !standing.is_fixed() {
+            own.waiting += u32::from(role != Role::Other);
+            if own.open.is_none() && !role.is_fixed() {
                 own.open = Some(index);
             }
         }
     }
 
-    /// Takes a packet out of the queue.
+    /// Removes a packet from the queue.
     fn take(&mut self, index: u32) -> Node<Mark> {
         let node = self.queue.take(index);
         if let Some(slot) = node.flow {
             let own = &mut self.queue.lane_mut(slot).own;
-            own.waiting -= u32::from(node.mark.standing != Standing::Other);
+            own.waiting -= u32::from(node.mark.role != Role::Other);
             if own.open == Some(index) {
                 own.open = behind(&node);
             }
@@ -225,21 +225,21 @@ impl ThinningQueue {
         node
     }
 
-    /// Removes the acknowledgment at `index`: the one at `later`, of the same flow, stands for it and
-    /// takes its place, so that what it says is not held up by its removal.
+    /// Removes the acknowledgment at `index`. The one at `later`, of the same flow, replaces it and
+    /// takes its position, so that its content is not delayed.
     fn absorb(&mut self, index: u32, later: u32, packets: &mut PacketStore) {
         let removed = *self.queue.list.node(index);
         let survivor = self.take(later);
         self.queue.list.substitute(index, &survivor);
         self.queue.end(&removed, packets);
-        if removed.mark.standing == Standing::Repeats {
+        if removed.mark.role == Role::Repeats {
             self.queue
                 .count(removed.flow, |counters| counters.duplicates_removed += 1);
         }
     }
 
-    /// Lets the packet that a flow sends next stand for those behind it that say all it says, if more
-    /// wait than the low mark.
+    /// If more acknowledgments than the low-water mark are queued, lets the flow's next packet
+    /// replace the later ones with the same content.
     fn thin(&mut self, slot: Slot, first: u32, packets: &mut PacketStore) {
         if self.queue.lane(slot).own.waiting > self.marks.low {
             while self.gather(first, packets) {}
@@ -249,11 +249,11 @@ impl ThinningQueue {
         }
     }
 
-    /// Removes one packet: the one behind `first` in its flow takes its place. False, if it does not
-    /// say all that `first` says, or the two stand for more than one packet may.
+    /// Removes one packet: the next one of its flow takes the position of `first`. Returns false if
+    /// that lacks content of `first`, or both replace more than one packet may.
     fn gather(&mut self, first: u32, packets: &mut PacketStore) -> bool {
         let node = self.queue.list.node(first);
-        let Some(behind) = behind(node).filter(|_| !node.mark.standing.is_fixed()) else {
+        let Some(behind) = behind(node).filter(|_| !node.mark.role.is_fixed()) else {
             return false;
         };
         let base = if node.mark.absorbed == 0 {
@@ -263,7 +263,7 @@ impl ThinningQueue {
         };
         let later = self.queue.list.node(behind);
         let absorbed = node.mark.absorbed + 1 + later.mark.absorbed;
-        // Nor are the bytes that a compactor writes.
+        // The byte count must not overflow either.
         let overflows = self.compacts && later.acknowledgment - base > u32::from(u16::MAX);
         if !later.mark.replaces || absorbed > self.marks.high || overflows {
             return false;
@@ -275,16 +275,17 @@ impl ThinningQueue {
         true
     }
 
-    /// The packet is about to be sent: writes in front of it what it stands for.
+    /// Adds the compaction data to a packet that is about to be sent.
     fn seal(&mut self, first: u32, packets: &mut PacketStore) {
-        // Once is enough: "marked to indicate that it has already been compacted" (section 6), and one
-        // in a high mark of acknowledgments has to get through (section 5). Behind it, a new run begins.
+        // An acknowledgment is compacted once: "marked to indicate that it has already been
+        // compacted" (section 6), and one in a high mark of acknowledgments must get through
+        // (section 5). A new run begins behind it.
         let node = *self.queue.list.node(first);
         if let Some(next) = behind(&node) {
             self.queue.list.node_mut(next).mark.replaces = false;
         }
-        // Duplicates are never restored.
-        if self.compacts && node.mark.standing != Standing::Repeats {
+        // Duplicates are not restored.
+        if self.compacts && node.mark.role != Role::Repeats {
             let compaction = Compaction {
                 count: node.mark.absorbed as u8,
                 bytes: (node.acknowledgment - node.mark.base) as u16,
@@ -297,9 +298,9 @@ impl ThinningQueue {
         }
     }
 
-    /// Rather than drop this packet, removes one that its flow can do without: the oldest that
-    /// another can stand for, which goes on gathering. (To compact here would fill the queue with
-    /// compacted ones that stand for five each, and none of which may be removed.)
+    /// Makes room by removing a packet that its flow can spare: the oldest one that another can
+    /// replace, which continues to gather. Compacting here would fill the queue with compacted
+    /// acknowledgments that replace five each and cannot be removed.
     fn make_room(&mut self, slot: Slot, length: u32, packets: &mut PacketStore) -> bool {
         loop {
             let own = self.queue.lane(slot).own;
@@ -309,13 +310,13 @@ impl ThinningQueue {
             if self.gather(first, packets) {
                 return self.queue.fits(length);
             }
-            // It stands for as many as it may, or nothing that waits can take its place.
+            // It replaces as many as allowed, or no queued packet can take its place.
             self.queue.lane_mut(slot).own.open = behind(self.queue.list.node(first));
         }
     }
 }
 
-/// The packet behind this one in its flow.
+/// Returns the next packet of the same flow.
 fn behind(node: &Node<Mark>) -> Option<u32> {
     (node.flow_after != NONE).then_some(node.flow_after)
 }
@@ -326,7 +327,7 @@ impl QueueDiscipline for ThinningQueue {
         let mut before = None;
         if let Some(slot) = node.flow {
             let lane = self.queue.lane(slot);
-            before = Some((slot, lane.said, lane.own.usual_step));
+            before = Some((slot, lane.acknowledged, lane.own.usual_step));
             node.mark = self.mark(slot, &node, cx.packets);
         }
         let has_room = cx.idle
@@ -335,10 +336,10 @@ impl QueueDiscipline for ThinningQueue {
         if !has_room {
             self.queue
                 .count(node.flow, |counters| counters.dropped += 1);
-            if let Some((slot, said, usual_step)) = before {
-                // Nobody will hear what it said.
+            if let Some((slot, acknowledged, usual_step)) = before {
+                // Its content is lost.
                 let lane = self.queue.lane_mut(slot);
-                lane.said = said;
+                lane.acknowledged = acknowledged;
                 lane.own.usual_step = usual_step;
             }
             return Verdict::Dropped;
@@ -351,7 +352,7 @@ impl QueueDiscipline for ThinningQueue {
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         let head = self.queue.list.first()?;
         let node = self.queue.list.node(head);
-        if let Some(slot) = node.flow.filter(|_| !node.mark.standing.is_fixed()) {
+        if let Some(slot) = node.flow.filter(|_| !node.mark.role.is_fixed()) {
             self.thin(slot, head, cx.packets);
         }
         Some(self.take(head).departs())

@@ -60,7 +60,7 @@ fn a_gap_is_filled_over_the_time_that_acknowledgments_take() {
         line.arrive(40 * i, &ack(1000 * (i as u32 + 1)));
     }
     line.seen.clear();
-    // 8000 more: three in between, 10 ms apart, and itself after 40 ms.
+    // 8000 bytes more: three in between, 10 ms apart, and itself after 40 ms.
     line.arrive(160, &ack(12_000));
     line.arrive(200, &ack(13_000));
     line.run(1000);

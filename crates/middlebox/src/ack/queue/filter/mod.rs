@@ -7,38 +7,38 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 use super::flow_queue::FlowQueue;
 use super::list::{NONE, Node};
-use crate::ack::{AckCounters, Kept, rules};
+use crate::ack::{AckCounters, KeepReason, rules};
 use crate::flows::Slot;
 
-/// A drop-tail queue that removes acknowledgments when one arrives that says as much. Those that may go
-/// are the ones in their flow's list.
+/// A drop-tail queue that removes acknowledgments when one with the same content arrives. The list
+/// of a flow contains those that may be removed.
 #[derive(Debug)]
 pub struct FilterQueue {
     aggressive: bool,
     queue: FlowQueue<Candidate, Memory>,
 }
 
-/// What is known of a packet that may be removed.
+/// State of a packet that may be removed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Candidate {
-    /// The ECN flags have changed since the candidate in front of it.
+    /// Whether the ECN flags changed since the previous candidate.
     after_ecn_change: bool,
-    /// Nothing of its flow was queued between it and the candidate in front of it.
+    /// Whether nothing of its flow was queued between it and the previous candidate.
     adjacent: bool,
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     /// ECN flags of the last packet, and whether they changed since the last candidate.
     ecn_flags: u8,
     ecn_changed: bool,
-    /// The packet queued last, candidate or not, if it still waits.
+    /// The last queued packet, candidate or not, if it is still queued.
     last: Option<u32>,
 }
 
 impl FilterQueue {
-    /// An empty queue; see [`Method::queue`](super::Method::queue).
+    /// Creates an empty queue; see [`Method::queue`](super::Method::queue).
     #[must_use]
     pub fn new(aggressive: bool, limit: Limit, flows: usize) -> Self {
         Self {
@@ -47,13 +47,13 @@ impl FilterQueue {
         }
     }
 
-    /// What it has done in all.
+    /// Returns the totals.
     #[must_use]
     pub fn totals(&self) -> &AckCounters {
         self.queue.totals()
     }
 
-    /// Is the packet a candidate, for arrivals after it?
+    /// Whether the packet is a candidate for later arrivals.
     fn candidate(
         &mut self,
         slot: Slot,
@@ -68,7 +68,7 @@ impl FilterQueue {
         let may_go = rule::droppable(packets, packet)
             && !matches!(
                 rules::plain(packets, packet),
-                Err(Kept::Data | Kept::Options)
+                Err(KeepReason::Data | KeepReason::Options)
             );
         may_go.then(|| Candidate {
             after_ecn_change: std::mem::take(&mut own.ecn_changed),
@@ -85,9 +85,9 @@ impl FilterQueue {
         node
     }
 
-    /// Drops what the rule chose. CAKE has a queue for each flow, in which those behind it move up;
-    /// here they move into its place, and the arrival into theirs, where nothing else of the flow is in
-    /// between. Has the arrival found its place that way?
+    /// Drops the candidate that the rule chose. In CAKE, which has a queue per flow, the packets
+    /// behind it move up. Here they take over its position, and the arrival takes over theirs if
+    /// nothing else of the flow is in between. Returns whether the arrival was placed that way.
     fn drop_candidate(
         &mut self,
         index: u32,
@@ -97,10 +97,11 @@ impl FilterQueue {
         packets: &mut PacketStore,
     ) -> bool {
         let node = *self.queue.list.node(index);
-        // The ECN flags' change in front of it is now in front of its successor.
+        // A change of ECN flags before it is now before its successor.
         if node.mark.after_ecn_change {
             match node.flow_after {
-                // The arrival is a candidate itself, or else the next one will be told.
+                // The arrival is a candidate itself; otherwise the next candidate records the
+                // change.
                 NONE if is_candidate => arrival.mark.after_ecn_change = true,
                 NONE => self.queue.lane_mut(slot).own.ecn_changed = true,
                 after => self.queue.list.node_mut(after).mark.after_ecn_change = true,
@@ -119,10 +120,10 @@ impl FilterQueue {
             return false;
         }
         if behind == NONE {
-            // The arrival is right behind it.
+            // The arrival is directly behind it.
             self.replace(index, arrival);
         } else {
-            // It, its successor, the arrival: two places for two.
+            // The candidate, its successor and the arrival: two positions for two packets.
             let next = *self.queue.list.node(behind);
             self.replace(index, &next);
             self.replace(behind, arrival);
@@ -146,8 +147,8 @@ impl QueueDiscipline for FilterQueue {
         let mut has_place = false;
         if let Some(slot) = node.flow {
             let lane = self.queue.lane_mut(slot);
-            before = Some((slot, lane.said, lane.own));
-            let kept = lane.said.classify(packet, u32::MAX, cx.packets);
+            before = Some((slot, lane.acknowledged, lane.own));
+            let kept = lane.acknowledged.classify(packet, u32::MAX, cx.packets);
             let candidate = self.candidate(slot, packet, cx.packets);
             let lane = self.queue.lane(slot);
             let goes = rule::choose(
@@ -161,7 +162,7 @@ impl QueueDiscipline for FilterQueue {
             is_candidate = candidate.is_some();
             node.mark = candidate.unwrap_or_default();
             if !is_candidate {
-                let reason = kept.err().unwrap_or(Kept::Sack);
+                let reason = kept.err().unwrap_or(KeepReason::Sack);
                 self.queue
                     .count(node.flow, |counters| counters.keep(reason));
             }
@@ -172,10 +173,10 @@ impl QueueDiscipline for FilterQueue {
         if !has_place && !cx.idle && !self.queue.fits(node.length) {
             self.queue
                 .count(node.flow, |counters| counters.dropped += 1);
-            if let Some((slot, said, own)) = before {
-                // Nobody will hear what it said.
+            if let Some((slot, acknowledged, own)) = before {
+                // Its content is lost.
                 let lane = self.queue.lane_mut(slot);
-                lane.said = said;
+                lane.acknowledged = acknowledged;
                 lane.own.ecn_flags = own.ecn_flags;
                 lane.own.ecn_changed |= own.ecn_changed;
             }

@@ -1,25 +1,26 @@
-//! Which acknowledgment CAKE would drop when a packet arrives.
+//! The rule by which CAKE drops an acknowledgment when a packet arrives.
 //!
-//! The rules are those of `cake_ack_filter` in Linux's `net/sched/sch_cake.c`, put in our own words.
-//! CAKE walks the flow's whole queue for every packet; here the flow's list holds only packets that
-//! may be dropped at all, and at most [`SCAN`] of them are looked at, so that a packet costs O(1).
+//! The rules are those of `cake_ack_filter` in Linux's `net/sched/sch_cake.c`, written
+//! independently. CAKE walks the flow's whole queue for every packet. Here the flow's list contains
+//! only packets that may be dropped, and at most [`SCAN`] of them are examined, so that a packet
+//! costs O(1).
 
 use bentpipe_types::{Flags, PacketRef, PacketStore, SackBlock, Seq};
 
 use super::Candidate;
 use crate::ack::queue::list::{Ends, List, NONE};
 
-/// Candidates looked at per packet. In a stream of advancing acknowledgments the second one decides.
+/// Candidates examined per packet. In a stream of advancing acknowledgments the second one decides.
 const SCAN: usize = 64;
 
-/// The flags whose change CAKE takes care not to lose.
+/// Flags whose changes must not be lost.
 pub(super) const ECN_FLAGS: u8 = Flags::ECE.0 | Flags::CWR.0;
 
-/// May this packet, which has no data and no unknown options, ever be dropped?
+/// Whether a packet without data and unknown options may ever be dropped.
 pub(super) fn droppable(packets: &PacketStore, reference: PacketRef) -> bool {
     let packet = packets.get(reference);
     let plain = packet.flags.0 & !ECN_FLAGS == Flags::ACK.0;
-    // A D-SACK is told apart by its start alone.
+    // A D-SACK is recognised by its start alone.
     let blocks = packets.sack_blocks(reference);
     let duplicate = blocks
         .as_slice()
@@ -28,8 +29,8 @@ pub(super) fn droppable(packets: &PacketStore, reference: PacketRef) -> bool {
     plain && packet.payload_length == 0 && !duplicate
 }
 
-/// The candidate to be dropped in favour of `arrived`, if there is one. `last` is the packet of this
-/// flow that was queued last, candidate or not.
+/// Returns the candidate to drop in favour of `arrived`, if any. `last` is the last queued packet
+/// of this flow, candidate or not.
 pub(super) fn choose(
     list: &List<Candidate>,
     ends: Ends,
@@ -49,7 +50,7 @@ pub(super) fn choose(
             break;
         }
         let node = list.node(candidate);
-        // The ECN flags changed behind the eligible one: dropping it would hide that.
+        // The ECN flags changed after the eligible packet: dropping it would hide that.
         if node.mark.after_ecn_change {
             eligible = None;
         }
@@ -61,14 +62,14 @@ pub(super) fn choose(
         }
         candidate = node.flow_after;
     }
-    // Only one: aggressive drops it if nothing is between it and the arrival.
+    // With one candidate, aggressive mode drops it if nothing is between it and the arrival.
     eligible.filter(|&index| {
         let old = packets.get(list.node(index).packet).flags.0;
         aggressive && last == Some(index) && old & ECN_FLAGS == flags.0 & ECN_FLAGS
     })
 }
 
-/// Does the arrival say what this candidate says?
+/// Whether the arrival contains everything that the candidate does.
 fn stands_for(packets: &PacketStore, old: PacketRef, new: PacketRef) -> bool {
     let (earlier, later) = (packets.get(old), packets.get(new));
     if let Some((value, echo)) = earlier.timestamps() {
@@ -92,7 +93,7 @@ fn stands_for(packets: &PacketStore, old: PacketRef, new: PacketRef) -> bool {
     }
 }
 
-/// What the arrival's blocks say, beside the candidate's.
+/// Content of the arrival's SACK blocks compared with the candidate's.
 enum Sacks {
     Fewer,
     Same,

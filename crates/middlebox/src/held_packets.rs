@@ -1,4 +1,4 @@
-//! Packets held back, in lanes, each lane in order; and when each lane next has to be looked at.
+//! Held packets in lanes, each in order, and the deadlines of the lanes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,18 +9,18 @@ use crate::flows::Slot;
 
 const NONE: u32 = u32::MAX;
 
-/// A packet that is held back.
+/// A held packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) packet: PacketRef,
-    /// When it was stored, or when it is to go: its lane knows which.
+    /// Storage or release time, depending on the lane.
     pub(crate) at: Time,
-    /// Its flow's counters.
+    /// Slot of its flow's counters.
     pub(crate) flow: Option<Slot>,
     next: u32,
 }
 
-/// The packets of one lane.
+/// The packets of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane {
     first: u32,
@@ -48,7 +48,7 @@ impl Lane {
     }
 }
 
-/// The packets of all lanes, in one slab.
+/// The packets of all lanes in one slab.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     held: Vec<Held>,
@@ -107,15 +107,16 @@ impl Store {
     }
 }
 
-/// When lanes have to be looked at. A lane may be named too early or in vain, never too late.
+/// Deadlines of lanes. A lane may come up too early or in vain, never too late.
 ///
-/// An entry is made only when a lane's deadline moves ahead of the one that is entered: restarting a
-/// timer to a later time costs nothing.
+/// An entry is made only if a lane's deadline moves before its current entry: moving a deadline
+/// later costs nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines(BinaryHeap<Reverse<(Time, u32)>>);
 
 impl Deadlines {
-    /// The lane wants to be looked at by `at`; `entered` is its earliest entry, which it keeps for us.
+    /// Requests that `lane` comes up by `at`. `entered` is the lane's earliest entry, stored by the
+    /// caller.
     pub(crate) fn enter(&mut self, lane: u32, at: Time, entered: &mut Option<Time>) {
         if entered.is_none_or(|earliest| at < earliest) {
             self.0.push(Reverse((at, lane)));
@@ -127,7 +128,7 @@ impl Deadlines {
         self.0.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// Takes a lane whose time has come, and the time it had entered.
+    /// Removes a lane whose time has come. Returns its entry's time and the lane.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, u32)> {
         let &Reverse((at, lane)) = self.0.peek()?;
         if at > now {

@@ -1,31 +1,31 @@
-//! What a flow's packets have said, and what the next one is to that.
+//! The acknowledgments of a flow so far, and the classification of its next packet.
 
 use bentpipe_types::{Flags, PacketRef, PacketStore, Seq};
 
-use crate::ack::{Kept, rules};
+use crate::ack::{KeepReason, rules};
 
-/// Duplicates that mark a loss (RFC 5681 section 3.2).
+/// Number of duplicates that signal a loss (RFC 5681 section 3.2).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// What a flow's packets have said so far, up to the last one that was queued.
+/// The acknowledgments of a flow up to the last packet that was queued.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Said {
-    /// The highest acknowledgment number, and the window that came with it.
+pub(super) struct Acknowledged {
+    /// The highest acknowledgment number and its window.
     highest: Option<(Seq, u16)>,
-    /// Packets that repeat that number.
+    /// Number of packets that repeated that number.
     repeats: u32,
 }
 
-impl Said {
-    /// What the packet is to its flow: by how much it advances, or why it has to be kept. Zero: it
-    /// repeats a number once more than it takes to mark a loss. Without SACK blocks, `duplicates` of those
-    /// are kept.
+impl Acknowledged {
+    /// Classifies a packet: by how much it advances, or why it must be kept. Zero means that it
+    /// repeats a number more often than needed to signal a loss. Without SACK blocks, `duplicates`
+    /// repetitions are kept.
     pub(super) fn classify(
         &mut self,
         packet: PacketRef,
         duplicates: u32,
         packets: &PacketStore,
-    ) -> Result<u32, Kept> {
+    ) -> Result<u32, KeepReason> {
         let plain = rules::plain(packets, packet);
         let record = packets.get(packet);
         let (acknowledgment, window) = (record.acknowledgment, record.window);
@@ -39,14 +39,14 @@ impl Said {
             self.repeats = 0;
         }
         plain?;
-        let (highest, last_window) = seen.ok_or(Kept::First)?;
+        let (highest, last_window) = seen.ok_or(KeepReason::First)?;
         if acknowledgment.before(highest) {
-            Err(Kept::Stale)
+            Err(KeepReason::Stale)
         } else if acknowledgment == highest && window != last_window {
-            Err(Kept::WindowUpdate)
+            Err(KeepReason::WindowUpdate)
         } else if acknowledgment == highest {
-            // What a SACK sender takes from more duplicates is in their blocks, and the next one's
-            // cover them. Others inflate their window with each (RFC 5681 section 3.2).
+            // A SACK sender uses the blocks of further duplicates, and the next duplicate covers
+            // them. Without SACK every duplicate inflates the window (RFC 5681 section 3.2).
             let kept = if record.has_sack_blocks() {
                 DUPLICATE_THRESHOLD
             } else {
@@ -56,7 +56,7 @@ impl Said {
                 Ok(0)
             } else {
                 self.repeats += 1;
-                Err(Kept::Duplicate)
+                Err(KeepReason::Duplicate)
             }
         } else {
             Ok(acknowledgment - highest)
