@@ -82,7 +82,7 @@ enum Role {
 
 impl Role {
     fn is_fixed(self) -> bool {
-        matches!(self, Self::Other | Self::KeepReason)
+        matches!(self, Self::Other | Self::Kept)
     }
 }
 
