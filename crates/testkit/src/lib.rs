@@ -1,4 +1,4 @@
-//! Scripts in packetdrill's language, run on the simulated clock against bentpipe's TCP.
+//! packetdrill scripts, run in simulated time against bentpipe's TCP.
 //!
 //! ```
 //! use bentpipe_testkit::{Defines, Verdict, check};
@@ -23,7 +23,7 @@ pub mod triage;
 pub use runner::{Verdict, run};
 pub use script::Defines;
 
-/// Reads and runs a script.
+/// Parses and runs a script.
 #[must_use]
 pub fn check(source: &str, defines: &Defines) -> Verdict {
     match script::parse(source, defines) {

@@ -1,4 +1,4 @@
-//! `bentpipe-testkit run FILE.pkt ...`: runs scripts, and says what came of each.
+//! `bentpipe-testkit run FILE.pkt ...`: runs scripts and reports their results.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use bentpipe_testkit::report::{Outcome, Report};
 use bentpipe_testkit::{Defines, check};
 use clap::{Parser, Subcommand};
 
-/// Scripts in packetdrill's language, run on the simulated clock against bentpipe's TCP.
+/// packetdrill scripts, run in simulated time against bentpipe's TCP.
 #[derive(Parser)]
 #[command(version, about)]
 struct Arguments {
@@ -17,8 +17,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs scripts. Exit status: 0 when some ran and all that ran passed, 1 when one failed or none
-    /// ran, 2 when the request is wrong.
+    /// Runs scripts. Exit status: 0 if all scripts that ran passed, 1 if one failed or none ran, 2
+    /// for a wrong request.
     Run(Run),
 }
 
@@ -27,25 +27,25 @@ struct Run {
     /// Scripts, or folders of them.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// One JSON object on standard output, and nothing else.
+    /// Print one JSON object on standard output, and nothing else.
     #[arg(long, conflicts_with = "table")]
     json: bool,
-    /// A Markdown table of what did not pass, with why as far as that is known.
+    /// Print a Markdown table of the scripts that did not pass, with known causes.
     #[arg(long)]
     table: bool,
-    /// Fails unless FILE contains the table, word for word.
+    /// Fail unless FILE contains the table, word for word.
     #[arg(long, value_name = "FILE", requires = "table")]
     check: Option<PathBuf>,
-    /// Leaves out scripts whose path ends like this.
+    /// Exclude scripts whose path has this suffix.
     #[arg(long, value_name = "SUFFIX")]
     exclude: Vec<String>,
-    /// What is not supported counts as failed.
+    /// Count unsupported scripts as failures.
     #[arg(long)]
     strict: bool,
-    /// Says nothing of scripts that pass.
+    /// Do not list scripts that pass.
     #[arg(long, short)]
     quiet: bool,
-    /// A word that scripts use, and what it stands for.
+    /// Define a word that scripts use: NAME=VALUE.
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
     defines: Vec<(String, String)>,
 }
@@ -121,7 +121,7 @@ fn compare(file: &Path, table: &str) -> Result<bool, String> {
     Ok(same)
 }
 
-/// The scripts at a path: itself, or all below it, in order.
+/// Collects the scripts at a path: the file itself, or all files below a folder, sorted.
 fn collect(path: &Path, scripts: &mut Vec<PathBuf>) -> Result<(), String> {
     let wrong = |error: std::io::Error| format!("{}: {error}", path.display());
     let kind = std::fs::metadata(path).map_err(wrong)?;
@@ -134,7 +134,7 @@ fn collect(path: &Path, scripts: &mut Vec<PathBuf>) -> Result<(), String> {
     let mut entries = entries.map_err(wrong)?;
     entries.sort();
     for entry in entries {
-        // A link could lead back to where we are.
+        // A symbolic link could form a cycle.
         if entry.is_symlink() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What came of scripts, for people and for programs.
+//! Results of scripts, as text and JSON.
 
 use std::fmt::{self, Write};
 
@@ -7,29 +7,29 @@ use serde::Serialize;
 use crate::Verdict;
 use crate::triage::{Cause, triage};
 
-/// What came of one script.
+/// Result of one script.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Its path.
+    /// Path of the script.
     pub script: String,
-    /// `passed`, `failed` or `unsupported`
+    /// `passed`, `failed` or `unsupported`.
     pub verdict: &'static str,
-    /// The line that failed, or that needs what is missing.
+    /// Line that failed or that needs a missing feature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// What was expected there.
+    /// Expected event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What came instead.
+    /// Actual event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<String>,
-    /// What is missing.
+    /// Missing feature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
 
 impl Outcome {
-    /// The outcome of the script at a path.
+    /// Creates the result of the script at a path.
     #[must_use]
     pub fn new(script: &str, verdict: Verdict) -> Self {
         let mut outcome = Self {
@@ -61,7 +61,7 @@ impl Outcome {
         outcome
     }
 
-    /// Did everything go as expected?
+    /// Whether the script passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verdict == "passed"
@@ -84,21 +84,21 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What came of several.
+/// Results of several scripts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// How many passed.
+    /// Number of passed scripts.
     pub passed: usize,
-    /// How many failed.
+    /// Number of failed scripts.
     pub failed: usize,
-    /// How many need what isn't there.
+    /// Number of unsupported scripts.
     pub unsupported: usize,
-    /// One by one.
+    /// Individual results.
     pub scripts: Vec<Outcome>,
 }
 
 impl Report {
-    /// One more.
+    /// Adds a result.
     pub fn add(&mut self, outcome: Outcome) {
         match outcome.verdict {
             "passed" => self.passed += 1,
@@ -108,13 +108,14 @@ impl Report {
         self.scripts.push(outcome);
     }
 
-    /// Did some run, and all that ran pass? `strict`: and was everything supported?
+    /// Whether some scripts ran and all of them passed; with `strict`, also whether all were
+    /// supported.
     #[must_use]
     pub fn is_good(&self, strict: bool) -> bool {
         self.passed > 0 && self.failed == 0 && (!strict || self.unsupported == 0)
     }
 
-    /// The last line.
+    /// Returns the last line.
     #[must_use]
     pub fn summary(&self) -> String {
         format!(
@@ -123,13 +124,13 @@ impl Report {
         )
     }
 
-    /// One object.
+    /// Returns one JSON object.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// A Markdown table: the counts by cause, and every script that did not pass.
+    /// Returns a Markdown table with the counts by cause and every script that did not pass.
     #[must_use]
     pub fn table(&self) -> String {
         let others = || self.scripts.iter().filter(|outcome| !outcome.passed());
@@ -171,7 +172,7 @@ impl Report {
     }
 }
 
-/// The script's folder and name: where it lies is of no interest.
+/// Returns the script's folder and name.
 fn name(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let from = parts

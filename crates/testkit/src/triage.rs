@@ -1,26 +1,26 @@
-//! Why public scripts do not pass, as far as somebody has looked.
+//! Known reasons why public scripts do not pass.
 
 use std::fmt;
 
-/// Whose the difference is.
+/// Origin of a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// Ours to mend.
+    /// An error here.
     OurFault,
-    /// Linux does something that no RFC asks for.
+    /// Behaviour of Linux that no RFC requires.
     LinuxChoice,
-    /// About something that is no matter of TCP here.
+    /// Outside the scope of this TCP.
     NotApplicable,
-    /// TCP that is not implemented.
+    /// A TCP feature that is not implemented.
     NotImplemented,
-    /// The script, or the kernel it was written for.
+    /// The script, or the kernel for which it was written.
     Script,
-    /// Nobody has looked.
+    /// Not examined.
     Unknown,
 }
 
 impl Cause {
-    /// Every cause.
+    /// All causes.
     pub const ALL: [Self; 6] = [
         Self::OurFault,
         Self::LinuxChoice,
@@ -44,7 +44,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// By what the path contains; the first that fits.
+/// Reasons by part of the path; the first match applies.
 const KNOWN: &[(&str, Cause, &str)] = &[
     (
         "fallback-exp-opt",
@@ -134,7 +134,7 @@ const KNOWN: &[(&str, Cause, &str)] = &[
     ("/sendfile/", Cause::NotApplicable, "files"),
 ];
 
-/// Why the script at this path does not pass.
+/// Returns why the script at this path does not pass.
 #[must_use]
 pub fn triage(path: &str) -> (Cause, &'static str) {
     let path = format!("/{path}");

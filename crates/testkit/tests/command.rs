@@ -1,4 +1,4 @@
-//! The command: what it prints, and its exit status.
+//! Output and exit status of the command.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ fn zero_when_all_that_ran_passed() {
         text.ends_with("2 passed, 0 failed, 0 unsupported\n"),
         "{text}"
     );
-    // A folder is everything below it.
+    // A folder includes everything below it.
     let output = run(&[".", "--exclude", "wrong/nothing.pkt", "-q"]);
     assert_eq!(output.status.code(), Some(1), "some are wrong on purpose");
 }
@@ -47,7 +47,7 @@ fn one_when_something_failed_and_it_says_where() {
 }
 
 #[test]
-fn what_is_not_supported_is_no_failure_unless_that_is_asked_for() {
+fn an_unsupported_script_is_a_failure_only_if_strict() {
     let folder = std::env::temp_dir().join(format!("bentpipe-testkit-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let script = folder.join("udp.pkt");

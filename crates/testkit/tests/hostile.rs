@@ -1,9 +1,9 @@
-//! Scripts that make no sense: whatever they say, they come to an end, and nothing panics.
+//! Meaningless scripts terminate without a panic.
 
 use bentpipe_testkit::{Defines, check};
 use proptest::prelude::*;
 
-/// A line of a script, with numbers from a few that matter.
+/// A line of a script, with numbers from a few significant values.
 fn line() -> impl Strategy<Value = String> {
     let number = prop::sample::select(vec![
         "0",
@@ -99,7 +99,7 @@ fn line() -> impl Strategy<Value = String> {
         1 => Just("`sysctl -q net.ipv4.tcp_timestamps=0`".to_owned()),
     ];
     (time, action).prop_map(|(time, action)| {
-        // Ranges are for what goes out, and blocking for calls.
+        // Ranges apply to outgoing packets, and blocking to calls.
         let call = !action.starts_with(['<', '>', '%', '`']);
         let outbound = action.starts_with('>');
         match time {
@@ -120,8 +120,8 @@ const BEGINNINGS: [&str; 3] = [
      +0 connect(3, ..., ...) = -1 EINPROGRESS\n+0 > S 0:0(0) <...>\n",
 ];
 
-/// Runs lines one after another, each with only those before it that passed: so that a script gets
-/// further than its first wrong expectation.
+/// Runs lines in sequence, each after only those earlier lines that passed, so that a script
+/// continues beyond its first failed expectation.
 fn run_as_far_as_it_goes(beginning: &str, lines: &[String]) {
     let mut script = format!("`defaults.sh`\n{beginning}");
     for line in lines {

@@ -1,7 +1,7 @@
-//! Thousands of hostile networks and peers, each made from a number.
+//! Thousands of hostile networks and peers, each generated from a seed.
 //!
-//! `BENTPIPE_HOSTILE_CASES` is how many (10,000 if it is not set, 2,000 through gateways). A case that fails is printed with
-//! the command that runs it alone, which also writes what went over the wire.
+//! `BENTPIPE_HOSTILE_CASES` is the number of cases (default 10,000; 2,000 through gateways). A
+//! failing case is printed with the command that runs it alone, which also writes a capture.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use bentpipe_testkit::hostile::{
-    Capture, Counts, Ending, Failure, Kind, mortal, multiplexed, network, operations, split,
+    Capture, CaseOutcome, Counts, Failure, Kind, multiplexed, network, operations, restarting,
+    split,
 };
 
 const DEFAULT_CASES: u64 = 10_000;
-/// The same where there are gateways, which take longer.
+/// Default number of cases through gateways, which take longer.
 const DEFAULT_CASES_THROUGH_GATEWAYS: u64 = 2_000;
 
 type Run = fn(u64, Option<&mut Capture>) -> Result<Counts, Failure>;
@@ -27,7 +28,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{variable}: not a number: {text}")))
 }
 
-/// Runs one case, for its failure.
+/// Runs one case and returns its failure.
 fn failure(run: Run, seed: u64, capture: Option<&mut Capture>) -> Result<Counts, String> {
     match catch_unwind(AssertUnwindSafe(|| run(seed, capture))) {
         Ok(result) => result.map_err(|failure| failure.to_string()),
@@ -54,7 +55,7 @@ fn replay(test: &str, run: Run, seed: u64) {
     }
 }
 
-/// Runs all seeds on all processors. Returns what became of them.
+/// Runs all seeds on all processors and returns their results.
 fn run_all(test: &str, run: Run, by_default: u64) -> Vec<Counts> {
     if let Some(seed) = number("BENTPIPE_HOSTILE_SEED") {
         replay(test, run, seed);
@@ -106,8 +107,8 @@ fn run_all(test: &str, run: Run, by_default: u64) -> Vec<Counts> {
     all
 }
 
-/// Gateways that split: streams are exact at both ends, what is held stays within its bound, and every
-/// connection ends, at the gateways too.
+/// Split gateways: streams are exact at both ends, memory stays within its bound, and every
+/// connection ends, at the gateways as well.
 #[test]
 fn any_network_through_gateways() {
     let all = run_all(
@@ -115,11 +116,11 @@ fn any_network_through_gateways() {
         split,
         DEFAULT_CASES_THROUGH_GATEWAYS,
     );
-    tell_endings(&all);
+    print_outcomes(&all);
     report(&all);
 }
 
-/// Gateways that carry connections over persistent ones: the same.
+/// The same with persistent connections between the gateways.
 #[test]
 fn any_network_through_persistent_connections() {
     report(&run_all(
@@ -129,46 +130,46 @@ fn any_network_through_persistent_connections() {
     ));
 }
 
-/// The same, where the gateways die and begin anew: nobody is told what is not so, and who owes something hears that nobody
-/// is there.
+/// The same with gateways that stop and restart: delivered data are a prefix of the written data,
+/// and an end with outstanding data learns that its peer is gone.
 #[test]
 fn any_network_through_gateways_that_die() {
     let all = run_all(
         "any_network_through_gateways_that_die",
-        mortal,
+        restarting,
         DEFAULT_CASES_THROUGH_GATEWAYS,
     );
-    tell_endings(&all);
+    print_outcomes(&all);
     report(&all);
 }
 
-/// Streams are exact, or the connection ends with an error; nobody panics, works for ever, sleeps for
-/// ever or remembers without bound.
+/// Streams are exact, or the connection ends with an error. No panic, endless loop, endless sleep
+/// or unbounded memory.
 #[test]
 fn any_network_and_any_peer() {
     let all = run_all("any_network_and_any_peer", network, DEFAULT_CASES);
-    let endings = tell_endings(&all);
+    let outcomes = print_outcomes(&all);
     report(&all);
-    // Lies that are seen through do not keep anybody from finishing.
-    assert!(all.is_empty() || endings[&(Kind::Lies, Ending::Exact)] > 0);
+    // Detectable lies do not prevent an orderly end.
+    assert!(all.is_empty() || outcomes[&(Kind::Lies, CaseOutcome::Exact)] > 0);
 }
 
-/// The window is never below a segment, and finite; so is the pace; a connection with something to
-/// send always names a time at which it wants to run.
+/// The window is finite and at least one segment, the pacing rate is finite, and a connection with
+/// data to send always has a deadline.
 #[test]
 fn any_operations() {
     report(&run_all("any_operations", operations, DEFAULT_CASES));
 }
 
-/// A case that failed once: a record that was written behind a full segment, while a short way was open that
-/// has no eye for records.
+/// Regression: a record written behind a full segment while a fast path without support for records
+/// applied.
 #[test]
 fn a_record_behind_a_full_segment() {
     operations(2514, None).expect("it passes");
 }
 
-/// Cases that failed once: a path that may take longer packets again, of which none fits what was left of the
-/// congestion window when segments were short.
+/// Regression: a path that permits longer packets again, none of which fits the congestion window
+/// left from shorter segments.
 #[test]
 fn a_path_that_is_no_longer_narrow() {
     for seed in [5_246, 10_998, 73_860, 84_959, 96_357, 98_626] {
@@ -176,8 +177,8 @@ fn a_path_that_is_no_longer_narrow() {
     }
 }
 
-/// Cases that failed once: a SYN, made of another segment, between the ends of a connection that one gateway
-/// had forgotten, and the other not yet brought to its end.
+/// Regression: a SYN forged from another segment, between the ends of a connection that one gateway
+/// had forgotten while the other had not finished it.
 #[test]
 fn a_syn_that_comes_before_the_connection_before_it_is_over() {
     for seed in [40_744, 45_720, 72_604] {
@@ -185,8 +186,8 @@ fn a_syn_that_comes_before_the_connection_before_it_is_over() {
     }
 }
 
-/// Cases that fail where it is refused: both hosts open at once, and one gateway has a stream for the connection when the
-/// other has ceased to wait, and has given it a part of its own.
+/// Regression: simultaneous open where one gateway has a stream for the connection after the other
+/// has stopped waiting and opened an unmultiplexed connection.
 #[test]
 fn a_stream_that_meets_a_part_that_opens() {
     for seed in [2_299, 3_948, 18_006] {
@@ -194,7 +195,7 @@ fn a_stream_that_meets_a_part_that_opens() {
     }
 }
 
-/// What the replay rests on: a seed is the same case each time, and its capture holds every packet.
+/// Replay: a seed gives the same case each time, and its capture contains every packet.
 #[test]
 fn a_seed_is_a_case_and_a_capture() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hostile.pcapng");
@@ -213,11 +214,11 @@ fn a_seed_is_a_case_and_a_capture() {
         packets += with.packets;
         blocks += count_packets(&bytes);
     }
-    // Each once where it left, and most of them where they arrived.
+    // Each packet once where it left, and most of them where they arrived.
     assert!(blocks > packets, "{blocks} blocks, {packets} packets");
 }
 
-/// Enhanced packet blocks of a capture: draft-ietf-opsawg-pcapng section 3.1.
+/// Counts the enhanced packet blocks of a capture: draft-ietf-opsawg-pcapng section 3.1.
 fn count_packets(mut bytes: &[u8]) -> u64 {
     let mut count = 0;
     while let Some((head, _)) = bytes.split_first_chunk::<8>() {
@@ -229,18 +230,18 @@ fn count_packets(mut bytes: &[u8]) -> u64 {
     count
 }
 
-/// How many cases of each kind ended how.
-fn tell_endings(all: &[Counts]) -> BTreeMap<(Kind, Ending), u64> {
-    let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
+/// Counts cases by kind and outcome, and prints them.
+fn print_outcomes(all: &[Counts]) -> BTreeMap<(Kind, CaseOutcome), u64> {
+    let mut outcomes: BTreeMap<(Kind, CaseOutcome), u64> = BTreeMap::new();
     for counts in all {
         if let Some(ending) = counts.ending {
-            *endings.entry(ending).or_default() += 1;
+            *outcomes.entry(ending).or_default() += 1;
         }
     }
-    for ((kind, ending), count) in &endings {
+    for ((kind, ending), count) in &outcomes {
         println!("{kind:?}: {ending:?}: {count}");
     }
-    endings
+    outcomes
 }
 
 fn report(all: &[Counts]) {

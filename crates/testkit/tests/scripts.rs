@@ -1,4 +1,4 @@
-//! Our own scripts pass, and those that are wrong on purpose fail at the line they name.
+//! Our own scripts pass, and intentionally wrong ones fail at the line they name.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ fn our_scripts_pass() {
     }
 }
 
-/// What a kernel's TCP did, written down by benches/witness/dialogue.py.
+/// Dialogues recorded from a kernel by benches/witness/dialogue.py pass.
 #[test]
 fn recorded_dialogues_pass() {
     for path in scripts("scripts/linux", 15) {
@@ -55,7 +55,7 @@ fn a_wrong_expectation_fails_where_it_is() {
     }
 }
 
-/// Every expectation of every script of ours matters: changed, the script fails.
+/// Every expected acknowledgment number matters: if it is changed, the script fails.
 #[test]
 fn a_changed_number_in_an_expected_packet_fails() {
     let mut changed = 0;

@@ -1,4 +1,4 @@
-//! What went over the wire, as pcapng.
+//! Captures of cases as pcapng.
 
 use std::io::{self, Write};
 
@@ -6,17 +6,17 @@ use bentpipe_types::{PacketRef, PacketStore, Time};
 use bentpipe_wire::pcapng::{Interface, Writer};
 use bentpipe_wire::{Encoder, NodeAddresses};
 
-/// A capture of a case: what each end, and each gateway, sent, and what arrived there.
+/// A capture of a case: packets that each end and gateway sent, and those that arrived.
 pub struct Capture {
     writer: Writer<Box<dyn Write>>,
     interfaces: Vec<Interface>,
     encoder: Encoder<NodeAddresses>,
     bytes: Vec<u8>,
-    /// Packets that contradicted themselves, and have no bytes.
+    /// Packets without an encoding because they contradict themselves.
     pub left_out: u64,
 }
 
-/// Where a packet was seen.
+/// Point of capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     Leaving,
@@ -24,7 +24,7 @@ pub(super) enum Seen {
 }
 
 impl Capture {
-    /// A capture into `output`, of what is between A and B.
+    /// Starts a capture between A and B, written to `output`.
     ///
     /// # Errors
     /// Those of `output`.
@@ -40,7 +40,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// The nodes are these.
+    /// Sets the names of the nodes.
     pub(super) fn name(&mut self, nodes: &[&str]) -> io::Result<()> {
         self.interfaces = (nodes.iter())
             .flat_map(|node| [format!("left {node}"), format!("arrived at {node}")])

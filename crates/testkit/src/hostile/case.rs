@@ -1,4 +1,4 @@
-//! One case: two ends' settings, what their applications do, the path, and who lies.
+//! A case: settings of both ends, their applications, the path, and the lying end.
 
 use bentpipe_tcp::{ActiveFastOpen, Config, PacingKind, PassiveFastOpen, PathMtuDiscovery};
 use bentpipe_types::{FastOpen, IpVersion, Span, Time};
@@ -6,83 +6,84 @@ use bentpipe_types::{FastOpen, IpVersion, Span, Time};
 use super::dice::Dice;
 use super::settings::config;
 
-/// What a case puts a connection through, and what therefore must come of it.
+/// Kind of a case, which determines the required outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// A path that loses, reorders, duplicates, jumps and corrupts, and gets well again: both
-    /// streams are exact and both ends close, without an error.
+    /// A path that loses, reorders, duplicates, delays and corrupts for a time, then a clean path.
+    /// Both streams must be exact, and both ends must close without error.
     Path,
-    /// And one end lies in ways that a TCP has to see through (acknowledges what was never sent,
-    /// SACKs nonsense, splits acknowledgments, sends D-SACKs, moves its window about), for a while:
-    /// the same.
+    /// As `Path`, and one end lies for a time in ways that TCP must detect: it acknowledges data
+    /// never sent, sends false SACK and D-SACK blocks, splits acknowledgments, moves its window.
+    /// Same requirement.
     Lies,
-    /// And in ways that no TCP can see through (acknowledges what has not arrived, sets flags and
-    /// timestamps at random): the streams are exact, or the connection ends with an error, or it waits
-    /// for what will never come. What was delivered is the beginning of what was written.
+    /// As `Lies`, with lies that TCP cannot detect: it acknowledges data in flight, and draws flags
+    /// and timestamps. Streams must be exact, or the connection ends with an error, or it waits for
+    /// ever. Delivered data are a prefix of the written data.
     Fraud,
-    /// Something never gets well: the path dies, or an application stops reading, or a window stays
-    /// shut. Who waits for an acknowledgment that cannot come gives up; who is answered goes on
-    /// probing.
+    /// A permanent failure: a dead path, an application that stops reading, or a closed window. An
+    /// end without acknowledgments must give up; an end that is answered must keep probing.
     Stall(Stall),
 }
 
-/// What never gets well.
+/// Kind of a permanent failure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Stall {
-    /// Nothing arrives from then on.
+    /// No packet arrives from then on.
     DeadPath,
-    /// B's application reads nothing more.
+    /// B's application stops reading.
     Asleep,
-    /// B's segments all say that its window is shut.
+    /// All of B's segments advertise window 0.
     ShutWindow,
 }
 
-/// What one end's application does.
+/// Behaviour of one end's application.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     pub(super) to_write: u64,
     pub(super) chunk: u64,
     pub(super) sink: bool,
     pub(super) read_at_most: u64,
-    /// It reads nothing in this time.
+    /// Interval in which it does not read.
     pub(super) asleep: (Time, Time),
 }
 
-/// What the path does to packets. Probabilities are per packet.
+/// Impairments of the path. Probabilities are per packet.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
-    /// One-way delays, and when each begins.
+    /// One-way delays with their start times.
     pub(super) delays: Vec<(Time, Span)>,
-    /// Up to this much more, drawn for each packet: reorders.
+    /// Maximum additional delay, drawn per packet; causes reordering.
     pub(super) jitter: Span,
-    /// Share of packets lost (Gilbert and Elliott: runs of about `burst`, all lost).
+    /// Share of packets lost in bursts of about `burst` (Gilbert-Elliott; all packets of a burst
+    /// are lost).
     pub(super) loss: f64,
     pub(super) burst: f64,
-    /// And what is lost between them.
+    /// Share of packets lost between bursts.
     pub(super) single_loss: f64,
     pub(super) duplication: f64,
-    /// Bits of the headers are changed: the checksum tells.
+    /// Header bits are inverted, which the checksum reveals.
     pub(super) corruption: f64,
-    /// A copy comes whose header is false and whose checksum is true.
+    /// A copy with a false header and a valid checksum is delivered.
     pub(super) unseen_corruption: f64,
-    /// Queues mark what is ECN-capable.
+    /// ECN-capable packets are marked.
     pub(super) marks: f64,
-    /// No longer packet passes, ever.
+    /// Longer packets never pass.
     pub(super) mtu: u32,
-    /// And a router says so.
-    pub(super) speaks: bool,
-    /// Somebody says of a segment on the path what is not so.
+    /// Whether a router reports packets that are too long.
+    pub(super) sends_icmp: bool,
+    /// A false ICMP error about a segment is sent.
     pub(super) false_icmp: f64,
-    /// Each packet of the end that lies is a lie with this probability.
+    /// Probability that a packet of the lying end is a lie.
     pub(super) lies: f64,
-    /// From then on it is a clean path.
+    /// From then on the path is clean.
     pub(super) until: Time,
 }
 
 impl Network {
-    /// For who sends other segments than SYNs before the handshake is over: what is made of one can pass for a SYN or a SYN+ACK,
-    /// and an error about one for one about the handshake, which it then ends (Linux's tcp_v4_err). So neither is done.
-    pub(super) fn leave_handshakes_alone(&mut self) {
+    /// Avoids forgeries that could end a handshake, for ends that send other segments than SYNs
+    /// before it is complete: such a segment can be forged into a SYN or SYN+ACK, and an ICMP error
+    /// about it can be taken for one about the handshake, which it then ends (Linux's tcp_v4_err).
+    pub(super) fn avoid_handshake_forgeries(&mut self) {
         self.unseen_corruption = 0.0;
         self.false_icmp = 0.0;
     }
@@ -94,13 +95,13 @@ pub(super) struct Case {
     pub(super) configs: [Config; 2],
     pub(super) applications: [Application; 2],
     pub(super) network: Network,
-    /// Who lies.
+    /// The lying end.
     pub(super) liar: usize,
-    /// A opens with Fast Open: data that goes on its SYN, and what B makes of it.
+    /// Settings with which A opens by Fast Open with data on its SYN, and B's policy.
     pub(super) fast_open: Option<(ActiveFastOpen, PassiveFastOpen)>,
-    /// Both ends open at once.
+    /// Whether both ends open at once.
     pub(super) both: bool,
-    /// When the case is over, whatever has become of it.
+    /// Time at which the case ends.
     pub(super) end: Time,
 }
 
@@ -149,7 +150,7 @@ fn network(dice: &mut Dice, kind: Kind) -> Network {
         unseen_corruption: dice.share(0.2),
         marks: dice.share(0.3),
         mtu: u32::MAX,
-        speaks: dice.coin(),
+        sends_icmp: dice.coin(),
         false_icmp: dice.share(0.1),
         lies: if matches!(kind, Kind::Lies | Kind::Fraud) {
             0.02 + 0.6 * dice.uniform()
@@ -160,7 +161,7 @@ fn network(dice: &mut Dice, kind: Kind) -> Network {
     }
 }
 
-/// RFC 8201 section 4: no IPv6 path is narrower.
+/// Returns the least MTU. RFC 8201 section 4: 1280 bytes for IPv6.
 pub(super) fn least_mtu(version: IpVersion) -> u32 {
     match version {
         IpVersion::V4 => 100,
@@ -168,11 +169,11 @@ pub(super) fn least_mtu(version: IpVersion) -> u32 {
     }
 }
 
-/// On a narrow path, each end has a way to learn of it.
-pub(super) fn listens_or_looks(dice: &mut Dice, config: &mut Config, speaks: bool) {
+/// Ensures that each end can detect a small MTU.
+pub(super) fn detects_small_mtu(dice: &mut Dice, config: &mut Config, sends_icmp: bool) {
     use PathMtuDiscovery::{BlackHole, Icmp, Off, Probe};
     config.path_mtu_discovery = match config.path_mtu_discovery {
-        Off | Icmp if !speaks => dice.pick(&[BlackHole, Probe]),
+        Off | Icmp if !sends_icmp => dice.pick(&[BlackHole, Probe]),
         Off => Icmp,
         other => other,
     };
@@ -194,7 +195,7 @@ fn fast_open(dice: &mut Dice) -> (ActiveFastOpen, PassiveFastOpen) {
 }
 
 impl Case {
-    /// The case of this seed.
+    /// Creates the case of a seed.
     pub(super) fn new(seed: u64) -> Self {
         let dice = &mut Dice::new(seed, "case");
         let kind = match dice.below(20) {
@@ -213,18 +214,18 @@ impl Case {
             let least = u64::from(least_mtu(version));
             network.mtu = dice.between(least, 1700) as u32;
             for config in &mut configs {
-                listens_or_looks(dice, config, network.speaks);
+                detects_small_mtu(dice, config, network.sends_icmp);
             }
         }
         let mut fast_open = dice.one_in(4).then(|| fast_open(dice));
         if fast_open.is_some_and(|(_, answer)| answer == PassiveFastOpen::Take) {
-            // Data goes before the handshake is over.
-            network.leave_handshakes_alone();
+            // Data are sent before the handshake is complete.
+            network.avoid_handshake_forgeries();
             fast_open = fast_open.filter(|_| kind != Kind::Fraud);
         }
         for side in [0, 1] {
             let segment = u64::from(configs[side].mss.min(configs[1 - side].mss));
-            // A small window needs a round trip each time, a slow pace a second for each segment.
+            // A small window needs a round trip each time, a slow pace a second per segment.
             let mut most = 100 * configs[1 - side].most_received().min(65_535);
             if let PacingKind::AtMost(rate) = configs[side].pacing {
                 let seconds = 300;
@@ -244,8 +245,8 @@ impl Case {
         let liar = dice.below(2) as usize;
         let both = dice.one_in(8);
         if both && kind != Kind::Fraud {
-            // An end that has called and been called answers what opens nothing.
-            network.leave_handshakes_alone();
+            // With simultaneous open, an end answers segments that open nothing.
+            network.avoid_handshake_forgeries();
         }
         Self {
             kind,

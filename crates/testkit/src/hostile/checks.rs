@@ -1,19 +1,19 @@
-//! What must hold of a connection after everything that happens to it.
+//! Invariants of a connection, checked after every event.
 
 use bentpipe_tcp::{Connection, State};
 use bentpipe_types::{Span, Time};
 
 use super::settings::MAXIMUM_RTO;
 
-/// Beyond any window: MAXIMUM_WINDOW of the window rules is below it.
+/// Larger than any window: MAXIMUM_WINDOW of the window rules is below it.
 const FINITE: u64 = 1 << 50;
 
-/// With something to send, nobody sleeps longer: the longest retransmission timeout, and the
-/// longest pause of the pacer.
+/// Longest time without a deadline while there is data to send: the longest retransmission timeout
+/// and the longest pacing pause.
 const LONGEST_SLEEP: Span = Span::from_nanos(MAXIMUM_RTO.as_nanos() + 2_000_000_000);
 
-/// Does it still have to hear from its peer, or is there something that it has not sent?
-pub(super) fn owes(tcp: &Connection) -> bool {
+/// Whether the connection still expects something from its peer or has unsent data.
+pub(super) fn has_pending_work(tcp: &Connection) -> bool {
     match tcp.state() {
         State::Closed | State::TimeWait | State::FinWait2 => false,
         State::SynSent | State::SynReceived | State::FinWait1 | State::Closing | State::LastAck => {
@@ -23,13 +23,13 @@ pub(super) fn owes(tcp: &Connection) -> bool {
     }
 }
 
-/// The first thing that is not as it must be. `most`: so many bytes may wait to be read.
+/// Returns the first violated invariant. At most `most` bytes may be unread.
 pub(super) fn check(tcp: &Connection, most: u64, now: Time) -> Result<(), String> {
     check_stream(tcp)?;
     check_state(tcp, most, now)
 }
 
-/// Was everything that came accepted where it was sent from?
+/// Checks that all data were accepted at the offset at which they were sent.
 pub(super) fn check_stream(tcp: &Connection) -> Result<(), String> {
     if tcp.statistics().payload_mismatches > 0 {
         return Err("payload that is not what its sequence number says".to_owned());
@@ -37,7 +37,7 @@ pub(super) fn check_stream(tcp: &Connection) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything but the stream.
+/// Checks all invariants except the stream's.
 pub(super) fn check_state(tcp: &Connection, most: u64, now: Time) -> Result<(), String> {
     let window = tcp.congestion_window();
     if !(u64::from(tcp.segment_size())..FINITE).contains(&window) {
@@ -55,11 +55,11 @@ pub(super) fn check_state(tcp: &Connection, most: u64, now: Time) -> Result<(), 
     if acknowledged > sent || sent > tcp.written_offset() {
         return Err(format!("{acknowledged} acknowledged, {sent} sent"));
     }
-    // The window is never taken back, so that one more than the buffer holds may have to be taken.
+    // The window is never taken back, so one byte above the buffer size may have to be accepted.
     if tcp.readable() > most {
         return Err(format!("{} bytes wait to be read", tcp.readable()));
     }
-    if owes(tcp) {
+    if has_pending_work(tcp) {
         match tcp.next_deadline() {
             None => return Err("asleep for ever with something to send".to_owned()),
             Some(at) if at > now + LONGEST_SLEEP => {

@@ -1,8 +1,8 @@
-//! Draws, all from one seed.
+//! Random draws from one seed.
 
 use bentpipe_types::{RandomStream, Span};
 
-/// A random stream, and the draws that cases are made of.
+/// A random stream with the draws that cases need.
 #[derive(Debug)]
 pub(super) struct Dice(RandomStream);
 
@@ -15,12 +15,12 @@ impl Dice {
         self.0.bits()
     }
 
-    /// 0 to `end` - 1.
+    /// Draws from 0 to `end` - 1.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0.bits() % end.max(1)
     }
 
-    /// `start` to `end` - 1.
+    /// Draws from `start` to `end` - 1.
     pub(super) fn between(&mut self, start: u64, end: u64) -> u64 {
         start + self.below(end - start)
     }
@@ -37,7 +37,7 @@ impl Dice {
         probability > 0.0 && self.0.happens(probability)
     }
 
-    /// Nothing, in half the cases; else a share up to `most`.
+    /// Returns zero in half the cases, otherwise a share up to `most`.
     pub(super) fn share(&mut self, most: f64) -> f64 {
         if self.coin() {
             0.0

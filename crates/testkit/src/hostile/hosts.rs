@@ -1,5 +1,5 @@
-//! The two hosts of a case: their connections, and what their applications do with them. What carries
-//! their packets is the caller's, who takes them from the world's outbox after each call.
+//! The two hosts of a case: their connections and applications. The caller transports their
+//! packets, which it takes from the world's outbox after each call.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use bentpipe_tcp::{
 };
 use bentpipe_types::{Address, Ctx, Endpoint, Flags, PacketRef, Port, Seq, Span, Time, World};
 
-use super::Ending;
+use super::CaseOutcome;
 use super::case::{Case, Kind};
-use super::checks::{check_state, check_stream, owes};
+use super::checks::{check_state, check_stream, has_pending_work};
 use super::dice::Dice;
 
 /// The host that connects.
 pub(super) const A: usize = 0;
-/// The host that is connected to (or connects, too, at the same time).
+/// The host that is called, or calls at the same time.
 pub(super) const B: usize = 1;
 
-/// How often an application looks for what it can do, while it can.
+/// Interval at which an active application runs.
 pub(super) const TICK: Span = Span::from_millis(50);
 
 pub(super) fn endpoint(side: usize) -> Endpoint {
@@ -38,7 +38,7 @@ pub(super) struct Hosts {
 impl Hosts {
     pub(super) fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed, "initial sequence numbers");
-        // A's wrap soon.
+        // A's sequence numbers wrap soon.
         let initial = [
             Seq::new(dice.bits() as u32 | 0xffff_f000),
             Seq::new(dice.bits() as u32),
@@ -79,7 +79,7 @@ impl Hosts {
         self.connections[side] = Some(tcp);
     }
 
-    /// Gives a host what came: to its connection, or, if it has none yet, to what listens there.
+    /// Passes a packet to a host's connection, or to its listener if it has none yet.
     pub(super) fn receive(
         &mut self,
         side: usize,
@@ -106,12 +106,12 @@ impl Hosts {
         tcp.set_sink(sink);
         self.connections[side] = Some(tcp);
         if sink {
-            // What came on the SYN is there before anybody could say that it is read at once.
+            // Data on the SYN arrive before the application can enable immediate reading.
             self.with(side, world, |tcp, cx| tcp.read(u64::MAX, cx));
         }
     }
 
-    /// Does something with one connection, if it is there.
+    /// Calls a function with a connection, if it exists.
     pub(super) fn with<T: Default>(
         &mut self,
         side: usize,
@@ -126,7 +126,7 @@ impl Hosts {
         result
     }
 
-    /// Lets an application do what it can. Can it go on with something later?
+    /// Runs an application. Returns whether it has more to do later.
     pub(super) fn act(&mut self, side: usize, case: &Case, world: &mut World) -> bool {
         let application = &case.applications[side];
         let written = self.written[side];
@@ -163,7 +163,7 @@ impl Hosts {
         [A, B].map(|side| self.connections[side].as_ref()?.next_deadline())
     }
 
-    /// Have both connections closed, and their applications read everything?
+    /// Whether both connections are closed and both applications have read everything.
     pub(super) fn have_closed(&self) -> bool {
         self.connections.iter().all(|tcp| {
             tcp.as_ref()
@@ -171,8 +171,8 @@ impl Hosts {
         })
     }
 
-    /// The first thing that is not as it must be. `in_place`: what came is to be what its sequence
-    /// number says.
+    /// Returns the first violated invariant. With `in_place`, data must match their sequence
+    /// numbers.
     pub(super) fn check(
         &self,
         side: usize,
@@ -193,7 +193,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Has all that this side wrote come, exactly, and did both say so to the end?
+    /// Whether everything that this side wrote arrived exactly, and both ends confirmed it.
     pub(super) fn is_whole(&self, side: usize, case: &Case) -> bool {
         let to_write = case.applications[side].to_write;
         let (Some(tcp), Some(peer)) = (&self.connections[side], &self.connections[1 - side]) else {
@@ -201,27 +201,31 @@ impl Hosts {
         };
         tcp.state() == State::Closed
             && tcp.written_offset() == to_write
-            // (A FIN that lies about what has come is answered all the same, and its sender gone
-            // before it can say better.)
+            // A FIN that lies about received data is answered as well, and its sender is gone
+            // before it can correct that.
             && (tcp.acknowledged_offset() == to_write || case.kind == Kind::Lies)
             && peer.delivered_offset() == to_write
             && peer.statistics().bytes_delivered == to_write
     }
 
-    pub(super) fn ending(&self, case: &Case) -> Ending {
+    pub(super) fn ending(&self, case: &Case) -> CaseOutcome {
         let errors = Events::RESET | Events::TIMED_OUT | Events::UNREACHABLE;
         if self.events.iter().any(|events| events.has(errors)) {
-            Ending::Error
+            CaseOutcome::Error
         } else if self.is_whole(A, case) && self.is_whole(B, case) {
-            Ending::Exact
+            CaseOutcome::Exact
         } else {
-            Ending::Waiting
+            CaseOutcome::Waiting
         }
     }
 
-    /// The hosts that still have to hear from their peers, or to send something.
-    pub(super) fn those_that_owe(&self) -> impl Iterator<Item = usize> {
-        let owes = |side: &usize| self.connections[*side].as_ref().is_some_and(owes);
-        [A, B].into_iter().filter(owes)
+    /// Iterates over hosts that still expect something from their peers or have unsent data.
+    pub(super) fn hosts_with_pending_work(&self) -> impl Iterator<Item = usize> {
+        let has_pending_work = |side: &usize| {
+            self.connections[*side]
+                .as_ref()
+                .is_some_and(has_pending_work)
+        };
+        [A, B].into_iter().filter(has_pending_work)
     }
 }

@@ -1,4 +1,4 @@
-//! What a peer that lies, or a path that changes headers and mends their checksums, makes of a
+//! Changes that a lying peer, or a path that rewrites headers with valid checksums, makes to a
 //! packet.
 
 use bentpipe_types::{
@@ -8,11 +8,11 @@ use bentpipe_wire::TcpOptions;
 
 use super::dice::Dice;
 
-/// More than any case sends: an acknowledgment so far ahead is of what was never sent, also when it
-/// arrives late.
+/// More than any case sends: an acknowledgment this far ahead acknowledges data never sent, even if
+/// it arrives late.
 const NEVER_SENT: u64 = 1 << 21;
 
-/// Counts the options' bytes anew.
+/// Recomputes the header length.
 fn measure(packets: &mut PacketStore, packet: PacketRef) {
     if !packets.get(packet).flags.has(Flags::SYN) {
         packets.set_syn_options(packet, SynOptions::default());
@@ -23,7 +23,7 @@ fn measure(packets: &mut PacketStore, packet: PacketRef) {
 }
 
 fn set_blocks(packets: &mut PacketStore, packet: PacketRef, blocks: &[(Seq, u32)]) {
-    // RFC 2018 section 3: four, or three beside timestamps
+    // RFC 2018 section 3: four blocks, or three beside timestamps.
     let most = if packets.get(packet).timestamps().is_some() {
         3
     } else {
@@ -49,7 +49,7 @@ fn plus(from: Seq, by: u64) -> Seq {
     Seq::new(from.get().wrapping_add(by as u32))
 }
 
-/// A copy of it without its payload.
+/// Returns a copy without payload.
 fn bare(packets: &mut PacketStore, packet: PacketRef) -> PacketRef {
     let copy = packets.duplicate(packet);
     let record = packets.get_mut(copy);
@@ -58,7 +58,7 @@ fn bare(packets: &mut PacketStore, packet: PacketRef) -> PacketRef {
     copy
 }
 
-/// Any ICMP error.
+/// Draws an ICMP error.
 pub(super) fn icmp(dice: &mut Dice) -> IcmpError {
     match dice.below(10) {
         0 => IcmpError::NetworkUnreachable,
@@ -78,7 +78,7 @@ pub(super) fn icmp(dice: &mut Dice) -> IcmpError {
     }
 }
 
-/// Lies that a TCP sees through: changes `packet`, and adds to `more` what goes before it.
+/// Makes a detectable lie of `packet`; appends packets that precede it to `more`.
 pub(super) fn lie(
     dice: &mut Dice,
     packets: &mut PacketStore,
@@ -96,13 +96,13 @@ pub(super) fn lie(
             let by = dice.between(NEVER_SENT, 1 << 31);
             packets.get_mut(packet).acknowledgment = plus(ack, by);
         }
-        // Old news
+        // An old acknowledgment.
         1 => {
             let by = dice.below(200_000);
             packets.get_mut(packet).acknowledgment = minus(ack, by);
         }
         2 => nonsense(dice, packets, packet, ack),
-        // D-SACK (RFC 2883): below the acknowledgment, or inside another block
+        // D-SACK (RFC 2883): below the acknowledgment, or inside another block.
         3 => {
             let length = dice.between(1, 6000);
             let above = dice.below(20_000);
@@ -113,7 +113,7 @@ pub(super) fn lie(
             }
             set_blocks(packets, packet, &blocks);
         }
-        // Split acknowledgments: as many as there are bytes, at most
+        // Split acknowledgments: at most one per byte.
         4 => {
             let span = last.map_or(0, |last| u64::from(ack - last));
             let pieces = dice.between(2, 30).min(span);
@@ -125,7 +125,7 @@ pub(super) fn lie(
                 }
             }
         }
-        // Duplicates
+        // Duplicates.
         5 => {
             for _ in 0..dice.between(1, 12) {
                 more.push(bare(packets, packet));
@@ -135,7 +135,7 @@ pub(super) fn lie(
             let window = dice.pick(&[0, 0, 1, 7, 100, record.window / 2, u16::MAX]);
             packets.get_mut(packet).window = window;
         }
-        // Opens, then closes
+        // A window that opens and closes again.
         _ => {
             let open = bare(packets, packet);
             packets.get_mut(open).window = u16::MAX;
@@ -145,15 +145,15 @@ pub(super) fn lie(
     }
 }
 
-/// SACK blocks of anything, agreed on or not.
+/// Adds arbitrary SACK blocks, negotiated or not.
 fn nonsense(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef, ack: Seq) {
     let count = dice.between(1, 5);
     let blocks: Vec<(Seq, u32)> = (0..count)
         .map(|_| match dice.below(4) {
             0 => (Seq::new(dice.bits() as u32), dice.bits() as u32),
-            // Ends before it starts
+            // Ends before it starts.
             1 => (plus(ack, dice.below(9000)), u32::MAX - 500),
-            // Nothing of the kind has arrived
+            // Data that have not arrived.
             2 => (plus(ack, dice.below(60_000)), dice.below(9000) as u32),
             _ => (plus(ack, dice.below(3000)), dice.below(200_000) as u32),
         })
@@ -161,13 +161,13 @@ fn nonsense(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef, ack: 
     set_blocks(packets, packet, &blocks);
 }
 
-/// Lies that no TCP sees through. They invent no data.
+/// Makes an undetectable lie of `packet`, without inventing data.
 pub(super) fn defraud(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef) {
     let bits = dice.bits();
     let by = dice.below(8000);
     let record = packets.get_mut(packet);
     match dice.below(4) {
-        // Acknowledges what may have been sent
+        // Acknowledges data that may have been sent.
         0 => record.acknowledgment = plus(record.acknowledgment, by),
         1 => {
             record.flags = Flags(bits as u8);
@@ -196,13 +196,14 @@ pub(super) fn defraud(dice: &mut Dice, packets: &mut PacketStore, packet: Packet
     }
 }
 
-/// A header that a path has made false. Payload and its sequence number stay true to each other: no
-/// TCP sees that they aren't. Nothing that would rightly end the connection.
+/// Falsifies a header as a path might. Payload and sequence number stay consistent, and nothing
+/// that would legitimately end the connection is created.
 ///
-/// `ahead`: the sequence number of a segment without text may be ahead of what is expected, and in the
-/// window. RFC 9293's rule of which segment is newer (SND.WL1, section 3.10.7.4 step 5) then keeps
-/// its window until the stream has got so far. A probe with a byte in it gets through nevertheless;
-/// Linux's, without one, does not: who probes like Linux waits as Linux would.
+/// With `ahead`, the sequence number of a segment without data may be ahead of the expected one,
+/// within the window. RFC 9293's rule for newer segments (SND.WL1, section 3.10.7.4 step 5) then
+/// blocks window updates until the stream has advanced so far. A window probe with a byte gets
+/// through nevertheless; Linux's, without data, does not, so ends that probe like Linux wait as
+/// Linux would.
 pub(super) fn corrupt(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef, ahead: bool) {
     let record = packets.get_mut(packet);
     if record.flags.has(Flags::SYN.with(Flags::RST)) {

@@ -1,58 +1,58 @@
-//! Hostile networks and peers: any mix of loss, reordering, duplication, delay jumps, false headers,
-//! windows that shut, applications that sleep, and a peer that lies. A case is made from one number,
-//! its seed, and is the same on every machine.
+//! Hostile networks and peers: loss, reordering, duplication, delay jumps, false headers, closed
+//! windows, applications that stop, and lying peers. A case follows from one number, its seed, and
+//! is the same on every machine.
 //!
-//! [`network`] runs two endpoints over such a path, [`operations`] one connection under any sequence of
-//! operations. What is found, and how to run a seed again, is in `docs/validation/hostile.md`.
+//! [`network`] runs two endpoints over such a path, [`operations`] one connection under any
+//! sequence of operations. Results, and how to repeat a seed: `docs/validation/hostile.md`.
 
-mod alone;
 mod capture;
 mod case;
 mod checks;
 mod dice;
 mod hosts;
 mod lies;
-mod pair;
 mod path;
 mod settings;
+mod single_connection;
 mod split;
-mod work;
+mod two_endpoints;
+mod work_bounds;
 
 use std::fmt;
 
 pub use capture::Capture;
 pub use case::{Kind, Stall};
 
-/// What became of two endpoints.
+/// CaseOutcome of two endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Ending {
+pub enum CaseOutcome {
     /// Both streams are exact, and both ends closed.
     Exact,
-    /// An end was reset, or gave up.
+    /// An end was reset or gave up.
     Error,
-    /// An end waits for what doesn't come, or there was nothing that it could have told.
+    /// An end waits for something that never arrives, or the outcome is undefined.
     Waiting,
 }
 
-/// What a case came to.
+/// Result of a case.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
-    /// What it was, and how it ended; none, for [`operations`].
-    pub ending: Option<(Kind, Ending)>,
-    /// Things that happened.
+    /// Kind and outcome, or `None` for [`operations`].
+    pub ending: Option<(Kind, CaseOutcome)>,
+    /// Number of events.
     pub events: u64,
-    /// Packets that the connections sent.
+    /// Number of packets that the connections sent.
     pub packets: u64,
-    /// Headers with changed bits that passed for whole: a checksum of 16 bits doesn't tell of all.
+    /// Number of changed headers that passed the checksums, which 16 bits cannot exclude.
     pub undetected: u64,
 }
 
-/// What is not as it must be.
+/// A violated requirement.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The kind of case.
     pub kind: Kind,
-    /// What is wrong, and the state of the connection.
+    /// The violation, and the state of the connection.
     pub what: String,
 }
 
@@ -64,44 +64,43 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Two endpoints over the path of this seed.
+/// Runs two endpoints over the path of this seed.
 ///
 /// # Errors
-/// What is not as it must be. A panic of the connection is one.
+/// Returns the violated requirement; a panic of the connection counts as one.
 pub fn network(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
-    pair::Pair::new(seed, capture).run()
+    two_endpoints::Pair::new(seed, capture).run()
 }
 
-/// Two endpoints, and one or two gateways between them that split their connection; each part over a
-/// path of its own.
+/// Runs two endpoints with one or two split gateways between them; each part has a path of its own.
 ///
 /// # Errors
-/// What is not as it must be. A panic of a connection is one.
+/// Returns the violated requirement; a panic of a connection counts as one.
 pub fn split(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
     split::Chain::new(seed, false, capture).run()
 }
 
-/// The same with two gateways that carry the connection over persistent ones.
+/// As [`split`], with two gateways that carry the connection over persistent connections.
 ///
 /// # Errors
-/// What is not as it must be. A panic of a connection is one.
+/// Returns the violated requirement; a panic of a connection counts as one.
 pub fn multiplexed(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
     split::Chain::new(seed, true, capture).run()
 }
 
-/// The same, where the gateways die, one or the other, and begin anew.
+/// As [`multiplexed`], where gateways stop and restart.
 ///
 /// # Errors
-/// What is not as it must be. A panic of a connection is one.
-pub fn mortal(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
-    split::Chain::mortal(seed, capture).run()
+/// Returns the violated requirement; a panic of a connection counts as one.
+pub fn restarting(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
+    split::Chain::restarting(seed, capture).run()
 }
 
-/// One connection, under the operations of this seed: its application's, a peer's that may lie, and
-/// time.
+/// Runs one connection under the operations of this seed: its application, a possibly lying peer,
+/// and time.
 ///
 /// # Errors
-/// What is not as it must be. A panic of the connection is one.
+/// Returns the violated requirement; a panic of the connection counts as one.
 pub fn operations(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
-    alone::Alone::new(seed, capture).run()
+    single_connection::Alone::new(seed, capture).run()
 }

@@ -1,4 +1,4 @@
-//! The path between the two ends, and what it does to packets.
+//! The path between the two ends, with its impairments.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,41 +10,41 @@ use super::case::{Case, Kind, Network, Stall};
 use super::dice::Dice;
 use super::lies;
 
-/// A packet under way: the earliest is the greatest, for `BinaryHeap`.
+/// A packet in transit. The earliest is the greatest, for `BinaryHeap`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct UnderWay(Reverse<(Time, u64)>, usize, usize);
+struct InTransit(Reverse<(Time, u64)>, usize, usize);
 
 /// An ICMP error.
-pub(super) struct Complaint {
-    /// The end that it goes to,
+pub(super) struct IcmpInTransit {
+    /// The end that it is sent to.
     pub(super) to: usize,
     pub(super) error: IcmpError,
-    /// and the segment that it speaks of, which that end had sent.
+    /// The segment that it quotes, which that end had sent.
     pub(super) quoted: Packet,
 }
 
-/// Packets under way, and what may become of them.
+/// Packets in transit and the impairments.
 pub(super) struct Path {
     kind: Kind,
     network: Network,
     liar: usize,
-    // Whether each end's probes have a byte in them.
+    // Whether each end's window probes carry a byte.
     ahead: [bool; 2],
     dice: Dice,
-    under_way: BinaryHeap<UnderWay>,
-    /// ICMP errors under way, the earliest first.
-    complaints: BTreeMap<(Time, u64), Complaint>,
+    in_transit: BinaryHeap<InTransit>,
+    /// ICMP errors in transit, earliest first.
+    icmp_in_transit: BTreeMap<(Time, u64), IcmpInTransit>,
     slots: Vec<Option<PacketRef>>,
     free: Vec<usize>,
     count: u64,
     losing: bool,
-    // The last acknowledgment that the liar sent in truth.
+    // The last true acknowledgment of the lying end.
     last: Option<Seq>,
-    // Where streams begin according to SYNs that were none.
+    // Initial sequence numbers of forged SYNs.
     forged_syns: Vec<Seq>,
     encoder: Encoder<NodeAddresses>,
     bytes: Vec<u8>,
-    /// Packets whose changed bits no checksum told of.
+    /// Packets with changed bits that passed the checksums.
     pub(super) undetected: u64,
 }
 
@@ -56,8 +56,8 @@ impl Path {
             liar: case.liar,
             ahead: [0, 1].map(|side| !case.configs[side].habits.sends_empty_probes),
             dice: Dice::new(seed, "path"),
-            under_way: BinaryHeap::new(),
-            complaints: BTreeMap::new(),
+            in_transit: BinaryHeap::new(),
+            icmp_in_transit: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -71,17 +71,17 @@ impl Path {
     }
 
     pub(super) fn next_arrival(&self) -> Option<Time> {
-        self.under_way.peek().map(|packet| packet.0.0.0)
+        self.in_transit.peek().map(|packet| packet.0.0.0)
     }
 
-    /// The next packet to arrive, and where.
+    /// Returns the next packet to arrive, and its destination.
     pub(super) fn arrive(&mut self) -> Option<(usize, PacketRef)> {
-        let UnderWay(_, to, slot) = self.under_way.pop()?;
+        let InTransit(_, to, slot) = self.in_transit.pop()?;
         self.free.push(slot);
         self.slots[slot].take().map(|packet| (to, packet))
     }
 
-    /// A packet leaves `from`.
+    /// Accepts a packet sent by `from`.
     pub(super) fn send(
         &mut self,
         from: usize,
@@ -92,7 +92,7 @@ impl Path {
         let hostile = now < self.network.until;
         let record = *packets.get(packet);
         if !record.is_tcp() {
-            // An ICMP error that a node has let pass. Of it nobody complains.
+            // An ICMP error that a node forwarded. No error is sent about it.
             let gone = self.kind == Kind::Stall(Stall::DeadPath) && !hostile;
             if gone || hostile && self.dice.happens(self.network.loss) {
                 packets.release(packet);
@@ -103,18 +103,18 @@ impl Path {
         }
         if record.length().get() > u64::from(self.network.mtu) {
             packets.release(packet);
-            let told = self.network.speaks && !(hostile && self.losing);
+            let told = self.network.sends_icmp && !(hostile && self.losing);
             if told {
                 let mtu = self.network.mtu;
-                self.complain(from, IcmpError::TooBig { mtu }, &record, now);
+                self.send_icmp_error(from, IcmpError::TooBig { mtu }, &record, now);
             }
             return;
         }
-        // (That a handshake is over is for nobody to say but the ends.)
+        // Only the ends may end a handshake.
         let quoted = !record.flags.has(Flags::SYN) || self.kind == Kind::Fraud;
         if hostile && quoted && self.dice.happens(self.network.false_icmp) {
             let error = lies::icmp(&mut self.dice);
-            self.complain(from, error, &record, now);
+            self.send_icmp_error(from, error, &record, now);
         }
         if !hostile {
             self.after(from, packet, packets, now);
@@ -155,25 +155,30 @@ impl Path {
         }
     }
 
-    /// An ICMP error about a packet of `to`'s is on its way back.
-    fn complain(&mut self, to: usize, error: IcmpError, quoted: &Packet, now: Time) {
+    /// Sends an ICMP error about a packet of `to` back to it.
+    fn send_icmp_error(&mut self, to: usize, error: IcmpError, quoted: &Packet, now: Time) {
         let at = now + self.delay(now);
         self.count += 1;
         let quoted = *quoted;
-        let complaint = Complaint { to, error, quoted };
-        self.complaints.insert((at, self.count), complaint);
+        let next_icmp_error = IcmpInTransit { to, error, quoted };
+        self.icmp_in_transit
+            .insert((at, self.count), next_icmp_error);
     }
 
     pub(super) fn next_complaint(&self) -> Option<Time> {
-        self.complaints.first_key_value().map(|((at, _), _)| *at)
+        self.icmp_in_transit
+            .first_key_value()
+            .map(|((at, _), _)| *at)
     }
 
-    /// The next ICMP error.
-    pub(super) fn complaint(&mut self) -> Option<Complaint> {
-        self.complaints.pop_first().map(|(_, complaint)| complaint)
+    /// Returns the next ICMP error to arrive.
+    pub(super) fn next_icmp_error(&mut self) -> Option<IcmpInTransit> {
+        self.icmp_in_transit
+            .pop_first()
+            .map(|(_, next_icmp_error)| next_icmp_error)
     }
 
-    /// The path is well, or will never be.
+    /// Handles a packet after the impairments have ended, or on a path that stays broken.
     fn after(&mut self, from: usize, packet: PacketRef, packets: &mut PacketStore, now: Time) {
         if self.kind == Kind::Stall(Stall::DeadPath) {
             packets.release(packet);
@@ -214,18 +219,18 @@ impl Path {
         }
     }
 
-    /// Did a SYN with this number come out of a segment that was none?
+    /// Whether a forged SYN had this sequence number.
     pub(super) fn has_forged_syn(&self, initial: Seq) -> bool {
         self.forged_syns.contains(&initial)
     }
 
-    /// Did a SYN come out of any segment that was none?
-    pub(super) fn has_forged_a_syn(&self) -> bool {
+    /// Whether any SYN was forged.
+    pub(super) fn has_any_forged_syn(&self) -> bool {
         !self.forged_syns.is_empty()
     }
 
-    /// Changes one to four bits of the headers. Does a receiver take it for whole, and other than it
-    /// was?
+    /// Inverts one to four header bits. Returns whether the result is valid for a receiver and
+    /// differs from the original.
     fn passes_changed(&mut self, packet: PacketRef, packets: &PacketStore) -> bool {
         let record = packets.get(packet);
         let headers = u64::from(record.header_length);
@@ -262,15 +267,15 @@ impl Path {
         self.slots[slot] = Some(packet);
         self.count += 1;
         let order = Reverse((at, self.count));
-        self.under_way.push(UnderWay(order, to, slot));
+        self.in_transit.push(InTransit(order, to, slot));
     }
 
-    /// Nothing is under way any more.
+    /// Removes all packets in transit.
     pub(super) fn clear(&mut self, packets: &mut PacketStore) {
         for packet in self.slots.drain(..).flatten() {
             packets.release(packet);
         }
-        self.under_way.clear();
+        self.in_transit.clear();
         self.free.clear();
     }
 }

@@ -1,4 +1,4 @@
-//! A connection's settings at random: every window rule, recovery, slow start, and pacing.
+//! Random connection settings: every window rule, recovery, slow start and pacing.
 
 use bentpipe_tcp::congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, HyblaSettings, InitialThreshold, WestwoodAfterLoss,
@@ -12,7 +12,7 @@ use bentpipe_types::{BitRate, IpVersion, Span};
 
 use super::dice::Dice;
 
-/// Nothing sleeps longer between two retransmissions in these cases.
+/// Longest retransmission timeout in these cases.
 pub(super) const MAXIMUM_RTO: Span = Span::from_secs(8);
 
 fn rate(dice: &mut Dice, end: u64) -> BitRate {
@@ -50,7 +50,7 @@ fn pacing(dice: &mut Dice) -> PacingKind {
     }
 }
 
-/// Keep-alive that outlasts what a path in these cases does to it.
+/// Draws keep-alive settings that outlast the impairments of these cases.
 pub(super) fn keep_alive(dice: &mut Dice) -> KeepAlive {
     KeepAlive {
         idle: Span::from_millis(dice.between(1, 30_000)),
@@ -59,7 +59,7 @@ pub(super) fn keep_alive(dice: &mut Dice) -> KeepAlive {
     }
 }
 
-/// A buffer that grows.
+/// Draws the sizes of a growing buffer.
 fn sizes(dice: &mut Dice) -> BufferSizes {
     let initial = dice.between(2500, 100_000);
     BufferSizes {
@@ -70,13 +70,13 @@ fn sizes(dice: &mut Dice) -> BufferSizes {
     }
 }
 
-/// Settings at random.
+/// Draws settings.
 pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
     Config {
         mss: if dice.coin() {
             1448
         } else {
-            // A byte a segment would only take long.
+            // Segments of one byte would only take long.
             dice.between(60, 3000) as u16
         },
         initial_window: dice.between(1, 20) as u32,
@@ -104,7 +104,7 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         rto_from: dice.pick(RtoFrom::ALL),
         minimum_rto: Span::from_millis(dice.between(100, 1000)),
         maximum_rto: MAXIMUM_RTO,
-        // In an outage nobody gives up before it is over.
+        // No connection gives up during an outage.
         maximum_retransmissions: 30,
         maximum_syn_retransmissions: 30,
         limited_transmit: dice.coin(),

@@ -1,4 +1,4 @@
-//! Two endpoints, and gateways between them that split what they see.
+//! Two endpoints with split gateways between them.
 
 use bentpipe_gateway::Volatile;
 use bentpipe_gateway::split::{Answer, Multiplexing, Processing, Settings, Split};
@@ -8,21 +8,21 @@ use bentpipe_types::{
 };
 
 use super::capture::{Capture, Seen};
-use super::case::{Case, Kind, Stall, least_mtu, listens_or_looks};
+use super::case::{Case, Kind, Stall, detects_small_mtu, least_mtu};
 use super::dice::Dice;
 use super::hosts::{A, B, Hosts, TICK, endpoint};
-use super::path::{Complaint, Path};
+use super::path::{IcmpInTransit, Path};
 use super::settings::{MAXIMUM_RTO, config};
-use super::work::{Bounds, Work};
-use super::{Counts, Ending, Failure};
+use super::work_bounds::{Bounds, Work};
+use super::{CaseOutcome, Counts, Failure};
 
 const BOUNDS: Bounds = Bounds {
     events: 3_000_000,
     packets: 100_000,
-    at_once: 2_000,
+    calls_at_one_time: 2_000,
 };
 
-/// Whose address ICMP errors come from.
+/// Source address of ICMP errors.
 const ROUTER: Address = Address(20);
 
 struct Gateway {
@@ -31,8 +31,8 @@ struct Gateway {
     settings: Settings,
 }
 
-/// What gateways say to each other in their own names gets lost at first, as where one of them comes late, or a filter
-/// is in the way.
+/// A time in which packets that gateways send in their own names are lost, as if one of them
+/// started late or a filter were in the path.
 struct Silence {
     of: [bool; 2],
     until: Time,
@@ -52,20 +52,20 @@ impl Silence {
         Self { of, until }
     }
 
-    /// Does it swallow this packet?
+    /// Whether this packet is lost.
     fn swallows(&self, packet: &Packet, now: Time) -> bool {
         let of = |which: usize| packet.source.address == Address(10 + which as u16);
         now < self.until && [0, 1].into_iter().any(|which| self.of[which] && of(which))
     }
 }
 
-/// A gateway dies, and begins anew.
+/// A gateway that stops and restarts.
 #[derive(Clone, Copy, Debug)]
 struct Death {
     of: usize,
     at: Time,
     back: Time,
-    /// Its machine goes on, and forwards what comes.
+    /// Whether its machine keeps forwarding packets.
     forwards: bool,
 }
 
@@ -93,16 +93,16 @@ impl Death {
     }
 }
 
-/// The hosts, the gateways, and the hops between them: node 0 is A, the last is B.
+/// Hosts, gateways and the paths between them: node 0 is A, the last is B.
 pub(super) struct Chain<'a> {
     case: Case,
     world: World,
     hops: Vec<Path>,
     gateways: Vec<Gateway>,
     silence: Silence,
-    /// In the order in which they come; none before the end of another.
+    /// Failures in order of time. Invariant: they do not overlap.
     deaths: Vec<Death>,
-    mortal: bool,
+    restarting: bool,
     dead: Option<Death>,
     hosts: Hosts,
     tick: Time,
@@ -138,7 +138,7 @@ fn settings(
         }),
         warm_path: dice.coin(),
         idle_timeout: Span::from_secs(7_440),
-        // The first gateway puts connections to rest whenever it may.
+        // The first gateway suspends idle connections early.
         rest_after: Span::from_millis([50, 10_000][here.min(1)]),
         multiplex: multiplex.map(|connections| Multiplexing {
             peer: Address(11 - here as u16),
@@ -148,7 +148,7 @@ fn settings(
     }
 }
 
-/// The settings of the TCP that a gateway has at one of its ports.
+/// Returns the TCP settings of a gateway's port.
 fn leg(settings: &mut Settings, port: u16) -> &mut Config {
     if settings.facing == Port(port) {
         &mut settings.facing_tcp
@@ -174,15 +174,16 @@ fn gateway(here: usize, settings: Settings) -> Gateway {
 }
 
 impl<'a> Chain<'a> {
-    /// Two gateways with persistent connections between them, which die.
-    pub(super) fn mortal(seed: u64, capture: Option<&'a mut Capture>) -> Self {
+    /// Creates two gateways with persistent connections that fail.
+    pub(super) fn restarting(seed: u64, capture: Option<&'a mut Capture>) -> Self {
         let mut chain = Self::new(seed, true, capture);
         chain.deaths = Death::draw(seed);
-        chain.mortal = true;
+        chain.restarting = true;
         chain
     }
 
-    /// `multiplexed`: there are two gateways, with persistent connections between them.
+    /// Creates the chain of a seed. With `multiplexed` there are two gateways with persistent
+    /// connections.
     pub(super) fn new(seed: u64, multiplexed: bool, mut capture: Option<&'a mut Capture>) -> Self {
         let mut case = Case::new(seed);
         let dice = &mut Dice::new(seed, "gateways");
@@ -192,13 +193,13 @@ impl<'a> Chain<'a> {
             count = 2;
             multiplex = Some(dice.between(1, 3) as usize);
         }
-        // Live, each has what its own file says.
+        // In a live network each gateway has its own file.
         let numbers = &mut Dice::new(seed, "numbers");
         let second = numbers.one_in(4).then(|| numbers.between(1, 3) as usize);
         let alone = dice.below(2) as u16;
         let mut gateways: Vec<Settings> = (0..count)
             .map(|here| {
-                // Two face each other.
+                // Two gateways face each other.
                 let facing = if count == 1 { alone } else { 1 - here as u16 };
                 let multiplex = multiplex.map(|first| match (here, second) {
                     (1, Some(second)) => second,
@@ -212,20 +213,20 @@ impl<'a> Chain<'a> {
             .map(|hop| {
                 let mut part = case.clone();
                 let other = Case::new(seed ^ ((hop as u64 + 1) << 48));
-                // Each its own, but all get well at the same time.
+                // Each path has its own impairments, but all end at the same time.
                 let until = case.network.until;
                 part.network = other.network;
                 part.network.until = until;
-                // The same version of IP on all of them.
+                // All paths have the same IP version.
                 let least = least_mtu(case.configs[0].ip_version);
                 part.network.mtu = part.network.mtu.max(least);
-                // Whoever takes what comes on a SYN, B or a gateway, sends data before the handshake is over; an
-                // end that has called and been called answers.
+                // A node that accepts data on a SYN, B or a gateway, sends data before the
+                // handshake is complete. With simultaneous open, an end answers segments.
                 if case.fast_open.is_some() || case.both && case.kind != Kind::Fraud {
-                    part.network.leave_handshakes_alone();
+                    part.network.avoid_handshake_forgeries();
                 }
-                // On a narrow path each end has a way to learn of it; what may be done to them depends on
-                // how they probe.
+                // On a path with a small MTU each end can detect it. The permitted forgeries depend
+                // on how an end probes windows.
                 for (end, at) in [
                     (0, hop.checked_sub(1)),
                     (1, Some(hop).filter(|hop| *hop < count)),
@@ -235,11 +236,11 @@ impl<'a> Chain<'a> {
                         None => &mut case.configs[end],
                     };
                     if part.network.mtu < u32::MAX {
-                        listens_or_looks(dice, config, part.network.speaks);
+                        detects_small_mtu(dice, config, part.network.sends_icmp);
                     }
                     part.configs[end] = config.clone();
                 }
-                // A host lies to the gateway beside it.
+                // A host lies to the gateway next to it.
                 let beside = if case.liar == A { 0 } else { count };
                 part.network.lies = if hop == beside {
                     case.network.lies
@@ -263,7 +264,7 @@ impl<'a> Chain<'a> {
         let gateways = gateways
             .map(|(here, settings)| gateway(here, settings))
             .collect();
-        // A part takes its time, and there are three.
+        // Each part takes its time, and there are up to three.
         for application in &mut case.applications {
             application.to_write = application.to_write.min(60_000);
         }
@@ -273,7 +274,7 @@ impl<'a> Chain<'a> {
                 1 => &["A", "gateway 0", "B"],
                 _ => &["A", "gateway 0", "gateway 1", "B"],
             };
-            // (What can't be written is left out.)
+            // A capture that cannot be written is omitted.
             let _ = capture.name(nodes);
         }
         let mut chain = Self {
@@ -282,7 +283,7 @@ impl<'a> Chain<'a> {
             gateways,
             silence: Silence::draw(seed),
             deaths: Vec::new(),
-            mortal: false,
+            restarting: false,
             dead: None,
             hosts: Hosts::new(seed),
             tick: Time::ZERO,
@@ -311,7 +312,7 @@ impl<'a> Chain<'a> {
         self.carry(node);
     }
 
-    /// Hands what one node has sent to its hops.
+    /// Passes the packets that one node has sent to its paths.
     fn carry(&mut self, node: usize) {
         let mut outbox = std::mem::take(&mut self.world.outbox);
         for (port, packet) in outbox.drain(..) {
@@ -320,7 +321,7 @@ impl<'a> Chain<'a> {
                 let packets = &self.world.packets;
                 capture.record(packets, packet, node, Seen::Leaving, self.world.now);
             }
-            // A gateway's port 0 is to the left; of a host it is the only one.
+            // A gateway's port 0 is to the left; a host has only one port.
             let last = self.gateways.len() + 1;
             let left = node == last || node > 0 && port == Port(0);
             let (hop, end) = if left { (node - 1, 1) } else { (node, 0) };
@@ -341,7 +342,7 @@ impl<'a> Chain<'a> {
             capture.record(packets, packet, node, Seen::Arriving, self.world.now);
         }
         if node > 0 && node <= self.gateways.len() {
-            // It came from the left at port 0, from the right at port 1.
+            // From the left it arrives at port 0, from the right at port 1.
             let from = Port(1 - end as u16);
             if let Some(dead) = self.dead.filter(|dead| dead.of == node - 1) {
                 self.passes(dead, from, packet);
@@ -366,7 +367,7 @@ impl<'a> Chain<'a> {
         self.host_sends(side);
     }
 
-    /// A packet has come to the machine of a gateway that is dead.
+    /// Handles a packet at the machine of a stopped gateway.
     fn passes(&mut self, dead: Death, from: Port, packet: PacketRef) {
         let own = Address(10 + dead.of as u16);
         let to = self.world.packets.get(packet).destination.address;
@@ -378,8 +379,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// A gateway dies, or is there again. When the next does.
-    fn fate(&mut self) -> Option<Time> {
+    /// Stops or restarts a gateway that is due. Returns the time of the next change.
+    fn process_failures(&mut self) -> Option<Time> {
         let now = self.world.now;
         if self.dead.is_some_and(|dead| dead.back <= now) {
             self.dead = None;
@@ -399,25 +400,25 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Did this host take a SYN that a liar has made of another segment? In the stream that such a SYN
-    /// begins, what the peer says is out of place, and no TCP can tell: a host that still waits for its
-    /// SYN to be answered has nothing to compare it with. Through gateways the peer may by then be in
-    /// the middle of its stream, on a connection that a gateway has forgotten (after a forged RST).
-    fn opened_by_a_forgery(&self, side: usize) -> bool {
+    /// Whether this host accepted a SYN forged from another segment. In the stream that such a SYN
+    /// opens the peer's data are out of place, and no TCP can detect it: a host in SYN-SENT has
+    /// nothing to compare them with. Behind gateways the peer may already be in the middle of its
+    /// stream, on a connection that a gateway has forgotten after a forged RST.
+    fn accepted_forged_syn(&self, side: usize) -> bool {
         let tcp = self.hosts.connection(side);
         tcp.and_then(Connection::peer_initial_sequence)
             .is_some_and(|initial| self.hops.iter().any(|hop| hop.has_forged_syn(initial)))
     }
 
-    /// Must what gateways are given be in its place? A forged SYN opens another connection, in which what the hosts say is not.
-    /// A gateway that knows of a connection takes none; one that has died does, where the host sends its SYN again and the peer
-    /// is in the middle of its stream by then.
-    fn bytes_have_a_place(&self) -> bool {
-        let forged = self.mortal && self.hops.iter().any(Path::has_forged_a_syn);
+    /// Whether data at the gateways must match their sequence numbers. A forged SYN opens another
+    /// connection in which they do not. A gateway that knows the connection ignores such a SYN; a
+    /// restarted one accepts it while the peer is in the middle of its stream.
+    fn payload_matches_sequence(&self) -> bool {
+        let forged = self.restarting && self.hops.iter().any(Path::has_any_forged_syn);
         self.case.kind != Kind::Fraud && !forged
     }
 
-    /// Lets the applications do what they can. Can one go on with something later?
+    /// Runs the applications. Returns whether one has more to do later.
     fn act(&mut self) -> bool {
         let mut busy = false;
         for side in [A, B] {
@@ -427,30 +428,30 @@ impl<'a> Chain<'a> {
         busy
     }
 
-    /// The next thing that happens. `None`: nothing will, or the case is over.
+    /// Processes the next event. Returns `None` if there is none or the case is over.
     fn step(&mut self, busy: bool) -> Option<()> {
-        let fate = self.fate();
+        let process_failures = self.process_failures();
         let hosts = self.hosts.deadlines();
         let dead = self.dead.map(|dead| dead.of);
         let gateways: Vec<_> = (self.gateways.iter().enumerate())
             .map(|(of, each)| each.split.next_deadline().filter(|_| dead != Some(of)))
             .collect();
         let arrivals: Vec<_> = self.hops.iter().map(Path::next_arrival).collect();
-        let complaints: Vec<_> = self.hops.iter().map(Path::next_complaint).collect();
+        let icmp_in_transit: Vec<_> = self.hops.iter().map(Path::next_complaint).collect();
         let tick = busy.then_some(self.tick);
         let all = arrivals
             .iter()
-            .chain(&complaints)
+            .chain(&icmp_in_transit)
             .chain(&gateways)
             .chain(&hosts)
-            .chain([&tick, &fate]);
+            .chain([&tick, &process_failures]);
         let next = all.flatten().min().copied()?;
         if next > self.case.end {
             return None;
         }
         self.work.event(next, &mut self.world);
-        if let Some(hop) = complaints.iter().position(|at| *at == Some(next)) {
-            let Complaint { to, error, quoted } = self.hops[hop].complaint()?;
+        if let Some(hop) = icmp_in_transit.iter().position(|at| *at == Some(next)) {
+            let IcmpInTransit { to, error, quoted } = self.hops[hop].next_icmp_error()?;
             self.work.came();
             if let Some(packet) = Packet::icmp_error(ROUTER, &quoted, error) {
                 let packet = self.world.packets.insert(packet);
@@ -485,7 +486,7 @@ impl<'a> Chain<'a> {
 
     fn check(&self) -> Result<(), String> {
         for side in [A, B] {
-            let in_place = !self.opened_by_a_forgery(side);
+            let in_place = !self.accepted_forged_syn(side);
             self.hosts
                 .check(side, &self.case, self.world.now, in_place)
                 .map_err(|what| self.about(side, &what))?;
@@ -497,7 +498,7 @@ impl<'a> Chain<'a> {
                 let what = format!("gateway {index} holds {held}, promised {promised} of {memory}");
                 return Err(self.about(A, &what));
             }
-            if self.bytes_have_a_place() && split.stream_check().mismatches > 0 {
+            if self.payload_matches_sequence() && split.stream_check().mismatches > 0 {
                 return Err(self.about(A, "a gateway was given bytes out of place"));
             }
         }
@@ -556,7 +557,7 @@ impl<'a> Chain<'a> {
             let busy = self.act();
             self.check()?;
             let forgotten = (self.gateways.iter()).all(|gateway| gateway.split.is_forgotten());
-            // (A persistent connection may have to say something once more.)
+            // A persistent connection may have to retransmit.
             let holds = (self.gateways.iter()).any(|gateway| gateway.split.gauge(0) > 0.0);
             let idle = !holds && self.hops.iter().all(|hop| hop.next_arrival().is_none());
             if self.hosts.have_closed() && forgotten && idle || self.step(busy).is_none() {
@@ -565,20 +566,20 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// What has become of it, if that is right.
-    fn judge(&self) -> Result<Ending, String> {
+    /// Returns the outcome, if it is a permitted one.
+    fn judge(&self) -> Result<CaseOutcome, String> {
         let ending = self.hosts.ending(&self.case);
-        if self.mortal {
-            // Whoever has something to say, or to hear of what he has said, hears that nobody is there. (Beside a gateway that has
-            // forgotten a connection windows are read by another scale than they are said by: a connection may outlive
-            // it, at some bytes a round trip.)
+        if self.restarting {
+            // An end with outstanding data learns that its peer is gone. Next to a gateway that has
+            // forgotten a connection, windows are read with another scale than they are sent with,
+            // so a connection may continue at a few bytes per round trip.
             let patience =
                 MAXIMUM_RTO * u64::from(self.case.configs[0].maximum_retransmissions + 1);
             let silent = |side: &usize| {
                 let heard = self.hosts.connection(*side).map(Connection::heard_at);
                 heard.is_some_and(|at| self.world.now.since(at) > patience)
             };
-            return match self.hosts.those_that_owe().find(silent) {
+            return match self.hosts.hosts_with_pending_work().find(silent) {
                 Some(side)
                     if matches!(self.case.kind, Kind::Path | Kind::Stall(Stall::DeadPath)) =>
                 {
@@ -589,12 +590,12 @@ impl<'a> Chain<'a> {
         }
         match self.case.kind {
             Kind::Path | Kind::Lies => {
-                if ending != Ending::Exact {
+                if ending != CaseOutcome::Exact {
                     let side = usize::from(self.hosts.is_whole(A, &self.case));
                     return Err(self.about(side, &format!("{ending:?}")));
                 }
                 for gateway in &self.gateways {
-                    // (What is set aside for persistent connections stays, empty.)
+                    // The reservation for persistent connections remains, empty.
                     let left = match gateway.settings.multiplex {
                         None => gateway.split.gauge(1),
                         Some(_) => gateway.split.gauge(0),
@@ -605,7 +606,7 @@ impl<'a> Chain<'a> {
                 }
             }
             Kind::Stall(Stall::DeadPath) => {
-                if let Some(side) = self.hosts.those_that_owe().next() {
+                if let Some(side) = self.hosts.hosts_with_pending_work().next() {
                     return Err(self.about(side, "it hasn't given up"));
                 }
             }

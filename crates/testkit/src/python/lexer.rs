@@ -1,4 +1,4 @@
-//! Python's tokens. Lines end statements, but not inside brackets or after a backslash.
+//! Python tokens. Line ends terminate statements, except within brackets and after a backslash.
 
 use super::{Fault, Located};
 
@@ -15,7 +15,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Longest first.
+/// Operators, longest first.
 const SIGNS: [&str; 29] = [
     "<<", ">>", "<=", ">=", "==", "!=", "**", "//", "<", ">", "=", "+", "-", "*", "/", "%", "&",
     "|", "^", "~", "(", ")", "[", "]", ",", ".", "{", "}", ":",
@@ -100,7 +100,7 @@ fn starts_with_digit(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// A string in quotes, and its length with them.
+/// Returns a quoted string and its length including the quotes.
 fn string(rest: &str, quote: char) -> Option<(String, usize)> {
     let mut text = String::new();
     let mut characters = rest.char_indices().skip(1);

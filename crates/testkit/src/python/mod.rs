@@ -1,7 +1,7 @@
-//! The Python that assertions are written in: assignments, `assert`, `print` and expressions.
+//! The subset of Python used in assertions: assignments, `assert`, `print` and expressions.
 //!
-//! An expression is evaluated while it is read, so that nothing is ever nested on the heap; its
-//! depth is bounded.
+//! Expressions are evaluated while they are parsed, so nothing is nested on the heap; their depth
+//! is bounded.
 
 mod lexer;
 mod operators;
@@ -14,46 +14,46 @@ use std::collections::BTreeMap;
 use lexer::{Token, tokens};
 pub use value::Value;
 
-/// Names and what they stand for.
+/// Names and their values.
 pub type Names = BTreeMap<String, Value>;
 
-/// Nested no deeper.
+/// Maximum nesting depth.
 const DEEPEST: u32 = 64;
 
-/// What came of running code.
+/// Reason why code did not complete.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fault {
-    /// An assertion does not hold.
+    /// An assertion failed.
     Assertion {
         /// Line within the code, from 0.
         line: u32,
-        /// The expression that was to be true.
+        /// The asserted expression.
         expected: String,
-        /// The values of the names in it, and the assertion's message.
+        /// Values of the names in it, and the assertion's message.
         got: String,
     },
-    /// It can't be run: an unknown name, or wrong types.
+    /// The code is invalid: an unknown name or a wrong type.
     Error {
         /// Line within the code, from 0.
         line: u32,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// Python that is not implemented here.
+    /// Python syntax that is not implemented.
     Unsupported {
         /// Line within the code, from 0.
         line: u32,
-        /// What.
+        /// The unsupported syntax.
         message: String,
     },
 }
 
-/// Runs `code`. `known` names come from outside; `assigned` are the script's own, kept from one
-/// piece of code to the next. What it prints is dropped.
+/// Runs `code`. `known` names are predefined; `assigned` names are the script's own, kept between
+/// pieces of code. Printed text is discarded.
 ///
 /// # Errors
 ///
-/// The first assertion that fails, or what can't be run.
+/// Returns the first failed assertion or error.
 pub fn run(code: &str, known: &Names, assigned: &mut Names) -> Result<(), Fault> {
     let tokens = tokens(code)?;
     let mut machine = Machine {
@@ -72,7 +72,7 @@ pub fn run(code: &str, known: &Names, assigned: &mut Names) -> Result<(), Fault>
     Ok(())
 }
 
-/// A token, where it is in the code, and its line.
+/// A token with its offset in the code and its line.
 #[derive(Clone, PartialEq, Debug)]
 struct Located {
     token: Token,
@@ -88,9 +88,9 @@ struct Machine<'a> {
     known: &'a Names,
     assigned: &'a mut Names,
     depth: u32,
-    // In an operand that Python would not look at
+    // Depth of operands that Python would not evaluate.
     skipping: u32,
-    // Names read, with their values
+    // Names that were read, with their values.
     mentioned: Vec<(String, Value)>,
 }
 
@@ -197,7 +197,7 @@ impl Machine<'_> {
         if self.take(",") {
             self.mentioned.clear();
             let names_only = self.peek().is_some_and(|t| matches!(t, Token::Name(_)));
-            // The message is Python's to evaluate only when the assertion fails.
+            // Python evaluates the message only if the assertion fails.
             self.skipping += u32::from(holds);
             let message = self.expression();
             self.skipping -= u32::from(holds);
@@ -216,7 +216,7 @@ impl Machine<'_> {
         })
     }
 
-    /// An expression, or several with commas.
+    /// Parses an expression, or several separated by commas.
     fn tuple(&mut self) -> Result<Value, Fault> {
         let first = self.expression()?;
         if !self.take(",") {
@@ -233,7 +233,7 @@ impl Machine<'_> {
     }
 }
 
-/// The statements that are not implemented.
+/// Whether the word begins a statement that is not implemented.
 fn is_statement(word: &str) -> bool {
     const WORDS: [&str; 14] = [
         "import", "from", "if", "for", "while", "def", "class", "return", "try", "with", "del",

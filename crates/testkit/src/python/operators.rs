@@ -1,4 +1,4 @@
-//! Expressions, by Python's precedence, evaluated while they are read.
+//! Expressions with Python's precedence, evaluated while they are parsed.
 
 use super::{DEEPEST, Fault, Machine, Token, Value};
 
@@ -97,7 +97,7 @@ impl Machine<'_> {
         })
     }
 
-    /// The operators that bind closer than comparisons, from `|` (level 0) on.
+    /// Parses the operators that bind more tightly than comparisons, from `|` (level 0) on.
     fn binary(&mut self, level: usize) -> Result<Value, Fault> {
         const LEVELS: [&[&str]; 6] = [
             &["|"],
@@ -156,7 +156,7 @@ impl Machine<'_> {
         Ok(value)
     }
 
-    /// `left sign right`
+    /// Evaluates `left sign right`.
     pub(super) fn apply(&self, sign: &str, left: Value, right: Value) -> Result<Value, Fault> {
         if self.skipping > 0 {
             return Ok(Value::None);
@@ -254,7 +254,7 @@ impl Machine<'_> {
                 message: format!("the name {name} in an assertion"),
             });
         };
-        // Constants are written in capitals.
+        // Constants are upper case.
         if self.skipping == 0 && name.starts_with(|c: char| c.is_lowercase()) {
             self.mentioned.push((name.to_owned(), value.clone()));
         }
@@ -306,7 +306,7 @@ fn integers(sign: &str, a: i128, b: i128) -> Option<Value> {
         "+" => a.checked_add(b)?,
         "-" => a.checked_sub(b)?,
         "*" => a.checked_mul(b)?,
-        // Python rounds down, also below zero.
+        // Python rounds towards negative infinity.
         "//" | "%" if b == 0 => return None,
         "//" => {
             let quotient = a.checked_div(b)?;
@@ -344,7 +344,7 @@ fn floats(sign: &str, a: f64, b: f64) -> Option<Value> {
     }))
 }
 
-/// `format % values`: numbers as they are; widths and precisions are for people, and dropped.
+/// Evaluates `format % values`. Widths and precisions are ignored.
 fn formatted(format: &str, values: Value) -> String {
     let mut values = match values {
         Value::Tuple(all) => all.into_iter(),

@@ -17,7 +17,7 @@ fn run_code(code: &str) -> Result<(), Fault> {
 }
 
 #[test]
-fn what_the_public_scripts_write_holds() {
+fn expressions_of_public_scripts_hold() {
     for code in [
         "assert tcpi_snd_cwnd == 7, tcpi_snd_cwnd",
         "\nassert 15000 <= tcpi_rtt <= 25000, 'rtt=%d' % tcpi_rtt\n",
@@ -51,7 +51,7 @@ fn an_assertion_that_fails_says_what_it_got() {
 }
 
 #[test]
-fn what_is_not_known_is_said() {
+fn unknown_names_are_reported() {
     for (code, part) in [
         ("import os", "import"),
         ("assert tcpi_nonsense == 1", "tcpi_nonsense"),

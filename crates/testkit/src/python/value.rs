@@ -1,24 +1,24 @@
-//! Values.
+//! Python values.
 
 /// A Python value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// `None`
+    /// `None`.
     None,
-    /// `True`, `False`
+    /// `True` or `False`.
     Bool(bool),
-    /// An integer. Python's have no end; these have 128 bits.
+    /// An integer, limited to 128 bits.
     Integer(i128),
     /// A float.
     Float(f64),
     /// A string.
     Text(String),
-    /// A tuple, or a list.
+    /// A tuple or a list.
     Tuple(Vec<Value>),
 }
 
 impl Value {
-    /// Is it true, where a truth value is asked for?
+    /// Whether the value is true in a boolean context.
     #[must_use]
     pub fn is_true(&self) -> bool {
         match self {
@@ -31,7 +31,7 @@ impl Value {
         }
     }
 
-    /// As `str()` has it.
+    /// Returns the value as `str()` does.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// As `repr()` has it.
+    /// Returns the value as `repr()` does.
     #[must_use]
     pub fn show(&self) -> String {
         match self {
@@ -57,7 +57,7 @@ impl Value {
         }
     }
 
-    /// As a number: integer, unless it is a float.
+    /// Returns the value as an integer, unless it is a float.
     pub(super) fn integer(&self) -> Option<i128> {
         match self {
             Self::Bool(truth) => Some(i128::from(*truth)),

@@ -1,4 +1,4 @@
-//! Names that stand for numbers, as Linux has them on x86-64.
+//! Values of Linux constants on x86-64.
 
 use super::Problem;
 use crate::script::Expression;
@@ -54,7 +54,7 @@ const NAMES: &[(&str, i64)] = &[
     ("IP_PMTUDISC_DO", 2),
 ];
 
-/// The number that an argument is.
+/// Returns the value of a numeric argument.
 pub(super) fn number(expression: &Expression) -> Result<i64, Problem> {
     match expression {
         Expression::Integer(n) => Ok(*n),
@@ -78,7 +78,7 @@ pub(super) fn number(expression: &Expression) -> Result<i64, Problem> {
     }
 }
 
-/// The number in `[n]`.
+/// Returns the number in `[n]`.
 pub(super) fn listed(expression: &Expression) -> Result<i64, Problem> {
     match expression {
         Expression::List(all) if all.len() == 1 => number(&all[0]),
@@ -86,7 +86,7 @@ pub(super) fn listed(expression: &Expression) -> Result<i64, Problem> {
     }
 }
 
-/// The name that an argument is.
+/// Returns the name in an argument.
 pub(super) fn word(expression: &Expression) -> &str {
     match expression {
         Expression::Word(word) => word,

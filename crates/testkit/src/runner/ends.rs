@@ -1,13 +1,13 @@
-//! Who talks to whom in a script, and from which numbers on.
+//! Addresses, ports and initial sequence number of scripts.
 
 use bentpipe_types::{Address, Seq};
 
-/// The host's address, and that of the world outside.
+/// Addresses of the host and of its peer.
 pub(super) const LOCAL: Address = Address(1);
 pub(super) const REMOTE: Address = Address(2);
 
-/// The port that listening sockets have, and that we connect to.
+/// Port of listening sockets, and destination port of active opens.
 pub(super) const SERVICE: u16 = 8080;
 
-/// Our first sequence number: it wraps soon, so that every script sees it wrap.
+/// Our initial sequence number. It wraps soon, so that every script covers the wrap-around.
 pub(super) const INITIAL_SEQUENCE: Seq = Seq::new(u32::MAX - 2_000);

@@ -1,4 +1,4 @@
-//! What the script expects to go out, compared with what does.
+//! Comparison of expected and actual packets.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::{BEGINNING, Problem, Runner};
 use crate::script::{EcnSpec, OptionSpec, PacketSpec};
 
 impl Runner {
-    /// The next segment out is this one, from `from` to `to` or a little beside it.
+    /// Checks that the next segment is this one, sent between `from` and `to` within the tolerance.
     pub(super) fn expect_packet(
         &mut self,
         spec: &PacketSpec,
@@ -42,7 +42,7 @@ impl Runner {
         self.compare(spec, &shown, from, to)
     }
 
-    /// The next segment of the connection, if one comes in time.
+    /// Returns the next segment of the connection, if one is sent in time.
     fn next_sent(
         &mut self,
         spec: &PacketSpec,
@@ -67,7 +67,7 @@ impl Runner {
         }
     }
 
-    /// packetdrill's tolerance: so much, or a share of the time since the last event.
+    /// Returns packetdrill's tolerance: a constant, or a share of the time since the last event.
     fn tolerance(&self, at: Time) -> Span {
         let since = at.since(self.previous.min(at));
         self.setup.tolerance_around(since)
@@ -81,9 +81,9 @@ impl Runner {
 
     fn compare(&self, spec: &PacketSpec, sent: &Sent, from: Time, to: Time) -> Result<(), Problem> {
         let mut flags = sent.flags;
-        // Linux puts PSH on what leaves as one buffer of several segments, so that the receiver's
-        // offload hands it on (051ba67447de),
-        // and on what ends half a window's worth of data. The other way round it is an error.
+        // Linux sets PSH on every buffer of several segments, for the receiver's offload (commit
+        // 051ba67447de), and on the end of half a window of data. A missing PSH is accepted there;
+        // an unexpected one is an error.
         let full = sent.segments > 1 || sent.length >= self.full_segment();
         if full && spec.flags.has(Flags::PSH) {
             flags = flags.with(Flags::PSH);
@@ -112,7 +112,7 @@ impl Runner {
         Err(Problem::wrong(show(spec, from), describe(sent)))
     }
 
-    /// Payload of a full segment.
+    /// Returns the payload length of a full segment.
     fn full_segment(&self) -> u32 {
         self.current().map_or(u32::MAX, |conversation| {
             self.host.connection(conversation).segment_size()
@@ -123,7 +123,7 @@ impl Runner {
         let Some(expected) = &spec.options else {
             return true;
         };
-        // What was expected in one packet comes in several: then the last one's.
+        // One expected packet was sent as several: the options of the last one are compared.
         expected.len() == sent.options.len()
             && expected.iter().zip(&sent.options).all(|pair| match pair {
                 (OptionSpec::Timestamps(a, echo_a), OptionSpec::Timestamps(b, echo_b)) => {
@@ -133,7 +133,8 @@ impl Runner {
             })
     }
 
-    /// packetdrill compares values only where it is told how long a tick takes.
+    /// Whether timestamps are equal. packetdrill compares values only if the tick length is
+    /// configured.
     fn same_timestamp(&self, a: u32, b: u32) -> bool {
         let Some(tick) = self.setup.timestamp_tick else {
             return true;
@@ -144,7 +145,7 @@ impl Runner {
     }
 }
 
-/// Two segments that follow each other are one, as they would be with segmentation offload.
+/// Merges two consecutive segments, as segmentation offload would send them.
 fn joined(part: Sent, next: Sent) -> Result<Sent, (Sent, Sent)> {
     let kept = Flags::SYN.with(Flags::RST).with(Flags::URG);
     let follows = next.sequence == part.sequence + part.length

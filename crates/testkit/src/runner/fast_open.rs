@@ -1,5 +1,5 @@
-//! What a host keeps for TCP Fast Open (RFC 7413): the listener's cookies, as Linux makes them, and
-//! what it has learnt of servers.
+//! Host state for TCP Fast Open (RFC 7413): the listener's cookies, generated as in Linux, and the
+//! cookies received from servers.
 
 use std::net::Ipv4Addr;
 
@@ -8,13 +8,13 @@ use bentpipe_types::FastOpen;
 
 use super::{Problem, Runner};
 
-// Bits of the sysctl tcp_fastopen
-/// What an active open asked for.
+// Bits of the sysctl tcp_fastopen.
+/// Request of an active open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asked {
-    /// A cookie, or showed one.
+pub(super) enum FastOpenRequest {
+    /// It requested or presented a cookie.
     Cookie,
-    /// Nothing, but had data.
+    /// It sent data without a cookie option.
     Nothing,
 }
 
@@ -24,14 +24,14 @@ const WITHOUT_COOKIE: u64 = 0x4;
 const COOKIE_NOT_REQUIRED: u64 = 0x200;
 const WITHOUT_SOCKET_OPTION: u64 = 0x400;
 
-/// The host's settings.
+/// Settings of the host.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// The sysctl tcp_fastopen
+    /// The sysctl tcp_fastopen.
     pub(super) bits: u64,
-    /// The sysctl tcp_fastopen_key
+    /// The sysctl tcp_fastopen_key.
     pub(super) key: [u8; 16],
-    /// The addresses that cookies are made of: the peer's and ours.
+    /// Addresses from which cookies are generated: the peer's and ours.
     pub(super) remote: Ipv4Addr,
     pub(super) local: Ipv4Addr,
 }
@@ -41,14 +41,14 @@ impl Default for Settings {
         Self {
             bits: 0x1,
             key: [0; 16],
-            // packetdrill's
+            // packetdrill's default.
             remote: Ipv4Addr::new(192, 0, 2, 1),
             local: Ipv4Addr::new(192, 168, 0, 1),
         }
     }
 }
 
-/// What a listening socket does with Fast Open.
+/// Fast Open policy of a listening socket.
 #[derive(Clone, Debug)]
 pub(super) struct Policy {
     cookie: [u8; 8],
@@ -56,7 +56,7 @@ pub(super) struct Policy {
 }
 
 impl Settings {
-    /// For a listening socket with the option TCP_FASTOPEN set to `queue`, and a key of its own.
+    /// Returns the policy of a listening socket with TCP_FASTOPEN set to `queue` and its own key.
     pub(super) fn policy(&self, queue: Option<i64>, key: Option<[u8; 16]>) -> Option<Policy> {
         let wanted = match queue {
             Some(length) => length > 0,
@@ -69,7 +69,8 @@ impl Settings {
         })
     }
 
-    /// Linux's __tcp_fastopen_cookie_gen_cipher: SipHash-2-4 of both addresses.
+    /// Generates a cookie as Linux's __tcp_fastopen_cookie_gen_cipher: SipHash-2-4 of both
+    /// addresses.
     fn cookie(&self, key: &[u8; 16]) -> [u8; 8] {
         let mut addresses = [0; 8];
         addresses[..4].copy_from_slice(&self.remote.octets());
@@ -79,7 +80,7 @@ impl Settings {
 }
 
 impl Policy {
-    /// tcp_try_fastopen: what to do with a SYN that has `payload` bytes of data and this option.
+    /// Decides about a SYN with `payload` bytes of data and this option (Linux's tcp_try_fastopen).
     pub(super) fn answer(&self, payload: u16, option: Option<FastOpen>) -> PassiveFastOpen {
         let ours = |like: FastOpen| FastOpen::new(&self.cookie, like.is_experimental());
         match option {
@@ -93,32 +94,32 @@ impl Policy {
     }
 }
 
-/// What is known of the server (RFC 7413 section 4.1.3.1): there is but one.
+/// Known cookie of the server (RFC 7413 section 4.1.3.1); there is only one server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Learnt {
+pub(super) struct KnownCookie {
     cookie: Option<FastOpen>,
     mss: Option<u16>,
 }
 
-/// What an active open would send.
+/// What an active open sends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub(super) option: Option<FastOpen>,
-    /// Data may go on the SYN.
+    /// Whether the SYN may carry data.
     pub(super) carries_data: bool,
     mss: u16,
 }
 
 impl Active {
-    /// Bytes of data on a SYN, where no segment is larger than `segment`: Linux keeps the largest
-    /// option space free.
+    /// Returns the maximum data on a SYN with segments of at most `segment` bytes: Linux reserves
+    /// the maximum option space.
     pub(super) fn room(&self, segment: u16) -> u16 {
         self.mss.min(segment).saturating_sub(40)
     }
 }
 
 impl Runner {
-    /// What an active open would send; `None`: Fast Open is off.
+    /// Returns what an active open would send, or `None` if Fast Open is off.
     pub(super) fn fast_open_option(&self) -> Option<Active> {
         let bits = self.setup.fast_open.bits;
         if bits & CLIENT == 0 {
@@ -137,7 +138,7 @@ impl Runner {
         })
     }
 
-    /// tcp_rcv_fastopen_synack: remembers what servers have said.
+    /// Stores cookies and MSS received from servers (Linux's tcp_rcv_fastopen_synack).
     pub(super) fn learn_cookies(&mut self) {
         for index in 0..self.host.conversations.len() {
             let conversation = &mut self.host.conversations[index];
@@ -150,9 +151,9 @@ impl Runner {
             let connection = self.host.connection(index);
             self.learnt.mss = connection.peer_mss().or(self.learnt.mss);
             let cookie = connection.offered_cookie();
-            // A cookie that nobody asked for isn't kept.
+            // An unrequested cookie is not stored.
             if let Some(cookie) =
-                cookie.filter(|c| asked == Asked::Cookie && !c.cookie().is_empty())
+                cookie.filter(|c| asked == FastOpenRequest::Cookie && !c.cookie().is_empty())
             {
                 self.learnt.cookie = Some(cookie);
             }
@@ -160,7 +161,7 @@ impl Runner {
     }
 }
 
-/// A key as Linux writes it: four words in hexadecimal, with hyphens.
+/// Parses a key in Linux's format: four hexadecimal words with hyphens.
 pub(super) fn key(text: &str) -> Result<[u8; 16], Problem> {
     let wrong = || Problem::missing(format!("the Fast Open key {text}"));
     let mut key = [0; 16];
@@ -175,7 +176,7 @@ pub(super) fn key(text: &str) -> Result<[u8; 16], Problem> {
     Ok(key)
 }
 
-/// SipHash-2-4 (Aumasson and Bernstein 2012) of eight bytes.
+/// Computes SipHash-2-4 (Aumasson and Bernstein 2012) of eight bytes.
 fn siphash(key: &[u8; 16], message: u64) -> u64 {
     let half = |from: usize| {
         let mut bytes = [0; 8];
@@ -201,7 +202,7 @@ fn siphash(key: &[u8; 16], message: u64) -> u64 {
         v[1] = v[1].rotate_left(17) ^ v[2];
         v[2] = v[2].rotate_left(32);
     };
-    // The message, and its length in the last byte of the next word
+    // The message, and its length in the last byte of the next word.
     for word in [message, 8 << 56] {
         v[3] ^= word;
         round(&mut v);
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn siphash_as_its_authors_have_it() {
-        // The reference implementation's vector for the message 00 01 ... 07.
+        // Test vector of the reference implementation for the message 00 01 ... 07.
         let mut key = [0; 16];
         (0..16).for_each(|n| key[n as usize] = n);
         assert_eq!(siphash(&key, 0x0706_0504_0302_0100), 0x93f5_f579_9a93_2462);
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_cookie_as_linux_makes_it() {
-        // The cookie that google/packetdrill's run_all.py expects of the key in defaults.sh.
+        // The cookie that google/packetdrill's run_all.py expects for the key in defaults.sh.
         let settings = Settings {
             key: key("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4").expect("a key"),
             ..Settings::default()

@@ -1,4 +1,4 @@
-//! The host under test: the one of both clocks, with every connection kept for the script to look at.
+//! The host under test: the host of both clocks, which keeps every connection for the script.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,29 +16,29 @@ use bentpipe_types::{
 };
 
 use super::ends::{INITIAL_SEQUENCE, LOCAL, REMOTE, SERVICE};
-use super::fast_open::{Asked, Policy};
+use super::fast_open::{FastOpenRequest, Policy};
 
-/// The only way out.
+/// The only outgoing port.
 const EGRESS: Port = Port(0);
 
-/// A connection, and what has happened to it that nobody asked about.
+/// A connection and its events.
 #[derive(Debug)]
 pub(super) struct Conversation {
     socket: SocketId,
     application: ApplicationId,
-    /// Everything that ever happened.
+    /// All events so far.
     pub(super) history: Events,
-    /// What happened since a socket last looked.
+    /// Events since a socket last looked.
     pub(super) news: Events,
-    /// The listener (by its socket's number) that it came of, until it is in its queue.
+    /// Socket number of its listener, until it is in that listener's queue.
     pub(super) parent: Option<i64>,
-    /// Its SYN had a Fast Open option or data: what the peer answers is worth remembering.
-    pub(super) learns: Option<Asked>,
-    /// Its send buffer had no room when a socket last looked.
+    /// Set if its SYN had a Fast Open option or data, so that the peer's answer is stored.
+    pub(super) learns: Option<FastOpenRequest>,
+    /// Whether its send buffer was full when a socket last looked.
     pub(super) lacks_room: bool,
 }
 
-/// What a listening socket has set for its connections.
+/// Settings of a listening socket for its connections.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     pub(super) socket: i64,
@@ -46,19 +46,18 @@ pub(super) struct Listener {
     pub(super) fast_open: Option<Policy>,
 }
 
-/// The application below the script's sockets: it does nothing of its own accord, and tells what it
-/// hears.
+/// The application below the script's sockets: it does nothing by itself and records events.
 #[derive(Debug)]
-struct Ear {
-    /// The listening socket that it stands for.
+struct EventRecorder {
+    /// The listening socket that it represents.
     parent: Option<i64>,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<RecordedEvent>>,
 }
 
-/// What was heard and not taken in, in order.
+/// Recorded events in order.
 #[derive(Debug, Default)]
-struct Heard {
-    /// A SYN came whose data was taken, before its connection was there.
+struct RecordedEvent {
+    /// A SYN with accepted data arrived before its connection was established.
     takes_data: bool,
     news: Vec<News>,
 }
@@ -73,7 +72,7 @@ enum News {
     Happened(SocketId, Events),
 }
 
-impl Application<Ranges> for Ear {
+impl Application<Ranges> for EventRecorder {
     fn on_accept(&mut self, socket: SocketId, _: &mut Desk<'_, '_, Ranges>) {
         let Some(parent) = self.parent else {
             return;
@@ -92,7 +91,7 @@ impl Application<Ranges> for Ear {
     }
 }
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+fn lock(heard: &Mutex<RecordedEvent>) -> MutexGuard<'_, RecordedEvent> {
     heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -102,9 +101,9 @@ pub(super) struct Host {
     pub(super) conversations: Vec<Conversation>,
     listeners: Vec<Listener>,
     host: bentpipe_host::Host<Ranges>,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<RecordedEvent>>,
     by_socket: BTreeMap<SocketId, usize>,
-    /// Whose the connections are that the script opens; and those that come to the listening socket.
+    /// Application that owns connections opened by the script, and the one of the listening socket.
     opener: ApplicationId,
     listening: Option<ApplicationId>,
 }
@@ -130,7 +129,7 @@ impl Host {
         }
     }
 
-    /// The connection of a conversation, dead or alive.
+    /// Returns the connection of a conversation, open or closed.
     pub(super) fn connection(&self, conversation: usize) -> &Connection {
         let id = self.conversations[conversation].socket;
         let socket = self.host.socket(id);
@@ -155,8 +154,8 @@ impl Host {
         result.expect("closed connections are kept")
     }
 
-    /// Opens a connection. With `fast_open`: an option, data, and how much of it has room on the SYN;
-    /// also returns how much was taken.
+    /// Opens a connection. `fast_open` is an option, data, and how much of it fits on the SYN. Also
+    /// returns how much was accepted.
     pub(super) fn connect(
         &mut self,
         config: &Config,
@@ -184,8 +183,8 @@ impl Host {
         let (socket, taken) = opened?;
         let index = self.add(socket, opener, None);
         self.conversations[index].learns = fast_open.map(|fast| match fast.option {
-            Some(_) => Asked::Cookie,
-            None => Asked::Nothing,
+            Some(_) => FastOpenRequest::Cookie,
+            None => FastOpenRequest::Nothing,
         });
         Ok((index, taken))
     }
@@ -209,14 +208,14 @@ impl Host {
         !self.listeners.is_empty()
     }
 
-    /// A socket listens from now on, and takes what comes before those that did already.
+    /// Starts listening. The newest listener receives new connections.
     pub(super) fn listen(&mut self, listener: Listener) {
         self.listeners.retain(|one| one.socket != listener.socket);
         self.listeners.push(listener);
         self.listen_as_set();
     }
 
-    /// Something about a listening socket was set.
+    /// Changes settings of a listening socket.
     pub(super) fn set_listener(&mut self, socket: i64, set: impl FnOnce(&mut Listener)) {
         if let Some(listener) = self.listeners.iter_mut().find(|one| one.socket == socket) {
             set(listener);
@@ -224,14 +223,14 @@ impl Host {
         }
     }
 
-    /// A socket listens no more.
+    /// Stops listening.
     pub(super) fn unlisten(&mut self, socket: i64) {
         self.listeners.retain(|one| one.socket != socket);
         self.listen_as_set();
     }
 
-    /// The last of the listening sockets takes what comes, with an application of its own: settings are
-    /// an application's, and connections keep those that they came with.
+    /// Lets the newest listener receive new connections, with an application of its own: settings
+    /// belong to an application, and existing connections keep theirs.
     fn listen_as_set(&mut self) {
         let Some(listener) = self.listeners.last() else {
             self.host.unlisten(SERVICE);
@@ -260,7 +259,7 @@ impl Host {
         self.host.on_deadline(&mut self.world.cx());
     }
 
-    /// The living connection between these ports.
+    /// Returns the open connection between these ports.
     pub(super) fn between(&self, local: u16, remote: u16) -> Option<usize> {
         (0..self.conversations.len()).rev().find(|&index| {
             let connection = self.connection(index);
@@ -270,12 +269,12 @@ impl Host {
         })
     }
 
-    /// A packet has arrived.
+    /// Handles an arriving packet.
     pub(super) fn receive(&mut self, packet: PacketRef) {
         self.host.on_packet(EGRESS, packet, &mut self.world.cx());
     }
 
-    /// An ICMP error has arrived about a segment of a connection.
+    /// Handles an ICMP error about a segment of a connection.
     pub(super) fn receive_icmp(
         &mut self,
         conversation: usize,
@@ -286,13 +285,13 @@ impl Host {
         let connection = self.connection(conversation);
         let mut segment = Packet::new(connection.local(), connection.remote(), version);
         segment.sequence = sequence;
-        if let Some(complaint) = Packet::icmp_error(REMOTE, &segment, error) {
-            let complaint = self.world.packets.insert(complaint);
-            self.receive(complaint);
+        if let Some(next_icmp_error) = Packet::icmp_error(REMOTE, &segment, error) {
+            let next_icmp_error = self.world.packets.insert(next_icmp_error);
+            self.receive(next_icmp_error);
         }
     }
 
-    /// Takes in what has happened.
+    /// Processes recorded events.
     pub(super) fn settle(&mut self) {
         let news = std::mem::take(&mut lock(&self.heard).news);
         for news in news {
@@ -337,12 +336,12 @@ fn add(
     host: &mut bentpipe_host::Host<Ranges>,
     config: Config,
     parent: Option<i64>,
-    heard: &Arc<Mutex<Heard>>,
+    heard: &Arc<Mutex<RecordedEvent>>,
 ) -> ApplicationId {
     let member = Member {
         keeps_closed: true,
         ..Member::new(config)
     };
     let heard = Arc::clone(heard);
-    host.add(member, Box::new(Ear { parent, heard }))
+    host.add(member, Box::new(EventRecorder { parent, heard }))
 }

@@ -1,4 +1,4 @@
-//! ICMP errors come in.
+//! Incoming ICMP errors.
 
 use bentpipe_types::IcmpError;
 
@@ -21,8 +21,8 @@ impl Runner {
         self.after_host()
     }
 
-    /// `nstat | grep COUNTER` succeeds where something was counted. Of the kernel's counters those are
-    /// known here that scripts about ICMP ask for.
+    /// Checks `nstat | grep COUNTER`, which succeeds if the counter is above zero. Only counters of
+    /// scripts about ICMP are known.
     pub(super) fn counted(&self, command: &str) -> Result<(), Problem> {
         let Some((_, rest)) = command.split_once("grep ") else {
             return Ok(());
@@ -42,7 +42,7 @@ impl Runner {
     }
 }
 
-/// What the application is told: Linux's tcp_v4_err.
+/// Returns the application's error (Linux's tcp_v4_err).
 pub(super) const fn errno(error: IcmpError) -> &'static str {
     match error {
         IcmpError::NetworkUnreachable => "ENETUNREACH",

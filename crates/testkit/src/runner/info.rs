@@ -1,4 +1,4 @@
-//! tcp_info, under the names that assertions use.
+//! Fields of tcp_info under the names that assertions use.
 
 use bentpipe_tcp::{CongestionState, Limit, State};
 use bentpipe_types::Span;
@@ -6,7 +6,7 @@ use bentpipe_types::Span;
 use super::Runner;
 use crate::python::{Names, Value};
 
-/// Linux's TCP_INFINITE_SSTHRESH
+/// Linux's TCP_INFINITE_SSTHRESH.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 const CONSTANTS: &[(&str, u64)] = &[
@@ -34,7 +34,7 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("TCPI_OPT_SYN_DATA", 32),
 ];
 
-/// What assertions may name.
+/// Returns the names that assertions may use.
 pub(super) fn names(runner: &Runner) -> Names {
     let mut names: Names = CONSTANTS
         .iter()
@@ -140,7 +140,7 @@ fn congestion_state(state: CongestionState) -> u64 {
 }
 
 impl Runner {
-    /// The connection that the script is about, dead or alive.
+    /// Returns the connection that the script is about, open or closed.
     pub(super) fn current(&self) -> Option<usize> {
         let flow = &self.flow;
         (0..self.host.conversations.len()).rev().find(|&index| {

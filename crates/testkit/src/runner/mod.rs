@@ -1,5 +1,5 @@
-//! Runs a script: what it does to the host under test, and what it expects of it, on the simulated
-//! clock.
+//! Execution of a script in simulated time: its actions on the host under test, and its
+//! expectations.
 
 mod calls;
 mod constants;
@@ -24,39 +24,39 @@ use host::Host;
 use setup::Setup;
 use sockets::Sockets;
 
-/// Where the clock starts: not at zero, where much would coincide.
+/// Start of the clock, not zero, where many values would coincide.
 const BEGINNING: Time = Time::from_nanos(100_000_000_000);
 
-/// `*`: any time. A connection that has said nothing for so long says nothing any more.
+/// `*`: any time. A connection that is silent for this long stays silent.
 const EVER: Span = Span::from_secs(10_000);
 
-/// No script makes the host run so often; one that does has found a fault.
+/// Maximum number of times that the host runs. More indicate an endless loop.
 const MOST_STEPS: u64 = 1_000_000;
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Everything was as expected.
+    /// All expectations were met.
     Passed,
-    /// Something was not.
+    /// An expectation was not met.
     Failed {
-        /// The line that expected it.
+        /// Line of the expectation.
         line: u32,
-        /// What was expected.
+        /// Expected event.
         expected: String,
-        /// What came instead.
+        /// Actual event.
         got: String,
     },
-    /// It needs what isn't there.
+    /// It needs a missing feature.
     Unsupported {
-        /// The line that needs it.
+        /// Line that needs it.
         line: u32,
-        /// What it needs.
+        /// The missing feature.
         missing: String,
     },
 }
 
-/// Why an event did not go as written.
+/// Reason why an event did not happen as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Problem {
     Wrong { expected: String, got: String },
@@ -113,7 +113,7 @@ pub fn run(script: &Script) -> Verdict {
             _ => None,
         });
     for (line, command) in timed {
-        // Only to see whether it is known: it runs when its time comes.
+        // Only checks that the command is known; it is executed at its time.
         if let Err(problem) = setup.clone().command(command) {
             return problem.at(line);
         }
@@ -121,7 +121,7 @@ pub fn run(script: &Script) -> Verdict {
     Runner::new(setup).run(&script.events)
 }
 
-/// What no part of the runner knows.
+/// Returns an action that no part of the runner supports.
 fn unsupported(event: &Event) -> Option<&str> {
     match &event.action {
         Action::Unsupported(missing) => Some(missing),
@@ -129,20 +129,20 @@ fn unsupported(event: &Event) -> Option<&str> {
     }
 }
 
-/// A script under way.
+/// A running script.
 struct Runner {
     setup: Setup,
     host: Host,
     sockets: Sockets,
-    /// What the host has sent, and no event has looked at.
+    /// Segments sent by the host and not examined yet.
     sent: VecDeque<segment::Sent>,
     flow: segment::Flow,
     pending: Option<Pending>,
     names: Names,
-    learnt: fast_open::Learnt,
-    /// When the event before this was to be, if it was a packet that came in.
+    learnt: fast_open::KnownCookie,
+    /// Scheduled time of the previous event, if that was an incoming packet.
     anchor: Option<Time>,
-    /// When the event before this was to be.
+    /// Scheduled time of the previous event.
     previous: Time,
     steps: u64,
 }
@@ -156,7 +156,7 @@ impl Runner {
             flow: segment::Flow::new(setup.version()),
             pending: None,
             names: Names::new(),
-            learnt: fast_open::Learnt::default(),
+            learnt: fast_open::KnownCookie::default(),
             anchor: None,
             previous: BEGINNING,
             steps: 0,
@@ -167,7 +167,7 @@ impl Runner {
     fn run(mut self, events: &[Event]) -> Verdict {
         for event in events {
             if let Err(problem) = self.event(event) {
-                // A call that should have returned by now is what is wrong, not what came of it.
+                // A call that should have returned by now is the error, not its effects.
                 return match self.overdue() {
                     Some((line, problem)) => problem.at(line),
                     None => problem.at(event.line),
@@ -180,7 +180,7 @@ impl Runner {
         self.finish()
     }
 
-    /// A call that still blocks must come back in time.
+    /// Checks that a call that still blocks returns in time.
     fn finish(mut self) -> Verdict {
         if let Some(pending) = &self.pending {
             let until = pending.until + self.setup.tolerance;
@@ -209,8 +209,8 @@ impl Runner {
     }
 
     fn event(&mut self, event: &Event) -> Result<(), Problem> {
-        // As packetdrill counts (adjust_relative_event_times): from when the event before really was, but for packets
-        // that come in one after the other.
+        // As in packetdrill (adjust_relative_event_times), times are relative to the actual time of
+        // the previous event, except for consecutive incoming packets.
         let inbound = matches!(
             &event.action,
             Action::Packet(packet) if packet.direction == Direction::Inbound
@@ -254,8 +254,8 @@ impl Runner {
             Action::Command(command) => {
                 self.setup.command(command)?;
                 self.counted(command)?;
-                if std::mem::take(&mut self.setup.forgets) {
-                    self.learnt = fast_open::Learnt::default();
+                if std::mem::take(&mut self.setup.flush_cookies) {
+                    self.learnt = fast_open::KnownCookie::default();
                 }
             }
             Action::Code(code) => self.code(code)?,
@@ -265,7 +265,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Lets the host run until `time`, that time's deadlines included.
+    /// Runs the host until `time`, deadlines at that time included.
     fn advance(&mut self, time: Time) -> Result<(), Problem> {
         while let Some(deadline) = self.next_deadline()
             && deadline <= time
@@ -276,13 +276,13 @@ impl Runner {
         Ok(())
     }
 
-    /// When something happens next without a packet: in the host, or to a call that waits.
+    /// Returns the next deadline of the host or of a waiting call.
     fn next_deadline(&self) -> Option<Time> {
         let call = self.pending.as_ref().and_then(Pending::deadline);
         self.host.next_deadline().into_iter().chain(call).min()
     }
 
-    /// Lets the host run at its next deadline.
+    /// Runs the host at its next deadline.
     fn step(&mut self, deadline: Time) -> Result<(), Problem> {
         self.steps += 1;
         if self.steps > MOST_STEPS {
@@ -293,14 +293,14 @@ impl Runner {
         self.after_host()
     }
 
-    /// The host has run: collects what it sent, and lets a blocked call go on.
+    /// Collects what the host sent, and lets a blocked call continue.
     fn after_host(&mut self) -> Result<(), Problem> {
         self.host.settle();
         self.sockets.settle(&mut self.host);
         self.learn_cookies();
         self.collect()?;
         self.resume();
-        // What the call has made the host send
+        // Packets sent because of the call.
         self.collect()
     }
 

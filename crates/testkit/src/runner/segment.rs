@@ -1,4 +1,4 @@
-//! Segments, between the script's numbers and the connection's.
+//! Conversion of segments between the script's numbers and the connection's.
 
 use bentpipe_tcp::State;
 use bentpipe_types::{
@@ -11,22 +11,22 @@ use super::ends::{INITIAL_SEQUENCE, LOCAL, REMOTE, SERVICE};
 use super::{Problem, Runner};
 use crate::script::{EcnSpec, OptionSpec, PacketSpec};
 
-/// The connection that the script is about, as packetdrill has one at a time.
+/// The connection that the script is about; packetdrill has one at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) local: u16,
     pub(super) remote: u16,
     pub(super) version: IpVersion,
-    /// The peer's first sequence number.
+    /// The peer's initial sequence number.
     remote_initial: u32,
-    /// The first sequence number that the script gives our SYN.
+    /// Initial sequence number that the script assigns to our SYN.
     script_initial: u32,
-    /// What the script calls our first timestamp, and what it is.
+    /// Our first timestamp: the script's value and the actual one.
     first_timestamp: Option<(u32, u32)>,
-    /// Timestamps of ours: the script's, and the real ones.
+    /// Our timestamps: the script's values and the actual ones.
     timestamps: Vec<(u32, u32)>,
     pub(super) exists: bool,
-    /// Another socket listens by now.
+    /// Whether another socket listens by now.
     pub(super) is_over: bool,
 }
 
@@ -45,7 +45,7 @@ impl Flow {
         }
     }
 
-    /// A new connection takes its place.
+    /// Replaces it by a new connection.
     pub(super) fn renew(&mut self, local: u16, remote: u16) {
         *self = Self {
             local,
@@ -55,10 +55,10 @@ impl Flow {
         };
     }
 
-    /// One of our timestamps, in the script's numbers.
+    /// Returns one of our timestamps in the script's numbers.
     fn script_timestamp(&mut self, real: u32, script: u32) -> u32 {
         let (first_script, first) = *self.first_timestamp.get_or_insert((script, real));
-        // The last few are those that the peer may echo.
+        // Only recent timestamps can be echoed.
         if self.timestamps.len() >= 4096 {
             self.timestamps.remove(0);
         }
@@ -67,7 +67,7 @@ impl Flow {
     }
 }
 
-/// A segment that the host has sent, as it is on the wire.
+/// A segment sent by the host, as on the wire.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Sent {
     pub(super) at: Time,
@@ -80,12 +80,12 @@ pub(super) struct Sent {
     pub(super) window: u16,
     pub(super) length: u32,
     pub(super) options: Vec<OptionSpec>,
-    /// Of how many segments it is put together.
+    /// Number of segments merged in it.
     pub(super) segments: u32,
 }
 
 impl Sent {
-    /// Reads a packet from its bytes: `wire` writes them, and they are read here once more.
+    /// Parses a packet from its encoding by `wire`.
     pub(super) fn read(
         packets: &PacketStore,
         reference: PacketRef,
@@ -117,7 +117,7 @@ impl Sent {
     }
 }
 
-/// The options of a header, one by one; what is malformed ends them.
+/// Parses the options of a header up to the first malformed one.
 fn options(mut bytes: &[u8]) -> Vec<OptionSpec> {
     let number = |b: &[u8]| b.iter().fold(0_u32, |n, &byte| n << 8 | u32::from(byte));
     let mut options = Vec::new();
@@ -154,7 +154,7 @@ fn options(mut bytes: &[u8]) -> Vec<OptionSpec> {
 }
 
 impl Runner {
-    /// What the host has sent, in the script's numbers. `spec` is what it is compared with.
+    /// Converts a sent segment to the script's numbers. `spec` is the expected segment.
     pub(super) fn in_script(&mut self, sent: &Sent, spec: &PacketSpec) -> Sent {
         let flow = &mut self.flow;
         let syn = sent.flags.has(Flags::SYN);
@@ -163,7 +163,7 @@ impl Runner {
         let relative = |n: Seq| Seq::new(n - INITIAL_SEQUENCE);
         shown.sequence = relative(sent.sequence) + ours;
         if sent.flags == Flags::RST.with(Flags::ACK) && sent.sequence.get() == 0 {
-            // The answer to what acknowledges nothing: RFC 9293 section 3.10.7.1
+            // The answer to a segment without ACK: RFC 9293 section 3.10.7.1.
             shown.sequence = sent.sequence;
         }
         let theirs = if syn { 0 } else { flow.remote_initial };
@@ -193,14 +193,14 @@ impl Runner {
         shown
     }
 
-    /// A SYN that the script expects of us says what our first sequence number is called.
+    /// Sets our initial sequence number from a SYN that the script expects.
     pub(super) fn expect_syn(&mut self, spec: &PacketSpec) {
         if spec.flags.has(Flags::SYN) {
             self.flow.script_initial = spec.sequence;
         }
     }
 
-    /// A segment comes in.
+    /// Delivers a segment to the host.
     pub(super) fn inject(&mut self, spec: &PacketSpec) -> Result<(), Problem> {
         let syn = spec.flags.has(Flags::SYN);
         let acknowledges = spec.flags.has(Flags::ACK);
@@ -256,7 +256,7 @@ impl Runner {
         }
         packet.window = spec.window.unwrap_or(0);
         packet.payload_length = spec.length;
-        // Where the payload is in the peer's stream: the sequence number alone says it here.
+        // The sequence number alone determines the stream offset.
         let first = spec
             .sequence
             .wrapping_sub(if syn { spec.sequence } else { 1 });
@@ -312,7 +312,7 @@ impl Runner {
         Ok(reference)
     }
 
-    /// The timestamp of ours that the script echoes.
+    /// Returns our timestamp that the script echoes.
     fn echo(&self, script: u32) -> Result<u32, Problem> {
         let known = self.flow.timestamps.iter().rev();
         if let Some((_, real)) = known.into_iter().find(|(s, _)| *s == script) {

@@ -1,5 +1,5 @@
-//! How the host is set up: a script's options, and the shell commands at its beginning that set
-//! Linux's knobs.
+//! Setup of the host: a script's options, and shell commands at its beginning that set Linux
+//! parameters.
 
 use std::num::NonZeroU32;
 
@@ -12,32 +12,32 @@ use bentpipe_types::{IpVersion, Span};
 use super::sockets::Options;
 use super::{Problem, fast_open};
 
-/// The receive buffer by the RFCs, and the window scale that goes with it.
+/// Receive buffer in the RFC profile, with its window scale.
 const RECEIVE_BUFFER: u64 = 1 << 16;
 const WINDOW_SHIFT: u8 = 8;
-/// The receive buffer of the public scripts' defaults.sh (tcp_rmem), and of benches/witness/dialogue.py.
+/// Receive buffer of the public scripts' defaults.sh (tcp_rmem) and of benches/witness/dialogue.py.
 const RECEIVE_SIZES: BufferSizes = BufferSizes {
     least: 4096,
     initial: 540_000,
     most: 15 << 20,
     locked: false,
 };
-/// The send buffer, likewise (tcp_wmem).
+/// Send buffer of the same scripts (tcp_wmem).
 const SEND_SIZES: BufferSizes = BufferSizes {
     least: 4096,
     initial: 256 << 10,
     most: 4 << 20,
     locked: false,
 };
-/// The same by the RFCs, in payload.
+/// Send buffer in the RFC profile, in bytes of payload.
 const SEND_BUFFER: u64 = 256 << 10;
 
 /// packetdrill's tolerance.
 const TOLERANCE: Span = Span::from_millis(4);
-/// And as a share of the time since the last event, in thousandths.
+/// packetdrill's tolerance as a share of the time since the last event, in thousandths.
 const TOLERANCE_SHARE: u64 = 125;
 
-/// TCP_NOTSENT_LOWAT, as it is configured: what no stream comes to is none.
+/// Converts TCP_NOTSENT_LOWAT. A value that no stream reaches means off.
 pub(super) fn low_water(bytes: u64) -> Option<NonZeroU32> {
     let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < u32::MAX);
     bytes.and_then(NonZeroU32::new)
@@ -45,29 +45,29 @@ pub(super) fn low_water(bytes: u64) -> Option<NonZeroU32> {
 
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
-    /// What every socket begins with.
+    /// Initial configuration of every socket.
     pub(super) config: Config,
     pub(super) tolerance: Span,
     tolerance_share: u64,
-    /// Segments are not put together before they are compared.
+    /// Whether segments are compared without merging.
     pub(super) strict_segments: bool,
-    /// How long a tick of the timestamps takes, if it is to be compared.
+    /// Timestamp tick, if timestamps are to be compared.
     pub(super) timestamp_tick: Option<Span>,
-    /// Echoes that no segment of ours explains are taken relative to the first.
+    /// Whether echoes that match no segment of ours are interpreted relative to the first.
     pub(super) scale_echoes: bool,
-    /// Segments in one buffer of segmentation offload, at least (tcp_min_tso_segs).
+    /// Minimum segments in one offload buffer (tcp_min_tso_segs).
     pub(super) maximum_segment: u16,
     pub(super) fast_open: fast_open::Settings,
-    /// What a socket with SO_KEEPALIVE does that says no more.
+    /// Keep-alive of a socket with SO_KEEPALIVE and no further options.
     keep_alive: KeepAlive,
-    /// What was learnt of servers is to be forgotten.
-    pub(super) forgets: bool,
+    /// Whether cookies of servers are to be forgotten.
+    pub(super) flush_cookies: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let mut config = Config::linux();
-        // Scripts say what they expect of buffers that grow.
+        // Scripts state what they expect of growing buffers.
         config.send_sizes = Some(SEND_SIZES);
         config.receive_sizes = Some(RECEIVE_SIZES);
         config.receive_buffer = RECEIVE_BUFFER;
@@ -83,7 +83,7 @@ impl Default for Setup {
             maximum_segment: 1460,
             fast_open: fast_open::Settings::default(),
             keep_alive: KeepAlive::default(),
-            forgets: false,
+            flush_cookies: false,
         }
     }
 }
@@ -93,12 +93,12 @@ impl Setup {
         self.config.ip_version
     }
 
-    /// How far off an event may be that was to come so long after the one before.
+    /// Returns the tolerance of an event scheduled this long after the previous one.
     pub(super) fn tolerance_around(&self, since: Span) -> Span {
         self.tolerance.max(since * self.tolerance_share / 1000)
     }
 
-    /// The configuration of a connection that announces `maximum_segment`.
+    /// Returns the configuration of a connection that announces `maximum_segment`.
     pub(super) fn with_segment(&self, config: &Config, maximum_segment: Option<u16>) -> Config {
         let announced = self
             .maximum_segment
@@ -110,17 +110,17 @@ impl Setup {
         }
     }
 
-    /// The keep-alive of a socket with these options.
+    /// Returns the keep-alive settings of a socket with these options.
     pub(super) fn keep_alive(&self, options: &Options) -> Option<KeepAlive> {
-        options.keeps_alive.then(|| KeepAlive {
+        options.keep_alive_enabled.then(|| KeepAlive {
             idle: options.keep_idle.unwrap_or(self.keep_alive.idle),
             interval: options.keep_interval.unwrap_or(self.keep_alive.interval),
             probes: options.keep_probes.unwrap_or(self.keep_alive.probes),
         })
     }
 
-    /// `ip route change ADDRESS ... advmss A mtu lock M initcwnd C`: what is known of the only path there
-    /// is. Connections that are open go on with what they know, until they find out.
+    /// Executes `ip route change ADDRESS ... advmss A mtu lock M initcwnd C` for the only path.
+    /// Open connections keep their settings until they learn otherwise.
     fn route(&mut self, arguments: &[&str]) -> Result<(), Problem> {
         let mut words = arguments.iter();
         while let Some(&word) = words.next() {
@@ -152,7 +152,7 @@ impl Setup {
         Ok(())
     }
 
-    /// `--name=value`
+    /// Applies `--name=value`.
     pub(super) fn option(&mut self, name: &str, value: Option<&str>) -> Result<(), Problem> {
         let wrong = || Problem::wrong(format!("a value that --{name} takes"), format!("{value:?}"));
         let number = || value.and_then(|v| v.parse::<u64>().ok()).ok_or_else(wrong);
@@ -176,9 +176,9 @@ impl Setup {
             ("ip_version", Some("ipv4")) => {}
             ("ip_version", Some("ipv6")) => {
                 self.config.ip_version = IpVersion::V6;
-                // packetdrill's device has 20 bytes more for IPv6, so that scripts are the same.
+                // packetdrill's device has 20 bytes more for IPv6, so that scripts are equal.
             }
-            // Ours: the RFCs' habits, where packetdrill has but one kernel.
+            // Our own option: the RFC profile.
             ("profile", Some("rfc")) => {
                 self.config = Config {
                     receive_buffer: self.config.receive_buffer,
@@ -188,12 +188,12 @@ impl Setup {
                 };
             }
             ("profile", Some("linux")) => {}
-            // How large the segments are that a large packet coming in is made of: here it is one.
+            // Segment size within a large incoming packet; here it is one segment.
             ("mss", _) => {
                 number()?;
             }
             ("local_ip" | "remote_ip", Some(address)) => {
-                // Only a Fast Open cookie shows them, and only IPv4's are implemented.
+                // Visible only in Fast Open cookies, which are implemented for IPv4.
                 if let Ok(address) = address.parse() {
                     match name {
                         "local_ip" => self.fast_open.local = address,
@@ -211,7 +211,7 @@ impl Setup {
         Ok(())
     }
 
-    /// A shell command, or several.
+    /// Executes one or more shell commands.
     pub(super) fn command(&mut self, text: &str) -> Result<(), Problem> {
         let joined = text
             .replace("\\\n", " ")
@@ -252,9 +252,9 @@ impl Setup {
                 Ok(())
             }
             name if name.starts_with("sysctl_restore_") => Ok(()),
-            // Of counters, and caches of what earlier connections saw, there are none.
+            // There are no counters, and no caches of earlier connections.
             "nstat" | "true" => Ok(()),
-            // HyStart's both halves, as it is by default
+            // Both halves of HyStart, the default.
             "echo" if line.ends_with("/tcp_cubic/parameters/hystart_detect") => {
                 match arguments.first() {
                     Some(&"3") => Ok(()),
@@ -263,10 +263,10 @@ impl Setup {
             }
             "ip" if arguments.starts_with(&["route", "change"]) => self.route(&arguments[2..]),
             "ip" if arguments.starts_with(&["tcp_metrics", "flush"]) => {
-                self.forgets = true;
+                self.flush_cookies = true;
                 Ok(())
             }
-            // Segments leave one by one, and are put together before they are compared.
+            // Segments are sent one by one and merged before comparison.
             "ethtool" if arguments.starts_with(&["-K"]) => Ok(()),
             "tc" => match &arguments[..] {
                 ["qdisc", "add" | "replace", "dev", _, "root", "fq"] => {
@@ -280,7 +280,7 @@ impl Setup {
         }
     }
 
-    /// net.ipv4.tcp_*, as a dotted name or a path.
+    /// Sets net.ipv4.tcp_*, given as a dotted name or a path.
     fn sysctl(&mut self, key: &str, value: &str) -> Result<(), Problem> {
         let name = key.rsplit(['.', '/']).next().unwrap_or_default();
         let unknown = || Err(Problem::missing(format!("the sysctl {name}={value}")));
@@ -339,7 +339,8 @@ impl Setup {
                 }
             },
             ("tcp_fastopen", _, Some(bits)) => self.fast_open.bits = bits,
-            // An old kernel's way to flush the cache; scripts try it before `ip tcp_metrics flush`.
+            // An old kernel's way to flush the cache, which scripts try before `ip tcp_metrics
+            // flush`.
             ("tcp_fastopen_cookies", _, _) => {}
             ("tcp_fastopen_key", _, _) => self.fast_open.key = fast_open::key(first)?,
             ("tcp_fastopen_blackhole_timeout_sec", _, Some(0)) => {}
@@ -361,7 +362,7 @@ impl Setup {
             ("tcp_keepalive_probes", _, Some(n)) => self.keep_alive.probes = n.min(255) as u32,
             ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}
             ("tcp_min_tso_segs", _, Some(n)) => config.shortest_burst = n.clamp(1, 65_535) as u16,
-            // What Linux does not have any more, or nobody changes, and what is on in any case
+            // Parameters that Linux no longer has, that have no effect, or that are always on.
             (
                 "tcp_tso_win_divisor"
                 | "tcp_dsack"
@@ -378,7 +379,7 @@ impl Setup {
     }
 }
 
-/// Words of a command: quotes keep spaces together.
+/// Splits a command into words; quotes keep spaces together.
 fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

@@ -1,4 +1,4 @@
-//! Sockets: numbers in front of connections, with what an application has set on them.
+//! Sockets: numbers for connections, with the options that an application has set.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::constants::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
 use super::host::Host;
 use super::icmp::errno;
 
-/// What a socket is.
+/// Kind of a socket.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// Neither connected nor listening.
@@ -27,44 +27,44 @@ pub(super) struct Socket {
     pub(super) kind: Kind,
     pub(super) nonblocking: bool,
     pub(super) options: Options,
-    /// SHUT_RD
-    pub(super) reads_no_more: bool,
-    /// SHUT_WR
-    pub(super) writes_no_more: bool,
-    /// connect() has returned, and the first write will connect.
+    /// SHUT_RD.
+    pub(super) read_shut_down: bool,
+    /// SHUT_WR.
+    pub(super) write_shut_down: bool,
+    /// Whether connect() has returned and the first write will connect.
     pub(super) deferred: bool,
-    /// To be reported by the next call, or by SO_ERROR.
+    /// Error to be reported by the next call or by SO_ERROR.
     pub(super) error: Option<&'static str>,
 }
 
-/// What setsockopt has set.
+/// Options set with setsockopt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options {
-    /// As getsockopt has them.
+    /// Values for getsockopt.
     pub(super) known: BTreeMap<String, i64>,
     pub(super) maximum_segment: Option<u16>,
     pub(super) send_buffer: Option<u64>,
     pub(super) receive_buffer: Option<u64>,
     pub(super) no_delay: bool,
     pub(super) user_timeout: Option<Span>,
-    /// SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT
-    pub(super) keeps_alive: bool,
+    /// SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT.
+    pub(super) keep_alive_enabled: bool,
     pub(super) keep_idle: Option<Span>,
     pub(super) keep_interval: Option<Span>,
     pub(super) keep_probes: Option<u32>,
     pub(super) syn_retries: Option<u32>,
-    /// On, and for how many seconds.
+    /// Linger time in seconds, if enabled.
     pub(super) linger: Option<i64>,
     pub(super) unsent_low_water: Option<u64>,
-    /// TCP_FASTOPEN, TCP_FASTOPEN_KEY and TCP_FASTOPEN_CONNECT
+    /// TCP_FASTOPEN, TCP_FASTOPEN_KEY and TCP_FASTOPEN_CONNECT.
     pub(super) fast_open_queue: Option<i64>,
     pub(super) fast_open_key: Option<[u8; 16]>,
     pub(super) fast_open_connect: bool,
-    /// Reads tell how much is left.
-    pub(super) tells_unread: bool,
+    /// Whether reads report how much is left.
+    pub(super) reports_unread: bool,
 }
 
-/// Interest in a socket, as epoll keeps it.
+/// An epoll registration.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     pub(super) events: i64,
@@ -72,7 +72,7 @@ pub(super) struct Watch {
     pub(super) edge: bool,
     pub(super) once: bool,
     pub(super) disabled: bool,
-    /// For edges: something has happened since it was last reported.
+    /// For edge-triggered registrations: an event happened since the last report.
     pub(super) armed: bool,
 }
 
@@ -89,14 +89,14 @@ impl Socket {
             kind,
             nonblocking: false,
             options,
-            reads_no_more: false,
-            writes_no_more: false,
+            read_shut_down: false,
+            write_shut_down: false,
             deferred: false,
             error: None,
         }
     }
 
-    /// The connection, if there is one.
+    /// Returns the connection, if there is one.
     pub(super) fn conversation(&self) -> Option<usize> {
         match self.kind {
             Kind::Stream(conversation) => Some(conversation),
@@ -106,13 +106,13 @@ impl Socket {
 }
 
 impl Sockets {
-    /// A port for a connection of ours.
+    /// Returns a port for an outgoing connection.
     pub(super) fn ephemeral_port(&mut self) -> u16 {
         self.next_port += 1;
         40_000 + self.next_port % 10_000
     }
 
-    /// Takes in what has happened to connections.
+    /// Processes the events of connections.
     pub(super) fn settle(&mut self, host: &mut Host) {
         for index in 0..host.conversations.len() {
             let lacks_room = host.connection(index).lacks_room() == Some(true);
@@ -146,7 +146,7 @@ impl Sockets {
                 ready.push_back(index);
                 self.arm(parent);
             }
-            // The queue is full, or the listener is gone.
+            // The queue is full or the listener is gone.
             _ => host.with(index, Connection::abort),
         }
     }
@@ -165,7 +165,7 @@ impl Sockets {
                 "ECONNRESET"
             });
         } else if news.has(Events::TIMED_OUT | Events::UNREACHABLE) {
-            // What the path has said tells more than that nothing came.
+            // An ICMP error is more specific than a timeout.
             let said = host.connection(index).path_error();
             socket.error = Some(said.map_or("ETIMEDOUT", errno));
         }
@@ -175,14 +175,14 @@ impl Sockets {
         }
     }
 
-    /// The socket of a connection, and its number.
+    /// Returns the socket of a connection and its number.
     fn owner(&mut self, index: usize) -> Option<(i64, &mut Socket)> {
         self.table.iter_mut().find_map(|(number, socket)| {
             (socket.conversation() == Some(index)).then_some((*number, socket))
         })
     }
 
-    /// Something has happened that edge-triggered interest reports.
+    /// Arms edge-triggered registrations after an event.
     pub(super) fn arm(&mut self, number: i64) {
         for watches in self.polls.values_mut() {
             if let Some(watch) = watches.get_mut(&number) {
@@ -191,7 +191,7 @@ impl Sockets {
         }
     }
 
-    /// What poll says of a socket.
+    /// Returns the poll events of a socket.
     pub(super) fn poll(&self, host: &mut Host, number: i64) -> i64 {
         if let Some(index) = self.table.get(&number).and_then(Socket::conversation) {
             host.with(index, |connection, _| connection.poll_room());
@@ -215,18 +215,18 @@ impl Sockets {
                 let connection = host.connection(*index);
                 let over = connection.state() == State::Closed;
                 let finished =
-                    conversation.history.has(Events::PEER_CLOSED) || socket.reads_no_more || over;
+                    conversation.history.has(Events::PEER_CLOSED) || socket.read_shut_down || over;
                 if connection.readable() > 0 || finished {
                     ready |= POLLIN;
                 }
                 if finished {
                     ready |= POLLRDHUP;
                 }
-                if over || finished && socket.writes_no_more {
+                if over || finished && socket.write_shut_down {
                     ready |= POLLHUP;
                 }
                 let connected = conversation.history.has(Events::ESTABLISHED) || over;
-                if connected && (socket.writes_no_more || over || writable(socket, connection)) {
+                if connected && (socket.write_shut_down || over || writable(socket, connection)) {
                     ready |= POLLOUT;
                 }
             }
@@ -238,8 +238,8 @@ impl Sockets {
     }
 }
 
-/// Has it room? Where memory is not counted, by Linux's rule for it all the same (sk_stream_is_writeable): a third of the buffer is
-/// free, and few enough bytes are unsent.
+/// Whether the socket is writable. Without memory accounting, Linux's rule (sk_stream_is_writeable)
+/// applies to bytes: a third of the buffer is free and few bytes are unsent.
 fn writable(socket: &Socket, connection: &Connection) -> bool {
     if let Some(lacks_room) = connection.lacks_room() {
         return !lacks_room;

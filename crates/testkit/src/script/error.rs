@@ -1,13 +1,13 @@
-//! What is wrong with a script, for lexer and parser.
+//! Parse errors of scripts.
 
 use std::fmt;
 
-/// What is wrong with a script.
+/// A parse error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
-    /// The line.
+    /// Line number.
     pub line: u32,
-    /// What.
+    /// Description.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Text to tokens, as packetdrill's lexer has it.
+//! Lexer with the rules of packetdrill's.
 
 use super::error::ParseError;
 use super::{Defines, LONGEST_SCRIPT};
@@ -8,15 +8,15 @@ use super::{Defines, LONGEST_SCRIPT};
 pub(super) enum Token {
     Word(String),
     Integer(i64),
-    /// `0x...`
+    /// `0x...`.
     Hexadecimal(i64),
-    /// A decimal fraction, in billionths, and as it was written.
+    /// A decimal fraction in billionths, and its text.
     Decimal(i64, String),
     Text(String),
     BackQuoted(String),
-    /// `%{ ... }%`
+    /// `%{ ... }%`.
     Code(String),
-    /// `--name`
+    /// `--name`.
     Option(String),
     Ellipsis,
     Sign(char),
@@ -25,7 +25,7 @@ pub(super) enum Token {
 /// A token and its line.
 pub(super) type Located = (Token, u32);
 
-/// Digits after the decimal point that count.
+/// Resolution of decimal fractions.
 const BILLION: i64 = 1_000_000_000;
 
 pub(super) fn tokens(source: &str, defines: &Defines) -> Result<Vec<Located>, ParseError> {
@@ -90,7 +90,7 @@ impl<'a> Lexer<'a> {
             self.definition(name);
         } else if let Some(length) = number_length(rest) {
             let text = self.take(length);
-            // Digits that are no number are a word: 0102030405060708 may be a cookie.
+            // Digits that are no number form a word: 0102030405060708 may be a cookie.
             let blob = text.len() >= 4 && text.starts_with('0') && !text.contains('.');
             let token = if blob { None } else { number(text, line).ok() };
             let token = token.unwrap_or_else(|| Token::Word(text.to_owned()));
@@ -138,7 +138,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// `--define=NAME=VALUE` counts from its line on.
+    /// Applies `--define=NAME=VALUE`, valid from its line on.
     fn definition(&mut self, option: &str) {
         if option != "define" {
             return;
@@ -147,13 +147,13 @@ impl<'a> Lexer<'a> {
         let mut parts = self.rest[..end].trim().splitn(3, '=');
         if let (Some(""), Some(name), Some(value)) = (parts.next(), parts.next(), parts.next()) {
             self.defines.insert(name.to_owned(), value.to_owned());
-            // What was defined is no token.
+            // A definition is not a token.
             self.tokens.pop();
             self.take(end);
         }
     }
 
-    /// A word, or what it was defined to be: once, not again and again.
+    /// Returns a word, or its definition, which is not expanded again.
     fn word(&self, text: &str, line: u32) -> Token {
         let Some(value) = self.defines.get(text) else {
             let hexadecimal = text.starts_with("0x").then(|| number(text, line).ok());
@@ -175,7 +175,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// How long the number is that `text` begins with, if no word is longer.
+/// Returns the length of the number at the start of `text`, unless a word there is longer.
 fn number_length(text: &str) -> Option<usize> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - unsigned.len();

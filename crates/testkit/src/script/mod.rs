@@ -1,4 +1,4 @@
-//! A script, as it was written: packetdrill's language, parsed and not yet judged.
+//! Parsed packetdrill scripts.
 
 mod error;
 mod lexer;
@@ -13,92 +13,92 @@ use bentpipe_types::{Flags, IcmpError};
 pub use error::ParseError;
 pub use parser::parse;
 
-/// Words that stand for something else: `--define=NAME=VALUE`.
+/// Defined words: `--define=NAME=VALUE`.
 pub type Defines = BTreeMap<String, String>;
 
-/// The longest script that is read, in bytes. The longest public one has a hundredth of that.
+/// Maximum length of a script in bytes, a hundred times that of the longest public script.
 pub const LONGEST_SCRIPT: usize = 4 << 20;
 
-/// A whole script.
+/// A script.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
-    /// `--name=value` lines in front of everything.
+    /// `--name=value` lines at the beginning.
     pub options: Vec<ScriptOption>,
-    /// Commands without a time: before the first event, and after the last.
+    /// Commands without a time, before the first event and after the last.
     pub commands: Vec<(u32, String)>,
-    /// What happens, in order.
+    /// Events in order.
     pub events: Vec<Event>,
 }
 
 /// A `--name=value` line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptOption {
-    /// Its line.
+    /// Line number.
     pub line: u32,
-    /// Without the hyphens.
+    /// Name without hyphens.
     pub name: String,
-    /// What follows the equals sign.
+    /// Text after the equals sign.
     pub value: Option<String>,
 }
 
-/// One thing that happens, or is expected to.
+/// An action or an expectation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// The line its time is on.
+    /// Line number of its time.
     pub line: u32,
-    /// When.
+    /// Time.
     pub time: When,
-    /// What.
+    /// Action.
     pub action: Action,
 }
 
 /// The time of an event, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// `+t`: after the event before it.
+    /// `+t`: relative to the previous event.
     Relative(u64),
-    /// `t`: after the beginning.
+    /// `t`: relative to the start.
     Absolute(u64),
     /// `*`: at any time.
     Any,
-    /// `+a~+b`
+    /// `+a~+b`.
     RelativeRange(u64, u64),
-    /// `a~b`
+    /// `a~b`.
     AbsoluteRange(u64, u64),
 }
 
-/// What happens.
+/// Kind of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// A segment comes in, or is expected to go out.
+    /// A segment that arrives or is expected.
     Packet(PacketSpec),
-    /// An ICMP error comes in.
+    /// An ICMP error that arrives.
     Icmp(IcmpSpec),
     /// A system call.
     Call(CallSpec),
     /// A shell command.
     Command(String),
-    /// Python.
+    /// Python code.
     Code(String),
-    /// Something that packetdrill knows and we don't.
+    /// A feature of packetdrill that is not supported.
     Unsupported(String),
 }
 
-/// Which way a segment goes, as the host under test sees it.
+/// Direction of a segment, seen from the host under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// `<`
+    /// `<`.
     Inbound,
-    /// `>`
+    /// `>`.
     Outbound,
 }
 
 /// The ECN field of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnSpec {
-    /// Nothing is said.
+    /// Not specified.
     Any,
-    /// `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`
+    /// `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`.
     Is(bentpipe_types::Ecn),
     /// `[ect01]`: either ECT.
     Capable,
@@ -107,81 +107,81 @@ pub enum EcnSpec {
 /// A segment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PacketSpec {
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
     /// The ECN field.
     pub ecn: EcnSpec,
-    /// `source > destination` ports, if they are not the connection's.
+    /// Ports as `source > destination`, if they differ from the connection's.
     pub ports: Option<(u16, u16)>,
     /// Control bits.
     pub flags: Flags,
-    /// Sequence number, relative to the sender's first.
+    /// Sequence number, relative to the sender's initial one.
     pub sequence: u32,
-    /// Payload, in bytes.
+    /// Payload length in bytes.
     pub length: u16,
-    /// Acknowledgment number, likewise; 0 if it isn't given.
+    /// Acknowledgment number, relative to the peer's initial sequence number; 0 if not given.
     pub acknowledgment: u32,
-    /// The window field, unscaled.
+    /// Window field, not scaled.
     pub window: Option<u16>,
-    /// The urgent pointer.
+    /// Urgent pointer.
     pub urgent: u16,
-    /// TCP options; `None` is `<...>`: any.
+    /// TCP options, or `None` for `<...>`: any.
     pub options: Option<Vec<OptionSpec>>,
 }
 
 /// An ICMP error about a segment of the host under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpSpec {
-    /// What it says.
+    /// The error.
     pub error: IcmpError,
-    /// The sequence number of the segment that it quotes, relative to our first.
+    /// Sequence number of the quoted segment, relative to our initial one.
     pub sequence: u32,
 }
 
 /// A TCP option.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptionSpec {
-    /// `nop`
+    /// `nop`.
     Nop,
-    /// `eol`
+    /// `eol`.
     End,
-    /// `mss n`
+    /// `mss n`.
     MaximumSegmentSize(u16),
-    /// `wscale n`
+    /// `wscale n`.
     WindowScale(u8),
-    /// `sackOK`
+    /// `sackOK`.
     SackPermitted,
-    /// `sack a:b c:d`
+    /// `sack a:b c:d`.
     Sack(Vec<(u32, u32)>),
-    /// `TS val a ecr b`
+    /// `TS val a ecr b`.
     Timestamps(u32, u32),
-    /// `FO cookie`
+    /// `FO cookie`.
     FastOpen(Vec<u8>),
     /// `FOEXP cookie`: the experimental option (RFC 6994).
     FastOpenExperimental(Vec<u8>),
-    /// `md5 digest`
+    /// `md5 digest`.
     Md5(Vec<u8>),
 }
 
-/// A system call and what it is to return.
+/// A system call with its expected result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallSpec {
-    /// `...t`: it blocks, until then (counted like the event's own time).
+    /// `...t`: time until which it blocks, counted like the event's own time.
     pub until: Option<u64>,
     /// Its name.
     pub name: String,
     /// Its arguments.
     pub arguments: Vec<Expression>,
-    /// What it returns.
+    /// Expected result.
     pub result: Expression,
-    /// The error that -1 stands for.
+    /// Expected error for -1.
     pub errno: Option<String>,
 }
 
 /// An argument.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expression {
-    /// `...`: whatever it takes.
+    /// `...`: any value.
     Ellipsis,
     /// A number.
     Integer(i64),
@@ -189,12 +189,12 @@ pub enum Expression {
     Word(String),
     /// Text.
     Text(String),
-    /// `a|b`
+    /// `a|b`.
     Or(Vec<Expression>),
-    /// `[a, b]`
+    /// `[a, b]`.
     List(Vec<Expression>),
-    /// `{name=a, b}`
+    /// `{name=a, b}`.
     Fields(Vec<(Option<String>, Expression)>),
-    /// `name(a, b)`
+    /// `name(a, b)`.
     Apply(String, Vec<Expression>),
 }

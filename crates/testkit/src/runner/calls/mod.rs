@@ -14,14 +14,14 @@ use crate::script::{CallSpec, Expression};
 use poll::Polled;
 use stream::Tail;
 
-/// What a call returns.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Returned {
     Value(i64),
     Error(&'static str),
 }
 
-/// What came of a call for now.
+/// State of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Outcome {
     Returned(Returned),
@@ -36,7 +36,7 @@ const fn error(name: &'static str) -> Result<Outcome, Problem> {
     Ok(Outcome::Returned(Returned::Error(name)))
 }
 
-/// What a blocked call waits for.
+/// Event for which a blocked call waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Waiting {
     Accept {
@@ -70,14 +70,14 @@ pub(super) struct Pending {
     spec: CallSpec,
     waiting: Waiting,
     tolerance: Span,
-    /// It has returned.
+    /// Whether it has returned.
     pub(super) is_over: bool,
-    /// And not as it should have.
+    /// Set if it returned something unexpected.
     pub(super) problem: Option<Problem>,
 }
 
 impl Pending {
-    /// When it stops waiting by itself.
+    /// Returns when it stops waiting by itself.
     pub(super) fn deadline(&self) -> Option<Time> {
         match &self.waiting {
             Waiting::Poll { until, .. } if !self.is_over => Some(*until),
@@ -97,7 +97,7 @@ impl Pending {
 impl Runner {
     pub(super) fn call(&mut self, spec: &CallSpec, line: u32, origin: Time) -> Result<(), Problem> {
         if let Some(pending) = &self.pending {
-            // One thread makes the calls: the one before has to return first.
+            // One thread makes the calls: the previous one must return first.
             let latest = pending.until + pending.tolerance;
             while self.pending.as_ref().is_some_and(|p| !p.is_over) {
                 match self.next_deadline() {
@@ -158,7 +158,7 @@ impl Runner {
         ))
     }
 
-    /// The host has run: may the blocked call return?
+    /// Lets a blocked call return, if it can, after the host has run.
     pub(super) fn resume(&mut self) {
         let Some(mut pending) = self.pending.take() else {
             return;
@@ -206,7 +206,7 @@ impl Runner {
         }
     }
 
-    /// Is this what the script says the call returns?
+    /// Checks a call's result against the script.
     fn check(&self, spec: &CallSpec, returned: Returned) -> Result<(), Problem> {
         let show = |returned: &Returned| match returned {
             Returned::Value(n) => n.to_string(),
@@ -276,7 +276,7 @@ impl Runner {
         Ok(fd)
     }
 
-    /// A script that uses a number that is no socket is wrong itself.
+    /// Checks that a number is a socket; otherwise the script is wrong.
     fn known(&self, fd: i64) -> Result<(), Problem> {
         if self.sockets.table.contains_key(&fd) {
             return Ok(());
@@ -284,12 +284,12 @@ impl Runner {
         Err(Problem::wrong(format!("socket {fd}"), "no such socket"))
     }
 
-    /// The connection of a socket.
+    /// Returns the connection of a socket.
     fn stream(&self, fd: i64) -> Option<usize> {
         self.sockets.table.get(&fd)?.conversation()
     }
 
-    /// The number that the script gives a new socket: it is the script's to choose.
+    /// Returns the number that the script assigns to a new socket.
     fn new_number(&self, spec: &CallSpec) -> i64 {
         let wanted = number(&spec.result).unwrap_or(-1);
         let taken =
@@ -339,7 +339,7 @@ impl Runner {
     }
 }
 
-/// What a call stores is what the script expects.
+/// Checks a value that a call stores against the script.
 fn same(what: &str, expected: i64, got: i64) -> Result<(), Problem> {
     if expected == got {
         return Ok(());
@@ -350,7 +350,7 @@ fn same(what: &str, expected: i64, got: i64) -> Result<(), Problem> {
     ))
 }
 
-/// How long a poll waits.
+/// Returns the timeout of a poll.
 fn timeout(milliseconds: i64) -> Span {
     match u64::try_from(milliseconds) {
         Ok(milliseconds) => Span::from_millis(milliseconds.min(10_000_000)),
@@ -358,7 +358,7 @@ fn timeout(milliseconds: i64) -> Span {
     }
 }
 
-/// A listening socket.
+/// Whether the socket is listening.
 fn is_listening(kind: &Kind) -> bool {
     matches!(kind, Kind::Listening { .. })
 }

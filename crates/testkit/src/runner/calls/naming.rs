@@ -31,7 +31,7 @@ impl Runner {
         let backlog = usize::try_from(backlog.clamp(0, 4096)).unwrap_or(0);
         let ready = std::collections::VecDeque::new();
         socket.kind = Kind::Listening { backlog, ready };
-        // The next SYN is for this one, whatever the connection before does.
+        // The next SYN is for this socket, whatever the previous connection does.
         self.flow.is_over = true;
         self.host.listen(Listener {
             socket: fd,
@@ -42,7 +42,7 @@ impl Runner {
         value(0)
     }
 
-    /// What a listening socket does with Fast Open, after something about it was set.
+    /// Applies a listening socket's Fast Open options.
     pub(super) fn set_policy(&mut self, fd: i64) {
         let Some(socket) = self.sockets.table.get(&fd) else {
             return;
@@ -54,7 +54,7 @@ impl Runner {
             .set_listener(fd, |listener| listener.fast_open = policy);
     }
 
-    /// What a connection of this socket is configured like.
+    /// Returns the configuration of a connection of this socket.
     pub(in crate::runner) fn configuration(&self, fd: i64) -> Config {
         let Some(socket) = self.sockets.table.get(&fd) else {
             return self.setup.config.clone();
@@ -90,8 +90,8 @@ impl Runner {
 
     pub(super) fn accept(&mut self, fd: i64, spec: &CallSpec) -> Result<Outcome, Problem> {
         self.known(fd)?;
-        // As in packetdrill, a script may give a number anew: the socket that had it is then nameless,
-        // and its connection goes on.
+        // As in packetdrill, a script may reuse a number. The previous socket then has no number,
+        // and its connection continues.
         let number = match number(&spec.result) {
             Ok(wanted) if wanted >= 0 && self.sockets.table.contains_key(&wanted) => wanted,
             _ => self.new_number(spec),
@@ -156,7 +156,7 @@ impl Runner {
         Ok(Outcome::Blocks(Waiting::Connect { socket: fd }))
     }
 
-    /// Sends the SYN; with `fast_open`, what goes on it. Returns how much of the data did.
+    /// Sends the SYN, with data if `fast_open`. Returns how many bytes it carries.
     pub(super) fn open(
         &mut self,
         fd: i64,
@@ -175,7 +175,7 @@ impl Runner {
         Ok(taken)
     }
 
-    /// Is it connected by now?
+    /// Whether it is connected.
     pub(super) fn connected(&mut self, fd: i64) -> Outcome {
         let waits = Outcome::Blocks(Waiting::Connect { socket: fd });
         let Some(conversation) = self.stream(fd) else {
@@ -204,8 +204,8 @@ impl Runner {
             return error("ENOTCONN");
         }
         if let Some(socket) = self.sockets.table.get_mut(&fd) {
-            socket.reads_no_more |= how != 1;
-            socket.writes_no_more |= how != 0;
+            socket.read_shut_down |= how != 1;
+            socket.write_shut_down |= how != 0;
         }
         if how != 0 {
             self.host.with(conversation, Connection::close);
@@ -241,7 +241,7 @@ impl Runner {
                 }
             }
             Kind::Stream(conversation) => {
-                // SO_LINGER with no time to linger
+                // SO_LINGER with a timeout of zero.
                 if socket.options.linger == Some(0) {
                     self.host.with(conversation, Connection::abort);
                 } else {

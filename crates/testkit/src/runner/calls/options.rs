@@ -43,7 +43,7 @@ impl Runner {
         options.known.insert(name.to_owned(), n);
         let positive = u64::try_from(n).unwrap_or(0);
         match name {
-            // Nothing to a TCP on its own
+            // No effect on a single TCP.
             "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "SO_PRIORITY" | "IP_TOS"
             | "IP_FREEBIND" | "IP_MTU_DISCOVER" | "TCP_QUICKACK" => {}
             "SO_SNDBUF" => {
@@ -93,7 +93,7 @@ impl Runner {
                 }
                 let span = Some(Span::from_secs(positive));
                 match name {
-                    "SO_KEEPALIVE" => options.keeps_alive = n != 0,
+                    "SO_KEEPALIVE" => options.keep_alive_enabled = n != 0,
                     "TCP_KEEPIDLE" => options.keep_idle = span,
                     "TCP_KEEPINTVL" => options.keep_interval = span,
                     _ => options.keep_probes = Some(positive as u32),
@@ -132,7 +132,7 @@ impl Runner {
                         .with(conversation, |c, _| c.set_unsent_low_water(bytes));
                 }
             }
-            "TCP_INQ" => options.tells_unread = n != 0,
+            "TCP_INQ" => options.reports_unread = n != 0,
             _ => return Err(Problem::missing(name)),
         }
         value(0)
@@ -197,7 +197,7 @@ impl Runner {
     }
 }
 
-/// The bytes of a text with escapes like `\xf7`.
+/// Returns the bytes of a text with escapes like `\xf7`.
 fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text;

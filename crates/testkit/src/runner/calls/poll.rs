@@ -15,7 +15,7 @@ pub(super) struct Polled {
     expected: i64,
 }
 
-/// A field's number.
+/// Returns the value of a field.
 fn field(fields: &[(Option<String>, Expression)], name: &str) -> Result<Option<i64>, Problem> {
     let found = fields.iter().find(|(n, _)| n.as_deref() == Some(name));
     found.map(|(_, value)| number(value)).transpose()
@@ -120,7 +120,7 @@ impl Runner {
         value(0)
     }
 
-    /// One event at most, as the public scripts have it, and without waiting.
+    /// Returns at most one event, as in the public scripts, without waiting.
     pub(super) fn epoll_wait(
         &mut self,
         epoll: i64,
@@ -131,7 +131,7 @@ impl Runner {
             return error("EBADF");
         };
         let found = watches.iter().find_map(|(&fd, watch)| {
-            // (Of an edge that was reported, nobody asks.)
+            // An edge that was already reported is skipped.
             if watch.disabled || watch.edge && !watch.armed {
                 return None;
             }

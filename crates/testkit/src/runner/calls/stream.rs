@@ -10,30 +10,30 @@ use crate::runner::constants::{
 use crate::runner::sockets::Kind;
 use crate::script::{CallSpec, Expression};
 
-/// What is to become of the end of what is written.
+/// Treatment of the end of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tail {
-    /// It goes out.
+    /// It is pushed.
     Push,
-    /// MSG_MORE
+    /// MSG_MORE.
     More,
-    /// MSG_EOR
+    /// MSG_EOR.
     Record,
 }
 
-/// What a call reads or writes.
+/// Arguments of a read or write.
 struct Transfer {
     socket: i64,
     bytes: u64,
     flags: i64,
-    /// The buffer is NULL.
+    /// Whether the buffer is NULL.
     nowhere: bool,
-    /// What recvmsg is to tell besides.
+    /// Expected control messages of recvmsg.
     control: Option<Expression>,
 }
 
 impl Runner {
-    /// read, write, and their like.
+    /// Executes read, write and similar calls.
     pub(super) fn transfer(&mut self, spec: &CallSpec) -> Result<Outcome, Problem> {
         let transfer = transfer(spec)?;
         self.known(transfer.socket)?;
@@ -72,7 +72,7 @@ impl Runner {
         self.write(transfer.socket, transfer.bytes, transfer.flags)
     }
 
-    /// A write that connects.
+    /// Executes a write that connects.
     fn write_fast(
         &mut self,
         spec: &CallSpec,
@@ -169,7 +169,7 @@ impl Runner {
         }
         let history = self.host.conversations[conversation].history;
         let over = connection.state() == State::Closed;
-        if history.has(Events::PEER_CLOSED) || over || socket.reads_no_more || most == 0 {
+        if history.has(Events::PEER_CLOSED) || over || socket.read_shut_down || most == 0 {
             return value(0);
         }
         if socket.nonblocking || !blocks {
@@ -182,7 +182,7 @@ impl Runner {
         }))
     }
 
-    /// What stands in the way of writing.
+    /// Returns the error that prevents writing.
     fn write_error(&mut self, fd: i64) -> Option<&'static str> {
         let socket = self.sockets.table.get_mut(&fd)?;
         if let Some(name) = socket.error.take() {
@@ -192,7 +192,7 @@ impl Runner {
             return Some("EPIPE");
         };
         let state = self.host.connection(conversation).state();
-        (socket.writes_no_more || state == State::Closed).then_some("EPIPE")
+        (socket.write_shut_down || state == State::Closed).then_some("EPIPE")
     }
 
     fn write(&mut self, fd: i64, bytes: u64, flags: i64) -> Result<Outcome, Problem> {
@@ -227,7 +227,7 @@ impl Runner {
         }
     }
 
-    /// Has the handshake still to come, and no Fast Open in its place?
+    /// Whether the handshake is incomplete and Fast Open is not used.
     fn is_opening(&self, index: usize) -> bool {
         let conversation = &self.host.conversations[index];
         let state = self.host.connection(index).state();
@@ -235,7 +235,7 @@ impl Runner {
             && !conversation.history.has(Events::ESTABLISHED)
     }
 
-    /// Writes what there is room for; the rest waits.
+    /// Writes as much as there is room for; the rest waits.
     pub(super) fn write_on(
         &mut self,
         fd: i64,
@@ -261,7 +261,7 @@ impl Runner {
             if !established {
                 return error(name);
             }
-            // What was taken counts; the error comes with the next call.
+            // The written part counts; the error is reported by the next call.
             if let Some(socket) = self.sockets.table.get_mut(&fd) {
                 socket.error = Some(name);
             }
@@ -285,7 +285,7 @@ impl Runner {
         waits(left, written)
     }
 
-    /// What recvmsg tells besides: TCP_CM_INQ.
+    /// Checks recvmsg's control message TCP_CM_INQ.
     fn check_control(&self, fd: i64, control: &Expression) -> Result<(), Problem> {
         let Expression::List(messages) = control else {
             return Ok(());
@@ -308,7 +308,7 @@ impl Runner {
                     .history
                     .has(Events::PEER_CLOSED)
             });
-            // Linux's tcp_inq_hint: the end of the stream is one byte more to be read.
+            // Linux's tcp_inq_hint: the end of the stream counts as one byte.
             let unread = self.unread(fd).max(u64::from(finished));
             super::same("TCP_CM_INQ", number(data)?, unread as i64)?;
         }
@@ -316,7 +316,7 @@ impl Runner {
     }
 }
 
-/// What the arguments of such a call mean.
+/// Parses the arguments of a read or write.
 fn transfer(spec: &CallSpec) -> Result<Transfer, Problem> {
     let wrong = || Problem::missing(format!("{} with such arguments", spec.name));
     let length =
@@ -365,7 +365,7 @@ fn transfer(spec: &CallSpec) -> Result<Transfer, Problem> {
     })
 }
 
-/// The bytes of `{..., n}` together.
+/// Returns the total length of `{..., n}`.
 fn vector_length(vectors: &[Expression]) -> Option<u64> {
     vectors.iter().try_fold(0_u64, |sum, vector| match vector {
         Expression::Fields(fields) => match &fields[..] {

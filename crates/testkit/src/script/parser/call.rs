@@ -3,7 +3,7 @@
 use super::{ParseError, Parser, Token};
 use crate::script::{CallSpec, Expression};
 
-/// Arguments are nested no deeper: the public scripts' reach 6.
+/// Maximum nesting depth of arguments; public scripts reach 6.
 const DEEPEST: u32 = 32;
 
 impl Parser {
@@ -37,7 +37,7 @@ impl Parser {
         })
     }
 
-    /// `(Connection refused)`: for people.
+    /// Skips an explanation such as `(Connection refused)`.
     fn note(&mut self) -> Result<(), ParseError> {
         if !self.sign('(') {
             return Ok(());
@@ -50,7 +50,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Expressions up to `close`, which is taken.
+    /// Parses expressions up to and including `close`.
     fn list(&mut self, close: char, depth: u32) -> Result<Vec<Expression>, ParseError> {
         let mut list = Vec::new();
         if self.sign(close) {
@@ -107,7 +107,7 @@ impl Parser {
                     return Ok(Expression::Apply(word, self.list(')', depth)?));
                 }
                 if self.sign('=') {
-                    // u32=1 outside braces: the name is for people
+                    // In u32=1 outside braces the name is a comment.
                     return self.expression(depth + 1);
                 }
                 Ok(Expression::Word(word))
@@ -116,7 +116,7 @@ impl Parser {
         }
     }
 
-    /// Texts in a row are one; what an ellipsis leaves out isn't looked at.
+    /// Joins consecutive texts. Text replaced by an ellipsis is not compared.
     fn text(&mut self) -> Expression {
         let mut whole = String::new();
         while let Some(Token::Text(text)) = self.peek() {
@@ -129,7 +129,7 @@ impl Parser {
         Expression::Text(whole)
     }
 
-    /// `name=value`, `name(n)=value`, or a value, up to the closing brace.
+    /// Parses `name=value`, `name(n)=value` or a value, up to the closing brace.
     fn fields(&mut self, depth: u32) -> Result<Vec<(Option<String>, Expression)>, ParseError> {
         let mut fields = Vec::new();
         if self.sign('}') {

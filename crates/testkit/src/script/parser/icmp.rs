@@ -6,7 +6,7 @@ use super::{ParseError, Parser};
 use crate::script::{Action, Direction, IcmpSpec};
 
 impl Parser {
-    /// What follows the word `icmp`.
+    /// Parses the text after the word `icmp`.
     pub(super) fn icmp(&mut self, direction: Direction) -> Result<Action, ParseError> {
         let kind = self.any_word("an ICMP type")?;
         let code = match self.peek() {
@@ -44,7 +44,7 @@ impl Parser {
     }
 }
 
-/// packetdrill's names, as Linux understands them (icmp_err_convert).
+/// Maps packetdrill's names as Linux does (icmp_err_convert).
 fn error(kind: &str, code: &str, mtu: u32) -> Option<IcmpError> {
     Some(match (kind, code) {
         ("unreachable", "" | "net_unreachable" | "net_unreachable_for_tos" | "no_route") => {

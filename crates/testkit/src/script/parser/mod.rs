@@ -1,4 +1,4 @@
-//! Tokens to a script, by recursive descent.
+//! Recursive-descent parser of scripts.
 
 mod call;
 mod icmp;
@@ -8,15 +8,15 @@ use super::error::ParseError;
 use super::lexer::{Located, Token, tokens};
 use super::{Action, Defines, Event, Script, ScriptOption, When};
 
-/// No script lasts longer, in nanoseconds: three days, which is what the clock of a simulation holds.
+/// Maximum time in nanoseconds: three days, the range of the simulated clock.
 const LAST: i64 = 250_000 * SECOND;
 const SECOND: i64 = 1_000_000_000;
 
-/// Reads a script. `defines` are those from outside; the script's own come on top.
+/// Parses a script. `defines` are predefined; the script's own definitions take precedence.
 ///
 /// # Errors
 ///
-/// What is not packetdrill's language, with its line.
+/// Returns the first syntax error with its line.
 pub fn parse(source: &str, defines: &Defines) -> Result<Script, ParseError> {
     let tokens = tokens(source, defines)?;
     let mut parser = Parser { tokens, at: 0 };
@@ -69,7 +69,7 @@ impl Parser {
         self.peek() == Some(&Token::Sign(sign))
     }
 
-    /// Takes this sign, if it comes next.
+    /// Takes this sign if it is next.
     fn sign(&mut self, sign: char) -> bool {
         let here = self.is_sign(sign);
         self.at += usize::from(here);
@@ -83,7 +83,7 @@ impl Parser {
         self.error(&format!("{sign:?}"))
     }
 
-    /// Takes this word, if it comes next.
+    /// Takes this word if it is next.
     fn keyword(&mut self, word: &str) -> bool {
         let here = matches!(self.peek(), Some(Token::Word(w)) if w == word);
         self.at += usize::from(here);
@@ -99,7 +99,7 @@ impl Parser {
         self.error(expected)
     }
 
-    /// An integer that fits.
+    /// Parses an integer of this type.
     fn integer<T: TryFrom<i64>>(&mut self, expected: &str) -> Result<T, ParseError> {
         if let Some(Token::Integer(n) | Token::Hexadecimal(n)) = self.peek() {
             let n = *n;
@@ -139,7 +139,8 @@ impl Parser {
         Ok(script)
     }
 
-    /// What follows `--name=` on its line: `v4.3`, `192.168.0.1`, `fd::1` are several tokens.
+    /// Parses the text after `--name=` on its line: `v4.3`, `192.168.0.1` and `fd::1` are several
+    /// tokens.
     fn option_value(&mut self) -> Result<String, ParseError> {
         let line = self.line();
         let mut value = String::new();
@@ -221,7 +222,7 @@ impl Parser {
         })
     }
 
-    /// Seconds, in nanoseconds.
+    /// Parses seconds and returns nanoseconds.
     fn time(&mut self) -> Result<u64, ParseError> {
         let nanoseconds = match self.peek() {
             Some(Token::Integer(seconds)) => seconds.saturating_mul(SECOND),

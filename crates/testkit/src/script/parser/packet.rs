@@ -5,7 +5,7 @@ use bentpipe_types::{Ecn, Flags};
 use super::{ParseError, Parser, Token};
 use crate::script::{Action, Direction, EcnSpec, OptionSpec, PacketSpec};
 
-/// A TCP header's options have 40 bytes.
+/// Maximum number of options in the 40 bytes of a TCP header.
 const MOST_OPTIONS: usize = 40;
 
 impl Parser {
@@ -94,7 +94,7 @@ impl Parser {
         }))
     }
 
-    /// What isn't supported goes on up to the next event: a time in front of an action.
+    /// Skips an unsupported event up to the next one: a time before an action.
     pub(super) fn skip_event(&mut self) {
         let line = self.line();
         while let Some((token, at)) = self.tokens.get(self.at) {
@@ -112,7 +112,7 @@ impl Parser {
         }
     }
 
-    /// `[ect0]` and the like. The inner error names what is not supported.
+    /// Parses `[ect0]` and similar. The inner error names an unsupported item.
     fn ip_information(&mut self) -> Result<Result<EcnSpec, String>, ParseError> {
         let close = if self.sign('[') {
             ']'
@@ -141,7 +141,7 @@ impl Parser {
         Ok(Ok(ecn))
     }
 
-    /// `S`, `F.`, `.`, `-`. None: `S.5`, which counts CE marks.
+    /// Parses `S`, `F.`, `.`, `-`. Returns `None` for `S.5`, which counts CE marks.
     fn flags(&mut self) -> Result<Option<Flags>, ParseError> {
         if self.sign('-') {
             return Ok(Some(Flags::NONE));
@@ -181,7 +181,7 @@ impl Parser {
         Ok(Some(flags))
     }
 
-    /// `a:b(length)`
+    /// Parses `a:b(length)`.
     pub(super) fn sequence(&mut self) -> Result<(u32, u16), ParseError> {
         let start: u32 = self.integer("a sequence number")?;
         self.expect_sign(':')?;
@@ -196,7 +196,7 @@ impl Parser {
         Ok((start, length))
     }
 
-    /// The options; any, if they are `<...>`. The inner error names what is not supported.
+    /// Parses the options, or `None` for `<...>`. The inner error names an unsupported item.
     #[allow(clippy::type_complexity)]
     fn options(&mut self) -> Result<Result<Option<Vec<OptionSpec>>, String>, ParseError> {
         if !self.sign('<') {
@@ -265,7 +265,7 @@ impl Parser {
         })
     }
 
-    /// Bytes as hexadecimal digits; none at all is none.
+    /// Parses bytes in hexadecimal; no digits give no bytes.
     fn hexadecimal(&mut self) -> Result<Vec<u8>, ParseError> {
         let line = self.line();
         let digits = match self.peek() {

@@ -1,23 +1,23 @@
-//! How much work a case is: events, packets under way, and calls at one time.
+//! Bounds on the work of a case: events, packets in transit, and calls at one time.
 
 use bentpipe_types::{Time, World};
 
 use super::Counts;
 
-/// What is too much.
+/// Maximum work.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) events: u64,
-    /// Packets under way.
+    /// Packets in transit.
     pub(super) packets: usize,
-    /// So many calls at one time, at the deadlines that somebody names, are a loop without an end.
-    pub(super) at_once: u64,
+    /// Calls at one time. More are an endless loop of deadlines.
+    pub(super) calls_at_one_time: u64,
 }
 
 pub(super) struct Work {
     bounds: Bounds,
     pub(super) counts: Counts,
-    at_once: u64,
+    calls_at_one_time: u64,
 }
 
 impl Work {
@@ -25,24 +25,28 @@ impl Work {
         Self {
             bounds,
             counts: Counts::default(),
-            at_once: 0,
+            calls_at_one_time: 0,
         }
     }
 
-    /// The next thing happens, at this time.
+    /// Counts an event at this time.
     pub(super) fn event(&mut self, at: Time, world: &mut World) {
         self.counts.events += 1;
-        self.at_once = if at > world.now { 0 } else { self.at_once + 1 };
+        self.calls_at_one_time = if at > world.now {
+            0
+        } else {
+            self.calls_at_one_time + 1
+        };
         world.now = world.now.max(at);
     }
 
-    /// It was something that came: nobody asked for it.
+    /// Excludes an arrival from the count of deadlines.
     pub(super) fn came(&mut self) {
-        self.at_once = 0;
+        self.calls_at_one_time = 0;
     }
 
     /// # Errors
-    /// What there is too much of.
+    /// Returns the exceeded bound.
     pub(super) fn check(&self, world: &World) -> Result<(), String> {
         let held = world.packets.held();
         if held > self.bounds.packets {
@@ -51,7 +55,7 @@ impl Work {
         if self.counts.events > self.bounds.events {
             return Err(format!("{} events", self.counts.events));
         }
-        if self.at_once > self.bounds.at_once {
+        if self.calls_at_one_time > self.bounds.calls_at_one_time {
             return Err("somebody wants to run again and again".to_owned());
         }
         Ok(())

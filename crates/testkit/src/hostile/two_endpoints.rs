@@ -7,14 +7,14 @@ use super::capture::{Capture, Seen};
 use super::case::{Case, Kind, Stall, least_mtu};
 use super::dice::Dice;
 use super::hosts::{A, B, Hosts, TICK};
-use super::path::{Complaint, Path};
-use super::work::{Bounds, Work};
-use super::{Counts, Ending, Failure};
+use super::path::{IcmpInTransit, Path};
+use super::work_bounds::{Bounds, Work};
+use super::{CaseOutcome, Counts, Failure};
 
 const BOUNDS: Bounds = Bounds {
     events: 1_000_000,
     packets: 50_000,
-    at_once: 1_000,
+    calls_at_one_time: 1_000,
 };
 
 pub(super) struct Pair<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Pair<'a> {
     world: World,
     path: Path,
     hosts: Hosts,
-    /// What other connections are told.
+    /// Random stream for the errors that other connections receive.
     elsewhere: Dice,
     tick: Time,
     work: Work,
@@ -54,7 +54,7 @@ impl<'a> Pair<'a> {
         self.carry(side);
     }
 
-    /// Hands what one end has sent to the path.
+    /// Passes the packets that one end has sent to the path.
     fn carry(&mut self, side: usize) {
         let mut outbox = std::mem::take(&mut self.world.outbox);
         let (packets, now) = (&mut self.world.packets, self.world.now);
@@ -77,9 +77,9 @@ impl<'a> Pair<'a> {
         self.carry(to);
     }
 
-    fn complains(&mut self, complaint: Complaint) {
-        let Complaint { to, error, quoted } = complaint;
-        // Another connection between the same hosts may have been told first.
+    fn complains(&mut self, next_icmp_error: IcmpInTransit) {
+        let IcmpInTransit { to, error, quoted } = next_icmp_error;
+        // Another connection between the same hosts may receive the error first.
         if let IcmpError::TooBig { mtu } = error
             && self.elsewhere.coin()
         {
@@ -96,7 +96,7 @@ impl<'a> Pair<'a> {
         self.carry(to);
     }
 
-    /// Lets the applications do what they can. Can one go on with something later?
+    /// Runs the applications. Returns whether one has more to do later.
     fn act(&mut self) -> bool {
         let mut busy = false;
         for side in [A, B] {
@@ -106,13 +106,13 @@ impl<'a> Pair<'a> {
         busy
     }
 
-    /// The next thing that happens. `None`: nothing will, or the case is over.
+    /// Processes the next event. Returns `None` if there is none or the case is over.
     fn step(&mut self, busy: bool) -> Option<()> {
         let deadlines = self.hosts.deadlines();
         let arrival = self.path.next_arrival();
         let tick = busy.then_some(self.tick);
-        let complaint = self.path.next_complaint();
-        let next = [arrival, deadlines[A], deadlines[B], tick, complaint]
+        let next_icmp_error = self.path.next_complaint();
+        let next = [arrival, deadlines[A], deadlines[B], tick, next_icmp_error]
             .into_iter()
             .flatten()
             .min()?;
@@ -120,10 +120,10 @@ impl<'a> Pair<'a> {
             return None;
         }
         self.work.event(next, &mut self.world);
-        if complaint == Some(next) {
-            let complaint = self.path.complaint()?;
+        if next_icmp_error == Some(next) {
+            let next_icmp_error = self.path.next_icmp_error()?;
             self.work.came();
-            self.complains(complaint);
+            self.complains(next_icmp_error);
             return Some(());
         }
         if arrival == Some(next) {
@@ -199,19 +199,19 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// What has become of it, if that is right.
-    fn judge(&self) -> Result<Ending, String> {
+    /// Returns the outcome, if it is a permitted one.
+    fn judge(&self) -> Result<CaseOutcome, String> {
         let ending = self.hosts.ending(&self.case);
         match self.case.kind {
             Kind::Path | Kind::Lies => {
-                if ending != Ending::Exact {
+                if ending != CaseOutcome::Exact {
                     let side = usize::from(self.hosts.is_whole(A, &self.case));
                     let peer = self.hosts.connection(1 - side);
                     return Err(self.about(side, &format!("{ending:?}; its peer {peer:?}")));
                 }
             }
             Kind::Stall(Stall::DeadPath) => {
-                if let Some(side) = self.hosts.those_that_owe().next() {
+                if let Some(side) = self.hosts.hosts_with_pending_work().next() {
                     return Err(self.about(side, "it hasn't given up"));
                 }
             }

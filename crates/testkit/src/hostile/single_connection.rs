@@ -25,44 +25,44 @@ const REMOTE: Endpoint = Endpoint {
     address: Address(2),
     port: 2,
 };
-/// The peer's first sequence number.
+/// The peer's initial sequence number.
 const PEER: Seq = Seq::new(0xffff_f000);
 
-/// What may happen to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Write(u64),
     Read(u64),
-    /// With more to come.
+    /// A write with MSG_MORE.
     WriteMore(u64),
-    /// And what follows goes into another segment.
+    /// A write whose end is a segment boundary.
     WriteRecord(u64),
     Cork(bool),
     Nagle(bool),
     SendBuffer(u64),
     UserTimeout(Option<Span>),
     KeepAlive(Option<KeepAlive>),
-    /// An ICMP error about what lies so far below the highest that was sent.
+    /// An ICMP error about a segment this far below the highest that was sent.
     Icmp(IcmpError, u32),
     Close,
     Abandon,
     Abort,
-    /// Time passes, and the deadlines in it.
+    /// Time passes; deadlines are processed.
     Wait(Span),
-    /// Time passes until its next deadline.
+    /// Time passes until the next deadline.
     Deadline,
     SynAck,
-    /// What an honest peer says: so many more bytes acknowledged, so many of its own.
+    /// An honest segment: acknowledges this many bytes and carries this many.
     Honest {
         acknowledges: u64,
         data: u16,
     },
-    /// A SACK block so far above the acknowledgment.
+    /// A SACK block this far above the acknowledgment.
     Sack {
         from: u32,
         length: u32,
     },
-    /// The window, of an acknowledgment of nothing new.
+    /// A window update without new acknowledgment.
     Window(u16),
     /// Any segment.
     Segment,
@@ -70,20 +70,20 @@ enum Operation {
 
 pub(super) struct Alone<'a> {
     dice: Dice,
-    /// Apart, so that a seed's operations are what they were.
+    /// A separate stream, so that a seed's operations do not change.
     elsewhere: Dice,
     config: Config,
     tcp: Connection,
     peer: Peer<'a>,
 }
 
-/// The one the connection talks with, and what lies between them.
+/// The peer of the connection, and the path between them.
 struct Peer<'a> {
     world: World,
     counts: Counts,
     capture: Option<&'a mut Capture>,
-    // What the peer knows: its own next sequence number, the connection's acknowledged and highest,
-    // and the connection's clock.
+    // State of the peer: its next sequence number, the connection's acknowledged and highest
+    // numbers, and the connection's timestamp clock.
     own: Seq,
     acknowledged: Seq,
     highest: Seq,
@@ -91,7 +91,7 @@ struct Peer<'a> {
 }
 
 impl Peer<'_> {
-    /// Takes what was sent, and learns what a peer would.
+    /// Takes the packets that were sent, and updates the peer's state.
     fn drain(&mut self) -> usize {
         let outbox = std::mem::take(&mut self.world.outbox);
         for &(_, reference) in &outbox {
@@ -167,14 +167,14 @@ impl Peer<'_> {
         reference
     }
 
-    /// Any segment.
+    /// Creates an arbitrary segment.
     fn segment(&mut self, dice: &mut Dice, version: IpVersion) -> PacketRef {
         let mut packet = Packet::new(REMOTE, LOCAL, version);
         packet.sequence = Self::near(dice, self.own);
         packet.acknowledgment = Self::near(dice, self.highest);
         packet.flags = match dice.below(24) {
             0 => Flags(dice.bits() as u8),
-            // A RST at random would end most cases early.
+            // Random RSTs would end most cases early.
             _ => Flags(dice.bits() as u8 & !Flags::RST.0).with(Flags::ACK),
         };
         packet.window = dice.bits() as u16;
@@ -315,7 +315,7 @@ impl<'a> Alone<'a> {
 
     fn drive(&mut self) -> Result<(), String> {
         self.check()?;
-        // Most get as far as to send something.
+        // Most cases begin with a handshake.
         if !self.dice.one_in(8) {
             self.apply(Operation::SynAck)?;
             self.apply(Operation::Honest {
@@ -373,7 +373,7 @@ impl<'a> Alone<'a> {
             Operation::Icmp(error, below) => {
                 let sequence = Seq::new(self.peer.highest.get().wrapping_sub(below));
                 self.tcp.on_icmp(error, sequence, &mut self.peer.world.cx());
-                // What another connection to the same host is told, of which nothing is known here.
+                // Another connection to the same host received this error about an unknown segment.
                 if self.elsewhere.one_in(4) {
                     let least = least_mtu(self.config.ip_version);
                     self.tcp.limit_path(PathLimit {
@@ -425,7 +425,7 @@ impl<'a> Alone<'a> {
                 let version = self.config.ip_version;
                 let reference = self.peer.segment(&mut self.dice, version);
                 let record = self.peer.world.packets.get_mut(reference);
-                // (What a SYN carries is the beginning of the stream.)
+                // Data on a SYN are the beginning of the stream.
                 if self.tcp.state() != State::SynSent {
                     record.payload_offset = self.tcp.offset_of(record.sequence);
                 }
@@ -442,17 +442,17 @@ impl<'a> Alone<'a> {
     }
 
     fn wait(&mut self, end: Time) -> Result<(), String> {
-        let mut at_once = 0;
+        let mut calls_at_one_time = 0;
         for _ in 0..10_000 {
             let Some(at) = self.tcp.next_deadline().filter(|&at| at <= end) else {
                 break;
             };
-            at_once = if at <= self.peer.world.now {
-                at_once + 1
+            calls_at_one_time = if at <= self.peer.world.now {
+                calls_at_one_time + 1
             } else {
                 0
             };
-            if at_once > 100 {
+            if calls_at_one_time > 100 {
                 return Err("it wants to run again and again at the same time".to_owned());
             }
             self.peer.world.now = self.peer.world.now.max(at);
@@ -466,7 +466,7 @@ impl<'a> Alone<'a> {
 
     fn check(&mut self) -> Result<(), String> {
         let sent = self.peer.drain();
-        // A send buffer in small segments, and acknowledgments
+        // A send buffer of small segments, and acknowledgments.
         if sent > 10_000 {
             return Err(format!("{sent} packets at once"));
         }
