@@ -1,20 +1,20 @@
-//! A node that stands for something outside the network.
+//! Attached nodes: the border between a network and a device.
 
 use bentpipe_types::{Agent, Ctx, DropReason, PacketRef, Port, Routes, Time};
 
-/// The port behind which the outside is: no link is ever there.
+/// The port that leads out of the network; no link has it.
 pub(crate) const OUTSIDE: Port = Port(u16::MAX);
 
-/// Where a network ends and a device begins: what arrives here leaves the network
-/// ([`Network::departures`](crate::Network::departures)), what enters here
-/// ([`Network::inject`](crate::Network::inject)) goes its way. It has no TCP, and it passes nothing on.
+/// A node that represents hosts behind a device. Packets that arrive here leave the network
+/// ([`Network::departures`](crate::Network::departures)); packets from the device enter here
+/// ([`Network::inject`](crate::Network::inject)). It has no TCP and forwards nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Attached {
     routes: Routes,
 }
 
 impl Attached {
-    /// A packet comes in from outside.
+    /// Handles a packet from the device.
     pub(crate) fn enter(&self, packet: PacketRef, cx: &mut Ctx<'_>) {
         match self
             .routes

@@ -1,5 +1,5 @@
-//! What stands between a node and its links, where something does: a processor that takes its time, and
-//! neighbours whose link addresses have to be found out first.
+//! Decorator around a node: a processor with a processing time, and address resolution for its
+//! neighbours.
 
 use bentpipe_types::{
     Agent, Ctx, DropReason, Gauge, Holdings, Outbox, PacketRef, Port, Processing, Processor,
@@ -9,20 +9,20 @@ use bentpipe_types::{
 use crate::neighbour::{Neighbour, Neighbourhood};
 use crate::node::Node;
 
-/// A node behind its front. Packets that arrive, and those that the node sends, pass one processor, as all
-/// packets of a node of gaid1998's pass its IP module (section 6.1); what asks for link addresses does not,
-/// being below IP.
+/// A node with its decorator. Arriving and outgoing packets share one processor, as all packets of
+/// a node in gaid1998 pass its IP module (section 6.1). Address resolution is below IP and does not
+/// use the processor.
 pub(crate) struct Front {
     node: Node,
     processor: Option<Processor<Way>>,
     dropped: u64,
-    /// By port; `None`, and ports beyond: nobody is asked there.
+    /// Address resolution by port; `None`, and ports beyond the end, need none.
     neighbours: Vec<Option<Neighbour>>,
-    /// Used again for whatever the node emits.
+    /// Buffer for packets that the node emits, reused.
     emitted: Outbox,
 }
 
-/// Which way a packet passes the processor.
+/// Direction in which a packet passes the processor.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     In(Port),
@@ -55,7 +55,7 @@ impl Front {
         &mut self.node
     }
 
-    /// Lets the node run, and takes what it emits on its way.
+    /// Runs the node and processes what it emits.
     fn run(&mut self, cx: &mut Ctx<'_>, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
         let before = cx.outbox.len();
         run(&mut self.node, cx);
@@ -150,7 +150,7 @@ impl Agent for Front {
         }
     }
 
-    /// The processor's, where there is one: nodes that have something of their own to show have none in front.
+    /// The processor's gauges. Nodes with gauges of their own never have this decorator.
     fn gauges(&self) -> &'static [Gauge] {
         match &self.processor {
             Some(_) => Served::GAUGES,

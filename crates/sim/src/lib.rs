@@ -1,7 +1,7 @@
-//! The engine: a network of hosts, routers and links, driven by a simulated clock.
+//! The engine: a network of hosts, routers and links with a simulated clock.
 //!
-//! [`NetworkBuilder`] describes a network; [`Network`] runs it, and tells what became of every flow
-//! and of every direction of every link. The same seed gives the same run, on every machine.
+//! [`NetworkBuilder`] describes a network; [`Network`] runs it and reports the outcome of every
+//! flow and link direction. The same seed gives the same run on every machine.
 
 mod attached;
 mod front;

@@ -1,4 +1,5 @@
-//! Address resolution on a link with two ends: ARP (RFC 826), as hosts are to do it (RFC 1122 section 2.3.2).
+//! Address resolution on a link with two ends: ARP (RFC 826) with the host requirements (RFC 1122
+//! section 2.3.2).
 
 use std::collections::VecDeque;
 
@@ -6,36 +7,38 @@ use bentpipe_types::{
     Address, Ctx, DropReason, IpVersion, Packet, PacketRef, Port, Resolution, Span, Time,
 };
 
-/// How link addresses are found out at one end of a link.
+/// Settings of address resolution at one end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbourhood {
-    /// The node at this end.
+    /// Node at this end.
     pub own: Address,
-    /// The node at the other: routes say so, as they say a real node its next hop's IP address.
+    /// Node at the other end. Routes contain it, as a real route contains the next hop's IP
+    /// address.
     pub other: Address,
-    /// IPv6 asks by neighbour discovery, in longer packets.
+    /// IP version. IPv6 uses neighbour discovery, whose packets are longer.
     pub version: IpVersion,
-    /// How long a link address is good for after it was last heard (RFC 1122 section 2.3.2.1).
+    /// Time for which a link address is valid after it was received (RFC 1122 section 2.3.2.1).
     pub timeout: Span,
-    /// Packets that wait for it at most; one more drops the oldest, as Linux does.
+    /// Maximum number of waiting packets. A further one drops the oldest, as in Linux.
     pub queue_packets: usize,
 }
 
-/// From one request to the next: no more than one a second (RFC 1122 section 2.3.2.1).
+/// Interval between requests: at most one per second (RFC 1122 section 2.3.2.1).
 const AGAIN: Span = Span::from_secs(1);
-/// Requests before what waits is given up: Linux's mcast_solicit, and RFC 4861's MAX_MULTICAST_SOLICIT.
+/// Number of requests before waiting packets are dropped: Linux's mcast_solicit, RFC 4861's
+/// MAX_MULTICAST_SOLICIT.
 const REQUESTS: u32 = 3;
 
-/// The node at the other end of a link, whose link address has to be known before anything is sent there.
+/// State of address resolution for the node at the other end of a link.
 #[derive(Debug)]
 pub(crate) struct Neighbour {
     settings: Neighbourhood,
     port: Port,
-    /// Its address is good until then.
+    /// Expiry time of its link address, if known.
     known: Option<Time>,
     waiting: VecDeque<PacketRef>,
     requests: u32,
-    /// When to ask again, or to give up. Means something where packets wait.
+    /// Time of the next request or of giving up. Valid while packets are waiting.
     again: Time,
 }
 
@@ -51,7 +54,7 @@ impl Neighbour {
         }
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }
@@ -60,9 +63,9 @@ impl Neighbour {
         (!self.waiting.is_empty()).then_some(self.again)
     }
 
-    /// A packet is to go there.
+    /// Sends a packet to the neighbour, or queues it until the link address is known.
     pub(crate) fn send(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
-        // A group's link address follows from the group's own (RFC 1112 section 6.4).
+        // A group's link address follows from its IP address (RFC 1112 section 6.4).
         let of_group = cx
             .packets
             .get(packet)
@@ -87,7 +90,7 @@ impl Neighbour {
         }
     }
 
-    /// The other end asks, or answers. In either case it has said where it is.
+    /// Handles a request or reply of the neighbour. Both contain its link address.
     pub(crate) fn hear(&mut self, step: Resolution, packet: PacketRef, cx: &mut Ctx<'_>) {
         if cx.packets.get(packet).is_corrupt() {
             cx.discard(packet, DropReason::Checksum);

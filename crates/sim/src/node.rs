@@ -1,4 +1,4 @@
-//! The nodes of a network, dispatched by enum.
+//! The nodes of a network.
 
 use bentpipe_host::Host;
 use bentpipe_tcp::Ranges;
@@ -15,23 +15,23 @@ use crate::front::Front;
 pub struct NodeId(pub(crate) u16);
 
 impl NodeId {
-    /// What stands for a channel where a packet's destination is asked for: no node, but as one is named.
+    /// Returns an identifier for a multicast channel, for use as a destination.
     #[must_use]
     pub fn of_channel(channel: Address) -> Option<Self> {
         channel.channel().map(|_| Self(channel.0))
     }
 
-    /// The node's address in its network.
+    /// Returns the node's address.
     #[must_use]
     pub fn address(self) -> Address {
         Address(self.0)
     }
 }
 
-/// A node: something that links lead to.
+/// A node of a network.
 ///
-/// A host is in its place, not behind a pointer: in a network of many users, each step from a packet to its
-/// connection waits for memory.
+/// A host is stored inline, not behind a pointer: in a network of many users, each step from a
+/// packet to its connection costs a cache miss.
 #[expect(
     clippy::large_enum_variant,
     reason = "most nodes of a large network are hosts"
@@ -41,12 +41,12 @@ pub(crate) enum Node {
     Router(Router),
     Attached(Attached),
     Custom(Box<dyn Agent + Send>),
-    /// One of the others, with something between it and its links.
+    /// Another node with a processor or address resolution.
     Front(Box<Front>),
 }
 
 impl Node {
-    /// The host that it is, if it is one.
+    /// Returns the host, if the node is one.
     #[inline]
     pub(crate) fn host(&self) -> Option<&Host<Ranges>> {
         match self {
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// The host that it is, if it is one.
+    /// Returns the host, if the node is one.
     pub(crate) fn host_mut(&mut self) -> Option<&mut Host<Ranges>> {
         match self {
             Self::Host(host) => Some(host),
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// Is it neither host, nor router, nor where something outside begins?
+    /// Whether it is neither a host, a router nor an attached node.
     pub(crate) fn is_custom(&self) -> bool {
         match self {
             Self::Custom(_) => true,
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// The node as an agent, to let it run.
+    /// Returns the node as an agent.
     fn agent_mut(&mut self) -> &mut dyn Agent {
         match self {
             Self::Host(host) => host,
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// The node as an agent, for what is not asked per packet.
+    /// Returns the node as an agent, for calls that are not made per packet.
     pub(crate) fn agent(&self) -> &dyn Agent {
         match self {
             Self::Host(host) => host,
@@ -102,7 +102,7 @@ impl Agent for Node {
         self.agent_mut().routes(routes);
     }
 
-    // Routers are not run per packet, so that nearly all that is run is hosts.
+    // Routers are not run per packet, so nearly all calls are to hosts.
 
     #[inline]
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {

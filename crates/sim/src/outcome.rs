@@ -1,18 +1,18 @@
-//! What became of every flow and every link direction.
+//! Outcome of flows and link directions.
 
 use bentpipe_host::Report;
 use bentpipe_link::{AccessCounts, ClassCounts, Counters};
 use bentpipe_tcp::{Failure, FailureKind, Statistics};
 use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
 
-/// How a flow stands at the end of a run.
+/// State of a flow at the end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowState {
     /// The run ended first.
     Running,
     /// Every byte was delivered.
     Finished,
-    /// An end heard nothing for so long that it gave the connection up.
+    /// An end received nothing for so long that it gave up.
     GaveUp,
     /// The connection was refused: a RST answered the SYN.
     Refused,
@@ -21,7 +21,7 @@ pub enum FlowState {
 }
 
 impl FlowState {
-    /// Every state, with its name in results.
+    /// All states with their names in results.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Running, "running"),
         (Self::Finished, "finished"),
@@ -30,64 +30,64 @@ impl FlowState {
         (Self::Reset, "reset"),
     ];
 
-    /// Its name in results.
+    /// Returns the name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 }
 
-/// What became of a flow.
+/// Outcome of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
-    /// It is what one member of a group gets.
+    /// Whether it is one member's part of a multicast flow.
     pub multicast: bool,
     /// Its name.
     pub name: String,
-    /// When it was to start.
+    /// Scheduled start.
     pub start: Time,
-    /// Bytes to deliver; `None` if it has no end.
+    /// Bytes to deliver, or `None` if it is endless.
     pub size: Option<u64>,
-    /// When its last byte was delivered, in order, to the receiving application.
+    /// When its last byte was delivered in order to the receiving application.
     pub finish: Option<Time>,
-    /// How it stands.
+    /// State.
     pub state: FlowState,
-    /// When it was over, one way or another; `None` while it runs.
+    /// When it ended in any way, or `None` while it runs.
     pub ended: Option<Time>,
-    /// The sending side's counters, if it has begun.
+    /// Counters of the sending side, if it has begun.
     pub sender: Option<Statistics>,
-    /// The receiving side's counters, if it was reached. Where both sides send and receive, these and
-    /// the sender's are those of both together.
+    /// Counters of the receiving side, if it was reached. Where both sides send and receive, these
+    /// and the sender's are sums of both.
     pub receiver: Option<Statistics>,
-    /// What its applications tell.
+    /// Application metrics.
     pub report: Report,
 }
 
-/// What the two ends of a flow have to tell, whoever's connections they had.
+/// Data of the two ends of a flow, whatever their implementation.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTold {
-    /// It is what one member of a group gets.
+    /// Whether it is one member's part of a multicast flow.
     pub multicast: bool,
     /// The flow's name.
     pub name: String,
-    /// When it was to start.
+    /// Scheduled start.
     pub start: Time,
-    /// Bytes to deliver; `None` if it has no end.
+    /// Bytes to deliver, or `None` if it is endless.
     pub size: Option<u64>,
-    /// Either end sends as much as the other.
+    /// Whether both ends send equally.
     pub both: bool,
-    /// What the connections of the end that sends most have counted, and the other's.
+    /// Counters of all connections of the end that sends most, and of the other end.
     pub sender: Option<Statistics>,
     /// See `sender`.
     pub receiver: Option<Statistics>,
-    /// Bytes that these two were delivered in datagrams.
+    /// Bytes that these two ends received in datagrams.
     pub datagram_bytes: [u64; 2],
-    /// What the opener's application tells, and the server's.
+    /// Application metrics of the opener and of the server.
     pub reports: [Report; 2],
 }
 
 impl FlowOutcome {
-    /// What became of a flow whose ends tell this.
+    /// Computes the outcome of a flow from the data of its ends.
     #[must_use]
     pub fn of(told: FlowTold) -> Self {
         let FlowTold {
@@ -111,7 +111,7 @@ impl FlowOutcome {
             bytes += to_sender;
         }
         if bytes > 0 {
-            // There is no connection that counts them.
+            // No connection counts them.
             receiver.get_or_insert_default().bytes_delivered += bytes;
         }
         let finish = receiver
@@ -145,7 +145,7 @@ impl FlowOutcome {
         }
     }
 
-    /// Bytes delivered in order to the receiving application.
+    /// Returns the bytes delivered in order to the receiving application.
     #[must_use]
     pub fn bytes_delivered(&self) -> u64 {
         self.receiver
@@ -154,59 +154,59 @@ impl FlowOutcome {
     }
 }
 
-/// What came first is why: one end gives up, and what it is then sent it answers with a RST.
+/// Returns the earlier failure: after one end gives up, it answers later segments with RST.
 fn first_failure(ends: [&Option<Statistics>; 2]) -> Option<Failure> {
     ends.into_iter()
         .filter_map(|end| end.as_ref()?.failure)
         .min_by_key(|failure| failure.at)
 }
 
-/// What became of one direction of a link.
+/// Outcome of a link direction.
 #[derive(Clone, Debug)]
 pub struct DirectionOutcome {
     /// `LINK.forward` or `LINK.return`.
     pub name: String,
     /// Its counters.
     pub counters: Counters,
-    /// The share of the run during which it transmitted.
+    /// Share of the run during which it transmitted.
     pub utilization: f64,
-    /// Packets still waiting, being transmitted or propagating.
+    /// Packets queued, in transmission or propagating.
     pub in_transit: u64,
-    /// Many hear it.
+    /// Whether it is a broadcast direction.
     pub broadcast: bool,
-    /// What its parts have counted by name, all flows together; nothing behind a drop-tail queue.
+    /// Counters of its parts by name, all flows together; empty for a drop-tail queue.
     pub counts: Counts,
-    /// The same by flow: the name of the flow whose packets, of either end, they are.
+    /// The same by flow, including packets of either end.
     pub flow_counts: Vec<(String, Counts)>,
-    /// What has become of each class of traffic, where its queue knows classes.
+    /// Outcome per traffic class, where its queue has classes.
     pub classes: Vec<ClassCounts>,
-    /// What it has asked a hub for, got and used, where it has to ask.
+    /// Requested, granted and used capacity, where capacity is on demand.
     pub access: Option<AccessCounts>,
 }
 
-/// Counters by name, in the order in which the parts tell them.
+/// Counters by name, in the order in which the parts report them.
 pub type Counts = Vec<(&'static str, u64)>;
 
-/// What became of an agent that is neither host nor router.
+/// Outcome of an agent that is neither host nor router.
 #[derive(Clone, Debug)]
 pub struct AgentOutcome {
-    /// Its node's name.
+    /// Name of its node.
     pub name: String,
-    /// What it has counted, in its own order.
+    /// Counters in the agent's order.
     pub counters: Vec<(String, u64)>,
-    /// What it still keeps.
+    /// Data that it still holds.
     pub holdings: Holdings,
-    /// What the streams that end there have come to.
+    /// Stream comparison of the connections that end there.
     pub stream_check: StreamCheck,
 }
 
-/// What a run has come to.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When the run ended: at its given end, or with the last that happened, if nothing was left that
-    /// could. Connections that only wait in TIME-WAIT are over.
+    /// End of the run: its configured end, or the last event if nothing could happen after it.
+    /// TIME-WAIT does not extend a run.
     pub ended: Time,
-    /// Packets that arrived at a node, hop by hop.
+    /// Number of packet arrivals at nodes.
     pub packet_hops: u64,
     /// Packets that nodes discarded.
     pub discards: Discards,
@@ -220,39 +220,39 @@ pub struct Outcome {
     pub series: Vec<Series>,
 }
 
-/// A packet was not accounted for: a fault of the engine.
+/// A packet or byte that is not accounted for: a fault of the engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// A direction was offered more (or fewer) packets than it delivered, lost, dropped or holds.
+    /// A direction's offered packets differ from those delivered, lost, dropped or held.
     Direction {
-        /// The direction.
+        /// Name of the direction.
         name: String,
-        /// Its counters.
+        /// Counters of the direction.
         counters: Counters,
-        /// Packets it holds.
+        /// Packets in transit.
         in_transit: u64,
-        /// Packets its far end holds back.
+        /// Packets held by its far end.
         held_back: u64,
     },
-    /// The store holds other packets than those in transit and those that nodes say they keep.
+    /// The store's packets differ from those in transit and held by nodes.
     Store {
-        /// References to packets that the store knows of.
+        /// References in the store.
         held: u64,
         /// Packets in transit.
         in_transit: u64,
-        /// References that nodes keep.
+        /// References held by nodes.
         at_nodes: u64,
     },
-    /// A stream that ends at an agent was given bytes at another place than they were sent for.
+    /// A stream that ends at an agent received bytes at a wrong offset.
     Agent {
-        /// Its node's name.
+        /// Name of its node.
         name: String,
-        /// What it found.
+        /// The comparison.
         check: StreamCheck,
     },
-    /// A receiver was given bytes at another place in the stream than they were sent for.
+    /// A receiver was given bytes at a wrong stream offset.
     Stream {
-        /// The flow.
+        /// Name of the flow.
         flow: String,
     },
 }

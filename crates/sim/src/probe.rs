@@ -1,11 +1,11 @@
-//! Probes: which quantities are recorded as time series, and when.
+//! Probes: the quantities recorded as time series, and their sampling.
 
 use bentpipe_link::Direction;
 use bentpipe_tcp::Connection;
 use bentpipe_types::{SeriesId, Span};
 
-/// A kind of quantity: each with its name in scenario files and its unit, and how it is read at an instant.
-/// One without is of a time, or of more than one end, and `network/probing.rs` reads it.
+/// Declares quantities with name, unit, and how they are read at an instant. Quantities without a
+/// reader concern an interval or several ends, and are computed in `network/probing.rs`.
 macro_rules! quantities {
     ($(#[$of:meta])* $type:ident of $read_from:ty {
         $(
@@ -20,10 +20,10 @@ macro_rules! quantities {
         }
 
         impl $type {
-            /// Every quantity.
+            /// All quantities.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its name in scenario files.
+            /// Returns the name in scenario files.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! quantities {
                 }
             }
 
-            /// The unit of its values, as [`Trace`](bentpipe_types::Trace) has it; "1" for a share.
+            /// Returns the unit, as in [`Trace`](bentpipe_types::Trace); "1" for a share.
             #[must_use]
             pub fn unit(self) -> &'static str {
                 match self {
@@ -39,7 +39,8 @@ macro_rules! quantities {
                 }
             }
 
-            /// Its value now; `None` where there is none yet, and of one that is not read at an instant.
+            /// Returns the current value, or `None` if there is none or the quantity is not read at
+            /// an instant.
             pub(crate) fn read(self, read_from: &$read_from) -> Option<f64> {
                 match self {
                     $(Self::$variant => quantities!(@read read_from $(|$from| $read)?),)+
@@ -61,7 +62,7 @@ quantities! {
         CongestionWindow = "congestion_window" in "B" => |connection| connection.congestion_window() as f64,
         /// The sender's slow start threshold.
         SlowStartThreshold = "slow_start_threshold" in "B" => |connection| {
-            // "Infinite" until the first loss: nothing to plot.
+            // Infinite until the first loss, so there is nothing to plot.
             let threshold = connection.slow_start_threshold();
             (threshold < u64::from(u32::MAX)).then_some(threshold as f64)?
         },
@@ -77,8 +78,8 @@ quantities! {
         SentSegment = "sent_segment" in "B",
         /// Stream offset of every segment with data that reaches the receiver's host.
         ReceivedSegment = "received_segment" in "B",
-        /// Of every segment with data that reaches the receiver's host, the time since the sender's host last
-        /// sent its first byte: whatever gateways have done with it in between.
+        /// Delay of every segment with data that reaches the receiver's host: the time since the
+        /// sender's host last sent its first byte, gateways included.
         SegmentDelay = "segment_delay" in "s",
         /// Stream offset after the last byte acknowledged, at the sender.
         Acknowledged = "acknowledged" in "B" => |connection| connection.acknowledged_offset() as f64,
@@ -102,19 +103,19 @@ quantities! {
 }
 
 impl FlowQuantity {
-    /// Is it read at the receiving host?
+    /// Whether it is read at the receiving host.
     pub(crate) fn is_receivers(self) -> bool {
         matches!(self, Self::Delivered | Self::Goodput)
     }
 
-    /// Is each value an average since the last? Such a quantity has no value at an instant: it is always
-    /// sampled.
+    /// Whether each value is an average since the previous one. Such a quantity has no value at an
+    /// instant and is always sampled.
     #[must_use]
     pub fn is_average(self) -> bool {
         matches!(self, Self::Goodput | Self::MeasuredRtt)
     }
 
-    /// Is it recorded for segments, whenever there is one?
+    /// Whether it is recorded per segment.
     pub(crate) fn is_of_segments(self) -> bool {
         matches!(
             self,
@@ -154,20 +155,20 @@ quantities! {
 }
 
 impl LinkQuantity {
-    /// Is each value an average, or the most, since the last? Such a quantity has no value at an instant:
-    /// it is always sampled.
+    /// Whether each value is an average or maximum since the previous one. Such a quantity has no
+    /// value at an instant and is always sampled.
     #[must_use]
     pub fn is_average(self) -> bool {
         matches!(self, Self::Utilization | Self::Granted | Self::QueueMax)
     }
 }
 
-/// What a probe looks at.
+/// Subject of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeTarget {
     /// A flow, by its index.
     Flow(usize, FlowQuantity),
-    /// The goodput of several flows together, from this index on so many.
+    /// The total goodput of flows: first index and number.
     Goodput(usize, usize),
     /// A link direction, by its index.
     Direction(usize, LinkQuantity),
@@ -175,42 +176,43 @@ pub enum ProbeTarget {
     Node(usize, usize),
 }
 
-/// A named series of one quantity.
+/// A probe: a named series of one quantity.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// `download.congestion_window`, `satellite.forward.queue`.
     pub name: String,
-    /// What it looks at.
+    /// Subject.
     pub target: ProbeTarget,
 }
 
-/// When probes record.
+/// Sampling of probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
-    /// Every so often.
+    /// At an interval.
     Interval(Span),
-    /// As often as the run's length allows: every `finest` at first. After `most` times the interval doubles, and of what was
-    /// recorded each two become one, as if it had been that long from the start.
+    /// At an interval that adapts to the run's length: `finest` at first. After `most` samples the
+    /// interval doubles, and each two records are merged into one, as if it had been that long from
+    /// the start.
     AsItLasts {
-        /// How often at first.
+        /// Initial interval.
         finest: Span,
-        /// How often at most in all, an even number.
+        /// Maximum number of samples; even.
         most: u32,
     },
-    /// At every change; rates every so often.
+    /// At every change; rates at an interval.
     EveryChange {
-        /// How often rates are sampled.
+        /// Interval of rates.
         rates: Span,
     },
 }
 
-/// A probe at work.
+/// A probe during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct ActiveProbe {
     pub(crate) target: ProbeTarget,
     pub(crate) series: SeriesId,
-    /// The last value recorded; for rates, the last total.
+    /// Last recorded value; for rates, the last total.
     pub(crate) last: Option<f64>,
-    /// For means, how many samples there were at the last look, and all of them together.
+    /// For means: number and sum of samples at the last record.
     pub(crate) until: (u64, Span),
 }

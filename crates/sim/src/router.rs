@@ -1,40 +1,40 @@
-//! A router: sends each packet on, along the shortest path.
+//! Routers, which forward packets on the shortest path.
 
 use bentpipe_types::{
     Address, Agent, Ctx, DropReason, IcmpError, Packet, PacketRef, PacketStore, Port, Routes, Time,
 };
 
-/// A router without a queue of its own: packets wait at the links.
+/// A router without a queue of its own: packets queue at the links.
 #[derive(Debug, Default)]
 pub struct Router {
     routes: Routes,
     limits: Option<Limits>,
 }
 
-/// Links that take no longer packets than so.
+/// MTUs of a router's links.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// Of the router itself: who says so.
+    /// Address of the router, the source of ICMP errors.
     pub(crate) address: Address,
-    /// By port, in bytes of IP packet; `u32::MAX`, and ports beyond: any.
+    /// MTU by port in bytes; `u32::MAX`, and ports beyond the end, are unlimited.
     pub(crate) mtus: Vec<u32>,
-    /// Ports whose links cut what may be cut.
+    /// Ports whose links fragment packets.
     pub(crate) dividing: Vec<Port>,
-    /// What is too long is dropped without a word.
+    /// Whether packets that are too long are dropped without an ICMP error.
     pub(crate) silent: bool,
 }
 
-/// Why a packet goes no further.
+/// Reason why a packet is not forwarded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusal {
-    /// For a reason that nobody is told.
+    /// It is dropped without notice.
     Drop(DropReason),
-    /// For its length, which its sender is told.
+    /// It is too long, which its sender is told by ICMP.
     TooLong(IcmpError),
 }
 
 impl Limits {
-    /// What a link beyond `port` doesn't take of this packet's length.
+    /// Returns the MTU of the link behind `port`, if the packet exceeds it.
     #[inline(never)]
     fn exceeded(
         &self,
@@ -52,7 +52,7 @@ impl Limits {
 }
 
 impl Router {
-    /// A router some of whose links don't take packets of any length.
+    /// Creates a router with MTUs.
     pub(crate) fn limited(limits: Limits) -> Self {
         Self {
             routes: Routes::default(),
@@ -60,7 +60,7 @@ impl Router {
         }
     }
 
-    /// Where a packet goes on to, which has come this far.
+    /// Returns the port on which a packet is forwarded.
     #[inline(always)]
     pub(crate) fn way(
         &self,
@@ -82,8 +82,8 @@ impl Router {
         Ok(port)
     }
 
-    /// A packet goes no further. The sender of one that is too long for the next link, and not to be cut,
-    /// is told (RFC 1191 section 4), by a packet like any other.
+    /// Drops a packet. The sender of a packet that exceeds an MTU, and must not be fragmented,
+    /// receives an ICMP error (RFC 1191 section 4).
     #[cold]
     pub(crate) fn refuse(&self, packet: PacketRef, refusal: Refusal, cx: &mut Ctx<'_>) {
         let error = match refusal {

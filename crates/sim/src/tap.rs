@@ -1,16 +1,16 @@
-//! Where packets can be watched: one end of a link.
+//! Taps: observation of the packets at one end of a link, for captures.
 
 use bentpipe_types::{PacketRef, PacketStore, Time};
 
-/// Sees every packet that one end of a link sends or receives, as a capture there would.
+/// Observes every packet that one end of a link sends or receives.
 ///
-/// Calls are in order of the time at which the engine learns of a packet, not in order of `at`: a
-/// packet sent is told of when it enters the queue, with `at` the later start of its transmission.
-/// The packets received come in order of `at`, and so do those sent.
+/// Calls are in the order in which the engine learns of packets, not in order of `at`: a sent
+/// packet is reported when it is queued, with `at` the later start of its transmission. Received
+/// packets are in order of `at`, and so are sent ones.
 pub trait Tap {
-    /// The end sends this packet; its transmission starts at `at`.
+    /// Called for a packet sent by this end, whose transmission starts at `at`.
     fn sent(&mut self, at: Time, packet: PacketRef, packets: &PacketStore);
-    /// The end has received this packet at `at`; no packet will be told of with an earlier `at`.
+    /// Called for a packet received by this end at `at`. No later call has an earlier `at`.
     fn received(&mut self, at: Time, packet: PacketRef, packets: &PacketStore);
 }
 /// One end of a link.
@@ -18,6 +18,6 @@ pub trait Tap {
 pub enum End {
     /// The first node of `between`: it sends `forward` and receives `return`.
     First,
-    /// The second.
+    /// The second node.
     Second,
 }

@@ -1,5 +1,5 @@
-//! What a middlebox written outside the engine has: a box that holds packets back, duplicates some,
-//! answers some itself and forwards the rest, with a name for everything that it does.
+//! A middlebox defined outside the engine: it holds, duplicates, answers and forwards packets, and
+//! names everything that it does.
 
 use std::collections::VecDeque;
 
@@ -15,8 +15,8 @@ use bentpipe_types::{
 };
 use proptest::prelude::*;
 
-/// Every third packet is held for a while; every fifth is retained until the next comes,
-/// and goes on a second time; SYNs to `refused` are answered with a RST.
+/// Holds every third packet for a while; retains every fifth until the next one and sends it twice;
+/// answers SYNs to `refused` with RST.
 #[derive(Debug, Default)]
 struct Middle {
     routes: Routes,
@@ -28,7 +28,7 @@ struct Middle {
     forwarded: u64,
     duplicated: u64,
     answered: u64,
-    /// Says that it holds one packet less than it does: the engine is to notice.
+    /// Reports one held packet too few, which the engine must detect.
     lies: bool,
     check: StreamCheck,
 }
@@ -66,7 +66,7 @@ impl Agent for Middle {
             self.forward(copy, cx);
         }
         if self.seen.is_multiple_of(5) {
-            // One packet with two holders: this box, and whoever has the one that goes on.
+            // One packet with two holders: this box and the holder of the forwarded reference.
             cx.packets.retain(packet);
             self.retained = Some(packet);
         }
@@ -160,7 +160,7 @@ fn network(box_: Middle, flows: usize, loss: f64) -> Network {
     assert_eq!(ports, [Port(0), Port(0)]);
     let ports = builder.link(middle, client, link("far", loss));
     assert_eq!(ports, [Port(1), Port(0)]);
-    // Now it can know its ports.
+    // Its ports are known now.
     builder.replace(middle, Box::new(box_));
     for index in 0..flows {
         builder.flow(FlowSettings {
@@ -197,7 +197,7 @@ fn it_has_all_that_a_host_has() {
     network.run_until(Time::ZERO + LATER);
     assert_eq!(network.violations(), []);
     let outcome = network.outcome();
-    // One was answered by the box, as by a host that refuses it; the others don't know of it.
+    // The box refused one flow; the others are not affected.
     let states: Vec<_> = outcome.flows.iter().map(|flow| flow.state).collect();
     assert_eq!(
         states,
@@ -214,7 +214,7 @@ fn it_has_all_that_a_host_has() {
         forwarded > 300 && duplicated > 50 && answered == 1,
         "{agent:?}"
     );
-    // What it keeps for good is accounted for, and ends no run late.
+    // A permanently held packet is accounted for and does not extend the run.
     assert!(agent.holdings.packets <= 1);
     assert!(outcome.ended < Time::ZERO + Span::from_secs(20));
     let series = &outcome.series[0];
@@ -259,8 +259,8 @@ fn a_box_that_loses_a_packet_or_a_stream_is_found_out() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whenever it is looked at, and whatever the links lose: every packet is somewhere, and the bytes
-    /// that arrive are those that were sent.
+    /// At any reading time and under any losses: every packet is accounted for, and the delivered
+    /// data are the sent data.
     #[test]
     fn everything_is_accounted_for(
         delay in 0_u64..400,

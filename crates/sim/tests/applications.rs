@@ -1,5 +1,5 @@
-//! Applications against what they should do by hand: a page's round trips counted, a queue's mean wait by
-//! formula, and, whatever the network loses, as many answers as requests.
+//! Applications against manual calculation: round trips of a page, mean wait of a queue by formula,
+//! and equal numbers of requests and responses under losses.
 
 mod two_hosts;
 
@@ -31,7 +31,7 @@ fn page(http: Http, tls: Tls, resumption: bool) -> WebSettings {
     }
 }
 
-/// Load time and time to first byte in round trips of 600 ms, what the server thinks taken off.
+/// Returns load time and time to first byte in round trips of 600 ms, without server think time.
 fn in_round_trips(settings: WebSettings, thinks: u32) -> (f64, f64) {
     let outcome = run(IDLE, &[("page", Traffic::Web(settings))], 1_000);
     let flow = &outcome.flows[0];
@@ -49,11 +49,12 @@ fn in_round_trips(settings: WebSettings, thinks: u32) -> (f64, f64) {
 
 #[test]
 fn a_page_takes_the_round_trips_that_can_be_counted() {
-    // On a link where bytes take no time and every flight fits into the initial window, only round trips
-    // and thinking count. The document: one round trip for TCP's handshake, TLS's, one for the request.
-    // The objects over HTTP/2: all at once, one round trip. Over HTTP/1.1: twelve objects, six connections of
-    // which one is there already. It asks for one in the first round trip after the document, and for
-    // another in the second; the five that are opened have spent a round trip on TCP and some on TLS.
+    // On a link where bytes take no time and every flight fits into the initial window, only round
+    // trips and think time count. Document: one round trip each for TCP and for the request, and
+    // those of TLS. HTTP/2 objects: one round trip for all. HTTP/1.1: twelve objects on six
+    // connections, one of which is open already. It is used in the first round trip after the
+    // document and again in the second; the five new ones need a round trip for TCP and some for
+    // TLS.
     let tls_rounds = |tls, resumes| match (tls, resumes) {
         (Tls::Off, _) => 0.0,
         (Tls::V1_2, false) => 2.0,
@@ -65,7 +66,7 @@ fn a_page_takes_the_round_trips_that_can_be_counted() {
             let (load, first_byte) = in_round_trips(page(Http::Two, tls, resumes), 2);
             assert!((first_byte - first).abs() < 1e-3, "{tls:?}: {first_byte}");
             assert!((load - first - 1.0).abs() < 1e-3, "{tls:?}: {load}");
-            // HTTP/1.1, by a schedule: when each connection is free, and twelve objects in turn.
+            // HTTP/1.1: when each connection is free, for twelve objects in turn.
             let think = 0.05 / 0.6;
             let open = 1.0 + tls_rounds(tls, true);
             let mut free = [0.0, open, open, open, open, open];
@@ -97,7 +98,7 @@ fn levels_of_objects_take_a_round_trip_each() {
 
 #[test]
 fn a_bigger_document_takes_the_rounds_of_slow_start() {
-    // 10, 20, 40 segments: 100,000 B are 70 segments, sent in three flights.
+    // 10, 20, 40 segments: 100,000 B are 70 segments in three flights.
     let settings = WebSettings {
         page: PageModel::Fixed {
             document: 69 * 1448,
@@ -129,10 +130,10 @@ fn answers_come_after_the_round_trip_and_the_thinking() {
     for time in &responses.times {
         assert!((time.as_secs_f64() - 0.67).abs() < 1e-4, "{time:?}");
     }
-    // The handshake, twenty answers, nineteen pauses.
+    // The handshake, twenty responses, nineteen pauses.
     let finish = flow.finish.expect("finished").as_secs_f64();
     assert!((finish - (0.6 + 20.0 * 0.67 + 19.0 * 0.5)).abs() < 1e-3);
-    // To the end that asks.
+    // Delivered to the requesting end.
     assert_eq!(flow.bytes_delivered(), 5_000 * 20);
 }
 
@@ -166,10 +167,10 @@ fn bulk_goes_either_way_and_several_times() {
     }
 }
 
-/// Mean time from sent to received of packets over UDP, propagation taken off, and what Pollaczek and
-/// Khinchine say it is.
+/// Returns the mean delay of packets over UDP without propagation, and the prediction of Pollaczek
+/// and Khinchine.
 fn queueing(size: Distribution, second_moment: f64, load: f64) -> (f64, f64) {
-    // UDP's and IP's headers are served, too: the sizes are those of whole packets less 28 bytes.
+    // UDP and IP headers take service time too: sizes are those of whole packets minus 28 bytes.
     let rate = 8e6;
     let headers = 28.0;
     let mean = size.mean() + headers;
@@ -287,7 +288,7 @@ fn everything() -> Vec<(&'static str, Traffic)> {
     ]
 }
 
-/// What a flow was to do, whatever became of it: its own luck.
+/// Returns the random draws of a flow, independent of its outcome.
 fn luck(flow: &FlowOutcome) -> Vec<u64> {
     let report = &flow.report;
     let pages = report.pages.iter().flat_map(|pages| &pages.loaded);
@@ -303,8 +304,8 @@ fn luck(flow: &FlowOutcome) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whatever is lost: each application ends, with as many answers as requests and all bytes in place; the
-    /// same seed gives the same; and a flow more changes no other's luck.
+    /// Under any losses: each application ends with as many responses as requests and all bytes in
+    /// place; the same seed gives the same result; an additional flow changes no other's draws.
     #[test]
     fn applications_end_whatever_is_lost(seed in any::<u64>(), loss in 0.0_f64..0.08, without in 0_usize..6) {
         let path = Path { rate: 5_000_000, delay: Span::from_millis(60), loss, seed };
@@ -322,7 +323,7 @@ proptest! {
                 prop_assert!(pages.loaded.iter().all(|page| page.first_byte <= page.load));
             }
             if let Some(messages) = &report.messages {
-                // TCP loses none.
+                // TCP delivers all of them.
                 prop_assert!(flow.name == "udp" || messages.sent == messages.received);
                 prop_assert!(messages.received <= messages.sent);
             }

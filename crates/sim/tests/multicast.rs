@@ -1,5 +1,5 @@
-//! Channels: what one sends to many is transmitted once where it can be, reaches each member once, and every
-//! copy is accounted for.
+//! Channels: what one sends to many is transmitted once where it can be, reaches each member once,
+//! and every copy is accounted for.
 
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{CarouselSettings, PacketsSettings, Transport};
@@ -165,7 +165,8 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
 
 #[test]
 fn ways_that_part_and_meet_again_bring_one_copy() {
-    // station - a, a - b, a - c, b - d, c - d: d is reached over one of the two, whichever members want it.
+    // station - a, a - b, a - c, b - d, c - d: d is reached over one of the two, whichever members
+    // want it.
     let mut builder = NetworkBuilder::new(1);
     let station = builder.host("station");
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| builder.router(name));
@@ -212,7 +213,8 @@ fn a_channel_is_of_hosts_that_can_be_reached() {
     assert!(builder.build().is_err());
 }
 
-/// A network with a station, routers in a mesh, a channel that hosts and routers hear, and members anywhere.
+/// A network with a station, routers in a mesh, a channel that hosts and routers hear, and members
+/// anywhere.
 #[derive(Clone, Debug)]
 struct Mesh {
     routers: usize,

@@ -1,5 +1,6 @@
 //! What a packet costs in events, which no clock is needed to count: with one schedule entry per
-//! direction, a hop is one event, a chain of hops is one, and an acknowledgment that restarts a timer is none.
+//! direction, a hop is one event, a chain of hops is one, and an acknowledgment that restarts a
+//! timer is none.
 
 use bentpipe_link::{DropTail, Ends, Fair, FairSettings, Limit, Queueing, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Progress, Traffic};
@@ -85,8 +86,8 @@ fn a_hop_is_an_event_a_chain_of_hops_is_one_and_there_are_hardly_any_others() {
             let (events, hops) = work(network);
             assert!(hops > 100_000, "{hops} hops");
             let least = if chained { hops / links as u64 } else { hops };
-            // The retransmission timer comes up once or twice a round trip; the hops of what was under way at
-            // either end of the time are counted, and its events are not in it.
+            // The retransmission timer comes up once or twice a round trip; the hops of what was
+            // under way at either end of the time are counted, and its events are not in it.
             let most = least + least / 1_000;
             let least = least - least / 1_000 - 1;
             assert!(

@@ -1,4 +1,4 @@
-//! What became of everything, and whether everything is accounted for.
+//! Outcome of a run, and verification that every packet is accounted for.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,12 @@ use bentpipe_types::{Address, Agent, Endpoint, Time};
 use super::{FlowEnd, FlowSlot, Network};
 use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowTold, Outcome, Violation};
 
-/// Flows by their opener's node and the first of its ports, with the last of them, and the server's
-/// node.
+/// Flows by the opener's node and first port, with the last port and the server's node.
 #[derive(Default)]
 struct FlowsByEnds(BTreeMap<(Address, u16), (u16, Address, usize)>);
 
 impl FlowsByEnds {
-    /// Which flow the packets from one endpoint to another belong to, whichever end sends them.
+    /// Returns the flow of packets between two endpoints, in either direction.
     fn of(&self, source: Endpoint, destination: Endpoint) -> Option<usize> {
         let between = |opener: Endpoint, server: Endpoint| {
             let end = (opener.address, opener.port);
@@ -28,9 +27,9 @@ impl FlowsByEnds {
 }
 
 impl Network {
-    /// What the run has come to so far, and its series, which are taken out.
+    /// Returns the outcome so far, and removes the recorded series.
     ///
-    /// A debug build checks that every packet is accounted for.
+    /// A debug build verifies that every packet is accounted for.
     #[must_use]
     pub fn outcome(&mut self) -> Outcome {
         debug_assert_eq!(self.violations(), [], "not every packet is accounted for");
@@ -91,7 +90,7 @@ impl Network {
             .collect()
     }
 
-    /// What a direction's parts have counted: in all, and by flow in the order of the flows.
+    /// Returns the counters of a direction's parts: totals, and by flow in the order of flows.
     fn counts(
         &self,
         direction: &Direction,
@@ -108,7 +107,7 @@ impl Network {
                     None => &mut others,
                 },
             };
-            // Two parts may count the same thing.
+            // Two parts may have a counter of the same name.
             match counts.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, sum)) => *sum += value,
                 None => counts.push((name, value)),
@@ -157,7 +156,8 @@ impl Network {
         })
     }
 
-    /// Packets that are not accounted for, and bytes out of place: none, unless the engine is wrong.
+    /// Returns packets that are not accounted for and bytes at wrong offsets. Empty unless the
+    /// engine has a fault.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();

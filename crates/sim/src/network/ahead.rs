@@ -1,18 +1,21 @@
-//! Hosts that are told ahead: what arrives at a host that hears one drop-tail direction alone is known as soon as
-//! it is offered there, and nothing can come to the host before it.
+//! Fast path: hosts that run ahead.
 //!
-//! So the host is told at its own time, which runs ahead of everybody else's: its deadlines first that are
-//! earlier, as they would come, and after the last packet those that are before any other can come. It is told soon, some events together, and in any case before the first event that is no
-//! sooner than what it is told. What it sends is offered at that time to the one direction that it sends to, which
-//! nobody else does; only where that leads to a router that others reach, too, is it an event, in its turn among
-//! all others, and with two hosts at a link none is. It is the conservative lookahead of parallel simulation (Chandy
-//! and Misra, 1979; Bryant, 1977), with one processor: what it saves is the schedule, and a host's state is fetched for
-//! many packets at once.
+//! All packets for a host behind a single drop-tail direction are known as soon as they are offered
+//! to that direction. The host therefore processes them at once, at their own times, ahead of the
+//! rest of the network. It processes its deadlines in between, and after the last packet as far as
+//! nothing can arrive before them. Its packets are offered at the right time to its only outgoing
+//! direction, which nobody else uses. An event remains where that direction leads to a router that
+//! others reach as well; two hosts on one link need none.
 //!
-//! Nobody looks at a host or at its two directions before the others have come to the same time: hosts are told up to
-//! a horizon, which is no later than the end of the run and the next look of the probes. A host that probes watch at
-//! each event is not told ahead, nor one whose applications know of their peers by other means than packets, nor
-//! where a tap looks.
+//! This is the conservative lookahead of parallel simulation (Chandy and Misra, 1979; Bryant, 1977)
+//! on one processor. It saves schedule operations, and a host's state is loaded into the cache once
+//! for many packets.
+//!
+//! Contract:
+//! - It equals the plain engine, as the property test of chains verifies.
+//! - Hosts run ahead up to a horizon: at most the end of the run and the next probe sample.
+//! - It is disabled for hosts with every-change probes, at captures, and for applications that
+//!   reach their peers beside the network.
 
 use bentpipe_host::Host;
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
@@ -24,52 +27,53 @@ use super::{ANYWHERE, DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
 
-/// How far the horizon moves at once, where nothing else bounds it: who shows progress reads the clock, and the
-/// clock is where all have come to.
+/// Maximum step of the horizon. Progress reports read the clock, which is the time that all nodes
+/// have reached.
 const STEP: Span = Span::from_secs(1);
 
-/// So many events may happen before hosts are told what has come to them meanwhile, if nothing asks for it sooner:
-/// few enough that the packets are in the cache still, and enough for what some hosts need to come from memory while
-/// others are told.
+/// Number of events after which hosts process what has arrived for them, unless required earlier.
+/// Few enough that the packets are still in the cache, and many enough to prefetch some hosts while
+/// others run.
 const TOGETHER: u32 = 1024;
 
-/// So many packets before one comes to a host, its headers are asked for from memory: where as many are under way as a long
-/// link holds, they have left the cache meanwhile, and one packet is told in less time than they take to come.
+/// Number of packets by which a packet's record is prefetched before its host processes it. On a
+/// long link packets have left the cache, and one is processed in less time than memory takes.
 pub(super) const EARLY: u64 = 6;
 
-/// So few packets, in all the network, are in the cache still: asking for each of them costs more than it saves, 1% of a
-/// run whose window losses keep small.
+/// With fewer packets in the network, prefetching costs more than it saves (1% of a run with small
+/// windows).
 const FEW: usize = 256;
 
-/// As soon as a host has said so much into a chain, it goes on.
+/// Number of packets into a chain after which they are passed on.
 const MOST_GO_ON: usize = 256;
 
-/// Who is to be told what, and up to when.
+/// State of the lookahead: directions with packets for hosts, and the horizon.
 #[derive(Debug, Default)]
 pub(super) struct Lookahead {
-    /// Looked for hosts that can be told ahead.
+    /// Whether hosts that can run ahead have been determined.
     begun: bool,
-    /// Found one.
+    /// Whether there are any.
     tells: bool,
-    /// All that happens up to and including then may happen.
+    /// Events up to and including this time may be processed.
     pub(super) horizon: Time,
-    /// Directions with something to tell up to then.
+    /// Directions with packets to deliver up to the horizon.
     ready: Vec<u16>,
-    /// Directions with something to tell later, each with the first arrival, in no order.
+    /// Directions with packets to deliver later, each with the first arrival; unordered.
     later: Vec<(Time, u16)>,
-    /// Nothing that they have to tell arrives sooner.
+    /// Lower bound of the arrivals of all these directions.
     earliest: Time,
-    /// Events since somebody was told something.
+    /// Number of events since hosts last ran.
     events: u32,
-    /// When something last happened at a host that was told ahead.
+    /// Time of the last activity at a host that ran ahead.
     pub(super) last_activity: Time,
-    /// What a host has said, into the first direction of a chain, and when it arrives at the end of that: what is taken
-    /// on through the chain once the host has been told some. Empty in between.
+    /// Packets that a host has sent into the first direction of a chain, with their arrival times
+    /// there. They are passed on through the chain after the host has run. Otherwise empty.
     go_on: Vec<(Time, PacketRef, Bytes)>,
 }
 
 impl Lookahead {
-    /// A packet has come into a drop-tail direction that was empty: its host is told `ahead`, or it is an event.
+    /// Handles a packet that entered an empty drop-tail direction: its host runs ahead, or an event
+    /// is entered.
     #[inline(always)]
     pub(super) fn expect(
         &mut self,
@@ -86,19 +90,19 @@ impl Lookahead {
         }
     }
 
-    /// A direction has something to tell, `at` this time at first.
+    /// Registers a direction whose first packet arrives `at` this time.
     #[inline(always)]
     pub(super) fn is_to_tell(&mut self, index: u16, at: Time) {
         self.earliest = self.earliest.min(at);
         self.ready.push(index);
     }
 
-    /// Has it something to tell beyond the horizon?
+    /// Whether packets beyond the horizon remain to be delivered.
     pub(super) fn tells_later(&self) -> bool {
         !self.later.is_empty()
     }
 
-    /// A host has sent something: it is offered to the one direction that it sends to.
+    /// Offers the packets that a host has sent to its only outgoing direction.
     #[inline(always)]
     fn take_said<const LEADS_ON: bool>(
         &mut self,
@@ -131,7 +135,7 @@ impl Lookahead {
         debug_assert_eq!(cx.room.unmade, 0, "one was made that has no place");
     }
 
-    /// The horizon has moved: who is to be told something up to there is told it in the order of memory.
+    /// After the horizon has moved: makes directions ready, in the order of memory.
     fn get_ready(&mut self) {
         let mut later = std::mem::take(&mut self.later);
         later.retain(|(at, index)| {
@@ -145,8 +149,9 @@ impl Lookahead {
         self.ready.sort_unstable();
     }
 
-    /// Is it time to tell hosts what they are to be told? Before the first event in the schedule that is no sooner than
-    /// what arrives at them, since what they do may come before it; or after some events. If not, there is an event.
+    /// Whether hosts must run now: before the first scheduled event that is not earlier than their
+    /// arrivals, since their packets may precede it, or after some events. Otherwise an event is
+    /// next.
     #[inline(always)]
     pub(super) fn is_time_to_tell(&mut self, first: Option<(Time, ComponentId)>) -> bool {
         if self.ready.is_empty() {
@@ -157,15 +162,15 @@ impl Lookahead {
     }
 }
 
-/// The queue has just dropped a packet that is so long: it drops those that a host has said after it, from this position on,
-/// up to the first that is shorter, and those that it knew to be dropped and did not make. Returns the position of the shorter
-/// one.
+/// After the queue has dropped a packet of this length: drops the packets that the host sent after
+/// it, from this position up to the first shorter one, and counts those that the host did not
+/// create. Returns the position of the shorter one.
 #[inline(never)]
 fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
     said.count_dropped(std::mem::take(&mut cx.room.unmade));
     let rest = cx.outbox.get(from..).unwrap_or_default();
     for (number, (_, packet)) in rest.iter().enumerate() {
-        // Of a window that overflows the queue, so many that the first have left the cache.
+        // In a window that overflows the queue, the first packets have left the cache.
         if let Some((_, later)) = rest.get(number + 8) {
             cx.packets.prefetch(*later);
         }
@@ -179,7 +184,8 @@ fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>
 }
 
 impl NodeSlot {
-    /// The direction that it sends to, of a host that can be told ahead by what is known of it alone.
+    /// Returns the only outgoing direction of a host that can run ahead as far as it alone is
+    /// concerned.
     fn lone_way(&self) -> Option<u16> {
         let Node::Host(host) = &self.node else {
             return None;
@@ -190,12 +196,13 @@ impl NodeSlot {
 }
 
 impl Network {
-    /// Without it, what arrives at any host is an event in its turn: the same, with more work. For tests; before the run.
+    /// Disables the fast path: every arrival at a host is an event, with the same results. For
+    /// tests; before the run.
     pub fn without_lookahead(&mut self) {
         self.lookahead.begun = true;
     }
 
-    /// The network is to run up to `until`.
+    /// Prepares to run up to `until`.
     pub(super) fn begin_lookahead(&mut self, until: Time) {
         if !self.lookahead.begun {
             self.lookahead.begun = true;
@@ -204,7 +211,8 @@ impl Network {
         self.lookahead.horizon = self.lookahead.horizon.min(until);
     }
 
-    /// The run begins, and it is known where probes and taps look.
+    /// Determines the hosts that can run ahead, at the start of the run when probes and captures
+    /// are known.
     #[cold]
     fn find_hosts_to_tell(&mut self) {
         let is_broadcast = self
@@ -215,7 +223,7 @@ impl Network {
         if is_broadcast || self.nodes.iter().any(is_attached) {
             return;
         }
-        // Of each node, the direction that leads to it, if there is one alone.
+        // For each node, the direction that leads to it, if there is exactly one.
         let mut heard = vec![(0_u32, 0_u16); self.nodes.len()];
         for (slot, index) in self.directions.iter().zip(0..) {
             let (count, last) = &mut heard[usize::from(slot.to)];
@@ -224,7 +232,7 @@ impl Network {
         for (node, (count, index)) in self.nodes.iter().zip(heard) {
             let slot = |index: u16| self.directions.get(usize::from(index));
             let takes_time = |slot: &DirectionSlot| slot.plain().is_some_and(Fifo::takes_time);
-            // What a host says is noted by nobody.
+            // Only if no queue history is recorded for the outgoing direction.
             let said = node.lone_way().and_then(slot);
             let unnoted = said.filter(|said| said.attention == Attention::Nobody);
             if count == 1 && slot(index).is_some_and(takes_time) && unnoted.is_some_and(takes_time)
@@ -235,7 +243,7 @@ impl Network {
         }
     }
 
-    /// Tells hosts what they are to be told, in at most so many events. Returns how many of them are left.
+    /// Runs all ready hosts for at most this many events. Returns the remaining number.
     #[inline(never)]
     pub(super) fn tell_all(&mut self, mut left: u64) -> u64 {
         let is_large = self.is_large();
@@ -260,9 +268,10 @@ impl Network {
         left
     }
 
-    /// Tells a host what arrives from a direction up to the horizon, in at most so many events: each at its time, and
-    /// deadlines of the host's own at theirs, those after the last packet as far as nothing else can come before. Returns
-    /// how many events are left. `SLEEPS`: the host does ([`Host::sleeps`]); the others' loops ask nothing about it.
+    /// Runs a host for the arrivals of a direction up to the horizon, in at most this many events,
+    /// each at its own time. Processes the host's deadlines in between, and after the last packet
+    /// as far as nothing else can arrive before. Returns the remaining number of events. `SLEEPS`
+    /// is whether the host models wake-up order ([`Host::sleeps`]).
     #[inline(never)]
     pub(super) fn tell<const SLEEPS: bool>(&mut self, index: u16, budget: u64) -> u64 {
         let to = self.directions[usize::from(index)].to;
@@ -331,14 +340,15 @@ impl Network {
         left
     }
 
-    /// Something has happened at a node, by its own clock.
+    /// Records activity at a node by its own clock.
     fn note_activity_at(&mut self, node: u16) {
         let clock = self.nodes[usize::from(node)].clock;
         self.lookahead.last_activity = self.lookahead.last_activity.max(clock);
     }
 
-    /// A time before which nothing comes to the end of this direction but what has been offered to it already: what is
-    /// offered from now on to the first of its chain comes later.
+    /// Returns a time before which nothing arrives at the end of this direction except what was
+    /// already offered: anything offered to the first direction of its chain from now on arrives
+    /// later.
     fn nothing_arrives_before(&self, index: u16) -> Time {
         let slot = &self.directions[usize::from(index)];
         let offered = match slot.upstream {
@@ -352,13 +362,13 @@ impl Network {
         }
     }
 
-    /// Tells a host what arrives next from this direction, and what comes after that, as long as only packets come and
-    /// what the host sends leads to no chain. Returns when the next packet arrives, if one does.
+    /// Delivers the next packets of this direction to the host, as long as only packets are due and
+    /// the host's packets enter no chain. Returns when the next packet arrives, if one does.
     ///
-    /// What [`arrive`](Self::arrive), [`deliver`](Self::deliver), [`call`](Self::call) and
-    /// [`transmit`](Self::transmit) do where nobody looks, but that nobody else need know of the host's next deadline
-    /// before it has been told all. Of what the host says at once, `most` may have [`Room`]; `CRAMPED`: that is worked out
-    /// anew whenever it may say something.
+    /// Does what [`arrive`](Self::arrive), [`deliver`](Self::deliver), [`call`](Self::call) and
+    /// [`transmit`](Self::transmit) do without probes, but updates the host's deadline only once at
+    /// the end. At most `most` of the packets that the host sends in one call have [`Room`]; with
+    /// `CRAMPED` that is computed anew before each call.
     #[inline(always)]
     fn tell_packets<const LEADS_ON: bool, const CRAMPED: bool, const SLEEPS: bool>(
         &mut self,
@@ -397,7 +407,7 @@ impl Network {
             let stops = at > self.lookahead.horizon
                 || *left == 0
                 || LEADS_ON && self.lookahead.go_on.len() >= MOST_GO_ON;
-            // (At the same time, what arrives comes first.)
+            // At the same time, arrivals precede deadlines.
             if stops || host.next_deadline().is_some_and(is_due) {
                 break;
             }
@@ -437,8 +447,8 @@ impl Network {
         next.map(|head| head.arrival)
     }
 
-    /// A host that is told ahead meets its next deadline, if that is before `until` and not beyond the horizon. If so: has
-    /// it sent anything?
+    /// Processes the next deadline of a host that runs ahead, if it is before `until` and not
+    /// beyond the horizon. Returns whether the host sent anything.
     #[inline(never)]
     fn meet_deadline_ahead(
         &mut self,
@@ -477,8 +487,9 @@ impl Network {
         Some(sends)
     }
 
-    /// What a host has said goes on behind the first direction of its chain. It is still the time before it said that, as
-    /// what a direction further on is offered finds there only what has not departed before it comes.
+    /// Passes a host's packets on behind the first direction of their chain. The network's clock is
+    /// still before they were sent: a later direction must not have transmitted packets that it
+    /// transmits only afterwards.
     fn go_on(&mut self, way: u16) {
         let mut go_on = std::mem::take(&mut self.lookahead.go_on);
         let mut ends = self.is_large().then(NextEnds::new);
@@ -493,7 +504,8 @@ impl Network {
         self.lookahead.go_on = go_on;
     }
 
-    /// All has happened up to the horizon: moves it, if anything more is to happen up to `until`.
+    /// After all events up to the horizon: moves the horizon, if anything remains to be done up to
+    /// `until`.
     #[inline(never)]
     pub(super) fn look_further(&mut self, until: Time) -> bool {
         let event = self.schedule.first().map(|(at, _)| at);
@@ -509,7 +521,7 @@ impl Network {
         true
     }
 
-    /// Somebody looks at this direction from now on: at a host at either end of it, everything comes in its turn.
+    /// Disables the fast path for hosts at both ends of a direction that is observed from now on.
     pub(super) fn tell_in_turn_around(&mut self, index: u16) {
         if !self.lookahead.tells {
             return;
@@ -524,7 +536,7 @@ impl Network {
         }
     }
 
-    /// From now on, what arrives from this direction is an event in its turn.
+    /// Turns arrivals from this direction into events.
     fn tell_in_turn(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let ready = &mut self.lookahead.ready;
@@ -538,7 +550,7 @@ impl Network {
         }
     }
 
-    /// Who runs the network by another clock wants everything in its turn.
+    /// Turns all arrivals into events, for an external clock.
     pub(super) fn tell_all_in_turn(&mut self) {
         self.lookahead.begun = true;
         if std::mem::take(&mut self.lookahead.tells) {

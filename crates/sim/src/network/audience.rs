@@ -1,4 +1,4 @@
-//! Packets for many: directions that many hear, and places where the ways of a packet part.
+//! Multicast: broadcast directions, and nodes at which a packet's routes part.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,29 @@ use bentpipe_types::{Address, Bytes, PacketRef, Port, Routes};
 
 use super::Network;
 
-/// In the place of the node that a direction leads to: it leads to many.
+/// Marks a direction with several receivers, in place of its far node.
 pub(crate) const MANY: u16 = u16::MAX;
 
-/// One of those who hear a direction.
+/// A receiver of a broadcast direction.
 #[derive(Debug)]
 pub(crate) struct Hearer {
-    /// The node.
+    /// Receiving node.
     pub(crate) node: u16,
-    /// Its port.
+    /// Port of the receiving node.
     pub(crate) port: Port,
-    /// What loses packets where it stands: they are lost to nobody else.
+    /// Error models at this receiver; they do not affect others.
     pub(crate) errors: Vec<ErrorModel>,
 }
 
-/// Those who hear a direction, and who of them takes what.
+/// The receivers of a broadcast direction, and the channels that each of them takes.
 #[derive(Debug)]
 pub(crate) struct Audience {
     hearers: Vec<Hearer>,
-    /// The sending node's routes, and its port towards the first of them; those of the others follow.
+    /// Routes of the sending node, and its port to the first receiver; the ports of the others
+    /// follow.
     routes: Routes,
     first: Port,
-    /// Of each channel that comes this way: who takes it, by number.
+    /// Receivers by multicast channel.
     channels: BTreeMap<Address, Vec<u16>>,
 }
 
@@ -42,17 +43,17 @@ impl Audience {
         }
     }
 
-    /// The sending node has these routes, by which it chooses among the hearers.
+    /// Sets the sending node's routes, by which receivers are selected.
     pub(crate) fn routes(&mut self, routes: Routes) {
         self.routes = routes;
     }
 
-    /// One of the hearers takes what is sent to this channel.
+    /// Adds a receiver of a channel.
     pub(crate) fn takes(&mut self, channel: Address, hearer: u16) {
         self.channels.entry(channel).or_default().push(hearer);
     }
 
-    /// Who gets a packet, added to `into`; and for how many it was.
+    /// Appends the receivers of a packet to `into`. Returns for how many it was, losses included.
     fn hear(&mut self, to: Address, length: Bytes, into: &mut Vec<(u16, Port)>) -> u64 {
         let one = self.routes.port_towards(to);
         let one = one.and_then(|port| port.0.checked_sub(self.first.0));
@@ -80,8 +81,8 @@ impl Audience {
 }
 
 impl Network {
-    /// A packet has arrived from a direction that many hear: each whom it is for gets a copy, unless it is
-    /// lost there.
+    /// Delivers a packet from a broadcast direction: each receiver gets a copy, unless it is lost
+    /// there.
     pub(super) fn spread(&mut self, index: u16, packet: PacketRef) {
         let mut hearers = std::mem::take(&mut self.hearers);
         let record = self.packets.get(packet);
@@ -110,7 +111,8 @@ impl Network {
         }
     }
 
-    /// Sends a packet on to each direction of a branch. False, if that is not what is behind the port.
+    /// Forwards a packet to each direction of a branch point. Returns false if the port has no
+    /// branch point.
     pub(super) fn branch(&mut self, from: u16, behind: u16, packet: PacketRef) -> bool {
         let number = usize::from(behind).checked_sub(self.directions.len());
         let Some(number) = number.filter(|number| *number < self.branches.len()) else {

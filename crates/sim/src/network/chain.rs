@@ -1,16 +1,20 @@
-//! Chains: directions in a row, of which all but the first get their packets from the one before alone.
+//! Fast path: link chains, directions in a row of which each receives all its packets from the
+//! previous one.
 //!
-//! What enters the first is computed through all of them at once, where they are drop-tail queues, since everything
-//! is known: when a packet departs, what waits before it at the next direction, whether it finds room there. Only its
-//! arrival at the end of the chain is in the schedule. So the later directions are *ahead*: they have been offered
-//! packets that come to them later. Who asks what has happened by now leaves these out ([`Network::standings`]).
+//! The passage of a packet through a chain of drop-tail directions is computed when it enters the
+//! first one: departures, backlog at the next direction, room in its queue. Only the arrival at the
+//! chain's end is in the schedule. Later directions are therefore ahead of time: they contain
+//! packets that reach them later. Reading the current state leaves these out
+//! ([`Network::standings`]).
 //!
-//! Nothing else is different, whatever happens at the same nanosecond. What an arrival within a chain does,
-//! nobody sees but the next direction and who asks later; nobody else offers anything to that one; and since a
-//! packet takes time to cross it, its event at the far end was always entered before that time came. A packet
-//! that leaves the chain midway, to a direction that is not of it, because the router refuses it or the next
-//! queue has no room, is an event at just that direction, as without chains. For queues that choose, see
-//! `chained_queues.rs`.
+//! Contract:
+//! - It equals the plain engine, also for simultaneous events. An arrival within a chain is visible
+//!   only to the next direction, which receives from nobody else; and since a packet takes time to
+//!   cross a direction, its event at the end is always entered before that time.
+//! - A packet that leaves the chain midway (another direction, a refusal by the router, a full
+//!   queue) is an event at that direction.
+//! - Queues other than drop-tail: `chained_queues.rs`.
+//! - The property test `tests/chains.rs` compares both.
 
 use std::collections::VecDeque;
 
@@ -32,40 +36,40 @@ pub(super) struct Exit {
     way: Way,
 }
 
-/// Where it goes from the router.
+/// Fate of such a packet at the router.
 #[derive(Debug)]
 enum Way {
-    /// Out of this port: the direction there is not of the chain.
+    /// It is sent out of this port, whose direction is not in the chain.
     On(Port),
-    /// Nowhere.
+    /// It is refused by the router.
     Refused(Refusal),
-    /// To this direction, whose queue is full by then.
+    /// It is dropped by this direction, whose queue is full.
     Dropped(u16),
 }
 
-/// What becomes of a packet at a direction of a chain.
+/// Result of a packet at a direction of a chain.
 enum Hop {
-    /// It arrives at the end then, and goes on.
+    /// It arrives at this time and goes on.
     GoesOn(Time),
     /// The chain ends here.
     Ends,
-    /// It leaves the chain, or waits for a queue to choose it.
+    /// It leaves the chain, or is queued where the queue selects the next packet.
     Leaves,
 }
 
-/// What a direction knows that leads to others.
+/// Routing cache of a direction in a chain: the next direction, or where packets leave.
 #[derive(Debug, Default)]
 pub(super) struct Onward {
-    /// Where the packet before was for, and the direction that it went on to: most go where the one before went.
+    /// Destination of the previous packet, and the direction that it took.
     last: Option<(Address, u16)>,
-    /// The same of all before that went on in the chain, and whether it goes further from there.
+    /// Directions of all earlier destinations, and whether they lead further in the chain.
     known: ByAddress<(u16, bool)>,
-    /// What leaves the chain here, in order; the first is in the schedule.
+    /// Packets that leave the chain here, in order. The first one is in the schedule.
     exits: VecDeque<Exit>,
 }
 
 impl Onward {
-    /// The direction that a packet goes on to, if one for there has before.
+    /// Returns the cached direction towards a destination.
     #[inline(always)]
     fn towards(&mut self, destination: Address) -> Option<u16> {
         if let Some((last, next)) = self.last
@@ -79,17 +83,18 @@ impl Onward {
     }
 }
 
-/// What has become of a direction's packets.
+/// Current state of a direction's packets.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) counters: Counters,
     pub(super) in_transit: usize,
-    /// Time that the transmitter has worked.
+    /// Time for which the transmitter has worked.
     pub(super) busy: Span,
 }
 
 impl DirectionSlot {
-    /// The queue of one at which nobody looks, and where all is known when a packet is offered.
+    /// Returns the queue of an unobserved drop-tail direction, whose packets' times are known when
+    /// they are offered.
     pub(super) fn plain(&self) -> Option<&Fifo> {
         match &self.direction {
             Direction::Fifo(fifo) if !self.is_attended() => Some(fifo),
@@ -97,7 +102,8 @@ impl DirectionSlot {
         }
     }
 
-    /// Packets that come out of it as events: all that are in it, or what leaves its chain here.
+    /// Whether packets leave the direction as events: all of them, or those that leave its chain
+    /// here.
     pub(super) fn has_events(&self) -> bool {
         let leaves = self.next_exit().is_some();
         match (&self.direction, &self.onward) {
@@ -107,13 +113,14 @@ impl DirectionSlot {
         }
     }
 
-    /// When a packet next leaves a chain at the end of this direction.
+    /// Returns when a packet next leaves a chain at the end of this direction.
     pub(super) fn next_exit(&self) -> Option<Time> {
         let exits = &self.onward.as_ref()?.exits;
         exits.front().map(|exit| exit.at)
     }
 
-    /// May another direction lead to it in a chain? What comes to it takes time to cross it, and nobody looks.
+    /// Whether the direction may be a later one of a chain: packets take time to cross it, and
+    /// nothing observes it.
     fn may_follow(&self) -> bool {
         match &self.direction {
             Direction::Fifo(fifo) => !self.is_attended() && fifo.takes_time(),
@@ -122,7 +129,8 @@ impl DirectionSlot {
         }
     }
 
-    /// May it lead to others in a chain? All that is transmitted arrives, and nobody looks.
+    /// Whether other directions may follow it in a chain: everything transmitted arrives, and
+    /// nothing observes it.
     fn may_lead(&self) -> bool {
         match &self.direction {
             Direction::Fifo(fifo) => !self.is_attended() && fifo.is_error_free(),
@@ -133,15 +141,15 @@ impl DirectionSlot {
 }
 
 impl Network {
-    /// Without chains, every packet that arrives anywhere is an event, and probes look at each that concerns them: the
-    /// same, with more work. For tests; before the run, and before there are probes.
+    /// Disables chains: every arrival is an event, and probes observe every event, with the same
+    /// results. For tests; before the run and before probes are added.
     pub fn without_chains(&mut self) {
         self.upstream.clear();
         self.probes.attend = true;
     }
 
-    /// The run begins, and it is known where probes and taps look: makes chains of the directions that have one
-    /// upstream, wherever nobody looks at each packet.
+    /// Forms chains of the unobserved directions with a single upstream direction, at the start of
+    /// the run when probes and captures are known.
     #[cold]
     pub(super) fn make_chains(&mut self) {
         let sampled = self.sampled_directions();
@@ -165,8 +173,9 @@ impl Network {
         self.find_chained_queues();
     }
 
-    /// A packet has been queued at a direction that is the upstream of others, and arrives at its end then: takes it on,
-    /// to where its chain ends or it leaves it, or to a queue that chooses.
+    /// Takes a packet that was queued at the first direction of a chain, and arrives at its end at
+    /// `arrival`, on to the end of the chain, to where it leaves it, or to a queue that selects
+    /// packets.
     pub(super) fn follow(&mut self, first: u16, arrival: Time, packet: PacketRef, length: Bytes) {
         let destination = self.packets.get(packet).destination.address;
         let counted = self.packets.counts_hops(packet);
@@ -193,7 +202,7 @@ impl Network {
         }
     }
 
-    /// A packet comes to the next direction of its chain, at this time.
+    /// Offers a packet to the next direction of its chain, at this time.
     #[inline(always)]
     fn hop(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) -> Hop {
         let slot = &mut self.directions[usize::from(next)];
@@ -219,7 +228,7 @@ impl Network {
         Hop::Ends
     }
 
-    /// [Follows](Self::follow) a packet from a direction of which it is noted what passes.
+    /// [`follow`](Self::follow) for a direction whose queue history is recorded.
     #[cold]
     #[inline(never)]
     fn follow_noted(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) {
@@ -232,7 +241,7 @@ impl Network {
         }
     }
 
-    /// A packet has been offered to a direction, at this time, of which it is noted what passes.
+    /// Records a packet offered at this time in the direction's queue history.
     #[inline(never)]
     pub(super) fn note_passing(&mut self, index: u16, at: Time, length: Bytes) {
         let slot = &mut self.directions[usize::from(index)];
@@ -242,7 +251,7 @@ impl Network {
         }
     }
 
-    /// The direction that a packet goes on to from the end of another, if it is of the chain.
+    /// Returns the next direction of a packet at the end of another, if it is in the chain.
     #[inline(never)]
     fn find_next(&mut self, index: u16, packet: PacketRef) -> Result<u16, Way> {
         let slot = &self.directions[usize::from(index)];
@@ -267,7 +276,8 @@ impl Network {
         Ok(next)
     }
 
-    /// The direction at the end of this chain that packets for there come to, if any did before.
+    /// Returns the last direction that packets for a destination took through this chain, if any
+    /// did.
     #[inline]
     pub(super) fn known_end(&self, first: u16, destination: Address) -> Option<u16> {
         let mut index = first;
@@ -281,7 +291,7 @@ impl Network {
         }
     }
 
-    /// A packet will leave the chain at the end of this direction.
+    /// Records that a packet will leave the chain at the end of this direction.
     #[inline(never)]
     fn exit(&mut self, index: u16, at: Time, packet: PacketRef, way: Way) {
         let Some(onward) = &mut self.directions[usize::from(index)].onward else {
@@ -290,14 +300,14 @@ impl Network {
         };
         let is_first = onward.exits.is_empty();
         onward.exits.push_back(Exit { at, packet, way });
-        // Behind a queue that chooses, what is next is entered when all have been taken on.
+        // Behind a selecting queue the first exit is entered after all packets have been taken on.
         let slot = &self.directions[usize::from(index)];
         if is_first && matches!(slot.direction, Direction::Fifo(_)) {
             self.schedule.push(at, ComponentId(index));
         }
     }
 
-    /// The first packet that leaves a chain at the end of this direction has come there.
+    /// Handles the event of the first packet that leaves a chain at the end of this direction.
     #[inline(never)]
     pub(super) fn on_exit(&mut self, index: u16) {
         let exits = self.directions[usize::from(index)].onward.as_ref();
@@ -306,7 +316,7 @@ impl Network {
         self.leave_chain(index);
     }
 
-    /// The first packet that leaves a chain at the end of this direction does so.
+    /// Lets the first packet leave the chain at the end of this direction.
     pub(super) fn leave_chain(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let router = slot.to;
@@ -335,7 +345,8 @@ impl Network {
         }
     }
 
-    /// Of each direction, how many packets it has been offered that come to it after now.
+    /// Returns, for each direction, how many packets it contains that reach it after the current
+    /// time.
     fn ahead(&self) -> Vec<usize> {
         let not_left = |slot: &DirectionSlot| match (&slot.onward, &slot.direction) {
             (Some(_), Direction::Fifo(fifo)) => fifo.arriving_after(self.now).collect(),
@@ -355,8 +366,8 @@ impl Network {
         self.directions.iter().map(ahead).collect()
     }
 
-    /// What has become of the packets of each direction by now, its transmitter's work up to `ended`; and how many
-    /// hops packets have made.
+    /// Returns the current state of each direction, with its transmitter's work up to `ended`, and
+    /// the number of packet-hops.
     pub(super) fn standings(&self, ended: Time) -> (Vec<Standing>, u64) {
         let ahead = self.ahead();
         let hops = self.packet_hops - ahead.iter().map(|each| *each as u64).sum::<u64>();
@@ -364,7 +375,7 @@ impl Network {
             Direction::Fifo(fifo) => {
                 let in_transit = match &slot.onward {
                     Some(onward) => {
-                        // One that comes out just now is here still, until its event.
+                        // A packet due right now is still here until its event.
                         let due = onward.exits.iter().take_while(|exit| exit.at <= self.now);
                         fifo.arriving_after(self.now).count() + due.count()
                     }

@@ -1,8 +1,9 @@
-//! Queues that choose, in chains.
+//! Fast path: queues other than drop-tail in link chains.
 //!
-//! What such a queue does with a packet depends on what comes after it, until the packet departs. So it is told what
-//! will come, and caught up with no later than the next packet comes to the end of its link; then all that it has sent
-//! is taken on.
+//! Such a queue's decision about a packet depends on later arrivals until the packet departs.
+//! Packets are therefore announced to it, and it is brought up to date no later than the next
+//! arrival at the end of its link. Everything that it has transmitted by then is taken on through
+//! the chain.
 
 use bentpipe_link::Direction;
 use bentpipe_types::{PacketRef, Time};
@@ -11,7 +12,7 @@ use super::fetch::NextEnds;
 use super::{ANYWHERE, DirectionSlot, Network};
 
 impl DirectionSlot {
-    /// Is its queue one of a chain that chooses?
+    /// Whether the direction is in a chain and has a queue other than drop-tail.
     fn is_chained_queue(&self) -> bool {
         let is_chained = self.upstream != ANYWHERE || self.onward.is_some();
         is_chained && matches!(self.direction, Direction::Queued(_))
@@ -19,14 +20,14 @@ impl DirectionSlot {
 }
 
 impl Network {
-    /// The chains have been made.
+    /// Determines these directions after chains have been formed.
     pub(super) fn find_chained_queues(&mut self) {
         let slots = self.directions.iter().zip(0..);
         let queues = slots.filter(|(slot, _)| slot.is_chained_queue());
         self.chained_queues = queues.map(|(_, index)| index).collect();
     }
 
-    /// A packet will come to a queue that chooses: it is offered there when the queue is caught up with.
+    /// Announces a packet to the queue, which accepts it when it is brought up to date.
     pub(super) fn expect_at_queue(&mut self, index: u16, at: Time, packet: PacketRef) {
         let Direction::Queued(queued) = &mut self.directions[usize::from(index)].direction else {
             debug_assert!(false, "where somebody looks, there is no chain");
@@ -34,16 +35,16 @@ impl Network {
         };
         queued.expect(at, packet);
         self.packet_hops += 1;
-        // If it is the last there is, it has been offered when the run ends.
+        // The last packet of all will have been offered when the run ends.
         self.lookahead.last_activity = self.lookahead.last_activity.max(at);
         self.schedule_queue(index);
     }
 
-    /// The entry of a queue that chooses has come up, which is the upstream of others: what leaves it next comes to
-    /// its end now, or later. Takes on all that has left it meanwhile, and lets a packet go that leaves the chain now.
+    /// Handles the schedule entry of such a queue. Takes on all packets that it has transmitted,
+    /// and lets a packet leave the chain that is due now.
     ///
-    /// All at once, about a delay's worth: a queue that takes turns mixes the packets of all hosts, and each of these
-    /// is told all its own together.
+    /// This covers about one link delay at once. A fair queue mixes the packets of all hosts, but
+    /// each host then processes all of its packets together.
     #[inline(never)]
     pub(super) fn hand_on(&mut self, index: u16) {
         self.schedule.remove_first();
@@ -66,13 +67,13 @@ impl Network {
         self.schedule_queue(index);
     }
 
-    /// Brings a queue that chooses up to a time.
+    /// Brings a queue up to a time.
     fn catch_up(&mut self, index: u16, at: Time) {
         let direction = &mut self.directions[usize::from(index)].direction;
         direction.settle(at, &mut self.packets);
     }
 
-    /// Brings the queues of chains up to a time: somebody asks.
+    /// Brings all queues of chains up to a time, before their state is read.
     pub(super) fn settle(&mut self, at: Time) {
         for position in 0..self.chained_queues.len() {
             self.catch_up(self.chained_queues[position], at);

@@ -1,9 +1,9 @@
-//! What hosts need that will be told is asked for from memory while others are told.
+//! Prefetching for hosts that run next.
 //!
-//! In a large network a host has left the cache when a packet comes to it. But which hosts are told next is known, and
-//! so are the connections that the next packets of a server are for. What leads from one to the next (direction, host,
-//! connection, what hangs from that) is asked for step after step, some packets apart, as each step is known once the one
-//! before is there.
+//! In a large network a host's state has left the cache when a packet arrives. The next hosts are
+//! known, and so are the connections of a server's next packets. Direction, host, connection and
+//! what hangs from it are prefetched step by step, some packets apart, since each address is known
+//! only after the previous step.
 
 use bentpipe_host::{Host, Step};
 use bentpipe_link::Fifo;
@@ -13,13 +13,13 @@ use bentpipe_types::{PacketRef, PacketStore, fetch};
 use super::{ANYWHERE, DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
 
-/// With fewer nodes, all that they need is in the cache.
+/// With fewer nodes, all their state is in the cache.
 const MANY: usize = 256;
 
-/// The cache lines of a node that a packet needs of it that is a host.
+/// Cache lines of a host's node that a packet needs.
 const HOST_LINES: usize = 4;
 
-/// How many packets after one was looked at, what is asked for of the connection that it is for.
+/// Steps of prefetching a connection, each with the number of packets after the first look.
 const STEPS: [(usize, Step); 5] = [
     (0, Step::Place),
     (2, Step::Connection),
@@ -28,21 +28,21 @@ const STEPS: [(usize, Step); 5] = [
     (8, Step::Last),
 ];
 
-/// So many packets are asked for before a host is told the first of them; those behind are, while it is told.
+/// Packets prefetched before a host runs; later ones are prefetched while it runs.
 const TOLD_AT_ONCE: u64 = super::ahead::EARLY;
 
-/// How many packets before one comes to a host it is looked at.
+/// Number of packets by which prefetching of a connection precedes its packet.
 const EARLY: usize = 10;
 
-/// The connections that the next packets of a direction are for, of which a host has many.
+/// Connections of a direction's next packets, for a host with many.
 pub(super) struct NextConnections {
-    /// The latest that were found, each where its packet's number says.
+    /// Latest connections found, indexed by packet number.
     places: [u32; 16],
     looked_at: usize,
 }
 
 impl NextConnections {
-    /// Those of what comes first from this direction.
+    /// Looks up the connections of the first packets of this direction.
     #[inline(never)]
     fn new(heard: &Fifo, host: &Host<Ranges>, packets: &PacketStore) -> Self {
         let mut next = Self {
@@ -55,7 +55,7 @@ impl NextConnections {
         next
     }
 
-    /// The first packet is about to come to the host: asks for what it needs of the connections that later ones are for.
+    /// Called before the first packet is processed: prefetches for later packets.
     #[inline(never)]
     pub(super) fn fetch_further(
         &mut self,
@@ -66,7 +66,8 @@ impl NextConnections {
         self.fetch(heard, EARLY as u64, host, packets);
     }
 
-    /// Looks at the packet so far behind the first, and asks for what that one and those before it need.
+    /// Looks up the packet `behind` positions after the first, and prefetches for it and earlier
+    /// ones.
     #[inline(always)]
     fn fetch(&mut self, heard: &Fifo, behind: u64, host: &Host<Ranges>, packets: &PacketStore) {
         if let Some(packet) = heard.behind_first(behind + 4) {
@@ -84,14 +85,14 @@ impl NextConnections {
     }
 }
 
-/// The ends of a chain that the next packets come to.
+/// Ends of a chain that the next packets reach.
 pub(super) struct NextEnds {
-    /// Those found last; [`ANYWHERE`] where none was.
+    /// Latest ends found; [`ANYWHERE`] if unknown.
     ends: [u16; 3],
 }
 
 impl NextEnds {
-    /// How many packets before one comes to its end that is looked for.
+    /// Number of packets by which the lookup precedes the packet.
     pub(super) const EARLY: usize = 6;
 
     pub(super) fn new() -> Self {
@@ -100,7 +101,7 @@ impl NextEnds {
         }
     }
 
-    /// Notes one, and returns the one that was noted before the last others.
+    /// Stores an end and returns the oldest one.
     #[inline(always)]
     fn take_turns(&mut self, end: u16) -> u16 {
         let [before, second, third] = self.ends;
@@ -110,13 +111,13 @@ impl NextEnds {
 }
 
 impl DirectionSlot {
-    /// Asks for it.
+    /// Prefetches the direction.
     #[inline]
     fn fetch(&self) {
         fetch(&self.onward, size_of::<Self>() / 64);
     }
 
-    /// Asks for what hangs from it, once it is there, for the next to arrive.
+    /// Prefetches what the next arrival needs, once the direction is in the cache.
     #[inline]
     fn fetch_for_arrival(&self) {
         if let Some(fifo) = self.plain() {
@@ -124,7 +125,7 @@ impl DirectionSlot {
         }
     }
 
-    /// The same, for the next that is offered.
+    /// Prefetches what the next offered packet needs.
     #[inline]
     fn fetch_for_offer(&self) {
         if let Some(fifo) = self.plain() {
@@ -132,7 +133,7 @@ impl DirectionSlot {
         }
     }
 
-    /// Asks for all that are next to arrive themselves, as far as a host is told so many at once.
+    /// Prefetches the records of the next packets to arrive.
     #[inline]
     fn fetch_packets(&self, packets: &PacketStore) {
         for number in 0..TOLD_AT_ONCE {
@@ -143,7 +144,7 @@ impl DirectionSlot {
         }
     }
 
-    /// Asks for the next to arrive itself.
+    /// Prefetches the record of the next packet to arrive.
     #[inline]
     fn fetch_packet(&self, packets: &PacketStore) {
         if let Some(first) = self.plain().and_then(Fifo::first) {
@@ -153,7 +154,7 @@ impl DirectionSlot {
 }
 
 impl NodeSlot {
-    /// Asks for what a host needs that has one connection.
+    /// Prefetches the state of a host with one connection.
     #[inline]
     fn fetch_connection(&self, step: Step) {
         if let Node::Host(host) = &self.node {
@@ -163,14 +164,14 @@ impl NodeSlot {
 }
 
 impl Network {
-    /// Are there so many hosts that they have left the cache?
+    /// Whether there are so many nodes that they leave the cache.
     #[inline]
     pub(super) fn is_large(&self) -> bool {
         self.nodes.len() > MANY
     }
 
-    /// What a host will be told from this direction is for these of its connections, if it has so many that they have left
-    /// the cache.
+    /// Returns the connections of a host's next packets from this direction, if it has so many that
+    /// they leave the cache.
     #[inline]
     pub(super) fn next_connections(&self, index: u16) -> Option<NextConnections> {
         let slot = &self.directions[usize::from(index)];
@@ -181,7 +182,7 @@ impl Network {
         Some(NextConnections::new(heard, host, &self.packets))
     }
 
-    /// The hosts behind these directions will be told something, the last first.
+    /// Prefetches for the hosts behind these directions, which run last to first.
     #[inline(always)]
     pub(super) fn fetch_for(&self, directions: &[u16]) {
         let at = |later: usize| {
@@ -208,8 +209,8 @@ impl Network {
         }
     }
 
-    /// Packets are about to go on from this direction: asks for the ends of the chain that later ones come to. `packet`
-    /// is the one that goes on [after so many others](NextEnds::EARLY).
+    /// Prefetches ends of the chain for later packets of this direction. `packet` is the one [that
+    /// many positions later](NextEnds::EARLY).
     #[inline(always)]
     pub(super) fn fetch_end(&self, ends: &mut NextEnds, way: u16, packet: Option<PacketRef>) {
         let known_end = |packet| {
@@ -225,7 +226,7 @@ impl Network {
         }
     }
 
-    /// An event is about to happen: asks for what the next ones need that are arrivals, as far as they are known.
+    /// Prefetches for the next scheduled arrivals, as far as they are known.
     #[inline(always)]
     pub(super) fn fetch_next_arrivals(&self) {
         let after = |others| {

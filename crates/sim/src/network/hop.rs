@@ -1,4 +1,5 @@
-//! A hop: a packet arrives from a direction, comes to a node, and what the node emits is offered to the next.
+//! A packet-hop: a packet arrives from a direction at a node, and the node's packets are offered to
+//! the next direction.
 
 use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
 use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Room, Time};
@@ -9,7 +10,7 @@ use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
 
-/// The packet that is first in a direction now; its headers are asked for from memory meanwhile.
+/// Returns the head of a direction, and prefetches its record.
 #[inline(always)]
 pub(super) fn comes_next(direction: &Fifo, packets: &PacketStore) -> Option<Head> {
     let head = direction.first()?;
@@ -18,7 +19,7 @@ pub(super) fn comes_next(direction: &Fifo, packets: &PacketStore) -> Option<Head
 }
 
 impl Network {
-    /// The packet at the head of a direction arrives.
+    /// Handles the arrival of a direction's head.
     #[inline(always)]
     pub(super) fn on_arrival(&mut self, index: u16) {
         if self.directions[usize::from(index)].is_attended() {
@@ -36,7 +37,8 @@ impl Network {
         self.arrive::<true>(index);
     }
 
-    /// The packet at the head of a direction arrives; does a probe or a tap look?
+    /// Handles the arrival of a direction's head. `ATTENDED` is whether a probe or capture observes
+    /// it.
     #[inline(always)]
     fn arrive<const ATTENDED: bool>(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
@@ -60,7 +62,7 @@ impl Network {
         }
     }
 
-    /// What has arrived is lost to errors.
+    /// Counts an arrival that is lost to errors.
     #[inline(never)]
     pub(super) fn lose(&mut self, index: u16, arrival: Option<Arrival>) {
         let Some(Arrival::Lost(packet)) = arrival else {
@@ -74,7 +76,7 @@ impl Network {
         }
     }
 
-    /// A packet arrives from a direction that is not a drop-tail queue alone, or several do, or none.
+    /// Handles the arrivals, if any, of a direction that is not a plain drop-tail queue.
     #[inline(never)]
     fn on_other_arrival(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
@@ -96,13 +98,13 @@ impl Network {
         self.schedule.first_goes_on(slot.seldom.scheduled);
         match arrival {
             Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),
-            // What had come was to be offered to the queue.
+            // The event was a packet offered to the queue.
             None => {}
             lost => self.lose(index, lost),
         }
     }
 
-    /// A managed direction's entry has come up, and packets may arrive from it.
+    /// Handles the schedule entry of a managed direction, from which packets may arrive.
     #[inline(never)]
     fn on_managed_arrival(&mut self, index: u16, to: u16, port: Port) {
         let mut arrived = self.on_managed(index);
@@ -116,13 +118,13 @@ impl Network {
         }
     }
 
-    /// A packet has come to a node.
+    /// Delivers a packet to a node.
     #[inline(always)]
     pub(super) fn deliver(&mut self, to: u16, port: Port, packet: PacketRef) {
         self.packet_hops += 1;
         self.last_activity = self.now;
         let slot = &self.nodes[usize::from(to)];
-        // A router has nothing to do but to say where to: most packets of most networks are at one.
+        // Most packets of most networks are at a router, which only selects a port.
         if let Node::Router(router) = &slot.node
             && !slot.watched
         {
@@ -141,7 +143,7 @@ impl Network {
         self.call(to, |node, cx| node.on_packet(port, packet, cx));
     }
 
-    /// A router does not send a packet on.
+    /// Handles a packet that a router does not forward.
     #[cold]
     pub(super) fn refuse(&mut self, router: u16, packet: PacketRef, refusal: Refusal) {
         self.call(router, |node, cx| {
@@ -151,7 +153,7 @@ impl Network {
         });
     }
 
-    /// A node's entry has come up: its deadline, or an earlier one that has moved to later.
+    /// Handles a node's schedule entry: its deadline, or an earlier one that has moved.
     pub(super) fn on_deadline(&mut self, index: u16) {
         self.schedule.remove_first();
         let slot = &mut self.nodes[usize::from(index)];
@@ -165,7 +167,7 @@ impl Network {
         }
     }
 
-    /// A node's deadline has come.
+    /// Processes a node's deadline.
     pub(super) fn meet_deadline(&mut self, index: u16) {
         self.nodes[usize::from(index)].clock = self.now;
         let mut active = false;
@@ -178,7 +180,7 @@ impl Network {
         }
     }
 
-    /// Lets a node run, notes its next deadline, and sends what it emits.
+    /// Runs a node, records its next deadline, and sends what it emits.
     #[inline(always)]
     pub(super) fn call(&mut self, index: u16, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
         let slot = &mut self.nodes[usize::from(index)];
@@ -208,7 +210,7 @@ impl Network {
         self.outbox.clear();
     }
 
-    /// Enters the node's next deadline, unless an entry as early is there already.
+    /// Enters the node's next deadline, unless an entry at least as early exists.
     pub(super) fn reschedule(&mut self, index: u16) {
         if let Some(at) = self.nodes[usize::from(index)].due(self.now) {
             let component = ComponentId(self.directions.len() as u16 + index);
@@ -231,7 +233,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a direction that is not a drop-tail queue alone.
+    /// Offers a packet to a direction that is not a plain drop-tail queue.
     #[inline(never)]
     fn transmit_other(&mut self, index: u16, packet: PacketRef) {
         match self.directions[usize::from(index)].direction {
@@ -240,13 +242,14 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a direction at which a probe or a tap looks, or of which is noted what passes.
+    /// Offers a packet to a direction that a probe or capture observes, or whose queue history is
+    /// recorded.
     #[inline(never)]
     fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
         let seldom = &self.directions[usize::from(index)].seldom;
         let (watched, tap) = (seldom.watched, seldom.taps[SENDING]);
         if watched {
-            // The queue as it was, before this packet brings it up to date.
+            // The probe reads the queue before this packet brings it up to date.
             self.probe_queue(index);
         }
         let Direction::Fifo(_) = self.directions[usize::from(index)].direction else {
@@ -266,7 +269,7 @@ impl Network {
         }
     }
 
-    /// A packet has come into a drop-tail direction that was empty.
+    /// Handles a packet that entered an empty drop-tail direction.
     #[inline(always)]
     pub(super) fn expect(&mut self, index: u16) {
         let slot = &self.directions[usize::from(index)];
@@ -276,7 +279,8 @@ impl Network {
         (self.lookahead).expect(&mut self.schedule, index, slot.ahead, fifo);
     }
 
-    /// Offers a packet to a drop-tail queue. When its transmission begins; `None`, if the queue is full.
+    /// Offers a packet to a drop-tail queue. Returns when its transmission begins, or `None` if the
+    /// queue is full.
     #[inline(always)]
     pub(super) fn queue(&mut self, index: u16, packet: PacketRef) -> Option<Time> {
         let slot = &mut self.directions[usize::from(index)];

@@ -1,4 +1,4 @@
-//! Directions that do more than queue and delay: their events, and what comes of them.
+//! Events of managed directions and of directions with queues other than drop-tail.
 
 use bentpipe_link::{Direction, Managed, Verdict, Watch};
 use bentpipe_types::{PacketRef, PacketStore, Time};
@@ -7,7 +7,7 @@ use super::{DirectionSlot, Network, RECEIVING, SENDING};
 use crate::Tap;
 use crate::schedule::ComponentId;
 
-/// The taps at the two ends of one direction.
+/// The captures at the two ends of a direction.
 struct AtTaps<'a> {
     taps: &'a mut [Box<dyn Tap + Send>],
     ends: [Option<u16>; 2],
@@ -28,7 +28,8 @@ impl Watch for AtTaps<'_> {
 }
 
 impl DirectionSlot {
-    /// When a direction next wants to run that is not a drop-tail queue alone: now, if that was before.
+    /// Returns the next event of a direction that is not a plain drop-tail queue, but not before
+    /// `now`.
     fn next_event(&self, now: Time) -> Option<Time> {
         match &self.direction {
             Direction::Managed(managed) => managed.next_event().map(|at| at.max(now)),
@@ -42,8 +43,8 @@ impl DirectionSlot {
 }
 
 impl Network {
-    /// The direction's entry has come up: its next event, or an earlier one that has moved to later.
-    /// Returns the first packet that it lets out; the others are left in `arrived`.
+    /// Handles the direction's schedule entry: its next event, or an earlier one that has moved.
+    /// Returns the first packet that arrives; the others are left in `arrived`.
     #[inline(never)]
     pub(super) fn on_managed(&mut self, index: u16) -> Option<PacketRef> {
         let slot = &mut self.directions[usize::from(index)];
@@ -56,7 +57,7 @@ impl Network {
         self.run_managed(index, |now, managed, packets, watch| {
             managed.on_event(now, packets, watch, &mut arrived);
         });
-        // Its entry is the first still: cheaper to move than to take out and put in.
+        // Its entry is still the first: moving it is cheaper than pop and push.
         let slot = &mut self.directions[usize::from(index)];
         slot.seldom.scheduled = slot.next_event(self.now);
         self.schedule.first_goes_on(slot.seldom.scheduled);
@@ -69,7 +70,7 @@ impl Network {
         self.arrived.pop()
     }
 
-    /// Offers a packet to a direction behind a queue that chooses.
+    /// Offers a packet to a direction with a queue other than drop-tail.
     #[inline(never)]
     pub(super) fn transmit_queued(&mut self, index: u16, packet: PacketRef) {
         let Direction::Queued(queued) = &mut self.directions[usize::from(index)].direction else {
@@ -82,8 +83,8 @@ impl Network {
         self.schedule_queue(index);
     }
 
-    /// Enters the next event of a queue that chooses, unless an entry is there already: what is offered never makes
-    /// it earlier.
+    /// Enters the next event of such a queue, unless an entry exists: offered packets never make it
+    /// earlier.
     #[inline]
     pub(super) fn schedule_queue(&mut self, index: u16) {
         if self.directions[usize::from(index)]
@@ -95,7 +96,7 @@ impl Network {
         }
     }
 
-    /// Somebody looks at this direction: from now on, what happens there is an event.
+    /// Makes every event of this direction observable from now on.
     pub(super) fn attend(&mut self, index: u16) {
         self.tell_in_turn_around(index);
         let slot = &mut self.directions[usize::from(index)];
@@ -103,7 +104,7 @@ impl Network {
         self.reschedule_direction(index);
     }
 
-    /// Enters a direction's next event, unless an entry as early is there already.
+    /// Enters a direction's next event, unless an entry at least as early exists.
     fn reschedule_direction(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         if let Some(at) = slot.next_event(self.now)
@@ -114,7 +115,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a direction.
+    /// Offers a packet to a managed direction.
     #[inline(never)]
     pub(super) fn transmit_managed(&mut self, index: u16, packet: PacketRef) {
         let verdict = self.run_managed(index, |now, managed, packets, watch| {
@@ -126,7 +127,7 @@ impl Network {
         }
     }
 
-    /// Lets a direction run, probes looking before and after.
+    /// Runs a direction, with probes before and after.
     fn run_managed<R>(
         &mut self,
         index: u16,

@@ -1,4 +1,4 @@
-//! A network whose time is somebody else's: packets enter and leave at attached nodes.
+//! A network with an external clock, whose packets enter and leave at attached nodes.
 
 use bentpipe_types::{Agent, DropReason, PacketRef, PacketStore, Time};
 
@@ -6,26 +6,26 @@ use super::Network;
 use crate::NodeId;
 use crate::node::Node;
 
-/// A packet that has left the network. Whoever takes it releases it.
+/// A packet that has left the network. The receiver releases it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// The attached node at which it left.
+    /// The attached node where it left.
     pub node: NodeId,
-    /// When it got there.
+    /// Arrival time at that node.
     pub at: Time,
     /// The packet.
     pub packet: PacketRef,
 }
 
 impl Network {
-    /// When something next happens of itself.
+    /// Returns the time of the next event.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         self.schedule.first().map(|(at, _)| at)
     }
 
-    /// Runs up to and including `until`, or `budget` events, whichever comes first; and does not end,
-    /// whether or not anything is left to happen. True when `until` is reached.
+    /// Processes events up to and including `until`, at most `budget` of them, without ending the
+    /// run. Returns true if `until` was reached.
     pub fn advance(&mut self, until: Time, budget: u64) -> bool {
         self.begin();
         self.tell_all_in_turn();
@@ -50,26 +50,26 @@ impl Network {
         false
     }
 
-    /// The run is over, now.
+    /// Ends the run at the current time.
     pub fn finish(&mut self) {
         self.ended = Some(self.now);
         self.finish_probes(self.now);
     }
 
-    /// It is to be over, in order: every node [retires](bentpipe_types::Agent::retire), now. What they have to say
-    /// is on its way then.
+    /// Prepares an orderly end: calls [`retire`](bentpipe_types::Agent::retire) of every node.
+    /// Their last packets are then in transit.
     pub fn retire(&mut self) {
         for node in 0..self.nodes.len() {
             self.call(node as u16, |node, cx| node.retire(cx));
         }
     }
 
-    /// What whoever runs the network should know now of its nodes: their [remarks](bentpipe_types::Agent::remark).
+    /// Returns the nodes' [remarks](bentpipe_types::Agent::remark) for the operator.
     pub fn remarks(&self) -> impl Iterator<Item = &'static str> {
         self.nodes.iter().filter_map(|slot| slot.node.remark())
     }
 
-    /// A packet enters at an attached node, now. The store is [`packets_mut`](Self::packets_mut).
+    /// Injects a packet at an attached node. The store is [`packets_mut`](Self::packets_mut).
     pub fn inject(&mut self, node: NodeId, packet: PacketRef) {
         let inside = matches!(
             self.nodes.get(usize::from(node.0)).map(|slot| &slot.node),
@@ -87,24 +87,25 @@ impl Network {
         });
     }
 
-    /// The packets of the network: to store those that are to enter, to read those that have left.
+    /// Returns the packet store, for injected and departed packets.
     pub fn packets_mut(&mut self) -> &mut PacketStore {
         &mut self.packets
     }
 
-    /// The packets of the network.
+    /// Returns the packet store.
     #[must_use]
     pub fn packets(&self) -> &PacketStore {
         &self.packets
     }
 
-    /// Takes what has left the network since, in order: `into` is emptied first.
+    /// Moves the packets that have left the network since the last call to `into`, in order. `into`
+    /// is cleared first.
     pub fn departures(&mut self, into: &mut Vec<Departure>) {
         into.clear();
         std::mem::swap(&mut self.departed, into);
     }
 
-    /// What was emitted at a port with no direction behind it: `behind` is what there is instead.
+    /// Handles a packet emitted at a port without a direction: `behind` describes the port.
     #[cold]
     #[inline(never)]
     pub(super) fn leave(&mut self, from: u16, behind: u16, packet: PacketRef) {
@@ -119,7 +120,7 @@ impl Network {
             });
             return;
         }
-        // A port that only receives, or none.
+        // A port that only receives, or does not exist.
         self.discards.count(DropReason::NoRoute);
         self.packets.release(packet);
     }

@@ -1,9 +1,9 @@
-//! What passes a drop-tail queue at which probes look now and then, when it is known before its time.
+//! Queue history: backlog and transmitter work of a chained drop-tail queue at interval probes.
 //!
-//! A direction in a chain is offered packets that come to it later, so that what its ring holds tells what waits then,
-//! and not now. So of each packet it is noted when it is offered and when its transmission begins: what waits at any
-//! time is what has been offered by then and has not begun. The most that has waited since the last look is known
-//! from the same, so that nobody need look at each change.
+//! A direction in a chain contains packets that reach it later, so its ring does not show the
+//! current backlog. For each packet, the times of its offer and of the start of its transmission
+//! are recorded: the backlog at any time is what was offered and has not begun. The maximum since
+//! the last sample follows from the same records, without observing each change.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use bentpipe_types::{Bytes, Span, Time};
 
 use super::DirectionSlot;
 
-/// Who looks at a direction, and when.
+/// Observation of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Attention {
-    /// Nobody, or probes now and then that need nothing noted.
+    /// None, or by interval probes that need no history.
     Nobody,
-    /// Probes, now and then: what [passes](Passing) is noted.
+    /// By interval probes: the [history](Passing) is recorded.
     NowAndThen,
-    /// A probe or a tap, whenever something happens.
+    /// By a capture or an every-change probe, at every event.
     Always,
 }
 
@@ -27,12 +27,12 @@ pub(super) enum Attention {
 #[derive(Debug)]
 struct Offered {
     at: Time,
-    /// When its transmission begins, and how long that takes.
+    /// Start of its transmission, and its duration.
     start: Time,
     transmission: Span,
-    /// Bytes of all that were offered before it.
+    /// Bytes of all packets offered before it.
     before: u64,
-    /// Packets that wait when it has come, itself included.
+    /// Backlog in packets after its arrival, itself included.
     waiting: u64,
 }
 
@@ -42,24 +42,25 @@ impl Offered {
     }
 }
 
-/// What passes: those packets that may have to do with what is asked for next, in order.
+/// Recorded packets in order, as far as later questions can concern them.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
     offered: VecDeque<Offered>,
-    /// How many of these had begun when the last was offered.
+    /// Number of these whose transmission had begun when the last one was offered.
     begun: usize,
-    /// How many of these the most since the last look knows of.
+    /// Number of these that are included in `most`.
     looked_at: usize,
-    /// The most that has waited since the last look, as far as it is known.
+    /// Maximum backlog since the last sample, as far as computed.
     most: u64,
-    /// Bytes offered in all.
+    /// Total bytes offered.
     bytes: u64,
-    /// How long all that are gone from here have been transmitted.
+    /// Transmission time of all packets that are no longer recorded.
     busy: Span,
 }
 
 impl Passing {
-    /// A packet is offered `at` this time, and will be transmitted; nobody asks any more what was before `now`.
+    /// Records a packet that is offered `at` this time and will be transmitted. Times before `now`
+    /// are no longer needed.
     pub(super) fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
         if self.offered.len() == self.offered.capacity() {
             self.forget_before(now);
@@ -95,7 +96,7 @@ impl Passing {
         }
     }
 
-    /// Those that wait, by their places.
+    /// Returns the range of packets that are queued now.
     fn waits_at(&self, now: Time) -> std::ops::Range<usize> {
         let begun = self.offered.partition_point(|each| each.start <= now);
         begun
@@ -105,12 +106,12 @@ impl Passing {
                 .max(begun)
     }
 
-    /// Packets that wait now.
+    /// Returns the backlog in packets.
     pub(super) fn waiting_packets(&self, now: Time) -> u64 {
         self.waits_at(now).len() as u64
     }
 
-    /// Bytes that wait now.
+    /// Returns the backlog in bytes.
     pub(super) fn waiting_bytes(&self, now: Time) -> u64 {
         let waits = self.waits_at(now);
         let before = |place| {
@@ -121,14 +122,15 @@ impl Passing {
         before(waits.end) - before(waits.start)
     }
 
-    /// How long the transmitter has worked by now.
+    /// Returns for how long the transmitter has worked by now.
     pub(super) fn busy(&mut self, now: Time) -> Span {
         self.forget_before(now);
         let under_way = self.offered.front();
         self.busy + under_way.map_or(Span::ZERO, |first| now.since(first.start))
     }
 
-    /// The most packets that have waited since this was last asked; what waits now begins the next time.
+    /// Returns the maximum backlog since the previous call. The current backlog begins the next
+    /// interval.
     pub(super) fn take_most(&mut self, now: Time) -> u64 {
         self.forget_before(now);
         let come = self.offered.partition_point(|each| each.at <= now);
@@ -141,13 +143,13 @@ impl Passing {
 }
 
 impl DirectionSlot {
-    /// A probe or a tap looks whenever something happens.
+    /// Whether a capture or an every-change probe observes the direction.
     #[inline(always)]
     pub(super) fn is_attended(&self) -> bool {
         self.attention == Attention::Always
     }
 
-    /// From now on it is noted what passes.
+    /// Starts recording the history.
     pub(super) fn begin_noting(&mut self) {
         if self.attention == Attention::Nobody {
             self.attention = Attention::NowAndThen;

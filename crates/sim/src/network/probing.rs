@@ -1,4 +1,4 @@
-//! Probes at work: they look when they are to, and record what they see.
+//! Execution of probes.
 
 use bentpipe_link::Direction;
 use bentpipe_types::{Agent, Series, Span, Time};
@@ -9,27 +9,28 @@ use super::{FlowEnd, FlowSlot, Network};
 use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 use crate::schedule::ComponentId;
 
-/// The probes of a network, by when they look.
+/// The probes of a network by sampling kind.
 #[derive(Default)]
 pub(super) struct Probes {
-    /// Every so often.
+    /// Sampling interval.
     interval: Option<Span>,
-    /// When next.
+    /// Time of the next sample.
     next: Time,
-    /// So often they look at most before the interval doubles, if it does.
+    /// Number of samples after which the interval doubles, if it does.
     most: Option<u32>,
     sampled: Vec<ActiveProbe>,
-    /// After each event of a node.
+    /// Probes after each event of a node.
     at_nodes: Vec<(u16, ActiveProbe)>,
-    /// At each change of a queue: (direction, probe).
+    /// Probes at each change of a queue: (direction, probe).
     at_queues: Vec<(u16, ActiveProbe)>,
-    /// Most packets that have waited at a direction since the last sample.
+    /// Maximum backlog of directions since the last sample.
     peaks: Vec<(u16, u64)>,
-    /// Whoever looks at a direction attends to each of its events, as if there were no other way.
+    /// For tests: every probe observes each event, without fast paths.
     pub(super) attend: bool,
-    /// It is settled which probes attend to events: the run has begun.
+    /// Whether it is settled which directions are observed at each event; true once the run has
+    /// begun.
     pub(super) settled: bool,
-    /// For segments, whenever there is one.
+    /// Probes of segments.
     pub(super) segments: Vec<SegmentProbe>,
 }
 
@@ -87,14 +88,14 @@ impl Network {
             }
         }
         if !self.probes.sampled.is_empty() && self.probes.interval.is_none() {
-            // A zero interval would stop the clock.
+            // An interval of zero would stop the clock.
             self.probes.interval = Some(rates.max(Span::from_nanos(1)));
             (self.probes.most, self.probes.next) = (most, self.now);
             self.schedule.push(self.now, self.sampler());
         }
     }
 
-    /// What probes look at every so often of link directions.
+    /// Returns the directions and quantities that are sampled at the interval.
     fn sampled(&self) -> impl Iterator<Item = (u16, LinkQuantity)> {
         let directions = self.probes.sampled.iter().map(|probe| probe.target);
         directions.filter_map(|target| match target {
@@ -103,13 +104,13 @@ impl Network {
         })
     }
 
-    /// The directions at which a probe looks every so often.
+    /// Returns the directions that are sampled at the interval.
     pub(super) fn sampled_directions(&self) -> FxHashSet<u16> {
         self.sampled().map(|(index, _)| index).collect()
     }
 
-    /// The run begins: where a probe looks every so often at a direction, each event of that need concern it only if
-    /// nothing else tells the most that has waited in between.
+    /// At the start of the run: lets sampled directions be observed at each event only if their
+    /// maximum backlog cannot be determined otherwise.
     #[cold]
     pub(super) fn settle_probes(&mut self) {
         for (index, quantity) in self.sampled().collect::<Vec<_>>() {
@@ -128,31 +129,31 @@ impl Network {
         }
     }
 
-    /// Records that the probes have made and nobody has taken.
+    /// Returns the number of records that were not taken yet.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.trace.records()
     }
 
-    /// Takes what the probes have recorded since this was last asked, for who can't keep all of it
-    /// until the end.
+    /// Returns the records since the last call, for callers that cannot keep all of them until the
+    /// end.
     #[must_use]
     pub fn take_records(&mut self) -> Vec<Series> {
         self.trace.drain()
     }
 
-    /// The sampler's name in the schedule: after all directions and nodes.
+    /// Returns the sampler's component number, after all directions and nodes.
     pub(super) fn sampler(&self) -> ComponentId {
         ComponentId((self.directions.len() + self.nodes.len()) as u16)
     }
 
-    /// Every sampled probe looks, and the sampler is entered again.
+    /// Takes all samples and enters the next sample into the schedule.
     pub(super) fn sample(&mut self) {
         let Some(interval) = self.probes.interval else {
             return;
         };
         self.look_at_all(interval);
-        // They look at multiples of the interval.
+        // Samples are at multiples of the interval.
         let is_enough = |most: u32| self.now >= Time::ZERO + interval * u64::from(most);
         let interval = if self.probes.most.is_some_and(is_enough) {
             self.coarsen(interval)
@@ -163,7 +164,8 @@ impl Network {
         self.schedule.postpone_first(self.probes.next);
     }
 
-    /// Probes look half as often from now on, and what they have recorded is as if they always had. Returns how often.
+    /// Doubles the interval and reduces the recorded series as if it had always been that long.
+    /// Returns the new interval.
     #[cold]
     fn coarsen(&mut self, interval: Span) -> Span {
         let doubled = interval * 2;
@@ -175,12 +177,12 @@ impl Network {
         doubled
     }
 
-    /// When probes next look that look every so often.
+    /// Returns the time of the next sample.
     pub(super) fn next_look(&self) -> Option<Time> {
         self.probes.interval.map(|_| self.probes.next)
     }
 
-    /// The last look, at the end of the run.
+    /// Takes the last sample at the end of the run.
     pub(super) fn finish_probes(&mut self, ended: Time) {
         for index in 0..self.directions.len() {
             if self.directions[index].seldom.watched {
@@ -230,7 +232,7 @@ impl Network {
         self.probes.sampled = sampled;
     }
 
-    /// What a probe sees that looks at a direction every so often, the last time `elapsed` ago.
+    /// Returns the value of a direction's quantity; the previous sample was `elapsed` ago.
     fn look_at_direction(
         &mut self,
         index: usize,
@@ -262,7 +264,7 @@ impl Network {
         Some(value)
     }
 
-    /// Probes at a node look after one of its events.
+    /// Records the probes of a node after one of its events.
     #[cold]
     pub(super) fn probe_node(&mut self, node: u16) {
         let mut probes = std::mem::take(&mut self.probes.at_nodes);
@@ -283,7 +285,7 @@ impl Network {
         self.probe_sent(node);
     }
 
-    /// Probes at a queue look at what has changed there since they last looked.
+    /// Records the probes of a queue if their values have changed.
     #[cold]
     pub(super) fn probe_queue(&mut self, index: u16) {
         if self.probes.at_queues.iter().any(|(at, _)| *at == index) {
@@ -296,7 +298,8 @@ impl Network {
         }
     }
 
-    /// The most that have waited since the last sample; what waits now begins the next one.
+    /// Returns the maximum backlog since the last sample. The current backlog begins the next
+    /// interval.
     fn take_peak(&mut self, index: usize) -> f64 {
         let direction = &mut self.directions[index].direction;
         if let Direction::Queued(queued) = direction {
@@ -347,13 +350,13 @@ impl Network {
 
     fn node_value(&self, node: usize, gauge: usize) -> Option<f64> {
         let value = self.nodes.get(node)?.node.gauge(gauge);
-        // What an agent cannot tell as yet is no point of a curve.
+        // An agent's undefined value is not recorded.
         value.is_finite().then_some(value)
     }
 
     fn direction_value(&self, index: usize, quantity: LinkQuantity) -> f64 {
         let value = quantity.read(&self.directions[index].direction);
-        // One of a time, not of an instant, has none.
+        // A quantity of an interval has no value at an instant.
         value.unwrap_or(f64::NAN)
     }
 
@@ -365,7 +368,7 @@ impl Network {
             flow.sender
         };
         match quantity {
-            // Of datagrams, too, which have no connection.
+            // Includes datagrams, which have no connection.
             FlowQuantity::Delivered => return self.flow_delivered(flow),
             FlowQuantity::ResponseTime => {
                 let of = |(node, end)| self.host(node)?.latest(end);
@@ -377,11 +380,11 @@ impl Network {
         quantity.read(self.connection(end)?)
     }
 
-    /// The mean of the round-trip times since the last look; `None` if there were none.
+    /// Returns the mean of the round-trip times since the last sample, or `None` without any.
     fn measured_rtt(&self, flow: usize, probe: &mut ActiveProbe) -> Option<f64> {
         let rtt = &self.connection(self.flows[flow].sender)?.statistics().rtt;
         let now = (rtt.count(), rtt.sum());
-        // Of a new connection, from the start.
+        // For a new connection, from its start.
         let before = Some(probe.until).filter(|before| before.0 <= now.0);
         let (count, sum) = before.unwrap_or_default();
         probe.until = now;
@@ -389,7 +392,7 @@ impl Network {
         (samples > 0).then(|| now.1.saturating_sub(sum).as_secs_f64() / samples as f64)
     }
 
-    /// Bytes that were delivered; `None` before anything could be.
+    /// Returns the delivered bytes, or `None` before the flow can deliver any.
     fn flow_delivered(&self, flow: &FlowSlot) -> Option<f64> {
         let delivered = |(node, end): FlowEnd| Some(self.host(node)?.delivered(end));
         let mut bytes = delivered(flow.receiver)?;
@@ -401,8 +404,8 @@ impl Network {
     }
 }
 
-/// What two looks become where there is to be one, of which the first may have found nothing: what the second has seen, but for
-/// what is counted from one look to the next.
+/// Returns the function that merges two samples into one, of which the first may be undefined: the
+/// second value, except for quantities counted between samples.
 fn put_together(target: ProbeTarget) -> fn(Option<f64>, f64) -> f64 {
     match target {
         ProbeTarget::Flow(_, FlowQuantity::Goodput)
@@ -410,7 +413,7 @@ fn put_together(target: ProbeTarget) -> fn(Option<f64>, f64) -> f64 {
         | ProbeTarget::Direction(_, LinkQuantity::Utilization | LinkQuantity::Granted) => {
             |before, after| f64::midpoint(before.unwrap_or(0.0), after)
         }
-        // (Of how many each is the mean is not known any more.)
+        // The numbers of samples in each mean are no longer known.
         ProbeTarget::Flow(_, FlowQuantity::MeasuredRtt) => {
             |before, after| before.map_or(after, |before| f64::midpoint(before, after))
         }
@@ -423,7 +426,7 @@ fn put_together(target: ProbeTarget) -> fn(Option<f64>, f64) -> f64 {
     }
 }
 
-/// How much a total has grown per second since the last look.
+/// Returns by how much a total has grown per second since the last sample.
 fn rate(probe: &mut ActiveProbe, total: f64, elapsed: Span) -> f64 {
     let grown = total - probe.last.unwrap_or(0.0);
     probe.last = Some(total);
@@ -435,7 +438,7 @@ fn unit(target: ProbeTarget) -> &'static str {
         ProbeTarget::Goodput(..) => "bit/s",
         ProbeTarget::Flow(_, quantity) => quantity.unit(),
         ProbeTarget::Direction(_, quantity) => quantity.unit(),
-        // The node knows.
+        // The node provides the unit.
         ProbeTarget::Node(..) => "",
     }
 }

@@ -1,4 +1,4 @@
-//! Probes of segments: they look at what a host sends, and at what reaches one.
+//! Probes of segments sent by a host and received by its peer.
 
 use std::collections::VecDeque;
 
@@ -12,25 +12,26 @@ pub(super) struct SegmentProbe {
     quantity: FlowQuantity,
     flow: usize,
     series: SeriesId,
-    /// Who sends the flow, and to whom, once it is known: a server's port is many flows'.
+    /// Sender and receiver of the flow, once known: several flows share a server's port.
     ends: Option<(Endpoint, Endpoint)>,
     /// Stream offset after the last byte sent.
     highest: u64,
     sent: SendTimes,
 }
 
-/// When each byte of a stream was last sent.
+/// Time of the last transmission of each byte of a stream.
 #[derive(Default)]
 struct SendTimes(VecDeque<(u64, Time)>);
 
-/// Beyond so many entries, those of what the receiver's application has are forgotten: later copies of it are
-/// not told of. Whoever sends ten such windows twice has other troubles.
+/// Beyond this number of entries, those of data already delivered are removed, and later duplicates
+/// of them are not recorded. It corresponds to ten large windows that were sent twice.
 const REMEMBERED: usize = 1 << 16;
 
 impl SendTimes {
-    /// From this offset on, up to `end`, it was sent now. What was never sent begins at `end`.
+    /// Records that the range from `start` to `end` was sent now. New data begin at `end`.
     fn note(&mut self, start: u64, end: u64, now: Time) {
-        // Of what goes again, every entry in it is of now; one before it ends where this begins.
+        // Entries within a retransmitted range are replaced; the one before ends where the range
+        // begins.
         let first = self.0.partition_point(|(offset, _)| *offset < start);
         if self.0.get(first).is_none_or(|(offset, _)| *offset != start) {
             self.0.insert(first, (start, now));
@@ -40,13 +41,13 @@ impl SendTimes {
         }
     }
 
-    /// When the byte at this offset was last sent.
+    /// Returns when the byte at this offset was last sent.
     fn of(&self, offset: u64) -> Option<Time> {
         let after = self.0.partition_point(|(start, _)| *start <= offset);
         Some(self.0.get(after.checked_sub(1)?)?.1)
     }
 
-    /// What lies before this offset need not be known any more.
+    /// Removes entries before this offset.
     fn forget(&mut self, before: u64) {
         while self.0.len() > REMEMBERED && self.0.get(1).is_some_and(|(next, _)| *next <= before) {
             self.0.pop_front();
@@ -70,7 +71,7 @@ impl Network {
         });
     }
 
-    /// Looks at what a node is about to send.
+    /// Records the segments that a node is about to send.
     pub(super) fn probe_sent(&mut self, node: u16) {
         let mut probes = std::mem::take(&mut self.probes.segments);
         for probe in &mut probes {
@@ -81,7 +82,7 @@ impl Network {
             let connection = self.connection(end);
             let ends = connection.map(|connection| (connection.local(), connection.remote()));
             if probe.ends != ends {
-                // Another connection, and another stream.
+                // Another connection with another stream.
                 probe.ends = ends;
                 probe.highest = 0;
                 probe.sent = SendTimes::default();
@@ -106,7 +107,7 @@ impl Network {
         self.probes.segments = probes;
     }
 
-    /// Looks at what reaches a node.
+    /// Records a segment that reaches a node.
     #[cold]
     pub(super) fn probe_received(&mut self, node: u16, packet: PacketRef) {
         let mut probes = std::mem::take(&mut self.probes.segments);
@@ -137,7 +138,7 @@ impl Network {
     }
 }
 
-/// Where the payload of a segment between these ends begins and ends in its stream, if it has one.
+/// Returns the stream range of a segment's payload, if it has one and is between these ends.
 fn text(packet: &Packet, ends: Option<(Endpoint, Endpoint)>) -> Option<(u64, u64)> {
     let ours = ends == Some((packet.source, packet.destination));
     let has = packet.is_tcp() && ours && packet.payload_length > 0;
@@ -164,7 +165,7 @@ mod tests {
             [99, 100, 199, 200].map(|byte| times.of(byte)),
             [1, 5, 5, 3].map(|s| Some(at(s)))
         );
-        // One of the size of two, and half of one.
+        // A retransmission of two segments, and of half a segment.
         times.note(0, 200, at(6));
         times.note(250, 300, at(7));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Nodes and link directions in their places, and what lies together there.
+//! Storage of nodes and link directions, with their hot fields together.
 
 use bentpipe_link::{Direction, Settings};
 use bentpipe_types::{Agent, Port, RandomStream, Time};
@@ -8,11 +8,10 @@ use super::chain::Onward;
 use super::passing::{Attention, Passing};
 use crate::node::Node;
 
-/// The direction behind each port of a node; `u16::MAX` behind one that only receives. Numbers beyond all
-/// directions are of branches: what goes there goes to several directions.
+/// The direction behind each port of a node, or `u16::MAX` behind a port that only receives.
+/// Numbers beyond the directions denote multicast branch points.
 ///
-/// Most nodes of a large network have one port: theirs is beside what else a packet needs of its node, not
-/// behind a pointer.
+/// Most nodes of a large network have one port, which is stored inline instead of behind a pointer.
 pub(super) struct Ways {
     pub(super) first: u16,
     pub(super) others: Box<[u16]>,
@@ -27,7 +26,7 @@ impl Ways {
         }
     }
 
-    /// `u16::MAX` behind a port that there is not.
+    /// Returns the direction behind a port, or `u16::MAX` if there is none.
     #[inline]
     pub(super) fn behind(&self, port: Port) -> u16 {
         match port.0 {
@@ -40,15 +39,15 @@ impl Ways {
     }
 }
 
-/// A node in its place. What a packet needs of it that is a host comes first, and of its node, too.
+/// Storage of a node. The fields that a packet needs at a host come first, also within the node.
 #[repr(C, align(64))]
 pub(crate) struct NodeSlot {
-    /// The earliest of its entries in the schedule; later ones are stale.
+    /// Its earliest schedule entry; later ones are stale.
     pub(super) scheduled: Option<Time>,
-    /// Of a host that is told ahead: when something last happened there.
+    /// For a host that runs ahead: time of its last activity.
     pub(super) clock: Time,
     pub(super) ways: Ways,
-    /// A probe wants to look after each of its events.
+    /// Whether a probe observes each of its events.
     pub(super) watched: bool,
     pub(super) node: Node,
     pub(super) name: String,
@@ -68,8 +67,8 @@ impl NodeSlot {
         }
     }
 
-    /// When the node is to be entered in the schedule, if it is: an entry as early is there already, or
-    /// it has no deadline. It counts as entered.
+    /// Returns when the node must be entered into the schedule, unless an entry at least as early
+    /// exists or it has no deadline. Counts it as entered.
     #[inline(always)]
     pub(super) fn due(&mut self, now: Time) -> Option<Time> {
         let at = self.deadline()?;
@@ -81,7 +80,7 @@ impl NodeSlot {
         Some(at)
     }
 
-    /// When the node next wants to run: a host that was told ahead not before what it was told.
+    /// Returns the node's next deadline; for a host that ran ahead, not before its own clock.
     #[inline(always)]
     pub(super) fn deadline(&self) -> Option<Time> {
         self.node.next_deadline().map(|at| at.max(self.clock))
@@ -92,18 +91,20 @@ impl NodeSlot {
     }
 }
 
-/// A link direction in its place: two cache lines, of which an arrival from a drop-tail queue needs the first.
+/// Storage of a link direction: two cache lines, of which an arrival from a drop-tail queue needs
+/// the first.
 #[repr(C, align(64))]
 pub(crate) struct DirectionSlot {
-    /// It is the upstream of others: only what leaves the chain at its end is an event.
+    /// Present if it is the upstream of others in a chain: only packets that leave the chain at its
+    /// end are events.
     pub(super) onward: Option<Box<Onward>>,
     pub(super) to: u16,
     pub(super) to_port: Port,
-    /// Where all its packets come from, in a chain; [`ANYWHERE`] outside of chains.
+    /// The upstream direction in a chain, or [`ANYWHERE`].
     pub(super) upstream: u16,
-    /// Who looks: one byte to test for the many at which nobody does.
+    /// Observation; one byte to test for the many unobserved directions.
     pub(super) attention: Attention,
-    /// What arrives is told its host as soon as it is known, and not in the schedule.
+    /// Whether its host runs ahead, so that arrivals are not in the schedule.
     pub(super) ahead: bool,
     pub(super) direction: Direction,
     pub(super) seldom: Box<Seldom>,
@@ -111,31 +112,31 @@ pub(crate) struct DirectionSlot {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    // What the direction has first, 48 bytes, is what an arrival needs.
+    // The direction's first 48 bytes are those that an arrival needs.
     assert!(std::mem::offset_of!(DirectionSlot, direction) == 64 - 48);
     assert!(size_of::<DirectionSlot>() == 2 * 64);
 };
 
-/// What packets of a drop-tail direction at which nobody looks do not need of its slot.
+/// Rarely needed data of a direction's slot.
 pub(super) struct Seldom {
     pub(super) name: String,
-    /// The tap at its sending end and the one at its receiving end.
+    /// Captures at its sending and at its receiving end.
     pub(super) taps: [Option<u16>; 2],
-    /// Who hears what arrives; `None`: the one node that it leads to.
+    /// Receivers of a broadcast direction, or `None` for a direction with one far node.
     pub(super) audience: Option<Box<Audience>>,
-    /// A probe wants every change of its queue.
+    /// Whether a probe records every change of its queue.
     pub(super) watched: bool,
-    /// What passes, where that is noted.
+    /// Queue history, where it is recorded.
     pub(super) passing: Option<Box<Passing>>,
-    /// The earliest of a direction's entries in the schedule; later ones are stale. A drop-tail direction's one
-    /// entry is the arrival of its head.
+    /// The earliest schedule entry; later ones are stale. The only entry of a drop-tail direction
+    /// is the arrival of its head.
     pub(super) scheduled: Option<Time>,
 }
 
 pub(super) const SENDING: usize = 0;
 pub(super) const RECEIVING: usize = 1;
 
-/// In the place of a direction's upstream: it has none.
+/// Marks a direction without a single upstream direction.
 pub(super) const ANYWHERE: u16 = u16::MAX;
 
 impl DirectionSlot {
@@ -143,7 +144,7 @@ impl DirectionSlot {
         Self::with(name, to, to_port, Direction::new(settings), None)
     }
 
-    /// A direction that many hear.
+    /// Creates a broadcast direction.
     pub(crate) fn broadcast(name: String, audience: Audience, settings: Settings) -> Self {
         let direction = Direction::managed(settings);
         let audience = Some(Box::new(audience));
@@ -176,13 +177,13 @@ impl DirectionSlot {
         }
     }
 
-    /// A probe wants every change of the queue.
+    /// Adds a probe of every change of the queue.
     pub(super) fn watch(&mut self) {
         self.seldom.watched = true;
         self.attention = Attention::Always;
     }
 
-    /// The tap at one end: this one, or none any more.
+    /// Sets or removes the capture at one end.
     pub(super) fn set_tap(&mut self, end: usize, tap: Option<u16>) {
         let seldom = &mut *self.seldom;
         seldom.taps[end] = tap;

@@ -118,8 +118,8 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn the_windowed_transfer_agrees_with_the_closed_form() {
-    // A window of 10 segments of 1448 bytes over a round trip R gives 10 segments per R, where
-    // R = 2 x 280 ms + 1500 B / 10 Mbit/s + 52 B / 1 Mbit/s when every segment is acknowledged.
+    // A window of 10 segments of 1448 bytes gives 10 segments per round trip R, where R = 2 x 280
+    // ms + 1500 B / 10 Mbit/s + 52 B / 1 Mbit/s if every segment is acknowledged.
     let mut builder = NetworkBuilder::new(1);
     let server = builder.host("server");
     let client = builder.host("client");
@@ -165,7 +165,7 @@ fn routers_forward_along_the_shortest_path() {
     builder.flow(bulk("upload", client, server, Some(100_000)));
     let outcome = run(builder.build().expect("it fits together"), 100);
     assert!(outcome.flows.iter().all(|flow| flow.finish.is_some()));
-    // Three hops for every packet.
+    // Three hops per packet.
     assert_eq!(outcome.packet_hops % 3, 0);
 }
 
@@ -300,8 +300,8 @@ fn a_run_is_looked_at_as_often_as_its_length_allows_and_as_if_it_always_had_been
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Random chains of routers with random links and flows: every packet is accounted for, and
-    /// what is delivered is what was sent.
+    /// Random chains of routers with random links and flows: every packet is accounted for, and the
+    /// delivered data are the sent data.
     #[test]
     fn everything_is_accounted_for(
         seed in any::<u64>(),

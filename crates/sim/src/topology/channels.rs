@@ -1,4 +1,4 @@
-//! The ways of packets that one sends to many: a tree for each channel.
+//! Multicast trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,20 +6,21 @@ use bentpipe_types::{Address, Port, Routes};
 
 use super::plan::Plan;
 
-/// The trees of a network's channels.
+/// The multicast trees of a network.
 #[derive(Debug, Default)]
 pub(super) struct ChannelTrees {
-    /// By direction and by channel: which of its far ends lead to members.
+    /// Far ends that lead to members, by direction and channel.
     takers: Vec<(usize, Address, u16)>,
-    /// The nodes at which ways part, each with the directions that a packet goes to.
+    /// Branch points: a node and the directions that a packet is copied to.
     branches: Vec<(u16, Box<[u16]>)>,
-    /// How many branches a node has got so far.
+    /// Number of branch points per node.
     at: BTreeMap<u16, u16>,
 }
 
 impl ChannelTrees {
-    /// Finds a channel's tree, and enters it into the tables of its nodes. Each member is reached by the
-    /// rest of its shortest path from where that leaves the tree so far, so that no node is reached twice.
+    /// Computes a channel's tree and enters it into its nodes' tables. Each member is reached by
+    /// the rest of its shortest path from where that leaves the tree so far, so that no node is
+    /// reached twice.
     pub(super) fn grow(
         &mut self,
         plan: &Plan,
@@ -29,7 +30,7 @@ impl ChannelTrees {
         members: &[u16],
     ) {
         let mut reached = BTreeSet::from([source]);
-        // By node: the steps that leave it.
+        // Steps that leave each node.
         let mut leaving: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
         for member in members {
             let path = path(plan, tables, source, *member);
@@ -70,12 +71,12 @@ impl ChannelTrees {
         }
     }
 
-    /// Which far ends of which directions take what is sent to which channel.
+    /// Returns the far ends that lead to members, by direction and channel.
     pub(super) fn takers(&self) -> impl Iterator<Item = (usize, Address, u16)> + '_ {
         self.takers.iter().copied()
     }
 
-    /// The places where ways part. `directions` is how many the network has.
+    /// Returns the branch points. `directions` is the number of directions in the network.
     pub(super) fn branches(self, directions: usize) -> Branches {
         let mut branches = Branches::default();
         for ((node, branch), number) in self.branches.into_iter().zip(directions..) {
@@ -89,18 +90,18 @@ impl ChannelTrees {
 /// Places where ways part.
 #[derive(Debug, Default)]
 pub(super) struct Branches {
-    /// Of each: where a packet goes.
+    /// Directions of each branch point.
     pub(super) directions: Vec<Box<[u16]>>,
-    /// Further ports, in the order in which their nodes get them: the node, and what is behind, a number
-    /// beyond those of the network's directions.
+    /// Additional ports in the order in which nodes get them: the node, and the number behind the
+    /// port, which is beyond those of directions.
     pub(super) ports: Vec<(u16, u16)>,
 }
 
-/// The steps of the shortest path between two nodes.
+/// Returns the steps of the shortest path between two nodes.
 fn path(plan: &Plan, tables: &[Routes], from: u16, to: u16) -> Vec<u16> {
     let mut path = Vec::new();
     let mut node = from;
-    // A route that goes in circles is longer than there are steps.
+    // A route with a loop would have more steps than there are.
     while node != to && path.len() < plan.edges.len() {
         let port = tables[usize::from(node)].port_towards(Address(to));
         let step = port.and_then(|port| plan.ports[usize::from(node)].get(usize::from(port.0)));

@@ -1,4 +1,4 @@
-//! A flow's two ends, as whichever hosts they are at have to set them up.
+//! A flow's two ends, independent of the hosts that run them.
 
 use std::sync::Arc;
 
@@ -9,31 +9,30 @@ use bentpipe_types::{Address, Endpoint, RandomStream, Time};
 
 use crate::Traffic;
 
-/// A flow's two ends: who they are, from which ports the one opens connections and on which the other is
-/// spoken to, and their luck. Simulated, in a host of ours among real ones, or by the kernel's sockets, it is
-/// the same.
+/// A flow's two ends: nodes, ports and random streams. The same for simulated hosts, our hosts
+/// among real ones, and kernel sockets.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// The flow's name.
     pub name: String,
-    /// The node that opens.
+    /// The node that opens connections.
     pub from: Address,
-    /// The node that is spoken to.
+    /// The node that accepts them.
     pub to: Address,
-    /// The channel that the opener sends to: that node is one of its members. `None`: to the node itself.
+    /// The multicast channel that the opener sends to, if any: `to` is one of its members.
     pub channel: Option<Address>,
-    /// When it begins.
+    /// Start time.
     pub opens: Time,
-    /// What it does.
+    /// Application.
     pub traffic: Traffic,
-    /// Local ports of the opener's: nobody else's there.
+    /// Local ports of the opener, used by no other flow there.
     pub ports: Ports,
-    /// The network's seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
 impl FlowPlan {
-    /// Where the server is spoken to first.
+    /// Returns the server's first endpoint.
     #[must_use]
     pub fn server(&self) -> Endpoint {
         Endpoint {
@@ -42,13 +41,13 @@ impl FlowPlan {
         }
     }
 
-    /// The applications at both ends.
+    /// Creates the applications of both ends.
     #[must_use]
     pub fn ends<P: World, Q: World>(&self) -> Ends<P, Q> {
         self.traffic.ends(self.server())
     }
 
-    /// How the opener becomes a member of its host, with this TCP.
+    /// Returns the opener's registration at its host, with this TCP configuration.
     #[must_use]
     pub fn opener(&self, config: impl Into<Arc<Config>>) -> Member {
         Member {
@@ -60,11 +59,11 @@ impl FlowPlan {
         }
     }
 
-    /// How the server becomes a member of its host, with this TCP.
+    /// Returns the server's registration at its host, with this TCP configuration.
     #[must_use]
     pub fn listener(&self, config: impl Into<Arc<Config>>) -> Member {
         let mut sequences = self.sequences();
-        // The opener has the first.
+        // The opener uses the first number.
         sequences.bits();
         Member {
             datagram_port: Some(self.traffic.port()),
@@ -78,7 +77,7 @@ impl FlowPlan {
         RandomStream::new(self.seed, &self.name, "initial sequence numbers")
     }
 
-    /// Puts the opener into its host.
+    /// Adds the opener to its host.
     pub fn add_opener<P: Realm>(
         &self,
         host: &mut Host<P>,
@@ -95,7 +94,7 @@ impl FlowPlan {
         opener
     }
 
-    /// Puts the server into its host.
+    /// Adds the server to its host.
     pub fn add_server<P: Realm>(
         &self,
         host: &mut Host<P>,

@@ -1,4 +1,4 @@
-//! Which way packets go.
+//! Graph of a network, and the paths of packets in it.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use super::{BuildError, DirectionDraft, NetworkBuilder, NodeKind};
 use crate::node::NodeId;
 use crate::schedule::COMPONENTS;
 
-/// What routes are found in.
+/// Graph in which routes are computed.
 pub(super) struct Plan {
-    /// Of every node, what is behind its ports: a number of `edges`, or `u16::MAX`.
+    /// For every node, the edge behind each port, or `u16::MAX`.
     pub(super) ports: Vec<Vec<u16>>,
-    /// Steps from node to node.
+    /// Edges from node to node.
     pub(super) edges: Vec<Edge>,
-    /// The direction that each step is over, and to which of its far ends, by number.
+    /// The direction of each edge and the number of its far end.
     pub(super) directions: Vec<u16>,
     pub(super) ends: Vec<u16>,
 }
 
 impl Plan {
-    /// The directions over which packets go from one node to another, by these routes.
+    /// Returns the directions of the path between two nodes by these routes.
     pub(super) fn path(&self, tables: &[Routes], from: u16, to: u16) -> Vec<usize> {
         let mut path = Vec::new();
         let mut node = from;
-        // A route that goes in circles is longer than there are directions.
+        // A route with a loop would have more directions than there are.
         while node != to && path.len() < self.edges.len() {
             let port = tables[usize::from(node)].port_towards(Address(to));
             let edge = port.map_or(u16::MAX, |port| {
@@ -43,12 +43,12 @@ impl Plan {
 }
 
 impl NetworkBuilder {
-    /// The directions over which packets go from the one node of each pair to the other, by their numbers
-    /// in the order in which links were added: the routes that the network will have.
+    /// Returns the directions of the path between the nodes of each pair, numbered in the order in
+    /// which links were added. These are the routes that the network will use.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], where a pair is not joined, or the network is too large.
+    /// [`BuildError`] if a pair is not connected or the network is too large.
     pub fn paths(&self, pairs: &[(NodeId, NodeId)]) -> Result<Vec<Vec<usize>>, BuildError> {
         let plan = self.plan()?;
         let ends: Vec<(u16, u16)> = pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
@@ -57,8 +57,8 @@ impl NetworkBuilder {
         Ok(ends.iter().map(path).collect())
     }
 
-    /// What routes are found in: a step from node to node for each direction, and for each further far end
-    /// of one that has many.
+    /// Returns the graph: an edge for each direction, and for each further far end of a broadcast
+    /// direction.
     pub(super) fn plan(&self) -> Result<Plan, BuildError> {
         let mut ports: Vec<Vec<u16>> = self.nodes.iter().map(|node| node.ports.clone()).collect();
         let step = |direction: &DirectionDraft, to: u16| Edge {
@@ -94,15 +94,15 @@ impl NetworkBuilder {
         })
     }
 
-    /// Every node's routes to the nodes that are sent to, and to those whose kind may send anywhere. `ends`
-    /// are who sends, and to whom.
+    /// Computes every node's routes to the destinations in use, and to all nodes that may be sent
+    /// to without a flow. `ends` are pairs of sender and destination.
     pub(super) fn routes(
         &self,
         ports: &[Vec<u16>],
         edges: &[Edge],
         ends: impl Iterator<Item = (u16, u16)>,
     ) -> Result<Vec<Routes>, BuildError> {
-        // For each node that packets are sent to: who sends there.
+        // Senders by destination.
         let mut destinations: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
         for (from, to) in ends {
             destinations.entry(to).or_default().push(from);
@@ -126,7 +126,7 @@ impl NetworkBuilder {
         })
     }
 
-    /// The first flow between two nodes, either way.
+    /// Returns the name of the first flow between two nodes in either direction.
     fn flow_between(&self, one: u16, other: u16) -> String {
         let ends = [(one, other), (other, one)];
         let mut flows = self.flows.iter();

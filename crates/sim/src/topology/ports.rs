@@ -1,4 +1,4 @@
-//! The ports that flows open their connections from.
+//! Local ports of flows.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use bentpipe_types::Address;
 
 use crate::Traffic;
 
-/// The port on which receivers of bulk transfers listen: local ports lie above it.
+/// Listening port of bulk transfers. Local ports are above it.
 const LISTENING_PORT: u16 = 5001;
-/// The first of the ports from which senders open (RFC 6335 section 6).
+/// First ephemeral port (RFC 6335 section 6).
 const FIRST_EPHEMERAL_PORT: u16 = 49152;
 
-/// Local ports of one host, handed out to its flows.
+/// Allocator of a host's local ports.
 #[derive(Clone, Copy, Debug)]
 struct LocalPorts {
     next: u16,
@@ -25,7 +25,7 @@ impl LocalPorts {
         }
     }
 
-    /// The next `count` ports: through the ephemeral ones first, then the registered ones below them.
+    /// Returns the next `count` ports: ephemeral ports first, then the registered ones below them.
     fn take(&mut self, count: u16) -> Option<Ports> {
         let more = count.max(1) - 1;
         let is_low = self.next < FIRST_EPHEMERAL_PORT;
@@ -43,9 +43,9 @@ impl LocalPorts {
     }
 }
 
-/// The ports that each flow's connections are opened from, by the flows' openers and what they do, in
-/// order; `None` from where on a host has none left. Where a host's flows would like more than there are,
-/// those that can do with fewer share what is left.
+/// Returns the local ports of each flow, given the flows' openers and applications in order, or
+/// `None` once a host has none left. If a host's flows want more than there are, those that can do
+/// with fewer share the rest.
 #[must_use]
 pub fn local_ports<'a>(flows: impl Iterator<Item = (Address, &'a Traffic)>) -> Vec<Option<Ports>> {
     let flows: Vec<(Address, &Traffic)> = flows.collect();
@@ -62,11 +62,12 @@ pub fn local_ports<'a>(flows: impl Iterator<Item = (Address, &'a Traffic)>) -> V
     flows.into_iter().map(of).collect()
 }
 
-/// The ports that the flows of a host would like to have.
+/// Number of ports that the flows of a host want.
 #[derive(Clone, Copy, Default)]
 struct Wishes {
     all: u64,
-    /// Of `all`, those of flows that can do with fewer, and how many such flows there are.
+    /// The part of `all` that belongs to flows that can do with fewer, and the number of such
+    /// flows.
     elastic: u64,
     elastic_flows: u64,
 }
@@ -88,7 +89,7 @@ impl Wishes {
             return wish;
         }
         let left = there.saturating_sub(self.all - self.elastic);
-        // One range less: none lies across the first ephemeral port.
+        // One range less, since no range may contain the first ephemeral port inside.
         let share = left / (self.elastic_flows + 1);
         u16::try_from(share).unwrap_or(wish).clamp(least, wish)
     }

@@ -7,21 +7,21 @@ use bentpipe_types::{Address, Port, Routes, Span};
 
 use super::trees::{Edge, Trees, ports_before};
 
-/// Fewest hops first, then least propagation delay, then the link named first: what an interior
-/// gateway protocol with equal costs would choose, made deterministic.
+/// Fewest hops, then least propagation delay, then the link named first: what an interior gateway
+/// protocol with equal costs would choose, made deterministic.
 type Distance = (u32, Span);
 
-/// Entries of all routing tables together: 128 MiB.
+/// Maximum number of entries of all routing tables: 128 MiB.
 const ROUTE_ENTRIES: usize = 1 << 26;
-/// Directions looked at to fill them: a few seconds.
+/// Maximum number of directions examined to fill them: a few seconds.
 const ROUTE_STEPS: usize = 1 << 28;
 
-/// Why there are no routes.
+/// Reason why there are no routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoRoutes {
     /// They would take too much time or memory.
     TooLarge,
-    /// There is no path from the one node to the other.
+    /// No path from the first node to the second.
     CutOff(u16, u16),
 }
 
@@ -29,18 +29,18 @@ pub(super) enum NoRoutes {
 pub(super) struct Map<'a> {
     ports: &'a [Vec<u16>],
     edges: &'a [Edge],
-    /// Which nodes send on what is not for them. A host doesn't.
+    /// Whether each node forwards packets. Hosts do not.
     forwards: &'a [bool],
     trees: Trees,
-    /// The directions of the core that arrive at each of its nodes.
+    /// Directions of the core that arrive at each of its nodes.
     arriving: Vec<Vec<u16>>,
-    /// Each direction's port.
+    /// Port of each direction.
     before: Vec<Port>,
 }
 
 impl<'a> Map<'a> {
-    /// `ports[node][port]` is the direction behind that port, or `u16::MAX` for a port that only
-    /// receives.
+    /// Creates a map. `ports[node][port]` is the direction behind that port, or `u16::MAX` for a
+    /// port that only receives.
     pub(super) fn new(ports: &'a [Vec<u16>], edges: &'a [Edge], forwards: &'a [bool]) -> Self {
         let trees = Trees::new(ports, edges, forwards);
         let mut arriving: Vec<Vec<u16>> = vec![Vec::new(); ports.len()];
@@ -59,11 +59,11 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Every node's routes to these destinations, each with those that send to it. What hangs in a
-    /// tree sends upwards what it does not know.
+    /// Computes every node's routes to destinations, each with its senders. Nodes of trees send
+    /// unknown destinations upwards.
     ///
     /// # Errors
-    /// [`NoRoutes`], where a sender's packets would not arrive, or the tables be too large.
+    /// [`NoRoutes`] if a sender's packets would not arrive or the tables would be too large.
     pub(super) fn tables(
         &self,
         destinations: &BTreeMap<u16, Vec<u16>>,
@@ -126,7 +126,7 @@ impl<'a> Map<'a> {
         (0..nodes as u16).map(table).collect()
     }
 
-    /// Do packets of `sender` arrive at `destination`, below `root`?
+    /// Checks that packets of `sender` arrive at `destination`, below `root`.
     fn check(
         &self,
         sender: u16,
@@ -142,7 +142,7 @@ impl<'a> Map<'a> {
         Ok(())
     }
 
-    /// For every node of the core, the port that leads to `destination`, which is in the core too:
+    /// Returns the port towards `destination`, a core node, for every node of the core, by
     /// Dijkstra's algorithm.
     fn ports_towards(&self, destination: u16) -> Vec<Option<Port>> {
         let destination = usize::from(destination);

@@ -1,9 +1,9 @@
-//! What hangs at a network by one link only, and so needs no search for paths.
+//! Trees of nodes with a single link towards the rest, which need no path search.
 //!
-//! A host with an access link, and a router with such hosts behind it, can be reached and left one way
-//! only. Taken off one after the other, they form trees; what is left is the core. A path between two
-//! nodes goes up one tree, through the core and down another, and only the core is searched: ten
-//! thousand users cost what one does, and a step for each.
+//! A host with an access link, and a router with such hosts, can be reached and left in one way
+//! only. Removed one after another they form trees; what remains is the core. A path goes up one
+//! tree, through the core, and down another, and only the core is searched. Ten thousand users cost
+//! one step each.
 
 use bentpipe_types::{Port, Span};
 
@@ -15,14 +15,14 @@ pub(super) struct Edge {
     pub(super) delay: Span,
 }
 
-/// Where a node hangs.
+/// Position of a node in a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hangs {
-    /// On which node.
+    /// Parent node.
     pub(super) on: u16,
-    /// Its port that leads there.
+    /// Its port towards the parent.
     pub(super) up: Port,
-    /// That node's port that leads to it.
+    /// The parent's port towards it.
     pub(super) down: Port,
 }
 
@@ -33,8 +33,7 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// Takes off what hangs by one link with two directions at a node that forwards, as long as there
-    /// is such a node.
+    /// Removes nodes with one bidirectional link to a forwarding node, as long as there are any.
     pub(super) fn new(ports: &[Vec<u16>], edges: &[Edge], forwards: &[bool]) -> Self {
         let nodes = ports.len();
         let mut leaving = vec![Vec::new(); nodes];
@@ -46,7 +45,7 @@ impl Trees {
         let ports = ports_before(ports, edges.len());
         let mut hangs: Vec<Option<Hangs>> = vec![None; nodes];
         let mut gone = vec![false; edges.len()];
-        // How many directions of a node are not gone: (leaving, arriving).
+        // Remaining directions per node: (leaving, arriving).
         let mut degrees: Vec<(usize, usize)> = leaving
             .iter()
             .zip(&arriving)
@@ -58,7 +57,7 @@ impl Trees {
             if degrees[place] != (1, 1) {
                 continue;
             }
-            // A search through the node's directions, once in its life.
+            // One search through the node's directions in its life.
             let left = |of: &[u16]| of.iter().copied().find(|edge| !gone[usize::from(*edge)]);
             let (Some(out), Some(back)) = (left(&leaving[place]), left(&arriving[place])) else {
                 continue;
@@ -79,7 +78,7 @@ impl Trees {
         Self { hangs }
     }
 
-    /// Nothing hangs anywhere: all of the network is searched.
+    /// No trees: the whole network is searched.
     #[cfg(test)]
     pub(super) fn none(nodes: usize) -> Self {
         Self {
@@ -87,7 +86,7 @@ impl Trees {
         }
     }
 
-    /// Where the node hangs; `None` in the core.
+    /// Returns the node's position in a tree, or `None` in the core.
     pub(super) fn hangs(&self, node: u16) -> Option<Hangs> {
         self.hangs[usize::from(node)]
     }
@@ -96,18 +95,18 @@ impl Trees {
         self.hangs(node).is_some()
     }
 
-    /// The way up from `node` to the core.
+    /// Iterates over the steps from `node` up to the core.
     pub(super) fn way_up(&self, node: u16) -> impl Iterator<Item = Hangs> + '_ {
         std::iter::successors(self.hangs(node), |below| self.hangs(below.on))
     }
 
-    /// The node of the core at which `node` hangs, directly or not; itself, in the core.
+    /// Returns the core node below which `node` hangs, or itself.
     pub(super) fn root(&self, node: u16) -> u16 {
         self.way_up(node).last().map_or(node, |top| top.on)
     }
 }
 
-/// Each direction's port.
+/// Returns the port of each direction.
 pub(super) fn ports_before(ports: &[Vec<u16>], directions: usize) -> Vec<Port> {
     let mut before = vec![Port::default(); directions];
     for ports in ports {

@@ -1,15 +1,15 @@
-//! Which directions get all their packets from one other.
+//! Directions that receive all their packets from one other direction.
 
 use bentpipe_types::Routes;
 
 use super::plan::Plan;
 use super::{NetworkBuilder, NodeKind};
 
-/// Who offers packets to a direction.
+/// Source of a direction's packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Upstream {
     Nobody,
-    /// This direction alone.
+    /// One direction.
     One(u16),
     /// Several directions, or the node where it begins.
     Others,
@@ -26,11 +26,11 @@ impl Upstream {
 }
 
 impl NetworkBuilder {
-    /// The directions that get all their packets from one other, each with that one.
+    /// Returns the directions that receive all their packets from one other, each with that one.
     ///
-    /// Hosts send to those alone that they have flows with, and routers send nothing of their own, unless a link
-    /// limits how long packets may be. Of what other nodes send, nothing is known: with one of them there is no
-    /// such direction, nor with channels.
+    /// Hosts send only to the peers of their flows, and routers send nothing of their own unless a
+    /// link has an MTU. Nothing is known of other nodes' packets: with such a node, or with
+    /// multicast channels, the result is empty.
     pub(super) fn upstreams(&self, plan: &Plan, tables: &[Routes]) -> Vec<(u16, u16)> {
         let knows = self.nodes.iter().all(|node| {
             node.neighbourhoods.is_empty()

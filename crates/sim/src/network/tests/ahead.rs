@@ -1,5 +1,5 @@
-//! Which hosts are told ahead, and how far. That it changes nothing is a property of random networks, with the
-//! chains.
+//! Tests of which hosts run ahead, and how far. That results do not change is tested with the
+//! chains, on random networks.
 
 use bentpipe_tcp::{CongestionControlKind, SlowStartKind};
 use bentpipe_types::{PacketRef, PacketStore};
@@ -20,7 +20,7 @@ fn at(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
 }
 
-/// How many hosts are told ahead, once the run has begun.
+/// Returns the number of hosts that run ahead, once the run has begun.
 fn told(mut network: Network) -> usize {
     network.run(at(0), 1);
     network.directions.iter().filter(|slot| slot.ahead).count()
@@ -73,7 +73,7 @@ fn a_host_with_two_ways_is_told_in_its_turn_and_one_that_confers_too() {
     };
     assert_eq!(told(build(Traffic::bulk(None), false)), 2);
     assert_eq!(told(build(Traffic::bulk(None), true)), 0);
-    // What a request asks for is told beside the network.
+    // A request's content is passed beside the network.
     let some = Distribution::Constant(1_000.0);
     let requests = Traffic::RequestResponse(RequestResponseSettings {
         request: some,
@@ -96,7 +96,7 @@ fn the_clock_moves_on_while_hosts_are_told() {
         assert!(pair[0] <= pair[1], "it goes back");
         pair[1].since(pair[0])
     });
-    // A thousand events are half a second, and a step of the horizon is a second from what comes first on.
+    // A thousand events take half a second, and the horizon moves by one second.
     let longest = steps.max().expect("more than one");
     assert!(longest < Span::from_millis(2_500), "{longest:?} at once");
 }
@@ -115,8 +115,8 @@ fn whoever_goes_on_by_another_clock_gets_the_same() {
     assert_eq!(known(&mut in_turn), known(&mut ahead));
 }
 
-/// Of segments that are sent at once, the fifth finds no room in a queue of so many bytes, nor does the sixth, but the
-/// last, which is shorter, does.
+/// Of segments sent at once, the fifth and sixth do not fit into a queue of this many bytes, but
+/// the last, which is shorter, does.
 #[test]
 fn a_queue_takes_what_is_shorter_than_what_it_has_dropped() {
     let outcome = |ahead: bool| {
@@ -139,8 +139,8 @@ fn a_queue_takes_what_is_shorter_than_what_it_has_dropped() {
     assert_eq!(told, outcome(false));
 }
 
-/// A window that overflows the queue, whose losses go again at once, whatever the queue has room for: what it has none for
-/// is not made, and nothing is different.
+/// Retransmissions of a window that overflows the queue: those for which the queue has no room are
+/// not created, with the same results.
 #[test]
 fn what_a_full_queue_would_drop_is_not_made() {
     let outcome = |ahead: bool| {

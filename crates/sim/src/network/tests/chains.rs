@@ -1,4 +1,4 @@
-//! Chains are the same as step by step, whatever crosses them.
+//! Chains give the same results as the plain engine.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use bentpipe_types::{PacketRef, PacketStore};
 use super::*;
 use crate::{End, Progress, Tap};
 
-/// What a tap saw: sent or received, when, and the packet's numbers.
+/// Records of a capture: sent or received, time, and the packet's numbers.
 type Seen = Arc<Mutex<Vec<(bool, Time, u32, u32, u64)>>>;
 
 struct Watcher(Seen);
@@ -35,13 +35,13 @@ impl Tap for Watcher {
     }
 }
 
-/// One link: (rates, delays, queue limits, what chooses behind them) of its two directions, and what they lose.
+/// A link: (rate, delay, queue limit, queue kind) of its two directions, and their loss rate.
 type Link = ([(u64, u64, u64, Choice); 2], f64);
 
-/// What chooses the packet that goes next.
+/// Kind of queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
-    /// Nothing: the first that came.
+    /// First in, first out.
     DropTail,
     Fair,
     Red,
@@ -50,7 +50,7 @@ enum Choice {
 }
 
 fn link() -> impl Strategy<Value = Link> {
-    // Few different values, so that much happens at the same nanosecond.
+    // Few different values, so that many events are simultaneous.
     let way = || {
         (
             prop::sample::select(vec![1_000_000_u64, 8_000_000, 8_000_000, 100_000_000]),
@@ -73,19 +73,19 @@ fn link() -> impl Strategy<Value = Link> {
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,
-    /// Between routers in a row.
+    /// Links between the routers of the row.
     trunks: Vec<Link>,
-    /// Of hosts: at which router, by which link.
+    /// Hosts: their router and their link.
     hosts: Vec<(usize, Link)>,
-    /// From which host to which, bytes, start in ms.
+    /// Flows: sender, receiver, bytes, start in ms.
     flows: Vec<(usize, usize, u64, u64)>,
-    /// Which directions probes look at, for what.
+    /// Probes: direction and quantity.
     probes: Vec<(usize, usize)>,
-    /// Whether they look at each change.
+    /// Whether they record each change.
     each_change: bool,
-    /// Which link is captured, and at which end.
+    /// The captured link and its end.
     capture: Option<(usize, bool)>,
-    /// When somebody asks, in ms.
+    /// Times at which the state is read, in ms.
     asked: Vec<u64>,
 }
 
@@ -115,7 +115,7 @@ fn case() -> impl Strategy<Value = Case> {
                 capture,
                 mut asked,
             )| {
-                // A host at each end of the row, so that there is one.
+                // One host at each end of the row.
                 hosts.insert(0, (trunks.len(), ends.1));
                 hosts.insert(0, (0, ends.0));
                 asked.sort_unstable();
@@ -185,8 +185,8 @@ fn settings(seed: u64, name: &str, link: &Link, way: usize) -> Settings {
     settings
 }
 
-/// All that can be known of a run in so many events at a time, and how many times that took; with chains or without,
-/// hosts told ahead or not.
+/// Runs a case with a number of events per call, with or without chains and hosts that run ahead.
+/// Returns everything observable, and the number of calls.
 fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u64) {
     let mut builder = NetworkBuilder::new(case.seed);
     let routers: Vec<NodeId> = (0..=case.trunks.len())
@@ -269,9 +269,9 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Random rows of routers with hosts at any of them: whether chains are computed at once or step by step, and
-    /// hosts are told ahead or in their turn, one at a time or many together, results, series and captures are the same, at every time at which
-    /// somebody asks.
+    /// Random rows of routers with hosts at any of them. Results, series and captures at every
+    /// reading time are the same with and without chains, with and without hosts that run ahead,
+    /// and for any number of events per call.
     #[test]
     fn shorter_ways_are_the_same_as_step_by_step(case in case(), budget in 2_u64..500) {
         let (stepped, events) = play(&case, false, false, 1);
@@ -283,13 +283,13 @@ proptest! {
             for budget in [budget, u64::MAX] {
                 prop_assert_eq!(&play(&case, chains, ahead, budget).0, &stepped);
             }
-            // Where a queue chooses, it may be looked at before anything arrives.
+            // A selecting queue may be brought up to date before anything arrives.
             prop_assert!(!chains || ahead || choose || fewer <= events);
         }
     }
 }
 
-/// Found by the test above: the last that happens at a host is a deadline at which it sends nothing, behind a packet.
+/// Regression: the last activity at a host is a deadline at which it sends nothing, after a packet.
 #[test]
 fn a_deadline_at_which_nothing_is_sent_is_no_activity() {
     let link = |there: (u64, u64, u64), back: (u64, u64, u64), loss| {
@@ -317,7 +317,7 @@ fn a_deadline_at_which_nothing_is_sent_is_no_activity() {
     assert_eq!(play(&case, true, true, u64::MAX).0, stepped);
 }
 
-/// A row of three links, without anything that crosses it.
+/// A row of three links without cross traffic.
 fn row() -> Case {
     let link = || ([(8_000_000, 10, 50, Choice::DropTail); 2], 0.0);
     Case {
@@ -341,19 +341,20 @@ fn a_chain_is_an_event_per_packet() {
         (0.33..0.4).contains(&share),
         "three hops, {share} of the events"
     );
-    // Nor does it become more where probes look at its queues now and then, but for their looks.
+    // Interval probes at its queues add only their own events.
     let mut sampled = row();
     let ways = 0..2 * (sampled.hosts.len() + sampled.trunks.len());
     sampled.probes = ways.map(|way| (way, way)).collect();
     let share = chained(&sampled);
     assert!((0.33..0.45).contains(&share), "{share} of the events");
-    // Somebody looks at what comes to the middle of it: the forward chain is the last two links, and back the
-    // first two.
+    // With a capture in the middle, the forward chain is the last two links, and the return chain
+    // the first two.
     let mut captured = row();
     captured.capture = Some((0, false));
     let share = chained(&captured);
     assert!((0.66..0.72).contains(&share), "{share} of the events");
-    // A third host sends into the middle of it: forward, the trunk has two upstreams, and leads to one direction.
+    // A third host sends into the middle: in the forward direction the trunk has two upstreams and
+    // leads to one direction.
     let mut crossed = row();
     crossed.hosts.push((0, crossed.hosts[0].1));
     crossed.flows.push((2, 1, 200_000, 0));

@@ -1,4 +1,4 @@
-//! How flows end, and when a run does.
+//! Tests of how flows and runs end.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port};
 use super::*;
 use crate::{End, FlowState, Tap};
 
-/// server --10 Mbit/s, 280 ms--> client, which loses these of the packets that enter it.
+/// server --10 Mbit/s, 280 ms--> client; the given packets that enter the link are lost.
 fn lossy(lost: std::ops::Range<u64>) -> Network {
     let mut builder = NetworkBuilder::new(1);
     let server = builder.host("server");
@@ -25,7 +25,7 @@ fn lossy(lost: std::ops::Range<u64>) -> Network {
     builder.build().expect("it fits together")
 }
 
-/// Notes when the last packet was sent.
+/// Records when the last packet was sent.
 struct LastSent(Arc<Mutex<Time>>);
 
 impl Tap for LastSent {
@@ -55,13 +55,13 @@ fn a_connection_that_gives_up_ends_when_it_does() {
         assert_eq!(flow.state, FlowState::GaveUp);
         assert_eq!(flow.finish, None);
         assert_eq!(flow.ended, Some(outcome.ended));
-        // RFC 6298 section 5.5 and 5.7: the timeout doubles from one retransmission to the next, to
-        // 120 s at most; the connection is given up one such wait after the last of them.
+        // RFC 6298 sections 5.5 and 5.7: the timeout doubles with each retransmission, up to 120 s;
+        // the connection is given up one timeout after the last one.
         let last_sent = *last_sent.lock().expect("not poisoned");
         let waited = outcome.ended.since(last_sent);
         assert_eq!(waited, Config::default().maximum_rto, "{last_sent:?}");
         assert!(last_sent > Time::ZERO + Span::from_secs(600));
-        // The share of the time: what was sent, over the whole run and not over its first second.
+        // Utilisation is relative to the whole run, not to its first second.
         let busy = outcome.directions[0].utilization * outcome.ended.as_secs_f64();
         let bytes = outcome.directions[0].counters.delivered_bytes;
         assert!(busy > bytes as f64 * 8.0 / 10e6, "{busy} s for {bytes} B");
@@ -76,7 +76,7 @@ fn a_transfer_whose_last_acknowledgments_are_lost_has_finished() {
     let server = builder.host("server");
     let client = builder.host("client");
     let way = |errors| direction(10_000_000, Span::from_millis(10), PLENTY, errors);
-    // The client's SYN+ACK gets through, and nothing after it.
+    // The client's SYN+ACK is delivered, and nothing after it.
     let link = duplex("lan", way(vec![]), way(vec![ErrorModel::listed(2..1_000)]));
     builder.link(server, client, link);
     builder.flow(bulk("download", server, client, Some(10_000)));
@@ -85,7 +85,7 @@ fn a_transfer_whose_last_acknowledgments_are_lost_has_finished() {
     assert_eq!(flow.state, FlowState::Finished);
     assert_eq!(flow.ended, flow.finish);
     assert!(flow.finish < Some(Time::ZERO + Span::from_secs(1)));
-    // The sender, which never learns of it, goes on for a while.
+    // The sender, which never learns of it, continues for a while.
     assert!(outcome.ended > Time::ZERO + Span::from_secs(60));
 }
 
@@ -107,8 +107,8 @@ fn a_transfer_is_over_before_time_wait_is() {
     assert!(after < Span::from_secs(1), "{after:?}");
 }
 
-/// A firewall between two ports: it answers the `nth` packet from port 0, and those after it, with
-/// a RST, and passes on the others.
+/// A firewall between two ports. It answers the `nth` packet from port 0 and later ones with RST,
+/// and forwards the others.
 struct Firewall {
     nth: u64,
     seen: u64,
@@ -135,7 +135,7 @@ impl Agent for Firewall {
 
 #[test]
 fn refused_and_reset_connections_say_so() {
-    // The SYN is the first packet; after the handshake's two, data.
+    // The SYN is the first packet; data follow the two packets of the handshake.
     for (nth, expected) in [(1, FlowState::Refused), (5, FlowState::Reset)] {
         let mut builder = NetworkBuilder::new(1);
         let server = builder.host("server");

@@ -1,4 +1,4 @@
-//! Links that don't take packets of any length, and routers that say so, or don't.
+//! Tests of links with an MTU, and of routers that report it or not.
 
 use bentpipe_tcp::{PathMtuDiscovery, Statistics};
 use bentpipe_types::DropReason;
@@ -7,8 +7,8 @@ use super::*;
 
 const RATE: u64 = 10_000_000;
 
-/// server -- hub --1000 B-- terminal -- client, 80 ms each way; the return link from the terminal loses
-/// this share of packets, and the hub's errors with them.
+/// server -- hub --1000 B-- terminal -- client, 80 ms each way. The return link from the terminal
+/// loses this share of packets, ICMP errors of the hub included.
 fn narrow(discovery: PathMtuDiscovery, silent: bool, loss: f64, mtu: u32) -> Network {
     let mut builder = NetworkBuilder::new(7);
     let server = builder.host("server");
@@ -41,12 +41,12 @@ fn sender(outcome: &Outcome) -> &Statistics {
 fn a_router_tells_how_long_packets_may_be() {
     let outcome = run(narrow(PathMtuDiscovery::Icmp, false, 0.0, 1000), 60);
     assert_eq!(outcome.flows[0].bytes_delivered(), 1_000_000);
-    // The initial window is too long, all of it, and nothing after it.
+    // All segments of the initial window are too long, and none after it.
     assert_eq!(outcome.discards.of(DropReason::TooBig), 10);
     let sent = sender(&outcome);
     assert_eq!((sent.icmp_errors, sent.path_mtu_reductions), (10, 1));
     assert_eq!((sent.timeouts, sent.fast_recoveries), (0, 0));
-    // It costs a round trip to the hub, and the headers of the shorter segments: 1,000,000 bytes in
+    // The cost is a round trip to the hub, and the headers of shorter segments: 1,000,000 bytes in
     // segments of 948 instead of 1448.
     let plain = run(narrow(PathMtuDiscovery::Icmp, false, 0.0, 1500), 60);
     assert_eq!(sender(&plain).icmp_errors, 0);

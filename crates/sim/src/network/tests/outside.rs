@@ -33,7 +33,7 @@ fn what_enters_leaves_at_the_other_end_on_time() {
     assert!(network.advance(Time::from_nanos(5), 100));
     let packet = datagram(&mut network, there);
     network.inject(here, packet);
-    // 125 bytes at 1 Mbit/s are 1 ms, twice, and 20 ms of propagation.
+    // 125 bytes at 1 Mbit/s take 1 ms, twice, plus 20 ms of propagation.
     assert_eq!(network.next_event(), Some(Time::from_nanos(11_000_005)));
     assert!(!network.advance(Time::from_nanos(22_000_005), 1));
     assert!(network.advance(Time::from_nanos(22_000_005), 100));
@@ -52,7 +52,7 @@ fn what_enters_leaves_at_the_other_end_on_time() {
     assert_eq!(network.packets_held(), 0);
 }
 
-/// A machine that is up for longer than a schedule's 48 bits hold (3.26 days).
+/// An external clock that runs for longer than the schedule's 48 bits (3.26 days).
 #[test]
 fn somebody_elses_clock_goes_on_for_weeks() {
     let (mut network, here, there) = network();
@@ -78,7 +78,7 @@ fn somebody_elses_clock_goes_on_for_weeks() {
 #[test]
 fn attached_nodes_pass_nothing_on_and_send_nothing_back() {
     let (mut network, here, there) = network();
-    // To itself: the one way out is the link, and the router sends it back.
+    // To itself: the only route is the link, and the router returns it.
     let packet = datagram(&mut network, here);
     network.inject(here, packet);
     network.advance(Time::from_nanos(1_000_000_000), 1000);
@@ -87,7 +87,7 @@ fn attached_nodes_pass_nothing_on_and_send_nothing_back() {
     assert_eq!(departures.len(), 1);
     assert_eq!(departures[0].node, here);
     network.packets_mut().release(packet);
-    // To nowhere.
+    // To a node that does not exist.
     let nobody = NodeId(there.0 + 1);
     let packet = datagram(&mut network, nobody);
     network.inject(here, packet);

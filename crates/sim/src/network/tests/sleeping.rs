@@ -1,15 +1,16 @@
-//! Who is first of two that come at the same time: who has slept less.
+//! Tests of the order of simultaneous events by idle time.
 
 use super::*;
 
-/// What the queue dropped of the first three round trips of slow start. In the third, twenty acknowledgments, one in 1.5 ms,
-/// let two segments go each, and one leaves in that time: with the last of them twenty wait, or twenty-one, if it comes
-/// before the packet has left that leaves at that time.
+/// Returns the packets that the queue dropped in the first three round trips of slow start. In the
+/// third, each of twenty acknowledgments, 1.5 ms apart, releases two segments while one departs.
+/// With the last of them twenty or twenty-one segments are queued, depending on whether it arrives
+/// before the departure at the same time.
 fn dropped(sleeps: bool, ahead: bool) -> u64 {
     let mut builder = NetworkBuilder::new(1);
     let [server, client] = ["server", "client"].map(|name| builder.host(name));
     let delay = Span::from_millis(60);
-    // Of 1500 bytes with their headers.
+    // Segments of 1500 bytes with headers.
     let config = Config {
         mss: 1448,
         initial_window: 10,
@@ -45,7 +46,7 @@ fn an_answer_after_a_sleep_is_later_than_those_that_come_in_step_with_it() {
     }
 }
 
-/// A packet that is held is the host's, wherever a run ends.
+/// A held packet belongs to the host's holdings, wherever a run ends.
 #[test]
 fn a_packet_that_wakes_a_host_is_accounted_for() {
     for nanoseconds in 0..20 {
@@ -56,7 +57,7 @@ fn a_packet_that_wakes_a_host_is_accounted_for() {
         builder.flow(bulk("flow", server, client, Some(1_000)));
         builder.sleeps_when_idle(client);
         let mut network = builder.build().expect("it fits together");
-        // The SYN, of 60 bytes, has come.
+        // The SYN of 60 bytes has arrived.
         let arrival = Time::ZERO + Span::from_millis(60) + Span::from_micros(60);
         network.run_until(arrival + Span::from_nanos(nanoseconds));
         assert_eq!(network.violations(), [], "{nanoseconds} ns");

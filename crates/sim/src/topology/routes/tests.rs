@@ -10,7 +10,7 @@ fn edge(from: u16, to: u16, milliseconds: u64) -> Edge {
     }
 }
 
-/// Ports in the order of the links: one for each end of each.
+/// Ports in the order of links: one per end.
 fn ports(nodes: usize, links: &[(Option<u16>, Option<u16>)], edges: &[Edge]) -> Vec<Vec<u16>> {
     let mut ports = vec![Vec::new(); nodes];
     for (there, back) in links {
@@ -27,7 +27,7 @@ fn ports(nodes: usize, links: &[(Option<u16>, Option<u16>)], edges: &[Edge]) -> 
     ports
 }
 
-/// Every way, all of the network searched for each destination.
+/// Reference: searches the whole network for each destination.
 fn searched(map: &Map<'_>, destination: u16) -> Vec<Option<Port>> {
     let plain = vec![Vec::new(); map.ports.len()];
     let mut whole = Map {
@@ -46,7 +46,7 @@ fn everywhere(nodes: u16) -> BTreeMap<u16, Vec<u16>> {
     (0..nodes).map(|node| (node, Vec::new())).collect()
 }
 
-/// The port towards `destination` at each node, by the tables.
+/// Returns the port towards `destination` at each node.
 fn towards(map: &Map<'_>, nodes: u16, destination: u16) -> Vec<Option<Port>> {
     let tables = map.tables(&everywhere(nodes)).expect("small");
     let port = |table: &Routes| table.port_towards(Address(destination));
@@ -148,7 +148,7 @@ fn ten_thousand_users_are_a_search_and_a_step_each() {
 }
 
 proptest! {
-    /// What hangs in trees is reached as if all of the network had been searched.
+    /// Paths through trees equal those of a full search.
     #[test]
     fn trees_change_no_path(
         kinds in prop::collection::vec(prop::bool::weighted(0.7), 2..9),
