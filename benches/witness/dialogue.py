@@ -6,7 +6,8 @@
 A socket of the running kernel listens behind a TUN device, in a network namespace of its own; this
 program is its peer, and its application. What goes in and what comes out is written as a script
 that `bentpipe-testkit run` holds against our own TCP, the kernel's window and recovery after each
-packet as comments (docs/validation/packetdrill.md). In real time, three seconds a dialogue, a dozen at a time;
+packet as comments (docs/validation/packetdrill.md). In real time, three seconds a dialogue, a
+dozen at a time;
 root is needed. It ends no process but those it has started, and touches no device but its own.
 """
 

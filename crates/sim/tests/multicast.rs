@@ -1,5 +1,5 @@
-//! Channels: what one sends to many is transmitted once where it can be, reaches each member once,
-//! and every copy is accounted for.
+//! Multicast: a packet is transmitted once per link, reaches each member once, and every copy is
+//! accounted for.
 
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{CarouselSettings, PacketsSettings, Transport};
@@ -73,7 +73,7 @@ fn messages(outcome: &Outcome, flow: usize) -> (u64, u64) {
     messages.map_or((0, 0), |messages| (messages.sent, messages.received))
 }
 
-/// What a direction was offered, and what came out of it.
+/// Returns the packets offered to a direction, and those that left it.
 fn passed(outcome: &Outcome, name: &str) -> (u64, u64) {
     let found = outcome.directions.iter().find(|slot| slot.name == name);
     let counters = &found.expect("there is such a direction").counters;
@@ -89,7 +89,7 @@ fn one_packet_on_the_channel_serves_all_who_hear_it() {
     let terminals: Vec<NodeId> = (0..100).map(|n| builder.host(&format!("t-{n}"))).collect();
     let hearers = terminals.iter().map(|node| (*node, Vec::new())).collect();
     builder.broadcast(hub, hearers, "satellite", direction(10_000_000, 1_000));
-    // Those of even numbers only.
+    // Members with even numbers only.
     let members: Vec<NodeId> = terminals.iter().copied().step_by(2).collect();
     builder.channel(channel(station, &members, &datagrams()));
     let outcome = run(builder.build().expect("it fits together"));
@@ -98,7 +98,7 @@ fn one_packet_on_the_channel_serves_all_who_hear_it() {
     for flow in 0..50 {
         assert_eq!(messages(&outcome, flow), (499, 499));
     }
-    // A packet of 1028 bytes over both links, and nothing waits.
+    // A packet of 1028 bytes over both links without queueing.
     let delays = &outcome.flows[0]
         .report
         .messages
@@ -117,7 +117,7 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
     let hearers = terminals.iter().enumerate();
     let hearers = hearers.map(|(n, node)| (*node, loss(0.1, n))).collect();
     builder.broadcast(station, hearers, "satellite", direction(10_000_000, 1_000));
-    // Files of 50 datagrams, each sent twice, one right after the other.
+    // Files of 50 datagrams, each sent twice in direct succession.
     let carousel = CarouselSettings {
         size: 50_000,
         datagram: 1_000,
@@ -139,7 +139,7 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
         (share - 0.9).abs() < 5.0 * (0.09 / sent as f64).sqrt(),
         "{share}"
     );
-    // A file is whole with (1 - p^2)^50.
+    // A file is complete with probability (1 - p^2)^50.
     let whole: usize = (outcome.flows.iter())
         .map(|flow| {
             flow.report
@@ -165,8 +165,8 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
 
 #[test]
 fn ways_that_part_and_meet_again_bring_one_copy() {
-    // station - a, a - b, a - c, b - d, c - d: d is reached over one of the two, whichever members
-    // want it.
+    // station - a, a - b, a - c, b - d, c - d: d is reached over one of the two, whatever the
+    // members.
     let mut builder = NetworkBuilder::new(1);
     let station = builder.host("station");
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| builder.router(name));
@@ -213,8 +213,8 @@ fn a_channel_is_of_hosts_that_can_be_reached() {
     assert!(builder.build().is_err());
 }
 
-/// A network with a station, routers in a mesh, a channel that hosts and routers hear, and members
-/// anywhere.
+/// A network with a station, a mesh of routers, a channel received by hosts and routers, and
+/// members anywhere.
 #[derive(Clone, Debug)]
 struct Mesh {
     routers: usize,
@@ -253,7 +253,7 @@ fn meshes() -> impl Strategy<Value = Mesh> {
 }
 
 impl Mesh {
-    /// The network, and how many members its channel has.
+    /// Returns the network and the number of members of its channel.
     fn build(&self) -> (Network, usize) {
         let mut builder = NetworkBuilder::new(3);
         let station = builder.host("station");
@@ -275,7 +275,7 @@ impl Mesh {
             builder.link(routers[*near], host, link(&format!("home-{n}")));
             hosts.push(host);
         }
-        // Behind the last router: a channel heard by hosts, and by routers with a host behind each.
+        // Behind the last router: a channel received by hosts, and by routers with a host each.
         let last = routers[self.routers - 1];
         let mut hearers = Vec::new();
         for n in 0..self.hearers {
@@ -339,7 +339,7 @@ proptest! {
             prop_assert!(!certain || messages.received == messages.sent, "{:?}", messages);
         }
         if members > 0 {
-            // Nothing is sent twice over any link: there is at most one transfer's data besides.
+            // No packet is sent twice over any link; there is at most one other transfer.
             for direction in outcome.directions.iter().filter(|_| mesh.transfers == 0) {
                 prop_assert!(direction.counters.offered <= 499, "{}", direction.name);
             }

@@ -1,19 +1,18 @@
-//! What a packet costs in events, which no clock is needed to count: with one schedule entry per
-//! direction, a hop is one event, a chain of hops is one, and an acknowledgment that restarts a
-//! timer is none.
+//! Events per packet, counted without a clock: one schedule entry per direction, so a hop is one
+//! event, a chain of hops is one, and an acknowledgment that restarts a timer is none.
 
 use bentpipe_link::{DropTail, Ends, Fair, FairSettings, Limit, Queueing, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Progress, Traffic};
 use bentpipe_tcp::{Config, RecoveryKind};
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
-/// A download over this many links in a row, without a loss.
+/// A download over this many links in a row, without losses.
 fn chain(links: usize, recovery: RecoveryKind) -> Network {
     let limit = Limit::Packets(20_000);
     chain_behind(links, recovery, || DropTail { limit }.into())
 }
 
-/// The same behind queues of another kind.
+/// The same with another kind of queue.
 fn chain_behind(links: usize, recovery: RecoveryKind, queue: impl Fn() -> Queueing) -> Network {
     let mut builder = NetworkBuilder::new(1);
     let mut nodes = vec![builder.host("server")];
@@ -63,7 +62,7 @@ fn chain_behind(links: usize, recovery: RecoveryKind, queue: impl Fn() -> Queuei
     builder.build().expect("it fits together")
 }
 
-/// Events from the tenth second to the twentieth, and hops in the same time.
+/// Returns the events and hops between the tenth and the twentieth second.
 fn work(mut network: Network) -> (u64, u64) {
     let at = |seconds| Time::ZERO + Span::from_secs(seconds);
     network.run_until(at(10));
@@ -86,8 +85,8 @@ fn a_hop_is_an_event_a_chain_of_hops_is_one_and_there_are_hardly_any_others() {
             let (events, hops) = work(network);
             assert!(hops > 100_000, "{hops} hops");
             let least = if chained { hops / links as u64 } else { hops };
-            // The retransmission timer comes up once or twice a round trip; the hops of what was
-            // under way at either end of the time are counted, and its events are not in it.
+            // The retransmission timer comes up once or twice per round trip. Hops of packets in
+            // transit at both ends of the interval are counted without their events.
             let most = least + least / 1_000;
             let least = least - least / 1_000 - 1;
             assert!(
@@ -111,7 +110,7 @@ fn a_hop_behind_a_fair_queue_is_an_event_and_a_row_of_them_is_one() {
     for links in [1, 3] {
         let (events, hops) = work(chain_behind(links, RecoveryKind::Sack, fair));
         assert!(hops > 100_000, "{hops} hops");
-        // One of all queues in a row; besides, the others are caught up with every now and then.
+        // One event for all queues in a row; the other queues are brought up to date now and then.
         let chained = hops / links as u64;
         let most = chained + chained / 100;
         assert!(
