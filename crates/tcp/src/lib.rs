@@ -1,17 +1,19 @@
-//! A TCP without input or output, per RFC 9293.
+//! A TCP implementation without input or output, per RFC 9293.
 //!
-//! A [`Connection`] is told what arrives and what time it is, and says what it wants to send and
-//! when it next wants to run. It reads no clock, draws no random number, and allocates nothing per
-//! packet. Three axes are separate and each is one file per algorithm:
+//! A [`Connection`] receives packets and the current time as arguments. It emits packets and
+//! reports when it next wants to run. It reads no clock, draws no random number, and allocates
+//! nothing per packet. Three aspects are independent of each other, with one file per algorithm:
 //!
-//! * [`recovery`]: what was lost, and what to send again;
-//! * [`congestion`]: how much may be in flight;
+//! * [`recovery`]: which data was lost, and what to retransmit;
+//! * [`congestion`]: how much data may be in flight;
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
 //!
-//! A [`Socket`] is a connection with the bytes it carries: none in a simulation, where a payload is a
-//! range of its stream, rings of them where they are real. Hosts and gateways are made of it.
+//! A [`Socket`] is a connection together with its payload. In a simulation the payload is only a
+//! range of stream offsets; with real data it is held in ring buffers. Hosts and gateways are built
+//! on it.
 //!
-//! Not modelled: the urgent pointer (urgent data is data), and taking a new SYN in TIME-WAIT (RFC 6191).
+//! Not modelled: the urgent pointer (urgent data is treated as ordinary data), and accepting a new
+//! SYN in TIME-WAIT (RFC 6191).
 
 mod config;
 pub mod congestion;

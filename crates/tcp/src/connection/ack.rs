@@ -1,4 +1,4 @@
-//! What an acknowledgment does.
+//! Processing of acknowledgments (RFC 9293 section 3.10.7.4 step 5, RFC 5681).
 
 mod blocks;
 mod reaction;
@@ -13,35 +13,37 @@ use crate::config::RtoFrom;
 use crate::congestion::AckSample;
 use crate::recovery::{Covered, LossRecovery, MOST_REORDERING, Reaction, USUAL_REORDERING, Whole};
 
-/// What an acknowledgment says of what has arrived ahead of a gap.
+/// Out-of-order data that an acknowledgment reports.
 #[derive(Clone, Copy)]
 pub(super) enum Told<'a> {
-    /// These SACK blocks, if any.
+    /// The SACK blocks of the segment, if any.
     Blocks(Option<&'a [SackBlock]>),
-    /// The same as the last one, and [one segment more](crate::recovery::Scoreboard::covers_one_more).
+    /// The same blocks as the previous acknowledgment, extended by [one
+    /// segment](crate::recovery::Scoreboard::covers_one_more).
     OneMore(Covered),
 }
 
 impl Told<'_> {
-    /// Is it one segment more?
+    /// Whether it reports exactly one more segment.
     #[inline(always)]
     fn is_one_more(&self) -> bool {
         matches!(self, Self::OneMore(_))
     }
 }
 
-/// What an acknowledgment of something new acknowledges.
+/// Data that an acknowledgment newly acknowledges.
 #[derive(Clone, Copy)]
 pub(super) enum Acknowledged<'a> {
-    /// [Whole segments](crate::recovery::Scoreboard::acknowledges_whole) that were sent once, at a sender whose
-    /// recovery is quiet, and counts no duplicates as if they told of segments: it is quiet after it, too.
+    /// [Whole segments](crate::recovery::Scoreboard::acknowledges_whole), each sent once, at a
+    /// sender whose recovery is loss-free before and after, and does not count duplicates like SACK
+    /// blocks.
     Whole(Whole),
-    /// Whatever it is, and these SACK blocks come with it, if any.
+    /// Any data, with the SACK blocks of the segment, if any.
     Something(Option<&'a SackBlocks>),
 }
 
 impl Acknowledged<'_> {
-    /// The whole segments, if it is known that it is nothing else.
+    /// The whole segments, if nothing else is acknowledged.
     #[inline(always)]
     fn whole(&self) -> Option<Whole> {
         match self {
@@ -52,8 +54,8 @@ impl Acknowledged<'_> {
 }
 
 impl Connection {
-    /// RFC 9293 section 3.10.7.4 step 5, in the states after SYN-RECEIVED. False: the segment goes
-    /// no further.
+    /// RFC 9293 section 3.10.7.4 step 5, in the states after SYN-RECEIVED. Returns false if the
+    /// segment is to be dropped.
     #[inline]
     pub(super) fn acknowledgment(
         &mut self,
@@ -84,7 +86,7 @@ impl Connection {
         true
     }
 
-    /// Something new was acknowledged: what the application is told of it.
+    /// Raises the events for newly acknowledged data.
     #[inline]
     fn progressed(&mut self, now: Time) {
         if self.makes_room::<Nothing>(now) > 0 {
@@ -97,8 +99,9 @@ impl Connection {
         }
     }
 
-    /// The same, of less than was written. Returns how many bytes there is room for, if a writer waits for so many:
-    /// what [`Events::WRITABLE`] is about.
+    /// Records progress of less than what was written. Returns how many bytes of room the send
+    /// buffer has, if a writer waits and there is room for a segment ([`Events::WRITABLE`]); else
+    /// 0.
     #[inline(always)]
     pub(super) fn makes_room<K: Known>(&mut self, now: Time) -> u64 {
         self.heard(now);
@@ -119,7 +122,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// An acknowledgment `distance` after SND.UNA, which is none but what the peer can have sent.
+    /// Processes an acceptable acknowledgment, `distance` after SND.UNA.
     #[inline]
     pub(super) fn acknowledged(
         &mut self,
@@ -140,20 +143,21 @@ impl Sender {
         } else if distance == 0 {
             let window = self.send.window;
             self.update_window::<false>(packet, false);
-            // (Of text that comes in order, with the window that is known, Linux asks no more.)
+            // For in-order data with an unchanged window, Linux does not restart the probe timer.
             if self.config.habits.restarts_probe_timer
                 && self.timers.runs(Purpose::Probe)
                 && (packet.payload_length == 0 || self.send.window != window)
             {
                 self.put_off_probe(now);
             }
-            // RFC 5681 section 2: a duplicate. With a closed window it answers a probe.
+            // RFC 5681 section 2: a duplicate acknowledgment. With a closed window it answers a
+            // probe.
             let idle = self.send.is_idle();
             let repeats = packet.payload_length == 0
                 && !packet.flags.has(Flags::SYN.with(Flags::FIN))
                 && self.send.window == window;
             let duplicate = repeats && !idle && window > 0;
-            // Blocks may come with data, and a D-SACK when everything is acknowledged.
+            // SACK blocks may come with data, and a D-SACK when everything is acknowledged.
             if duplicate || sack.is_some() && self.recovery.hears_blocks() {
                 self.nothing_new(packet, duplicate, sack, now);
             } else if repeats && idle {
@@ -166,8 +170,8 @@ impl Sender {
         }
     }
 
-    /// A later acknowledgment came before this one. What it SACKs above SND.UNA may be news all the same (tcp_ack's
-    /// old_ack).
+    /// Processes a reordered, older acknowledgment. Its SACK blocks above SND.UNA may still be new
+    /// (old_ack in tcp_ack).
     #[inline(never)]
     fn overtaken(&mut self, packet: &Packet, sack: &SackBlocks, now: Time) {
         let first = self.send.wire(self.send.sequence.unacknowledged);
@@ -180,7 +184,9 @@ impl Sender {
         }
     }
 
-    /// The peer lives (RFC 9293 section 3.8.6.1: then a probed connection stays open).
+    /// RFC 9293 section 3.8.6.1: "As long as the receiving TCP peer continues to send
+    /// acknowledgments in response to the probe segments, the sending TCP peer MUST allow the
+    /// connection to stay open."
     #[inline]
     fn peer_lives(&mut self) {
         if self.send.window == 0 {
@@ -188,16 +194,16 @@ impl Sender {
         }
     }
 
-    /// The same [of SND.UNA](Self::acknowledged), where nothing is outstanding and no block comes with it, by a
-    /// segment that is no SYN.
+    /// Processes an [acknowledgment of SND.UNA](Self::acknowledged) without SACK blocks or SYN,
+    /// while nothing is outstanding.
     #[inline]
     pub(super) fn nothing_acknowledged(&mut self, packet: &Packet) {
         self.peer_lives();
         self.update_window::<true>(packet, false);
     }
 
-    /// Something is acknowledged that was not. Returns whether nothing but the window says after it how much may
-    /// be in flight.
+    /// Processes an acknowledgment of new data. Returns whether the congestion window alone
+    /// determines how much may be in flight afterwards.
     #[inline(always)]
     pub(super) fn new_data_acknowledged<K: Known>(
         &mut self,
@@ -207,7 +213,7 @@ impl Sender {
         now: Time,
     ) -> bool {
         if K::PACED {
-            // (On a plain way, it was quiet before.)
+            // On a path with only new data, recovery was loss-free before.
             self.before_delivery(K::PLAIN);
         }
         let send = &mut self.send;
@@ -239,7 +245,7 @@ impl Sender {
                 self.scoreboard.acknowledged_segments() - segments
             }
         };
-        // What acknowledges no whole segment puts no timer off (tcp_clean_rtx_queue).
+        // An acknowledgment of no whole segment restarts no timer (tcp_clean_rtx_queue).
         let restarts = what.whole().is_some()
             || segments > 0
             || K::SIMPLE
@@ -303,7 +309,8 @@ impl Sender {
             self.regulate_as_it_advances();
         }
 
-        // RFC 6298 sections 5.2 and 5.3
+        // RFC 6298 sections 5.2 and 5.3: turn off the timer when all data is acknowledged; else
+        // restart it.
         if !K::PLAIN && self.send.is_idle() {
             self.timers.stop();
         } else if restart_timer && restarts || !self.timers.retransmits() {
@@ -322,7 +329,7 @@ impl Sender {
         quiet
     }
 
-    /// The same as [`nothing_new_acknowledged`](Self::nothing_new_acknowledged), whatever the sender is like.
+    /// Like [`nothing_new_acknowledged`](Self::nothing_new_acknowledged), on the general path.
     fn nothing_new(
         &mut self,
         packet: &Packet,
@@ -334,9 +341,9 @@ impl Sender {
         let _ = self.nothing_new_acknowledged::<Nothing>(packet, duplicate, told, now);
     }
 
-    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. Where the sender is known to be plain, recovery hears
-    /// blocks, and marks are not in use. Returns what recovery made of it, and what is in
-    /// flight, if it is known.
+    /// Processes an acknowledgment that does not advance SND.UNA; SACK blocks may still report new
+    /// data. With `K::PLAIN`, recovery uses SACK and ECN is not negotiated. Returns the reaction of
+    /// recovery, and the bytes in flight if they were computed.
     #[inline(always)]
     pub(super) fn nothing_new_acknowledged<K: Known>(
         &mut self,
@@ -386,7 +393,7 @@ impl Sender {
         (reaction, in_flight)
     }
 
-    /// Duplicates are counted: by an acknowledgment that is one, or of something new.
+    /// Passes a duplicate acknowledgment, or progress, to a recovery that counts duplicates.
     #[inline(never)]
     fn count(&mut self, duplicate: bool) {
         let board = &mut self.scoreboard;
@@ -394,8 +401,8 @@ impl Sender {
         self.delivered.add(board.delivered().bytes());
     }
 
-    /// Where segments come out of order by more than makes Linux take one for lost, what is SACKED grows the window, too
-    /// (tcp_may_raise_cwnd).
+    /// Grows the window for SACKed data while the reordering degree is above Linux's default, so
+    /// that no segment is considered lost yet (tcp_may_raise_cwnd).
     #[inline(never)]
     fn grow_ahead(&mut self, packet: &Packet, reaction: Reaction, rtt: Option<Span>, now: Time) {
         if self.config.habits.grows_while_reordered
@@ -411,7 +418,8 @@ impl Sender {
         }
     }
 
-    /// By how many segments they may come out of order before Linux takes one for lost: tp->reordering.
+    /// Reordering degree in segments, above which Linux considers a segment lost
+    /// (`tp->reordering`).
     pub(super) fn reordering(&self) -> u64 {
         let seen = self.scoreboard.reordering();
         let segment = u64::from(self.negotiated.segment.max(1));
@@ -419,7 +427,7 @@ impl Sender {
         seen.min(MOST_REORDERING).max(self.recovery.reordering())
     }
 
-    /// An acknowledgment as the window rules see it.
+    /// The acknowledgment as passed to congestion control.
     #[inline]
     fn ack_sample(
         &self,
@@ -442,8 +450,8 @@ impl Sender {
         }
     }
 
-    /// Bytes that the acknowledgment newly tells of: what it acknowledges, and by Linux what has arrived twice, too, and a short
-    /// segment as a full one.
+    /// Bytes that the acknowledgment newly reports as delivered. As in Linux, optionally including
+    /// duplicates, and with short segments counted as full ones.
     #[inline]
     pub(super) fn newly_delivered(&self) -> u64 {
         let delivered = self.scoreboard.delivered();
@@ -453,7 +461,7 @@ impl Sender {
         self.scoreboard.delivered_with_short() + self.delivered_twice()
     }
 
-    /// The same, by what it says.
+    /// Newly delivered bytes according to `told`.
     #[inline(always)]
     fn newly_told(&self, told: Told<'_>) -> u64 {
         match told {
@@ -462,7 +470,8 @@ impl Sender {
         }
     }
 
-    /// A spurious retransmission is delivered (tcp_dsack_seen): in whole segments.
+    /// Bytes of a spurious retransmission, which count as delivered, in whole segments
+    /// (tcp_dsack_seen).
     #[inline(never)]
     fn delivered_twice(&self) -> u64 {
         match self.scoreboard.delivered().duplicate() {
@@ -475,7 +484,7 @@ impl Sender {
         }
     }
 
-    /// Bytes that grow the window.
+    /// Bytes by which the acknowledgment may grow the congestion window.
     #[inline]
     fn counts_for_growth<K: Known>(
         &self,
@@ -485,7 +494,7 @@ impl Sender {
         segments: u64,
     ) -> u64 {
         if K::SIMPLE || self.recovery.hears_blocks() || self.counts_duplicates(what) {
-            // As Linux counts: what is newly known to have arrived, by SACK too.
+            // As in Linux: all newly delivered data, including SACKed data.
             let newly = self.newly_acknowledged(what, acknowledged);
             if !K::SIMPLE && newly == acknowledged && self.config.habits.counts_short_segments {
                 segments * u64::from(self.negotiated.segment)
@@ -493,16 +502,17 @@ impl Sender {
                 newly
             }
         } else if before < self.send.timed_out_below {
-            // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because
-            // such an acknowledgment covers segments that left the network long ago. One that
-            // jumps over a thousand of them would open the window by as many at once.
+            // RFC 3465 section 2.3: L = 1 until everything retransmitted after a timeout is
+            // acknowledged, because such an acknowledgment covers segments that left the network
+            // long ago. An acknowledgment of a thousand of them at once would open the window by as
+            // many.
             acknowledged.min(u64::from(self.negotiated.segment))
         } else {
             acknowledged
         }
     }
 
-    /// Bytes that an acknowledgment of something new newly tells of, by SACK too.
+    /// Bytes that an acknowledgment of new data newly reports as delivered, including SACKed data.
     #[inline(always)]
     fn newly_acknowledged(&self, what: Acknowledged<'_>, acknowledged: u64) -> u64 {
         match what {
@@ -511,7 +521,7 @@ impl Sender {
         }
     }
 
-    /// Does recovery count duplicates as if they told of segments, as far as it is to be asked?
+    /// Whether recovery counts duplicates like SACK blocks; false if this is implied.
     #[inline(always)]
     fn counts_duplicates(&self, what: Acknowledged<'_>) -> bool {
         what.whole().is_none() && self.recovery.counts_duplicates()

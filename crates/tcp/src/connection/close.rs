@@ -1,4 +1,4 @@
-//! Ending a connection: FIN, RST, TIME-WAIT.
+//! Closing a connection: FIN, RST, TIME-WAIT.
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq, Time};
 
@@ -8,8 +8,8 @@ use crate::options::{TIMESTAMPS_LENGTH, timestamp};
 use crate::statistics::{Failure, FailureKind};
 
 impl Connection {
-    /// The application has no more to send (RFC 9293 section 3.10.4). What was written is still
-    /// sent, then a FIN; data still comes in until the peer closes too.
+    /// Closes the sending direction (RFC 9293 section 3.10.4). Written data is still sent, followed
+    /// by a FIN. Data is received until the peer closes too.
     pub fn close(&mut self, cx: &mut Ctx<'_>) {
         if self.sender.send.fin {
             return;
@@ -21,8 +21,8 @@ impl Connection {
                 self.closed(Events::NONE, cx.now);
                 return;
             }
-            // The FIN is queued until the connection is established. RFC 9293 would drop what was
-            // written in SYN-SENT; an application that writes all it has and closes wants it sent.
+            // The FIN is queued until the connection is established. RFC 9293 would discard data
+            // written in SYN-SENT; an application that writes everything and closes wants it sent.
             State::SynSent | State::SynReceived => {}
             State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,
@@ -32,8 +32,8 @@ impl Connection {
         self.output(cx);
     }
 
-    /// The application is gone: like [`close`](Self::close), but nobody will read what has come or
-    /// still comes. Such data is answered with a RST, so that the peer knows that it is lost (RFC
+    /// Closes both directions, because the application has ended: like [`close`](Self::close), but
+    /// unread and later data is answered with a RST, so that the peer knows that it is lost (RFC
     /// 1122 section 4.2.2.13, RFC 2525 section 2.17).
     pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
         self.receive.refuses = true;
@@ -42,11 +42,12 @@ impl Connection {
             sizing.forget();
         }
         self.receive.reconsider_window();
-        // In TIME-WAIT the peer has closed, too, and hears nothing of what was not read: what it sends again has to be acknowledged as
-        // long as it may come (Linux's __tcp_close finds the socket closed, tcp_time_wait has put another one in its place).
+        // In TIME-WAIT the peer has closed too and is not told about unread data. Its
+        // retransmissions must be acknowledged as long as they may arrive (Linux's __tcp_close
+        // finds the socket closed; tcp_time_wait has replaced it).
         if self.readable() > 0 && self.state != State::TimeWait {
             if matches!(self.state, State::Closing | State::LastAck) {
-                // (An application that has closed before, and aborts, need not say so.)
+                // abort() sends no RST in these states, because the application has closed before.
                 let position = self.acceptable_position();
                 self.send_reset(self.sender.send.wire(position), true, cx);
             }
@@ -56,13 +57,13 @@ impl Connection {
         }
     }
 
-    /// Data for an application that is gone.
+    /// Resets the connection in answer to data for an application that has ended.
     pub(super) fn refuse(&mut self, packet: &Packet, cx: &mut Ctx<'_>) {
         self.send_reset(packet.acknowledgment, false, cx);
         self.closed(Events::NONE, cx.now);
     }
 
-    /// Ends the connection at once and tells the peer with a RST (RFC 9293 section 3.10.5).
+    /// Ends the connection at once with a RST to the peer (RFC 9293 section 3.10.5).
     pub fn abort(&mut self, cx: &mut Ctx<'_>) {
         match self.state {
             State::Closed => return,
@@ -79,7 +80,7 @@ impl Connection {
         self.closed(Events::NONE, cx.now);
     }
 
-    /// The connection is no more, and `why`.
+    /// Moves to CLOSED, with `why` among the events.
     pub(super) fn closed(&mut self, why: Events, now: Time) {
         if let Some(why) = self.failure(why) {
             self.sender.statistics.failure = Some(Failure { at: now, why });
@@ -93,7 +94,7 @@ impl Connection {
         self.sender.statistics.limited.set(Limit::Idle, now);
     }
 
-    /// What it means that the connection closes for this reason, in the state it is in.
+    /// The kind of failure that closing for this reason is in the current state.
     fn failure(&self, why: Events) -> Option<FailureKind> {
         if why.has(Events::TIMED_OUT) {
             return Some(FailureKind::TimedOut);
@@ -101,8 +102,8 @@ impl Connection {
         if why.has(Events::UNREACHABLE) {
             return Some(FailureKind::Unreachable);
         }
-        // RFC 9293 section 3.10.7.3 and 3.10.7.4 step 2: before the handshake is done, a RST is a
-        // refusal.
+        // RFC 9293 section 3.10.7.3 and section 3.10.7.4 step 2: before the handshake is complete,
+        // a RST means that the connection was refused.
         let refused = matches!(self.state, State::SynSent | State::SynReceived);
         why.has(Events::RESET).then_some(if refused {
             FailureKind::Refused
@@ -111,7 +112,8 @@ impl Connection {
         })
     }
 
-    /// A RST with this sequence number; with our acknowledgment, if the peer's SYN has come.
+    /// Sends a RST with this sequence number, and with an acknowledgment if the peer's SYN was
+    /// received.
     pub(super) fn send_reset(&mut self, sequence: Seq, acknowledge: bool, cx: &mut Ctx<'_>) {
         let mut packet = self.bare_template();
         packet.sequence = sequence;
@@ -119,7 +121,7 @@ impl Connection {
         if acknowledge {
             packet.flags = Flags::RST.with(Flags::ACK);
             packet.acknowledgment = self.receive.wire();
-            // RFC 7323 section 3.2: on a RST too, once negotiated
+            // RFC 7323 section 3.2: a RST carries timestamps too, once negotiated.
             if self.sender.negotiated.timestamps {
                 packet.header_length += TIMESTAMPS_LENGTH;
                 packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
@@ -134,8 +136,7 @@ impl Connection {
         cx.emit(self.egress, reference);
     }
 
-    /// Our FIN is acknowledged, in the states where that matters (RFC 9293 section 3.10.7.4 step
-    /// 5).
+    /// Changes the state when our FIN is acknowledged (RFC 9293 section 3.10.7.4 step 5).
     pub(super) fn fin_acknowledged(&mut self, cx: &Ctx<'_>) {
         match self.state {
             State::FinWait1 => {
@@ -148,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// The peer's FIN is in order (RFC 9293 section 3.10.7.4 step 8).
+    /// Changes the state when the peer's FIN is in order (RFC 9293 section 3.10.7.4 step 8).
     pub(super) fn peer_closed(&mut self, cx: &Ctx<'_>) {
         self.events |= Events::PEER_CLOSED;
         match self.state {
@@ -160,8 +161,8 @@ impl Connection {
     }
 }
 
-/// Answers a segment that no connection and no listener takes (RFC 9293 section 3.10.7.1), between
-/// the same addresses. Consumes it.
+/// Answers a segment that belongs to no connection and no listener (RFC 9293 section 3.10.7.1),
+/// with the addresses swapped. Consumes it.
 pub fn reset_reply(packet: PacketRef, egress: Port, cx: &mut Ctx<'_>) {
     let segment = *cx.packets.get(packet);
     let ip = cx.packets.ip(packet);

@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168): queues mark instead of dropping.
+//! Explicit congestion notification (RFC 3168).
 
 use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
 use serde::{Deserialize, Serialize};
@@ -9,34 +9,34 @@ use crate::congestion::Congestion;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::LossRecovery;
 
-/// Both flags: "ECN-setup SYN" (RFC 3168 section 6.1.1).
+/// Both flags set: "ECN-setup SYN" (RFC 3168 section 6.1.1).
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
-/// Where one end stands.
+/// ECN state of one end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
 pub(super) struct Notification {
-    /// Both ends have agreed on it.
+    /// ECN was negotiated.
     on: bool,
-    /// Every segment says ECE until the peer says CWR (section 6.1.3).
+    /// RFC 3168 section 6.1.3: every acknowledgment carries ECE until the peer sends CWR.
     echoes: bool,
-    /// The window was reduced: the next new data say so (section 6.1.2).
+    /// RFC 3168 section 6.1.2: the window was reduced, and the next new data segment carries CWR.
     reduced: bool,
     /// The segment being sent has not been sent before.
     pub(super) fresh: bool,
-    /// Our SYN asked for it.
+    /// Our SYN requested ECN.
     requested: bool,
-    /// Text has come that may be marked.
+    /// ECN-capable data has been received.
     seen: bool,
-    /// The window that was reduced last is not to be restored: the path has marked since, or then.
+    /// The last window reduction must not be undone, because of a mark at that time or since.
     stays_reduced: bool,
-    /// The first new data after the window was reduced begins here, and says so: until more than what is before it is
-    /// acknowledged, the peer has not heard, and echoes marks of the window that was reduced.
+    /// Position of the first new data after the last window reduction, which carries CWR. Until
+    /// more is acknowledged, the peer has not received CWR and echoes marks of the reduced window.
     reduced_until: u64,
 }
 
 impl Notification {
-    /// Is it in use? Then no segment is ordinary.
+    /// Whether ECN was negotiated. Segments then do not take the fast paths.
     #[inline]
     pub(super) const fn is_on(&self) -> bool {
         self.on
@@ -44,8 +44,8 @@ impl Notification {
 }
 
 impl Connection {
-    /// What our SYN, or SYN+ACK, says besides. A SYN that has to be sent again asks for nothing
-    /// (RFC 3168 section 6.1.1.1): a path may drop those that do.
+    /// ECN flags for our SYN, or SYN+ACK if `answers`. RFC 3168 section 6.1.1.1: a retransmitted
+    /// SYN does not request ECN, because the path may drop SYNs that do.
     pub(super) fn ecn_setup(&mut self, answers: bool) -> Flags {
         if answers {
             return if self.sender.ecn.on {
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// The peer's SYN, or SYN+ACK, has come.
+    /// Completes the ECN negotiation with the peer's SYN or SYN+ACK.
     pub(super) fn agree_on_ecn(&mut self, syn: &Packet) {
         let both = syn.flags.has(Flags::ECE) && syn.flags.has(Flags::CWR);
         self.sender.ecn.on = if syn.flags.has(Flags::ACK) {
@@ -73,15 +73,15 @@ impl Connection {
         };
     }
 
-    /// What an acceptable segment says of congestion: its own mark is to be echoed, an echo reduces
-    /// the window, once per window of data (RFC 3168 section 6.1.2). `start`: its text begins so far after
-    /// RCV.NXT.
+    /// Processes the ECN fields of an acceptable segment. A CE mark is to be echoed. An ECE reduces
+    /// the window, once per window of data (RFC 3168 section 6.1.2). `start`: distance of its data
+    /// from RCV.NXT.
     pub(super) fn notified(&mut self, packet: &Packet, start: i64, now: Time) {
         if !self.sender.ecn.on {
             return;
         }
-        // (What acknowledges what was acknowledged before says nothing more to Linux: tcp_ack. What only an old segment did,
-        // was not: tcp_validate_incoming.)
+        // Linux ignores ECE on an acknowledgment of old data (tcp_ack). Acknowledgments of entirely
+        // old segments are not counted here (tcp_validate_incoming).
         let newly = packet
             .acknowledgment
             .distance_from(self.acknowledged_in_window);
@@ -91,17 +91,17 @@ impl Connection {
         }
         if packet.flags.has(Flags::CWR) && !(old && self.sender.config.habits.overlooks_old_cwr) {
             self.sender.ecn.echoes = false;
-            // tcp_ecn_accept_cwr: at once, since its window may be of one segment.
+            // tcp_ecn_accept_cwr: acknowledges at once, since the peer's window may be one segment.
             let linux = self.receive.quick_as_linux;
             self.receive.acknowledge_now |= linux && packet.payload_length > 0;
         }
-        // RFC 3168 section 6.1.5: what is outside of the window may say what it likes. (Where acknowledgments are as
-        // Linux has them, that is looked at with the text: `mark_of_text`.)
+        // RFC 3168 section 6.1.5: marks outside of the receive window are ignored. With Linux's ACK
+        // policy, `mark_of_text` checks this together with the data.
         let window = self.receive.window() as i64;
         let end = start + i64::from(packet.payload_length);
         let in_window = packet.payload_length > 0 && start < window && end > 0;
         if in_window && !self.receive.quick_as_linux && self.mark_has_come(packet.ecn()) {
-            // As in Linux, at once: the sooner the sender knows, the shorter the queue.
+            // As in Linux, at once: an early reaction of the sender keeps the queue short.
             self.receive.acknowledge_now |= packet.ecn() == Ecn::Congestion;
         }
         let reduces = packet.flags.has(Flags::ECE)
@@ -110,7 +110,7 @@ impl Connection {
             && self.sender.phase() == RecoveryPhase::Open
             && !self.sender.send.is_idle();
         if reduces {
-            // As for a loss: what was outstanding when the acknowledgment came.
+            // As for a loss: the data outstanding when the acknowledgment arrived.
             let outstanding =
                 self.sender.send.sequence.outstanding() + u64::from(newly.max(0) as u32);
             let flight_size = self.sender.congested_flight(outstanding);
@@ -119,14 +119,16 @@ impl Connection {
         }
     }
 
-    /// The mark of the next text, which there is room for, where acknowledgments are as Linux has them: is it a reason to
-    /// acknowledge sooner (tcp_event_data_recv)? What is old altogether, or beyond the window, is not asked for its mark.
+    /// With Linux's ACK policy, records the mark of in-order data for which there is room. Returns
+    /// whether to acknowledge sooner (tcp_event_data_recv). Marks of old data, or of data beyond
+    /// the window, are ignored.
     #[inline]
     pub(super) fn mark_of_text(&mut self, packet: &Packet) -> bool {
         self.sender.ecn.on && self.receive.quick_as_linux && self.mark_has_come(packet.ecn())
     }
 
-    /// The same of text ahead of a gap, whether there is room for it or not (tcp_data_queue_ofo).
+    /// Records the mark of out-of-order data, whether there is room for it or not
+    /// (tcp_data_queue_ofo).
     pub(super) fn mark_ahead(&mut self, packet: &Packet) {
         if self.mark_of_text(packet)
             && let Some(sizing) = &mut self.receive.sizing
@@ -135,13 +137,13 @@ impl Connection {
         }
     }
 
-    /// tcp_data_ecn_check, of text.
+    /// Records the mark of received data (tcp_data_ecn_check).
     #[inline(never)]
     fn mark_has_come(&mut self, mark: Ecn) -> bool {
         let ecn = &mut self.sender.ecn;
         let quicker = match mark {
             Ecn::Congestion => !std::mem::replace(&mut ecn.echoes, true),
-            // What is not capable, of a sender whose text is: most likely it was sent again.
+            // A segment without ECT from an ECN-capable sender is most likely a retransmission.
             Ecn::NotCapable => ecn.seen,
             _ => false,
         };
@@ -149,8 +151,8 @@ impl Connection {
         quicker
     }
 
-    /// Marks a segment that is no SYN: new data are ECN-capable, retransmissions and bare
-    /// acknowledgments are not (RFC 3168 sections 6.1.4 and 6.1.5).
+    /// Sets the ECN fields of a segment that is no SYN. New data is ECN-capable; retransmissions
+    /// and pure acknowledgments are not (RFC 3168 sections 6.1.4 and 6.1.5).
     pub(super) fn mark_outgoing(
         &mut self,
         reference: PacketRef,
@@ -171,16 +173,18 @@ impl Connection {
 }
 
 impl Sender {
-    /// Is the window not to grow, because it is being reduced for a mark?
+    /// Whether a reduction for a mark is in progress, during which the window must not grow.
     #[inline]
     pub(super) fn is_reducing(&self) -> bool {
         self.ecn.on && self.is_reducing_for_mark()
     }
 
-    /// The same, or does this acknowledgment begin it? After a timeout the window grows whatever is echoed, as in Linux
-    /// (tcp_may_raise_cwnd). The peer echoes until it hears of the reduction, which only new data may tell it (RFC 3168
-    /// section 6.1.2), and none goes before all that was lost is repaired: that would go a segment a round trip. (ns-2
-    /// has the same end by other means: its retransmissions may tell, too, SetCWRonRetransmit_.)
+    /// Whether the window must not grow because of a mark, reported by this acknowledgment or
+    /// before. After a timeout it grows in spite of ECE, as in Linux (tcp_may_raise_cwnd). The peer
+    /// sends ECE until it receives CWR, which only new data may carry (RFC 3168 section 6.1.2). New
+    /// data is sent only after all lost data is retransmitted, which would otherwise proceed at one
+    /// segment per round trip. (ns-2 reaches the same by allowing CWR on retransmissions,
+    /// SetCWRonRetransmit_.)
     #[inline]
     pub(super) fn marks_hold(&self, packet: &Packet) -> bool {
         self.ecn.on
@@ -198,23 +202,25 @@ impl Sender {
         if self.reduces_gradually() {
             self.recovery.is_reducing_for_mark()
         } else {
-            // As in Linux: "CWR is to be held something *above* high_seq is ACKed for CWR bit to reach receiver".
+            // As in Linux: "CWR is to be held something *above* high_seq is ACKed for CWR bit to
+            // reach receiver".
             self.send.sequence.unacknowledged <= self.ecn.reduced_until
         }
     }
 
-    /// Does a mark make the window come down bit by bit? A rule that models the path sees to its window itself.
+    /// Whether a mark reduces the window gradually. Model-based congestion control sets its window
+    /// itself.
     fn reduces_gradually(&self) -> bool {
         self.config.habits.reduces_gradually_for_marks
             && self.recovery.can_reduce_for_marks()
             && self.delivery_rate.is_none()
     }
 
-    /// An acknowledgment of what is outstanding, or of some of it, and what loss recovery makes of it is done. Does it echo a
-    /// mark (tcp_try_to_open)? Returns whether the window begins to come down.
+    /// Reacts to ECE on an acknowledgment of outstanding data, after loss recovery has processed it
+    /// (tcp_try_to_open). Returns whether a window reduction begins.
     #[inline(never)]
     pub(super) fn hear_echo(&mut self, packet: &Packet, now: Time) -> bool {
-        // (tcp_ecn_rcv_ecn_echo: that of a SYN+ACK is an agreement.)
+        // tcp_ecn_rcv_ecn_echo: ECE on a SYN+ACK is part of the negotiation.
         let echoes = packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::SYN);
         if !echoes || !self.reduces_gradually() {
             return false;
@@ -235,32 +241,34 @@ impl Sender {
         self.note_reduction();
     }
 
-    /// Something new is acknowledged: does the window come down for a mark, and still does?
+    /// Ends the reduction for a mark if new data was acknowledged beyond it. Returns whether it
+    /// continues.
     #[inline(never)]
     pub(super) fn goes_on_for_mark(&mut self) -> bool {
         self.recovery.end_of_mark(self.send.sequence.unacknowledged);
         self.recovery.is_reducing_for_mark()
     }
 
-    /// Recovery begins: is the window reduced already, for a mark?
+    /// At the start of recovery: whether a reduction for a mark is in progress already.
     #[inline(never)]
     pub(super) fn is_reduced_for_mark(&self) -> bool {
         self.reduces_gradually() && self.recovery.goes_on_reducing()
     }
 
-    /// Is the window that was reduced last to be what it was before?
+    /// Whether the last window reduction may be undone.
     pub(super) fn may_restore_window(&self) -> bool {
         !self.ecn.stays_reduced
     }
 
-    /// A timeout that is no new reason to reduce the window: Linux tells of a reduction all the same (tcp_enter_loss).
+    /// After a repeated timeout that does not reduce the window, Linux sends CWR all the same
+    /// (tcp_enter_loss).
     pub(super) fn note_repeated_timeout(&mut self) {
         if self.ecn.on && self.config.habits.reduces_gradually_for_marks {
             self.ecn.reduced = true;
         }
     }
 
-    /// The window was reduced, for whatever reason.
+    /// Records a window reduction of any cause.
     pub(super) fn note_reduction(&mut self) {
         if self.ecn.on {
             self.ecn.reduced = true;

@@ -1,4 +1,4 @@
-//! What has happened since the application last looked.
+//! Events for the application.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -10,40 +10,40 @@ use serde::{Deserialize, Serialize};
 pub struct Events(u16);
 
 impl Events {
-    /// Nothing.
+    /// No event.
     pub const NONE: Self = Self(0);
     /// The connection is established.
     pub const ESTABLISHED: Self = Self(1);
     /// Data can be read.
     pub const READABLE: Self = Self(1 << 1);
-    /// A write that was cut short can go on.
+    /// A write that was cut short can continue.
     pub const WRITABLE: Self = Self(1 << 2);
     /// The peer has closed its direction, and all its data has arrived.
     pub const PEER_CLOSED: Self = Self(1 << 3);
-    /// The connection is in CLOSED; nothing more will come of it.
+    /// The connection is in CLOSED and has ended.
     pub const CLOSED: Self = Self(1 << 4);
-    /// The peer has reset, or refused, the connection. Comes with `CLOSED`.
+    /// The peer has reset or refused the connection. Raised together with `CLOSED`.
     pub const RESET: Self = Self(1 << 5);
-    /// The peer no longer answers. Comes with `CLOSED`.
+    /// The peer no longer answers. Raised together with `CLOSED`.
     pub const TIMED_OUT: Self = Self(1 << 6);
-    /// The path says that the peer can't be reached. Comes with `CLOSED`.
+    /// A router reported the peer unreachable. Raised together with `CLOSED`.
     pub const UNREACHABLE: Self = Self(1 << 8);
-    /// All that was written has been acknowledged, and the FIN, if there is one.
+    /// All written data, and the FIN if there is one, has been acknowledged.
     pub const DRAINED: Self = Self(1 << 7);
 
-    /// These without `other`'s.
+    /// The set without the events of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Is there none?
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Is any of `other`'s events here?
+    /// Whether the two sets have an event in common.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0

@@ -1,7 +1,6 @@
 //! TCP Fast Open (RFC 7413): data on a SYN.
 //!
-//! Cookies are the host's matter: it makes them, checks them and remembers the servers'. A connection
-//! carries them.
+//! The host creates, checks and caches cookies. A connection only carries them.
 
 use std::sync::Arc;
 
@@ -11,65 +10,67 @@ use serde::{Deserialize, Serialize};
 use super::{Connection, Events, State};
 use crate::Config;
 
-/// What a listening host does with a SYN, as far as Fast Open goes (RFC 7413 section 4.2.2).
+/// Handling of Fast Open for a received SYN (RFC 7413 section 4.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PassiveFastOpen {
-    /// As without it: text on the SYN is not taken.
+    /// No Fast Open: data on the SYN is not accepted.
     #[default]
     Ignore,
-    /// The SYN+ACK carries a cookie for next time.
+    /// The SYN+ACK carries a cookie for later connections.
     Offer(FastOpen),
-    /// The cookie is good: text is taken, and the application may have the connection at once.
+    /// The cookie is valid: data on the SYN is accepted, and the application may use the connection
+    /// at once.
     Take,
 }
 
-/// What an active open does with Fast Open (RFC 7413 section 4.2.1).
+/// Fast Open parameters of an active open (RFC 7413 section 4.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ActiveFastOpen {
-    /// The server's cookie, or the wish for one. Data goes on the SYN without it, too: the application
-    /// knows that the server takes it, and that it may arrive twice (section 6.1).
+    /// The server's cookie, or a cookie request. Data may be sent on the SYN without it, if the
+    /// application knows that the server accepts it and that it may arrive twice (RFC 7413 section
+    /// 6.1).
     pub option: Option<FastOpen>,
     /// Bytes of the stream to send with the SYN.
     pub bytes: u64,
-    /// Bytes that have room on it: the server's MSS, as far as it is known, less what options take.
+    /// Payload that fits on the SYN: the server's MSS, if cached, less the options.
     pub room: u16,
 }
 
-/// What every connection begins with.
+/// Parameters of a new connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
-    /// Its settings: many connections have the same.
+    /// Settings, which many connections share.
     pub config: &'a Arc<Config>,
-    /// This end.
+    /// The local endpoint.
     pub local: Endpoint,
-    /// The other.
+    /// The remote endpoint.
     pub remote: Endpoint,
-    /// Where its segments go out.
+    /// Port to which segments are sent.
     pub egress: Port,
-    /// ISS
+    /// Initial send sequence number (ISS).
     pub initial_sequence: Seq,
 }
 
-/// What the connection knows of it.
+/// Fast Open state of a connection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct FastOpening {
-    /// Bytes of our stream on our SYN, until it is answered.
+    /// Bytes of our stream on our SYN, until the SYN is answered.
     pub(super) on_syn: u32,
-    /// Where the text ended that was on our SYN: sent again, it is no small segment for Nagle's
+    /// End of the data sent on our SYN. When retransmitted, it is no small segment for Nagle's
     /// algorithm.
     pub(super) text_end: u64,
-    /// Text that was on our SYN goes again.
+    /// Data that was on our SYN is being retransmitted.
     pub(super) again: bool,
-    /// The first SYN had text, and it was all acknowledged with it; or the peer's had, and it was
-    /// taken.
+    /// All data on our first SYN was acknowledged with it, or the data on the peer's SYN was
+    /// accepted.
     pub(super) succeeded: bool,
-    /// Passive: the cookie was good.
+    /// Passive open: the cookie was valid.
     pub(super) taken: bool,
 }
 
 impl Connection {
-    /// Like [`connect`](Self::connect), with Fast Open. Returns how many bytes of the stream the send
-    /// buffer took with the SYN.
+    /// Like [`connect`](Self::connect), with Fast Open. Also returns how many bytes of the stream
+    /// the send buffer took with the SYN.
     pub fn connect_fast(
         opening: &Opening<'_>,
         fast: ActiveFastOpen,
@@ -83,14 +84,14 @@ impl Connection {
         (connection, taken)
     }
 
-    /// A connection whose SYN has not been sent: what is written before it is [launched](Self::launch) may go with it.
+    /// Creates a connection without sending its SYN. Data written before [`launch`](Self::launch)
+    /// may be sent with the SYN.
     #[must_use]
     pub fn prepare(opening: &Opening<'_>) -> Self {
         Self::new(opening)
     }
 
-    /// Sends the SYN of a connection that was [prepared](Self::prepare), with what has been written as far as there is
-    /// room.
+    /// Sends the SYN of a [prepared](Self::prepare) connection, with as much written data as fits.
     pub fn launch(&mut self, fast: ActiveFastOpen, cx: &mut Ctx<'_>) {
         debug_assert_eq!(self.sender.send.sequence.highest, 0, "it was sent");
         let on_syn = (self.sender.send.end - 1).min(u64::from(fast.room));
@@ -98,36 +99,37 @@ impl Connection {
         self.fast_open.text_end = 1 + on_syn;
         self.offered.fast_open = fast.option;
         self.send_syn(cx);
-        // RFC 7413 section 4.2.1 and Linux: a SYN that has to go again goes without.
+        // RFC 7413 section 4.2.1 and Linux: a retransmitted SYN carries no Fast Open option.
         self.offered.fast_open = None;
     }
 
-    /// The application waits for the connection, to write more at once. Linux then lets the data
-    /// acknowledge the peer's SYN.
+    /// Announces that the application will write as soon as the connection is established. Linux
+    /// then lets the data acknowledge the peer's SYN.
     pub fn announce_write(&mut self) {
         self.sender.send.writer_waits = true;
         self.changed();
     }
 
-    /// Was text on the SYN taken at once, ours or the peer's?
+    /// Whether data on our SYN or the peer's SYN was accepted.
     #[must_use]
     pub fn fast_open_succeeded(&self) -> bool {
         self.fast_open.succeeded
     }
 
-    /// The Fast Open option that the peer's SYN+ACK carried.
+    /// The Fast Open option of the peer's SYN+ACK.
     #[must_use]
     pub fn offered_cookie(&self) -> Option<FastOpen> {
         self.peer_fast_open
     }
 
-    /// The MSS that the peer has announced.
+    /// The MSS that the peer announced.
     #[must_use]
     pub fn peer_mss(&self) -> Option<u16> {
         self.peer_mss
     }
 
-    /// How much of our SYN and its text does this acknowledge? `None`: of what was never sent.
+    /// Position up to which the segment acknowledges our SYN and the data on it. `None`: it
+    /// acknowledges data that was never sent.
     pub(super) fn syn_acknowledged(&self, packet: &Packet) -> Option<u64> {
         let position = i64::from(
             packet
@@ -139,8 +141,8 @@ impl Connection {
         (1..=sent).contains(&position).then_some(position as u64)
     }
 
-    /// Our SYN is acknowledged up to `position`: what of its text isn't is new again (RFC 7413
-    /// section 4.2.1).
+    /// Records that our SYN is acknowledged up to `position`. Unacknowledged data of the SYN counts
+    /// as new (RFC 7413 section 4.2.1).
     pub(super) fn settle_syn_text(&mut self, position: u64) {
         if self.fast_open.on_syn == 0 {
             return;
@@ -152,7 +154,7 @@ impl Connection {
         sequence.highest = sequence.highest.max(position);
     }
 
-    /// Segments outstanding whose text was on our SYN before.
+    /// Number of outstanding segments whose data was on our SYN before.
     pub(super) fn syn_text_again(&self) -> u64 {
         if !self.fast_open.again {
             return 0;
@@ -163,7 +165,8 @@ impl Connection {
         left.div_ceil(u64::from(self.sender.negotiated.segment.max(1)))
     }
 
-    /// The SYN's text is taken, and the application may have the connection (RFC 7413 section 4.2.2).
+    /// Accepts the data on the SYN; the application may use the connection (RFC 7413 section
+    /// 4.2.2).
     pub(super) fn take_syn_text(&mut self, packet: &Packet, now: Time) {
         self.fast_open.taken = true;
         let length = u64::from(packet.payload_length).min(self.receive.window());
@@ -176,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// May data go out before the handshake is over?
+    /// Whether data may be sent before the handshake is complete.
     pub(super) fn sends_early(&self) -> bool {
         self.fast_open.taken && self.state == State::SynReceived
     }

@@ -1,8 +1,9 @@
-//! A connection to which a packet will come is asked for from memory, in steps: what hangs from it is known once it
-//! is there itself, and whether it is one that sends.
+//! Prefetching of a connection into the cache before its packet arrives.
 //!
-//! It only pays where nearly all of it is asked for: what is left out is waited for as long as all the rest would be. But
-//! nor is it free to ask for what is not needed, and an end that is sent text needs a third of its connection.
+//! Prefetching proceeds in steps, because pointers to further parts are only known once the
+//! connection itself is in the cache, as is whether it is sending. It pays only if nearly all
+//! needed lines are prefetched: a single missing line costs as much time as all of them. Unneeded
+//! lines are not free, and a data receiver needs only a third of its connection.
 
 use bentpipe_types::{fetch, fetch_behind};
 
@@ -10,14 +11,14 @@ use super::Connection;
 use super::layout::{ALL, NEARLY_ALWAYS};
 
 impl Connection {
-    /// Asks for what nearly every segment needs of the connection itself.
+    /// Prefetches the fields of the connection that nearly every segment needs.
     #[inline]
     pub fn fetch(&self) {
         self.fetch_lines(NEARLY_ALWAYS);
     }
 
-    /// Asks for more, once that is there: for all the rest of a connection of which something is outstanding, and for what
-    /// hangs from the other half of one of which nothing is.
+    /// Second step: prefetches the rest of a connection with outstanding data, or the heap parts of
+    /// the receiving half of any other.
     #[inline]
     pub fn fetch_more(&self) {
         if self.sends() {
@@ -30,7 +31,8 @@ impl Connection {
         self.receive.reassembly.fetch();
     }
 
-    /// Asks for what hangs from the half that sends, once that is there: what an acknowledgment needs, after a loss, too.
+    /// Third step: prefetches the heap parts of the sending half that an acknowledgment needs, also
+    /// after a loss.
     #[inline]
     pub fn fetch_senders(&self) {
         if self.sends() {
@@ -43,7 +45,7 @@ impl Connection {
         }
     }
 
-    /// Asks for what hangs from that.
+    /// Fourth step: prefetches the queues that the parts of the third step point to.
     #[inline]
     pub fn fetch_last(&self) {
         if self.sends() {
@@ -54,20 +56,20 @@ impl Connection {
         }
     }
 
-    /// Asks for the timers, and for what is told of what they do.
+    /// Prefetches the timers, and the events that they raise.
     #[inline]
     pub fn fetch_timers(&self) {
         fetch(&self.sender.timers, 1);
         fetch(&self.events, 1);
     }
 
-    /// Is something outstanding, so that what comes acknowledges it?
+    /// Whether data is outstanding, so that the next segment is an acknowledgment.
     #[inline]
     fn sends(&self) -> bool {
         !self.sender.send.is_idle()
     }
 
-    /// Asks for these cache lines of it, a bit each.
+    /// Prefetches the cache lines of this bit mask.
     #[inline(always)]
     fn fetch_lines(&self, lines: u32) {
         for line in 0..u32::BITS {

@@ -1,4 +1,4 @@
-//! A receive buffer that the kernel's buffers have filled: what Linux makes of text that there is no room for.
+//! Pruning of an overfull receive buffer, as Linux does for data without room.
 
 use bentpipe_types::Packet;
 
@@ -7,13 +7,13 @@ use super::receive::Receive;
 use crate::right_sizing::Room;
 
 impl Receive {
-    /// Is there something that Linux asks of the next segment before it takes it?
+    /// Whether Linux's checks apply before the next segment is accepted.
     #[inline]
     pub(super) fn asks_first(&self) -> bool {
         self.quick_as_linux && (self.is_overfull() || self.duplicate.is_some())
     }
 
-    /// Is more of the buffer taken than there is?
+    /// Whether more memory is used than the receive buffer allows.
     #[inline]
     pub(super) fn is_overfull(&self) -> bool {
         (self.sizing.as_ref()).is_some_and(|sizing| sizing.is_overfull())
@@ -21,7 +21,7 @@ impl Receive {
 }
 
 impl Connection {
-    /// The receive buffer is full: looks for room for a segment that begins at `start`.
+    /// Prunes the full receive buffer to make room for a segment that begins at `start`.
     #[cold]
     fn look_for_room(&mut self, start: u64) -> Room {
         let receive = &mut self.receive;
@@ -32,20 +32,21 @@ impl Connection {
         let room = sizing.prune(start, &stream);
         if let Some(from) = room.thrown_from {
             receive.reassembly.throw_away(from);
-            // What has arrived twice is not told of, either (tcp_sack_reset).
+            // A pending D-SACK is dropped too (tcp_sack_reset).
             receive.duplicate = None;
         }
         room
     }
 
-    /// Is there room for a segment ahead of a gap, which begins at `start`?
+    /// Whether there is room for an out-of-order segment that begins at `start`.
     #[inline]
     pub(super) fn takes_ahead(&mut self, start: u64) -> bool {
         !self.receive.is_overfull() || self.look_for_room(start).found
     }
 
-    /// Is there room for the next segment? If it is `ordinary`, it may take the kernel's fast path, which asks for none, and
-    /// keeps what has arrived twice, if that was not told of yet (tcp_rcv_established).
+    /// Whether there is room for the next in-order segment. An `ordinary` segment may take the
+    /// kernel's fast path, which does not check for room and keeps a pending D-SACK
+    /// (tcp_rcv_established).
     #[cold]
     pub(super) fn takes_next(&mut self, packet: &Packet, ordinary: bool) -> bool {
         let receive = &mut self.receive;
@@ -61,8 +62,9 @@ impl Connection {
         !receive.is_overfull() || self.finds_room_for_next()
     }
 
-    /// If not, the window is closed, whatever was said of it before (tcp_data_queue, ICSK_ACK_NOMEM). What finds nothing
-    /// in order before it is taken all the same.
+    /// Tries to make room for the next in-order segment. On failure the window is closed, whatever
+    /// was advertised before (tcp_data_queue, ICSK_ACK_NOMEM). The segment is still accepted if no
+    /// unread in-order data precedes it.
     fn finds_room_for_next(&mut self) -> bool {
         let room = self.look_for_room(self.receive.next);
         if !room.found {

@@ -1,4 +1,4 @@
-//! What the path says of a segment that did not arrive (RFC 1122 section 4.2.3.9, RFC 5461, RFC 5927).
+//! ICMP errors about segments of a connection (RFC 1122 section 4.2.3.9, RFC 5461, RFC 5927).
 
 use bentpipe_types::{Ctx, IcmpError, Seq};
 
@@ -6,10 +6,10 @@ use super::timers::Purpose;
 use super::{Connection, Events, PathLimit, State};
 
 impl Connection {
-    /// An ICMP error has come that quotes a segment of ours with this sequence number.
+    /// Processes an ICMP error that quotes a segment of ours with this sequence number.
     ///
-    /// Who isn't on the path has to guess the number: only an error about what is outstanding counts
-    /// (RFC 5927 section 4.1). Returns what is news of the path, for other connections to the same host.
+    /// An off-path attacker has to guess the number: only errors about outstanding data count (RFC
+    /// 5927 section 4.1). Returns a new path MTU, for other connections to the same host.
     pub fn on_icmp(
         &mut self,
         error: IcmpError,
@@ -19,7 +19,8 @@ impl Connection {
         let (distance, outstanding) = self.quoted(sequence);
         let over = matches!(self.state, State::Closed | State::TimeWait);
         let of_ours = if self.is_unborn() {
-            // Linux's tcp_req_err: the SYN+ACK alone, not what answers a segment that opens nothing.
+            // tcp_req_err in Linux: only the SYN+ACK counts, not the answer to a segment that opens
+            // no connection.
             distance == 0
         } else {
             (0..=outstanding).contains(&distance)
@@ -46,8 +47,8 @@ impl Connection {
                 } else {
                     Events::UNREACHABLE
                 };
-                // Linux's tcp_v4_err: whatever the client's port or filters say of a SYN+ACK, it may
-                // still answer.
+                // tcp_v4_err in Linux: whatever the client's port or filters report about a
+                // SYN+ACK, the client may still answer.
                 let ends = if unborn && self.sender.config.habits.lets_clients_answer {
                     !error.is_hard() && error != IcmpError::Prohibited
                 } else {
@@ -57,8 +58,8 @@ impl Connection {
                     self.closed(why, cx.now);
                 }
             }
-            // RFC 5927 section 5.2, and Linux: once synchronized, no error is hard. What is wrong shows
-            // when nothing arrives for too long.
+            // RFC 5927 section 5.2 and Linux: in a synchronized state, no error is hard. A lasting
+            // failure shows as a timeout.
             _ => {
                 let routing = matches!(
                     error,
@@ -72,7 +73,7 @@ impl Connection {
         None
     }
 
-    /// How far a sequence number is behind the first that is not acknowledged, and how much is outstanding.
+    /// Distance of a sequence number from SND.UNA, and the amount outstanding.
     fn quoted(&self, sequence: Seq) -> (i64, i64) {
         let send = &self.sender.send;
         let first = send.wire(send.sequence.unacknowledged);
@@ -80,34 +81,35 @@ impl Connection {
         (distance, send.sequence.outstanding_ever() as i64)
     }
 
-    /// Does an ICMP error that quotes this sequence number speak of what is outstanding, or of a question whether the peer is
-    /// there (RFC 1122 section 4.2.3.6), which has the number before that?
+    /// Whether an ICMP error that quotes this sequence number may concern outstanding data, or a
+    /// keep-alive probe (RFC 1122 section 4.2.3.6), which has the number before SND.UNA.
     #[must_use]
     pub fn may_have_sent(&self, sequence: Seq) -> bool {
         let (distance, outstanding) = self.quoted(sequence);
         (-1..=outstanding).contains(&distance)
     }
 
-    /// What the path last said of a segment of ours that did not arrive, since the peer last
-    /// acknowledged something; "too big" aside.
+    /// The last ICMP error since the peer last acknowledged new data, except "packet too big".
     #[must_use]
     pub fn path_error(&self) -> Option<IcmpError> {
         self.path_error
     }
 
-    /// Nobody knows of a connection that a listening host has not finished.
+    /// Whether the handshake of a passive open is incomplete, so that no application has the
+    /// connection.
     pub(super) fn is_unborn(&self) -> bool {
         self.state == State::SynReceived && self.passive && !self.fast_open.taken
     }
 
-    /// RFC 1122 section 4.2.3.9: hard errors end a connection, soft ones do not. Linux and BSD give up a
-    /// handshake for both, so that an application tries the next address (RFC 5461 section 4.1).
+    /// RFC 1122 section 4.2.3.9: hard errors end a connection, soft errors do not. Linux and BSD
+    /// end a handshake for both, so that an application tries the next address (RFC 5461 section
+    /// 4.1).
     fn ends_the_handshake(&self, error: IcmpError) -> bool {
         error.is_hard() || self.sender.config.habits.heeds_soft_errors
     }
 
-    /// RFC 6069: a retransmission was lost for want of a route, not to congestion: the timeout is not to
-    /// be doubled for it, so that the connection goes on soon after the route is back.
+    /// RFC 6069: a retransmission was lost for lack of a route, not to congestion. The backoff is
+    /// undone, so that the connection continues soon after the route is back.
     fn take_back_off_back(&mut self, cx: &Ctx<'_>) {
         if self.sender.send.attempts == 0 || !self.sender.timers.retransmits() {
             return;

@@ -1,4 +1,4 @@
-//! A look at a connection from outside: what Linux's TCP_INFO tells, as far as it is modelled.
+//! Linux's TCP_INFO, as far as it is modelled.
 
 use bentpipe_types::{Span, Time};
 
@@ -6,12 +6,12 @@ use super::{Connection, State};
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::LossRecovery;
 
-/// Linux's names for where loss recovery stands (tcp_ca_state).
+/// Linux's states of loss recovery (tcp_ca_state).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionState {
-    /// Nothing unusual.
+    /// Normal operation.
     Open,
-    /// Duplicate acknowledgments or SACK blocks, and nothing lost so far.
+    /// Duplicate acknowledgments or SACK blocks, without a detected loss.
     Disorder,
     /// The window is being reduced for an ECN mark.
     WindowReduced,
@@ -21,83 +21,83 @@ pub enum CongestionState {
     Loss,
 }
 
-/// What a connection is doing. Lengths of time that have no sample yet are `None`; what Linux counts
-/// in packets is counted in segments here.
+/// Snapshot of a connection. Times without a sample are `None`. Values that Linux counts in packets
+/// are counted in segments.
 #[derive(Clone, Debug)]
 pub struct TcpInfo {
-    /// The state.
+    /// The connection state.
     pub state: State,
-    /// Where loss recovery stands.
+    /// Phase of loss recovery.
     pub congestion_state: CongestionState,
-    /// Timeouts in a row without an acknowledgment of anything new.
+    /// Consecutive timeouts without an acknowledgment of new data.
     pub retransmits: u32,
-    /// Probes of a closed window in a row without an answer.
+    /// Consecutive unanswered probes of a closed window.
     pub probes: u32,
-    /// How often the retransmission timeout is doubled at present.
+    /// Number of doublings of the retransmission timeout.
     pub backoff: u32,
-    /// Both ends use timestamps.
+    /// Timestamps were negotiated.
     pub timestamps: bool,
-    /// Both ends do SACK.
+    /// SACK was negotiated.
     pub sack: bool,
-    /// Both ends do explicit congestion notification.
+    /// ECN was negotiated.
     pub ecn: bool,
-    /// Both ends scale windows: by the peer's shift, and by ours.
+    /// Negotiated window scale: the peer's shift, and ours.
     pub window_scale: (u8, u8),
-    /// The retransmission timeout, backed off.
+    /// The retransmission timeout, with backoff.
     pub rto: Span,
     /// Payload of a full segment that we send, in bytes.
     pub send_mss: u32,
-    /// The same that comes in, as far as is known: the largest seen.
+    /// Payload of the largest segment received, in bytes.
     pub receive_mss: u32,
-    /// The MSS that we announced, less what options take.
+    /// The MSS that we announced, less the options of every segment.
     pub advertised_mss: u32,
     /// Segments sent and not acknowledged.
     pub unacknowledged: u64,
-    /// Of them, those SACKed.
+    /// Unacknowledged segments that are SACKed.
     pub sacked: u64,
-    /// Of them, those taken for lost.
+    /// Unacknowledged segments marked lost.
     pub lost: u64,
-    /// Of them, those sent again.
+    /// Unacknowledged segments that were retransmitted.
     pub retransmitted: u64,
-    /// Since data was sent, if any was.
+    /// Time since data was sent, if any was.
     pub since_data_sent: Option<Span>,
-    /// Since data came in, or the connection was established.
+    /// Time since data was received, or since the connection was established.
     pub since_data_received: Span,
     /// Smoothed round-trip time.
     pub rtt: Option<Span>,
-    /// The mean deviation of round trips.
+    /// Mean deviation of the round-trip times.
     pub rtt_deviation: Option<Span>,
-    /// The shortest round trip.
+    /// Minimum round-trip time.
     pub minimum_rtt: Option<Span>,
-    /// Segments of any kind sent; not a SYN+ACK, which Linux's listening socket sends.
+    /// Segments of any kind sent, except a SYN+ACK, which Linux's listening socket sends.
     pub segments_out: u64,
-    /// Segments sent again, ever, probes for a lost tail included.
+    /// Segments retransmitted in total, including tail loss probes.
     pub total_retransmitted: u64,
-    /// Slow-start threshold in segments; none before the first loss.
+    /// Slow-start threshold in segments; `None` before the first loss.
     pub slow_start_threshold: Option<u64>,
-    /// The window that lets segments go now, in segments: in fast recovery, what proportional rate
-    /// reduction makes of the congestion window.
+    /// Current sending window in segments: in fast recovery the window of proportional rate
+    /// reduction, else the congestion window.
     pub congestion_window: u64,
-    /// How far apart segments were reordered, in segments; 3 to begin with.
+    /// Reordering degree, in segments; initially 3.
     pub reordering: u64,
-    /// Times that reordering was seen.
+    /// Number of reordering events.
     pub reorderings_seen: u64,
     /// Bytes of our stream acknowledged.
     pub bytes_acknowledged: u64,
-    /// Bytes of the peer's stream that are in order.
+    /// Bytes of the peer's stream received in order.
     pub bytes_received: u64,
-    /// Bytes written and never sent.
+    /// Bytes written and not sent yet.
     pub bytes_not_sent: u64,
-    /// Segments delivered to the peer, as far as is known, our SYN included.
+    /// Segments reported as delivered to the peer, including our SYN.
     pub delivered: u64,
-    /// The window that the peer advertises, in bytes.
+    /// The peer's advertised window, in bytes.
     pub send_window: u64,
-    /// The window that we advertise, in bytes.
+    /// Our advertised window, in bytes.
     pub receive_window: u64,
 }
 
 impl Connection {
-    /// What the connection is doing at `now`.
+    /// Snapshot of the connection at `now`.
     #[must_use]
     pub fn info(&self, now: Time) -> TcpInfo {
         let segment = u64::from(self.sender.negotiated.segment.max(1));

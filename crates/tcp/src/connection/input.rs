@@ -1,4 +1,4 @@
-//! A segment arrives: RFC 9293 section 3.10.7.
+//! Processing of an arriving segment (RFC 9293 section 3.10.7).
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
@@ -11,19 +11,19 @@ use super::timers::Purpose;
 use super::{Accepted, Connection, Events, State};
 use crate::reassembly::Range;
 
-/// Between two acknowledgments of unacceptable segments without payload, at least. Linux's
-/// tcp_invalid_ratelimit: without it, two ends that disagree would acknowledge each other for ever
-/// (RFC 5961 section 7).
+/// Minimum interval between two acknowledgments of unacceptable segments without payload, as
+/// Linux's tcp_invalid_ratelimit. Without it, two ends that disagree would acknowledge each other
+/// for ever (RFC 5961 section 7).
 const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 
-/// RFC 7323 section 5.5: a timestamp older than this says nothing.
+/// RFC 7323 section 5.5: age after which TS.Recent is invalid (24 days).
 const TIMESTAMP_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
 
-/// What an ordinary segment has no other flag than.
+/// Flags that a segment on the fast path must not have.
 const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
 
 impl Connection {
-    /// `KEPT`: whoever feeds the stream keeps its bytes.
+    /// Processes an arriving segment. `KEPT`: the feeder of the stream keeps its bytes.
     #[inline(always)]
     pub(super) fn segment_arrives<const KEPT: bool>(
         &mut self,
@@ -69,7 +69,7 @@ impl Connection {
         self.any_segment(reference, cx)
     }
 
-    /// A segment that no shorter way was open for.
+    /// Processes a segment on the general path.
     #[inline(never)]
     fn any_segment(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
         self.changed();
@@ -89,7 +89,8 @@ impl Connection {
         accepted
     }
 
-    /// Like [`in_order_of_the_rfc`](Self::in_order_of_the_rfc), of a segment that passes every check.
+    /// Processes a segment that passes every check, like
+    /// [`in_order_of_the_rfc`](Self::in_order_of_the_rfc).
     #[inline]
     fn ordinary_segment(
         &mut self,
@@ -118,9 +119,9 @@ impl Connection {
         accepted
     }
 
-    /// Header prediction: the connection is established, this segment is in the window or an
-    /// acknowledgment, and there is nothing else to it, but SACK blocks perhaps. Every check of the long way
-    /// is passed. Returns how far after RCV.NXT it begins.
+    /// Header prediction: checks that the connection is established, that the segment is in the
+    /// window or is an acknowledgment, and that it has no other features except SACK blocks. Such a
+    /// segment passes every check of the general path. Returns its distance from RCV.NXT.
     #[inline]
     fn is_ordinary(&self, packet: &Packet) -> Option<i64> {
         let timestamps = match packet.timestamps() {
@@ -168,7 +169,8 @@ impl Connection {
         accepted
     }
 
-    /// RFC 9293 section 3.10.7.4: any state from SYN-RECEIVED on.
+    /// Processes a segment in any state from SYN-RECEIVED on, in the order of RFC 9293 section
+    /// 3.10.7.4.
     fn in_order_of_the_rfc(
         &mut self,
         packet: &Packet,
@@ -184,15 +186,17 @@ impl Connection {
                 self.answer_syn(cx);
                 return None;
             }
-            // Both have opened at once, and this is the other's SYN+ACK: its SYN is old, its
-            // acknowledgment is not (RFC 9293 section 3.10.7.4: trimmed to the window).
+            // Simultaneous open, and this is the peer's SYN+ACK. Its SYN is old, but its
+            // acknowledgment is not: the segment is trimmed to the window (RFC 9293 section
+            // 3.10.7.4).
             packet.sequence += 1;
             packet.payload_length = 0;
             packet.flags = Flags::SYN.with(Flags::ACK);
         }
         let start = i64::from(packet.sequence.distance_from(self.receive.wire()));
 
-        // First: the sequence number, and before it the timestamp (RFC 7323 section 5.3)
+        // RFC 9293 section 3.10.7.4 step 1: the sequence number. RFC 7323 section 5.3: the
+        // timestamp is checked before.
         let timely = self.timestamp_is_acceptable(&packet, cx.now);
         if !timely || !self.is_acceptable(&packet, start) {
             self.sender.statistics.unacceptable += 1;
@@ -204,25 +208,25 @@ impl Connection {
             }
             return None;
         }
-        // Second: RST
+        // RFC 9293 section 3.10.7.4 step 2: RST.
         if packet.flags.has(Flags::RST) {
             self.reset(&packet, start, cx.now);
             return None;
         }
-        // (Third: security. RFC 9293 keeps the number and little else.)
-        // Fourth: SYN. RFC 5961 section 4.2: in any synchronized state, a challenge.
+        // RFC 9293 section 3.10.7.4 step 3 (security) is empty. Step 4: SYN. RFC 5961 section 4.2:
+        // in any synchronized state, a SYN is answered with a challenge ACK.
         if packet.flags.has(Flags::SYN) && !syn_again {
             self.sender.statistics.unacceptable += 1;
             self.challenge(&packet, cx.now);
             return None;
         }
-        // Fifth: ACK
+        // RFC 9293 section 3.10.7.4 step 5: ACK.
         if !packet.flags.has(Flags::ACK) {
             return None;
         }
         let asks = self.asks_again(&packet);
         if self.state == State::SynReceived {
-            // SND.UNA < SEG.ACK =< SND.NXT
+            // RFC 9293 section 3.10.7.4 step 5: SND.UNA < SEG.ACK =< SND.NXT.
             let Some(position) = self.syn_acknowledged(&packet) else {
                 self.sender.statistics.unacceptable += 1;
                 self.send_reset(packet.acknowledgment, false, cx);
@@ -230,7 +234,7 @@ impl Connection {
             };
             self.established(&packet, sack, position, cx);
             if syn_again && self.sender.config.habits.repeats_offer {
-                // (RFC 2883: the peer's SYN has come twice.)
+                // RFC 2883 section 4: the peer's SYN was received twice.
                 self.receive.duplicate = Some(Range { start: 0, end: 1 });
                 self.receive.acknowledge_now = true;
             }
@@ -238,7 +242,7 @@ impl Connection {
             return None;
         }
         self.notified(&packet, start, cx.now);
-        // Only now: a segment that is dropped has nothing to say, not even the time.
+        // The timestamp of a dropped segment must not be recorded.
         self.update_timestamp(&packet, start, cx.now);
         if self.sender.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
@@ -250,20 +254,21 @@ impl Connection {
         accepted
     }
 
-    /// Steps six to eight, of a segment whose text begins `start` after RCV.NXT.
+    /// Steps 6 to 8 of RFC 9293 section 3.10.7.4, for a segment whose data begins `start` after
+    /// RCV.NXT.
     pub(super) fn text_and_fin(
         &mut self,
         packet: &Packet,
         start: i64,
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
-        // Sixth: URG. The urgent pointer is not carried; urgent data is data (RFC 6093).
-        // Seventh: text
+        // RFC 9293 section 3.10.7.4 step 6: URG. The urgent pointer is not carried; urgent data is
+        // ordinary data (RFC 6093). Step 7: text.
         let text_end = start + i64::from(packet.payload_length);
         let over = self.state == State::TimeWait;
-        // What follows the peer's FIN is no text (RFC 9293 section 3.10.7.4 step 7).
+        // RFC 9293 section 3.10.7.4 step 7: data after the peer's FIN is ignored.
         let follows_fin = self.state.has_peers_fin() && start >= 0;
-        // Linux takes a FIN ahead of a gap for text there (tcp_rcv_state_process).
+        // Linux treats an out-of-order FIN like out-of-order data (tcp_rcv_state_process).
         let fin = packet.flags.has(Flags::FIN) && self.sender.config.habits.sacks_fin;
         if self.receive.refuses
             && !over
@@ -280,12 +285,13 @@ impl Connection {
         } else {
             None
         };
-        // Both ends have closed: whatever is neither the next nor empty is of a peer that doesn't know
-        // where we stand. RFC 9293 tells it only of its FIN, Linux's tcp_timewait_state_process always.
+        // Both ends have closed. A segment that is out of order or not empty comes from a peer with
+        // a different state. RFC 9293 acknowledges only its FIN, Linux's tcp_timewait_state_process
+        // any such segment.
         if over && (start > 0 || packet.sequence_length() > 0) {
             self.challenge(packet, cx.now);
         }
-        // Eighth: FIN
+        // RFC 9293 section 3.10.7.4 step 8: FIN.
         if self.state.can_receive() {
             if packet.flags.has(Flags::FIN) {
                 self.note_fin(packet, start, accepted);
@@ -298,13 +304,13 @@ impl Connection {
         accepted
     }
 
-    /// Is it about to be established, and answers as Linux does?
+    /// Whether the connection is in SYN-RECEIVED and answers as Linux's listener does.
     pub(super) fn answers_unestablished(&self) -> bool {
         self.state == State::SynReceived && self.sender.config.habits.answers_as_listener
     }
 
-    /// Is the peer's SYN, which has come again, more than an old segment? Linux takes it of a client, and the
-    /// acknowledgment that comes with it of a host that has opened at the same time.
+    /// Whether the peer's repeated SYN is processed rather than treated as an old segment. Linux
+    /// does so for the SYN of a client, and for the SYN+ACK of a simultaneous open.
     fn takes_syn_again(&self, packet: &Packet) -> bool {
         if !self.answers_unestablished() {
             return true;
@@ -313,16 +319,16 @@ impl Connection {
         self.passive != acknowledges && (!acknowledges || self.syn_acknowledged(packet).is_some())
     }
 
-    /// In SYN-RECEIVED: is this the SYN that we have, once more?
+    /// In SYN-RECEIVED: whether this is a retransmission of the peer's SYN.
     fn is_syn_again(&self, packet: &Packet) -> bool {
         packet.flags.has(Flags::SYN)
             && !packet.flags.has(Flags::RST)
             && packet.sequence == self.receive.initial
     }
 
-    /// The peer has not seen our SYN+ACK. RFC 9293 would have its SYN acknowledged like any old
-    /// segment; the SYN+ACK itself, as Linux and BSD send it, tells the peer what it needs. Only so
-    /// often, and it is no timeout: the window doesn't suffer.
+    /// Sends the SYN+ACK again, because the peer has not received it. RFC 9293 would acknowledge
+    /// the old SYN with a plain ACK; Linux and BSD repeat the SYN+ACK, which the peer needs. The
+    /// rate is limited. This is no timeout: the congestion window does not change.
     fn answer_syn(&mut self, cx: &mut Ctx<'_>) {
         if cx.now >= self.receive.challenge_after {
             self.receive.challenge_after = cx.now + CHALLENGE_INTERVAL;
@@ -335,22 +341,22 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 section 3.4's table, for a segment that starts `start` after RCV.NXT.
+    /// RFC 9293 section 3.4: acceptability test, for a segment that starts `start` after RCV.NXT.
     fn is_acceptable(&self, packet: &Packet, start: i64) -> bool {
         let length = i64::from(packet.sequence_length());
         let window = self.receive.window() as i64;
         let whole = self.sender.config.habits.takes_whole_segments;
-        // tcp_sequence: what was not acknowledged yet is not old (rcv_wup).
+        // tcp_sequence: a segment is old only before the last position acknowledged (rcv_wup).
         let mut old = 0;
         if whole && start < 0 {
             old = self.receive.last_acknowledged as i64 - self.receive.next as i64;
         }
         if length == 0 {
-            // The right edge included, as in Linux: a sender that has filled the window
+            // The right edge is included, as in Linux: a sender that has filled the window
             // acknowledges from there.
             return (old..=window).contains(&start);
         }
-        // (Where no more text is taken, what tells so of any old segment does it.)
+        // If no more data is accepted, the general check for old segments applies.
         let text = packet.payload_length > 0 && self.state.can_receive();
         if whole && text && start + length <= 0 {
             return start + length >= old;
@@ -359,18 +365,19 @@ impl Connection {
             let read = self.receive.read >= self.receive.in_order_end();
             return start <= window && start + length > 0 && read;
         }
-        // Any part in the window; or at its left edge even when it is closed, because valid
-        // acknowledgments and RSTs are then to be accepted (section 3.10.7.4), and, as in Linux, a
-        // FIN that needs no room.
+        // Acceptable if any part lies in the window. Also at the left edge of a closed window,
+        // because valid ACKs and RSTs are accepted then (RFC 9293 section 3.10.7.4). As in Linux
+        // also a FIN, which needs no room.
         start + length > 0 && (start < window || start <= 0)
     }
 
-    /// RFC 7323 section 5.3, R1: PAWS
+    /// RFC 7323 section 5.3, R1: PAWS test.
     fn timestamp_is_acceptable(&self, packet: &Packet, now: Time) -> bool {
         if !self.sender.negotiated.timestamps || packet.flags.has(Flags::RST) {
             return true;
         }
-        // RFC 7323 section 3.2: a segment without the option, once it is negotiated, is dropped
+        // RFC 7323 section 3.2: once timestamps are negotiated, a segment without the option is
+        // dropped.
         let Some((value, _)) = packet.timestamps() else {
             return self.sender.config.habits.takes_unstamped;
         };
@@ -378,7 +385,7 @@ impl Connection {
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
     }
 
-    /// Of what fails PAWS, is this a mere acknowledgment that others have overtaken?
+    /// Whether a segment that fails PAWS is a pure acknowledgment that was reordered.
     fn overlooks(&self, packet: &Packet, start: i64) -> bool {
         self.sender.config.habits.overlooks_old_acknowledgments
             && packet.flags.has(Flags::ACK)
@@ -386,8 +393,8 @@ impl Connection {
             && start < 0
     }
 
-    /// RFC 7323 section 4.3 (2): TS.Recent, if the segment is at or before what we acknowledged
-    /// last, so that the echo times the earliest segment not acknowledged.
+    /// RFC 7323 section 4.3 (2): updates TS.Recent if the segment starts at or before the last
+    /// acknowledgment sent, so that the echo times the earliest unacknowledged segment.
     #[inline]
     pub(super) fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
         if self.sender.negotiated.timestamps {
@@ -395,7 +402,7 @@ impl Connection {
         }
     }
 
-    /// The same, of a segment that has a timestamp only if they are in use.
+    /// Updates TS.Recent, where a segment has a timestamp only if they are negotiated.
     #[inline]
     pub(super) fn note_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
         let receive = &mut self.receive;
@@ -408,17 +415,17 @@ impl Connection {
         }
     }
 
-    /// A segment that fails the first check.
+    /// Answers a segment that fails the acceptability test or PAWS.
     fn unacceptable(&mut self, packet: &Packet, start: i64, now: Time) {
         if packet.flags.has(Flags::RST) {
             return;
         }
-        // RFC 7323 section 3.2: silently
+        // RFC 7323 section 3.2: dropped silently.
         let silent = !self.sender.config.habits.takes_unstamped;
         if silent && self.sender.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }
-        // RFC 9293 section 3.10.7.4 step 8: the peer's FIN again, in TIME-WAIT
+        // RFC 9293 section 3.10.7.4 step 8: a retransmitted FIN in TIME-WAIT restarts the timer.
         if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
             self.wait_for_stragglers(now);
         }
@@ -437,9 +444,10 @@ impl Connection {
             let position = |after: i64| self.receive.next.saturating_add_signed(after);
             let mut end = start + i64::from(packet.payload_length) + i64::from(fin);
             if whole {
-                end = end.min(0); // (tcp_send_dupack)
+                end = end.min(0); // tcp_send_dupack
             }
-            // RFC 2883 section 4: not beyond a window, where it may be of another connection
+            // RFC 2883 section 4: not more than a window back, where it may belong to another
+            // connection.
             if start >= -(1 << 30) && end <= 0 && position(start) > 0 {
                 self.receive.duplicate = Some(Range {
                     start: position(start),
@@ -450,12 +458,12 @@ impl Connection {
         self.challenge(packet, now);
     }
 
-    /// The acknowledgment of a segment that is old altogether and begins `start` after RCV.NXT. RFC 9293
-    /// drops it; two ends that both send again what the other has would then never hear of it, so that, as
-    /// in BSD, what it newly acknowledges counts. Not as in BSD, only where the peer may have to send the
-    /// segment again: what is further back it knows to have arrived, and whoever forges an acknowledgment
-    /// must find a sequence number too (RFC 5961 section 5), not any of half of them. And nothing else of it counts: that it
-    /// echoes a mark is not heard.
+    /// Processes the acknowledgment of an entirely old segment, which begins `start` after RCV.NXT.
+    /// RFC 9293 drops it. Two ends that both retransmit what the other has would then never see
+    /// each other's progress, so new acknowledgments count, as in BSD. Unlike BSD, only where the
+    /// peer may have to retransmit the segment: the peer knows that older data has arrived. A
+    /// forged acknowledgment must then also match a sequence number in that range (RFC 5961 section
+    /// 5), not half of the sequence space. Other fields are ignored, for example ECE.
     fn acknowledgment_of_old(
         &mut self,
         packet: &Packet,
@@ -482,8 +490,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgment that says where we stand, to a segment that makes no sense here. At once
-    /// for one with payload, which its sender retransmits; otherwise only so often.
+    /// Sends a challenge ACK, which states our position, in answer to an unacceptable segment. At
+    /// once for a segment with payload, which its sender retransmits; otherwise rate-limited.
     pub(super) fn challenge(&mut self, packet: &Packet, now: Time) {
         let limited = packet.sequence_length() == 0 || packet.flags.has(Flags::SYN);
         if limited {
@@ -493,7 +501,7 @@ impl Connection {
         }
     }
 
-    /// The same, whatever the segment brings, once in so long.
+    /// Sends a challenge ACK at most once per interval, whatever the segment contains.
     pub(super) fn challenge_within_limit(&mut self, now: Time) {
         if now >= self.receive.challenge_after {
             self.receive.challenge_after = now + CHALLENGE_INTERVAL;
@@ -501,8 +509,8 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4 step 2, with RFC 5961 section 3.2: only a RST at exactly RCV.NXT
-    /// resets; another one in the window is challenged.
+    /// RFC 9293 section 3.10.7.4 step 2 with RFC 5961 section 3.2: only a RST at exactly RCV.NXT
+    /// resets; any other in the window is answered with a challenge ACK.
     fn reset(&mut self, packet: &Packet, start: i64, now: Time) {
         if start != 0 {
             self.challenge(packet, now);
@@ -512,25 +520,26 @@ impl Connection {
             self.state,
             State::Closing | State::LastAck | State::TimeWait
         );
-        // In SYN-RECEIVED after a passive open: back to LISTEN, "the user need not be informed".
+        // RFC 9293 section 3.10.7.4 step 2: in SYN-RECEIVED after a passive open, return to LISTEN:
+        // "The user need not be informed."
         let quiet = ended || self.is_unborn();
         let why = if quiet { Events::NONE } else { Events::RESET };
         self.closed(why, now);
     }
 
-    /// Remembers where the peer's FIN is, if all the text before it was taken.
+    /// Records the position of the peer's FIN, if all data before it was accepted.
     fn note_fin(&mut self, packet: &Packet, start: i64, accepted: Option<Accepted>) {
         let length = i64::from(packet.payload_length);
-        // `start` was before the text: what is in order now may be more.
+        // `start` was computed before the data was accepted; RCV.NXT may have advanced since.
         let position = match accepted {
-            // All that was before the FIN
+            // All data before the FIN was accepted.
             Some(taken) if i64::from(taken.skip + taken.length) == length => {
                 taken.offset + 1 + u64::from(taken.length)
             }
             Some(_) => return,
-            // No text to take: the FIN itself may be the next, or lie ahead.
+            // No data: the FIN is the next in sequence or out of order.
             None if length == 0 => self.receive.next.saturating_add_signed(start),
-            // Old text and a new FIN
+            // Old data and a new FIN.
             None if start + length == 0 => self.receive.next,
             None => return,
         };
@@ -549,8 +558,8 @@ impl Connection {
             let sack = self.sender.negotiated.sack;
             self.receive.keep_fin(position, sack);
         }
-        // RFC 9293 section 3.10.7.4 step 8: a FIN is acknowledged; one that is ahead, as any
-        // segment out of order.
+        // RFC 9293 section 3.10.7.4 step 8: a FIN is acknowledged at once; an out-of-order FIN like
+        // any segment out of order.
         self.receive.acknowledge_now = true;
     }
 }

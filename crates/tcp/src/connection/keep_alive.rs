@@ -1,4 +1,4 @@
-//! Keep-alive: is a peer that says nothing still there? (RFC 9293 section 3.8.4)
+//! Keep-alive: probing of an idle peer (RFC 9293 section 3.8.4).
 
 use bentpipe_types::{Ctx, Packet, Span, Time};
 
@@ -8,11 +8,11 @@ use crate::config::KeepAlive;
 use crate::right_sizing::RightSizing;
 use crate::ticks;
 
-/// More probes than this are not counted.
+/// Limit of the probe counter.
 const MOST_PROBES: u32 = u16::MAX as u32;
 
 impl Connection {
-    /// Keep-alive from now on, or none: the socket option SO_KEEPALIVE.
+    /// Turns keep-alive on or off: the socket option SO_KEEPALIVE.
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, cx: &mut Ctx<'_>) {
         let before = self.sender.config.keep_alive;
         self.sender.config_mut().keep_alive = keep_alive;
@@ -40,16 +40,18 @@ impl Connection {
         }
     }
 
-    /// The peer has acknowledged something, new or not: it lives.
+    /// Records an acknowledgment from the peer, of new data or not, which shows that it is alive.
     #[inline]
     pub(super) fn heard(&mut self, now: Time) {
         self.receive.heard_at = now;
         self.unanswered_probes = 0;
     }
 
-    /// Does it answer no probe of keep-alive, although it comes from the peer? What Linux's header prediction expects of text that acknowledges
-    /// nothing new is not asked for its acknowledgment: probes still count as not answered (tcp_rcv_established, which does not
-    /// call tcp_ack; for the first text there is no memory yet, and it does). To be asked before the packet is taken in.
+    /// Whether the segment does not count as an answer to a keep-alive probe. Linux's header
+    /// prediction does not process the acknowledgment of in-order data that acknowledges nothing
+    /// new, so probes still count as unanswered (tcp_rcv_established does not call tcp_ack; it does
+    /// for the first data, before receive memory is set up). To be called before the packet is
+    /// processed.
     #[inline]
     pub(super) fn answers_no_probe(&self, packet: &Packet) -> bool {
         self.unanswered_probes > 0 && self.is_predicted_text(packet)
@@ -65,8 +67,7 @@ impl Connection {
             && !self.is_unexpected(packet)
     }
 
-    /// Nothing is outstanding: the main timer has nothing to do, or waits for the peer to be silent
-    /// for too long.
+    /// Starts the keep-alive timer when nothing is outstanding.
     #[inline]
     pub(super) fn rest(&mut self, now: Time) {
         if let Some(keep_alive) = self.sender.config.keep_alive
@@ -81,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// When the kernel's timer expires next, which has been running since before now, something outstanding or not.
+    /// Next expiry of Linux's keep-alive timer, which runs whether or not data is outstanding.
     fn keep_alive_timer(&mut self, keep_alive: KeepAlive, now: Time) -> Time {
         if self.keep_alive_tick == 0 {
             self.set_keep_alive_timer(keep_alive.idle, now);
@@ -99,7 +100,7 @@ impl Connection {
         at
     }
 
-    /// The timer of keep-alive is to expire after so long.
+    /// Sets the keep-alive timer to expire after `wait`.
     fn keep_alive_after(&mut self, wait: Span, now: Time) {
         let at = if self.sender.config.habits.keeps_alive_by_timer {
             self.set_keep_alive_timer(wait, now)
@@ -109,8 +110,8 @@ impl Connection {
         self.sender.timers.set(Purpose::KeepAlive, at);
     }
 
-    /// Not before the connection is established (RFC 9293: only on an idle connection), and in no
-    /// state that ends by itself.
+    /// Whether keep-alive applies. Not before the connection is established (RFC 9293 section
+    /// 3.8.4: only on an idle connection), and not in states that end by themselves.
     pub(super) fn is_kept_alive(&self) -> bool {
         matches!(
             self.state,
@@ -118,7 +119,7 @@ impl Connection {
         )
     }
 
-    /// The time has come, unless the peer has said something since.
+    /// Handles the keep-alive timer: sends a probe, or closes the connection after too many.
     pub(super) fn keep_alive(&mut self, cx: &mut Ctx<'_>) {
         self.sender.timers.stop();
         let Some(keep_alive) = self
@@ -134,8 +135,8 @@ impl Connection {
             self.keep_alive_after(keep_alive.idle - silent, cx.now);
             return;
         }
-        // "It MUST NOT be interpreted as a dead connection" that one probe is not answered. As in Linux,
-        // a user timeout counts instead of the number of probes.
+        // RFC 9293 section 3.8.4: "it MUST NOT interpret failure to respond to any specific probe
+        // as a dead connection." As in Linux, a user timeout replaces the number of probes.
         let over = match self.sender.config.user_timeout {
             Some(limit) => self.unanswered_probes > 0 && silent >= limit,
             None => u32::from(self.unanswered_probes) >= keep_alive.probes.min(MOST_PROBES),
@@ -147,8 +148,8 @@ impl Connection {
         }
         self.unanswered_probes = self.unanswered_probes.saturating_add(1);
         self.sender.statistics.keep_alive_probes += 1;
-        // SEG.SEQ = SND.NXT - 1, and no byte with it: "MAY contain one garbage octet" is for peers that
-        // are in error.
+        // RFC 9293 section 3.8.4: SEG.SEQ = SND.NXT - 1, without the "one garbage octet", which is
+        // only for erroneous peers.
         self.send_empty_probe(cx);
         self.keep_alive_after(keep_alive.interval, cx.now);
     }

@@ -1,23 +1,24 @@
-//! What is known of a connection where a way through it is compiled, so that it is not asked there again.
+//! Preconditions under which the fast paths are compiled.
 //!
-//! Which of the short ways is open says so much of a connection ([`Foresight`](super::prediction::Foresight)) that
-//! most of what the full way asks has its answer. So the steps of both are the same functions, compiled for what
-//! is known.
+//! The choice of a fast path ([`Foresight`](super::prediction::Foresight)) implies most of what the
+//! general path checks. Both paths share the same functions, which are generic over a [`Known`]:
+//! its constants remove the implied checks at compile time.
 
-/// What is known. What is said here of each holds for as long as the way is gone.
+/// Facts known at compile time. Each must hold for as long as the function runs.
 pub(super) trait Known {
-    /// The sender [is plain](super::Sender::is_plain), something is outstanding, the path's MTU is not looked after, there
-    /// is nothing to be told by SACK blocks or marks, and less is acknowledged than was sent.
+    /// The sender [sends only new data](super::Sender::is_plain), something is outstanding, path
+    /// MTU discovery is inactive, neither SACK blocks nor ECN marks are to be sent, and the
+    /// acknowledgment covers less than was sent.
     const PLAIN: bool = true;
-    /// Recovery [is quiet](super::Sender::is_quiet).
+    /// Recovery [is loss-free](super::Sender::is_quiet).
     const QUIET: bool = false;
-    /// It may be that this sender [paces](super::Sender::is_paced).
+    /// The sender may [pace](super::Sender::is_paced).
     const PACED: bool = false;
     /// The connection [is simple](super::Connection::is_simple).
     const SIMPLE: bool = false;
 }
 
-/// Nothing: the full way.
+/// Nothing is known: the general path.
 pub(super) enum Nothing {}
 
 impl Known for Nothing {
@@ -25,19 +26,19 @@ impl Known for Nothing {
     const PACED: bool = true;
 }
 
-/// There is nothing about what is sent.
+/// The sender sends only new data.
 pub(super) enum Plain {}
 
 impl Known for Plain {}
 
-/// Nor is anything lost, at a sender that does not pace.
+/// No data is lost, and the sender does not pace.
 pub(super) enum Quiet {}
 
 impl Known for Quiet {
     const QUIET: bool = true;
 }
 
-/// The same, of a connection that is simple.
+/// Like [`Quiet`], on a simple connection.
 pub(super) enum SimpleQuiet {}
 
 impl Known for SimpleQuiet {
@@ -45,7 +46,7 @@ impl Known for SimpleQuiet {
     const SIMPLE: bool = true;
 }
 
-/// A sender that may pace, of which nothing is lost.
+/// No data is lost, and the sender may pace.
 pub(super) enum PacedQuiet {}
 
 impl Known for PacedQuiet {
@@ -53,19 +54,19 @@ impl Known for PacedQuiet {
     const PACED: bool = true;
 }
 
-/// A sender in fast recovery that hears SACK blocks, and does not pace.
+/// The sender is in fast recovery with SACK, and does not pace.
 pub(super) enum Repairing {}
 
 impl Known for Repairing {}
 
-/// The same, of a connection that is simple.
+/// Like [`Repairing`], on a simple connection.
 pub(super) enum SimpleRepairing {}
 
 impl Known for SimpleRepairing {
     const SIMPLE: bool = true;
 }
 
-/// A sender in fast recovery that hears SACK blocks, and may pace.
+/// The sender is in fast recovery with SACK, and may pace.
 pub(super) enum PacedRepairing {}
 
 impl Known for PacedRepairing {

@@ -1,9 +1,10 @@
-//! Where in a connection what a segment needs lies: in how few cache lines.
+//! Cache layout of a connection: keeps the fields needed per segment in few cache lines.
 //!
-//! In a network of many users an end has left the cache whenever a packet comes, and what the packet costs is how many
-//! lines it waits for, not how many instructions it takes. So the parts of a connection are laid out in C's order, and
-//! lie such that what nearly every segment needs of one part adjoins what it needs of the next. What is checked here
-//! fails to compile where a new field has moved them.
+//! In a network of many users, a connection is no longer in the cache when its next packet arrives.
+//! The cost of the packet is then the number of cache lines loaded, not the number of instructions.
+//! The structures therefore use C's field order (`repr(C)`), and the fields needed for nearly every
+//! segment are adjacent, within a part and across parts. The assertions below fail to compile if a
+//! new field breaks this.
 
 use std::mem::offset_of;
 
@@ -11,7 +12,7 @@ use super::Connection;
 
 const LINE: usize = 64;
 
-/// The cache lines that these places are in, a bit each.
+/// Bit mask of the cache lines that hold the given offsets.
 const fn lines(groups: &[&[usize]]) -> u32 {
     let (mut needed, mut group) = (0, 0);
     while group < groups.len() {
@@ -25,13 +26,13 @@ const fn lines(groups: &[&[usize]]) -> u32 {
     needed
 }
 
-/// What nearly every segment needs, whichever end it comes to: a bit for each cache line.
+/// Bit mask of the cache lines needed for nearly every segment, at either end.
 pub(super) const NEARLY_ALWAYS: u32 = lines(&[&EITHER, &RECEIVER]);
 
-/// All of a connection.
+/// Bit mask of all cache lines of a connection.
 pub(super) const ALL: u32 = u32::MAX >> (u32::BITS as usize - size_of::<Connection>() / LINE);
 
-/// What an end needs, whichever it is, of each segment that comes.
+/// Fields that both a data sender and a data receiver need for each arriving segment.
 const EITHER: [usize; 17] = [
     offset_of!(Connection, receive.next),
     offset_of!(Connection, receive.last_acknowledged),
@@ -52,7 +53,7 @@ const EITHER: [usize; 17] = [
     offset_of!(Connection, sender.statistics.segments_received),
 ];
 
-/// What an end needs besides that is sent text, in order, and acknowledges it.
+/// Further fields that a receiver of in-order data needs to accept and acknowledge it.
 const RECEIVER: [usize; 16] = [
     offset_of!(Connection, template),
     offset_of!(Connection, receive.sizing),

@@ -1,31 +1,31 @@
-//! A connection: the state machine of RFC 9293, and what hangs from it.
+//! A TCP connection: the state machine of RFC 9293 and its parts.
 //!
-//! Sequence numbers are unwrapped to 64 bits as soon as they come in, and counted from the SYN:
-//! position 0 is the SYN, position 1 + n is byte n of the stream, and the FIN follows the last byte.
-//! Only packets hold 32-bit sequence numbers.
+//! Sequence numbers are unwrapped to 64 bits on arrival and counted from the SYN: position 0 is the
+//! SYN, position 1 + n is byte n of the stream, and the FIN follows the last byte. Only packets
+//! hold 32-bit sequence numbers.
 //!
-//! | file | RFC 9293 |
+//! | file | contents |
 //! |---|---|
-//! | `open` | 3.5: the handshake, both sides and at once |
-//! | `input` | 3.10.7: what a segment does, in the order of the RFC |
-//! | `prediction` | the same, shorter, for what nearly every segment is |
-//! | `known` | what is known of a connection on these shorter ways |
-//! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
-//! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
-//! | `sender` | 3.8: the sender's half: what was sent, what arrived, how much may be in flight |
-//! | `next` | 3.8.6.2: what may be sent next |
-//! | `output` | 3.8: sending it |
-//! | `retransmit` | 3.8.1: what is sent again, and tail loss probes (RFC 8985) |
-//! | `room` | the send buffer: when it grows, and what leaves at once |
-//! | `path` | what a window rule that models the path is told; pacing |
-//! | `timers` | 3.8.1, 3.8.6.1: retransmission, zero-window probes, delayed acknowledgments |
-//! | `keep_alive` | 3.8.4: is a silent peer still there |
-//! | `icmp` | 3.9.2.2: what the path says of a segment that did not arrive |
-//! | `path_mtu` | how long packets may be (RFC 1191, RFC 4821) |
-//! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
-//! | `fetch` | a connection that a packet will come to is asked for from memory |
-//! | `rest` | a connection of which nothing is under way |
-//! | `middle` | what a gateway asks for that has a connection with each of two hosts |
+//! | `open` | RFC 9293 section 3.5: the handshake, of either side, and simultaneous open |
+//! | `input` | RFC 9293 section 3.10.7: processing of an arriving segment |
+//! | `header_prediction` | fast paths for the most common segments |
+//! | `specialization` | preconditions under which a fast path is compiled |
+//! | `ack` | RFC 9293 section 3.10.7.4 step 5, RFC 5681, RFC 6298: acknowledgments |
+//! | `receive` | RFC 9293 section 3.10.7.4 step 7: data, advertised window, ACK policy |
+//! | `sender` | RFC 9293 section 3.8: state of the sending half |
+//! | `next_segment` | RFC 9293 section 3.8.6.2: selection of the next segment to send |
+//! | `output` | RFC 9293 section 3.8: transmission |
+//! | `retransmit` | RFC 9293 section 3.8.1: retransmissions; RFC 8985: tail loss probes |
+//! | `send_buffer` | growth of the send buffer, and when a write sends at once |
+//! | `path` | delivery rate samples for model-based congestion control, and pacing |
+//! | `timers` | RFC 9293 sections 3.8.1 and 3.8.6.1: timers |
+//! | `keep_alive` | RFC 9293 section 3.8.4: keep-alive probes |
+//! | `icmp` | RFC 9293 section 3.9.2.2: ICMP errors |
+//! | `path_mtu` | RFC 1191, RFC 4821: path MTU discovery |
+//! | `close` | RFC 9293 section 3.6: FIN, half-close, RST, TIME-WAIT |
+//! | `prefetch` | loads a connection into the cache before its packet arrives |
+//! | `suspend` | saving idle connections in compact form |
+//! | `proxy` | operations for a gateway that splits a connection into two |
 
 mod ack;
 mod close;
@@ -87,8 +87,9 @@ pub use path_mtu::PathLimit;
 pub use sender::{Admission, Observed, Sender};
 pub use state::State;
 
-/// Payload of an arriving segment that lies in the window. A host that keeps real bytes copies
-/// `payload[skip..skip + length]` to `offset`; what was there already is the same.
+/// Part of an arriving segment's payload that lies in the receive window. A host that keeps real
+/// bytes copies `payload[skip..skip + length]` to `offset`; bytes received before are overwritten
+/// with equal ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accepted {
     /// Offset in the peer's stream of the first accepted byte.
@@ -101,28 +102,31 @@ pub struct Accepted {
 
 /// One end of a TCP connection.
 ///
-/// In this order, and its parts in theirs, so that what nearly every segment needs lies together, and what few do lies
-/// together: a user's end who has a packet now and then has left the cache, and each line of it is waited for
-/// (`layout`). What either end needs of each segment lies on both sides of where the halves meet.
+/// The order of the fields, and of those of its parts, is chosen for the cache (`cache_layout`):
+/// fields needed for nearly every segment are adjacent. A connection that receives a packet only
+/// now and then is no longer in the cache, and each cache line costs a memory access. Fields that
+/// both the sending and the receiving half need for each segment lie where the two halves meet.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Connection {
-    // Every segment is a copy of this one, filled in. It is a cache line. (What all have is in it before: what has just
-    // been copied as a whole takes long to be read in part.)
+    // Every segment sent is a filled-in copy of this packet, which occupies one cache line. Fields
+    // common to all segments are set in the template before the copy: a partial read directly after
+    // a wide copy would stall store forwarding.
     template: Packet,
-    // The options of our SYN.
+    // Options offered in our SYN.
     offered: SynOptions,
     peer_mss: Option<u16>,
-    // It came of a SYN that a listening host received.
+    // The connection was opened by a SYN that a listening host received.
     passive: bool,
-    // The peer's SYN has come again, and our SYN+ACK has gone again.
+    // The peer's SYN was received again, and our SYN+ACK was retransmitted.
     syn_answered_again: bool,
     receive: Receive,
-    /// What its socket has been fed and not written yet.
+    /// Data that the socket was asked to send and has not written to the connection yet.
     pub(crate) feed: Option<Feed>,
-    // With which tick of Linux's clock the timer of keep-alive expires, without the upper bits; 0: it was never set.
+    // Tick of Linux's clock at which the keep-alive timer expires, without the upper bits; 0 if the
+    // timer was never set.
     keep_alive_tick: u32,
-    // Keep-alive probes, since the peer said something.
+    // Keep-alive probes sent since the last segment from the peer.
     unanswered_probes: u16,
     events: Events,
     egress: Port,
@@ -130,42 +134,43 @@ pub struct Connection {
     foresight: Foresight,
     state: State,
     sender: Sender,
-    // What ICMP last said.
+    // The last ICMP error.
     path_error: Option<IcmpError>,
     fast_open: FastOpening,
-    // Of the peer's SYN.
+    // Fast Open option of the peer's SYN.
     peer_fast_open: Option<FastOpen>,
-    // Where both ends have agreed on ECN: so far an acceptable segment has acknowledged what was sent.
+    // With ECN negotiated: highest acknowledgment number of an acceptable segment.
     acknowledged_in_window: Seq,
 }
 
 impl Connection {
-    /// A packet for this connection has arrived. Consumes it.
+    /// Processes a packet for this connection, and consumes it.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let _ = self.segment_arrives::<false>(packet, cx);
     }
 
-    /// Like [`on_packet`](Self::on_packet), and says which part of the payload was accepted, for a
-    /// host that keeps real bytes.
+    /// Like [`on_packet`](Self::on_packet), and returns which part of the payload was accepted, for
+    /// a host that keeps real bytes.
     pub fn on_packet_accepting(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
         self.segment_arrives::<true>(packet, cx)
     }
 
-    /// [`next_deadline`](Self::next_deadline) has come. Too early, or too late, does no harm.
+    /// Runs expired timers. To be called when [`next_deadline`](Self::next_deadline) has come; an
+    /// early or late call is harmless.
     pub fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
         self.timers_expire(cx);
     }
 
-    /// When this connection next wants to run without a packet.
+    /// Time at which this connection next needs to run without a packet.
     #[must_use]
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
         self.sender.timers.next()
     }
 
-    /// Is there nothing to do of itself? To remember the connection in TIME-WAIT is not, nor to ask now and then
-    /// whether a silent peer is still there, as long as it answers.
+    /// Whether no timer requires work. TIME-WAIT does not count as work, nor do keep-alive probes
+    /// while the peer answers them.
     #[must_use]
     pub fn has_no_work(&self) -> bool {
         let timers = &self.sender.timers;
@@ -174,15 +179,15 @@ impl Connection {
             || timers.runs_only(timers::Purpose::KeepAlive) && self.unanswered_probes == 0
     }
 
-    /// The same, if it is before this time.
+    /// The next deadline, if it is before `time`.
     #[must_use]
     #[inline]
     pub fn next_deadline_before(&self, time: Time) -> Option<Time> {
         self.sender.timers.next_before(time)
     }
 
-    /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
-    /// room again, [`Events::WRITABLE`] says so.
+    /// Writes `bytes` more bytes of the stream. Returns how many of them the send buffer accepted.
+    /// [`Events::WRITABLE`] is raised once it has room again.
     #[inline(always)]
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable_at(cx.now));
@@ -190,9 +195,9 @@ impl Connection {
         self.append(bytes, accepted, cx)
     }
 
-    /// Like [`write`](Self::write), with more to come at once (Linux's MSG_MORE): a segment that
-    /// isn't full waits until the next write, or acknowledgment, or a retransmission timeout at
-    /// most; and nothing says PSH.
+    /// Like [`write`](Self::write), with more data to follow at once (Linux's MSG_MORE). A partial
+    /// segment waits for the next write, an acknowledgment or one retransmission timeout, and is
+    /// sent without PSH.
     pub fn write_more(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         self.sender.send.more = true;
         let accepted = self.append(bytes, bytes.min(self.writable_at(cx.now)), cx);
@@ -200,8 +205,8 @@ impl Connection {
         accepted
     }
 
-    /// Like [`write`](Self::write), and what comes after does not go into the same segment (Linux's
-    /// MSG_EOR).
+    /// Like [`write`](Self::write), and ends a record: later data does not share its last segment
+    /// (Linux's MSG_EOR).
     pub fn write_record(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable_at(cx.now));
         if accepted == bytes {
@@ -214,11 +219,12 @@ impl Connection {
         self.write(bytes, cx)
     }
 
-    /// Of these bytes, the send buffer takes `accepted`.
+    /// Appends a write of `bytes` bytes, of which the send buffer takes `accepted`.
     #[inline(always)]
     fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
-        // tcp_sendmsg asks at the beginning of each call. One that blocks goes on without; one that does not is cut
-        // short, and the next begins.
+        // tcp_sendmsg checks for an application limit at the start of each call. A blocking call
+        // continues without a new check; a non-blocking call is cut short, and the next call checks
+        // again.
         if self.sender.delivery_rate.is_some()
             && !(self.sender.send.writer_waits && self.sender.config.blocking_writes)
         {
@@ -239,7 +245,7 @@ impl Connection {
         accepted
     }
 
-    /// The send buffer takes `accepted` bytes, and the writer has more, or not.
+    /// Queues `accepted` bytes in the send buffer. `writer_waits`: the writer has more.
     #[inline(always)]
     fn took(&mut self, accepted: u64, writer_waits: bool, now: Time) {
         self.sender.send.writer_waits = writer_waits;
@@ -249,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// The send buffer takes `accepted` bytes, which may have something to let out.
+    /// Queues `accepted` bytes in the send buffer and sends what may be sent.
     #[inline(never)]
     fn take_and_send(&mut self, accepted: u64, writer_waits: bool, cx: &mut Ctx<'_>) {
         let mut left = accepted;
@@ -263,8 +269,8 @@ impl Connection {
         }
     }
 
-    /// Nagle's algorithm, from now on: `false` is the socket option TCP_NODELAY. What it held back
-    /// goes out.
+    /// Turns Nagle's algorithm on or off; `false` is the socket option TCP_NODELAY. Turning it off
+    /// sends the data it held back.
     pub fn set_nagle(&mut self, nagle: bool, cx: &mut Ctx<'_>) {
         self.sender.config_mut().nagle = nagle;
         if !nagle {
@@ -272,8 +278,8 @@ impl Connection {
         }
     }
 
-    /// While corked, segments that aren't full wait (Linux's TCP_CORK), a retransmission timeout at
-    /// most. What was held back goes out with the cork.
+    /// Sets or removes the cork (Linux's TCP_CORK). While corked, partial segments wait for at most
+    /// one retransmission timeout. Removing the cork sends them.
     pub fn set_cork(&mut self, cork: bool, cx: &mut Ctx<'_>) {
         self.sender.send.cork = cork;
         if !cork {
@@ -287,14 +293,14 @@ impl Connection {
         self.sender.send.cork = cork;
     }
 
-    /// The send buffer, from now on, in bytes.
+    /// Sets the size of the send buffer, in bytes.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.sender.send.buffer = bytes.min(1 << 48);
         self.sender.send.sizing = None;
     }
 
-    /// The memory of the send buffer, from now on, where [memory is counted](crate::Config::send_sizes): it does not grow any
-    /// more (Linux's SO_SNDBUF). Elsewhere, so many bytes of payload.
+    /// Sets the memory of the send buffer where [memory is counted](crate::Config::send_sizes), and
+    /// stops its autotuning (Linux's SO_SNDBUF). Without memory accounting, sets the payload bytes.
     pub fn set_send_memory(&mut self, bytes: u64) {
         match &mut self.sender.send.sizing {
             Some(sizing) => sizing.lock(bytes.min(1 << 48)),
@@ -302,30 +308,31 @@ impl Connection {
         }
     }
 
-    /// Where so many bytes are unsent, no more are taken, from now on (Linux's TCP_NOTSENT_LOWAT, for a send buffer that counts
-    /// memory); `None`: any.
+    /// Sets the number of unsent bytes above which writes are not accepted (Linux's
+    /// TCP_NOTSENT_LOWAT), for a send buffer that counts memory. `None`: no limit.
     pub fn set_unsent_low_water(&mut self, bytes: Option<NonZeroU32>) {
         if let Some(sizing) = &mut self.sender.send.sizing {
             sizing.set_low_water(bytes);
         }
     }
 
-    /// Whoever waits for any of many connections asks whether this one has room (Linux's poll). If not, a send buffer that counts
-    /// memory may grow for it, and [`lacks_room`](Self::lacks_room) until it has.
+    /// Polls for room in the send buffer, as an application that waits for any of several
+    /// connections does (Linux's poll). If there is none, a send buffer that counts memory may
+    /// grow; until it has, [`lacks_room`](Self::lacks_room) is true.
     pub fn poll_room(&mut self) {
         self.sender.polled();
     }
 
-    /// Was whoever [asked](Self::poll_room) last, or wrote [without waiting](Self::does_not_wait), told that there is no room, and
-    /// is there none still? `None`: the send buffer counts no memory.
+    /// Whether the last [poll](Self::poll_room) or [non-blocking write](Self::does_not_wait) found
+    /// no room and there still is none. `None`: the send buffer counts no memory.
     #[must_use]
     pub fn lacks_room(&self) -> Option<bool> {
         let sizing = self.sender.send.sizing.as_ref()?;
         Some(sizing.lacks_room())
     }
 
-    /// The last write was cut short, and does not wait (Linux's O_NONBLOCK): the next takes what there is room for, however little
-    /// that is.
+    /// Marks the last, partly accepted write as non-blocking (Linux's O_NONBLOCK). The next write
+    /// takes whatever room there is.
     pub fn does_not_wait(&mut self) {
         if let Some(sizing) = &mut self.sender.send.sizing {
             sizing.was_cut_short();
@@ -334,21 +341,21 @@ impl Connection {
         }
     }
 
-    /// How often the SYN goes again before the connection is given up, from now on.
+    /// Sets how often the SYN is retransmitted before the connection attempt is given up.
     pub fn set_maximum_syn_retransmissions(&mut self, times: u32) {
         let config = self.sender.config_mut();
         config.maximum_syn_retransmissions = times;
-        // (Measured: with TCP_SYNCNT, Linux 6.18.44 doubles the time.)
+        // Measured: with TCP_SYNCNT, Linux 6.18.44 doubles the time.
         config.habits.spaces_syns_evenly = false;
     }
 
-    /// How long data may stay unacknowledged before the connection is given up (RFC 5482); `None`:
-    /// as many retransmissions as the configuration says.
+    /// Sets how long data may stay unacknowledged before the connection is closed (RFC 5482).
+    /// `None`: the configured number of retransmissions applies.
     pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
         self.sender.config_mut().user_timeout = timeout;
     }
 
-    /// Bytes that [`write`](Self::write) would take at this time.
+    /// Bytes that [`write`](Self::write) would accept at `now`.
     #[must_use]
     #[inline]
     pub fn writable_at(&self, now: Time) -> u64 {
@@ -358,15 +365,15 @@ impl Connection {
         self.sender.room_in_send_buffer(now)
     }
 
-    /// Bytes that [`write`](Self::write) would take now, whether the pacer's time has come or not.
+    /// Bytes that [`write`](Self::write) would accept now, without regard to the pacing timer.
     #[must_use]
     #[inline]
     pub fn writable(&self) -> u64 {
         self.writable_at(Time::ZERO)
     }
 
-    /// Reads up to `maximum` bytes that have arrived in order, and returns how many. That may open
-    /// the window.
+    /// Reads up to `maximum` bytes that have arrived in order. Returns how many were read. Reading
+    /// may open the receive window.
     pub fn read(&mut self, maximum: u64, cx: &mut Ctx<'_>) -> u64 {
         let bytes = maximum.min(self.readable());
         if bytes > 0 {
@@ -400,31 +407,30 @@ impl Connection {
         self.receive.in_order_end() - self.receive.read
     }
 
-    /// With `true`, the application reads whatever arrives, the moment it is in order: there is
-    /// never anything left to [`read`](Self::read). What has arrived before waits for the next
-    /// segment.
+    /// With `true`, the application reads in-order data at once, so that nothing is left to
+    /// [`read`](Self::read). Data that arrived before the call is read with the next segment.
     pub fn set_sink(&mut self, sink: bool) {
         self.receive.sink = sink;
     }
 
-    /// The state.
+    /// The connection's state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What has happened since this was last asked.
+    /// Returns and clears the events since the last call.
     #[inline]
     pub fn take_events(&mut self) -> Events {
         std::mem::take(&mut self.events)
     }
 
-    /// To be taken with what else has happened.
+    /// Raises events, to be returned by [`take_events`](Self::take_events).
     pub(crate) fn announce(&mut self, events: Events) {
         self.events |= events;
     }
 
-    /// Has one of these happened since this was last asked? Others stay to be taken.
+    /// Whether one of these events is pending. Clears these and keeps the others.
     #[inline]
     pub(crate) fn take_event(&mut self, events: Events) -> bool {
         let has = self.events.has(events);
@@ -432,44 +438,44 @@ impl Connection {
         has
     }
 
-    /// Has anything happened since [`take_events`](Self::take_events)?
+    /// Whether any event is pending.
     #[must_use]
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Is one of these among them?
+    /// Whether one of these events is pending.
     #[must_use]
     pub fn has_event(&self, events: Events) -> bool {
         self.events.has(events)
     }
 
-    /// Counters.
+    /// The connection's counters.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {
         &self.sender.statistics
     }
 
-    /// This end.
+    /// The local endpoint.
     #[must_use]
     pub fn local(&self) -> Endpoint {
         self.template.source
     }
 
-    /// The other end.
+    /// The remote endpoint.
     #[must_use]
     pub fn remote(&self) -> Endpoint {
         self.template.destination
     }
 
-    /// The version of IP below.
+    /// The IP version in use.
     #[must_use]
     pub fn ip_version(&self) -> IpVersion {
         self.sender.config.ip_version
     }
 
-    /// Payload of a full segment, as agreed with the peer.
+    /// Payload bytes of a full segment, as negotiated with the peer.
     #[must_use]
     pub fn segment_size(&self) -> u32 {
         self.sender.negotiated.segment
@@ -481,58 +487,58 @@ impl Connection {
         self.sender.congestion.window().congestion_window
     }
 
-    /// The slow-start threshold, in bytes; `u64::MAX` while there is none.
+    /// The slow-start threshold, in bytes; `u64::MAX` while unset.
     #[must_use]
     pub fn slow_start_threshold(&self) -> u64 {
         self.sender.congestion.window().slow_start_threshold
     }
 
-    /// Bytes believed to be in the network.
+    /// Bytes estimated to be in the network.
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.sender.in_flight()
     }
 
-    /// Is fast recovery under way?
+    /// Whether fast recovery is in progress.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.sender.recovery.is_recovering()
     }
 
-    /// Where loss recovery stands.
+    /// Phase of loss recovery.
     #[must_use]
     pub fn recovery_phase(&self) -> RecoveryPhase {
         self.sender.recovery.phase()
     }
 
-    /// What was sent and is not acknowledged, segment by segment.
+    /// The scoreboard: the outstanding segments.
     #[must_use]
     pub fn scoreboard(&self) -> &Scoreboard {
         &self.sender.scoreboard
     }
 
-    /// Bytes that may be in flight: the congestion window, or what proportional rate reduction
-    /// makes of it in fast recovery.
+    /// Bytes that may be in flight: the congestion window, or in fast recovery the window of
+    /// proportional rate reduction.
     #[must_use]
     #[inline]
     pub fn sending_window(&self) -> u64 {
         self.sender.sending_window()
     }
 
-    /// The mean deviation of round-trip times, once there is a sample.
+    /// Mean deviation of the round-trip times, once there is a sample.
     #[must_use]
     pub fn rtt_deviation(&self) -> Option<Span> {
         self.sender.rtt_deviation()
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// Smoothed round-trip time, once there is a sample.
     #[must_use]
     pub fn smoothed_rtt(&self) -> Option<Span> {
         self.sender.rtt.smoothed()
     }
 
-    /// The retransmission timeout, backed off.
+    /// The retransmission timeout, with backoff.
     #[must_use]
     pub fn rto(&self) -> Span {
         self.sender.rtt.rto()
@@ -564,8 +570,8 @@ impl Connection {
         self.receive.read - 1
     }
 
-    /// The offset in the peer's stream that a sequence number of its stands for, if it is the
-    /// nearest such to what is expected next. For a host of real packets, which do not say it.
+    /// Stream offset of a sequence number of the peer, taking the candidate nearest to RCV.NXT. For
+    /// hosts that process real packets, which hold 32-bit numbers.
     #[must_use]
     pub fn offset_of(&self, sequence: Seq) -> u64 {
         let after = i64::from(sequence.distance_from(self.receive.wire()));
@@ -578,25 +584,25 @@ impl Connection {
         self.receive.in_order_end() - 1
     }
 
-    /// Bytes of the peer's data that have arrived ahead of a gap.
+    /// Bytes of the peer's data that have arrived out of order.
     #[must_use]
     pub fn out_of_order(&self) -> u64 {
         self.receive.reassembly.bytes()
     }
 
-    /// Bytes of window that we have last advertised and the peer has not yet used.
+    /// Advertised receive window that the peer has not used yet, in bytes.
     #[must_use]
     pub fn advertised_window(&self) -> u64 {
         self.receive.window()
     }
 
-    /// The rate at which segments may leave; `None`: at any.
+    /// The pacing rate; `None`: not paced.
     #[must_use]
     pub fn pacing_rate(&self) -> Option<BitRate> {
         self.sender.pacing_rate()
     }
 
-    /// The window that the peer has last advertised, in bytes.
+    /// The window that the peer advertised last, in bytes.
     #[must_use]
     pub fn peer_window(&self) -> u64 {
         self.sender.send.window

@@ -1,27 +1,27 @@
-//! What may be sent next: how long the next segment is, and what keeps it from being sent.
+//! Selection of the next segment to send: its length, or the reason why none may be sent.
 
 use super::Connection;
 use super::known::{Known, Nothing};
 use super::send::Send;
 use crate::options::sack_length;
 
-/// What the stream lets us send next.
+/// The next segment, or the limit that prevents it.
 pub(super) enum Next {
-    /// This many bytes from SND.NXT on (none: the FIN alone).
+    /// This many bytes from SND.NXT on (0: a FIN without data).
     Send(u32),
-    /// Nothing is left, or Nagle's algorithm holds it back.
+    /// Nothing is left to send, or Nagle's algorithm holds it back.
     Nothing,
     /// The congestion window is full.
     CongestionWindow,
     /// The peer's window has no room for a segment worth sending.
     PeerWindow,
-    /// The application said that there is more to come.
+    /// The application has announced more data.
     Corked,
 }
 
 impl Connection {
-    /// What may be sent next, if there is so much room in the congestion window. [`open`](Send::open_until) is how far
-    /// both what was written and the peer's window go.
+    /// Determines the next segment, given `room` in the congestion window. `open`: the
+    /// [limit](Send::open_until) of both the written data and the peer's window.
     #[inline(always)]
     pub(super) fn next_to_send<K: Known>(&self, room: u64, open: u64) -> Next {
         let send = &self.sender.send;
@@ -43,11 +43,11 @@ impl Connection {
         send.admits::<K>(full, room)
     }
 
-    /// The same, where it need not be a full segment, or nothing is left.
+    /// Determines the next segment where it may be shorter than a full one, or nothing is left.
     #[inline(never)]
     fn short_next(&self, full: u32, mut room: u64) -> Next {
         if self.sender.scoreboard.has_short() {
-            // What has just left may have been short, and takes the room of a full one.
+            // Short segments that were just sent count as full ones.
             let in_flight = self.sender.in_flight();
             room = room.min(self.sender.sending_window().saturating_sub(in_flight));
         }
@@ -69,9 +69,9 @@ impl Connection {
         if !matches!(next, Next::Send(admitted) if admitted == length) {
             return next;
         }
-        // Nagle (RFC 9293 section 3.7.4) as Minshall has it and Linux does: only a small segment
-        // waits, and only for an earlier small one. Unlike the RFC's, the end of a transfer doesn't
-        // wait for the full segments before it. What was sent before does not wait at all.
+        // RFC 9293 section 3.7.4: Nagle's algorithm, in Minshall's variant as in Linux. Only a
+        // small segment waits, and only for an earlier small one. Unlike with the RFC's, the end of
+        // a transfer does not wait for the full segments before it. Retransmissions do not wait.
         let last = sequence.next + u64::from(length) == send.end;
         if length < full && last && sequence.next >= sequence.highest && !send.fin {
             if send.more || send.cork {
@@ -84,8 +84,8 @@ impl Connection {
         next
     }
 
-    /// What may be sent next as a tail loss probe (RFC 8985 section 7.3): what the peer's window admits of what waits,
-    /// whatever it waits for.
+    /// Length of a tail loss probe of new data (RFC 8985 section 7.3): as much as the peer's window
+    /// admits, whatever else holds it back.
     pub(super) fn next_probe(&self) -> Option<u32> {
         let length = self.next_length(self.payload_limit())?;
         match self.sender.send.admits::<Nothing>(length, u64::MAX) {
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// How much one segment would take of what is unsent.
+    /// Payload of the next segment with respect to the unsent data.
     fn next_length(&self, full: u32) -> Option<u32> {
         let send = &self.sender.send;
         let unsent = send.unsent_of_record().unwrap_or(send.unsent());
@@ -102,7 +102,7 @@ impl Connection {
             .then(|| unsent.min(u64::from(full)) as u32)
     }
 
-    /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).
+    /// Payload of a full segment at present: SACK blocks reduce it (RFC 6691 section 2).
     #[inline]
     pub(super) fn payload_limit(&self) -> u32 {
         let segment = self.sender.negotiated.segment;
@@ -112,8 +112,7 @@ impl Connection {
         segment - u32::from(self.sack_room_in_data())
     }
 
-    /// The most that SACK blocks take of a segment with data: nothing, if that would be a good part
-    /// of it.
+    /// Room reserved for SACK blocks in a data segment; 0 if that were a large part of it.
     fn sack_room_in_data(&self) -> u8 {
         if self.sender.config.habits.fits_blocks {
             return self.room_of_blocks();
@@ -126,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// What the blocks take that there are now.
+    /// Room that the current SACK blocks need.
     #[inline(never)]
     fn room_of_blocks(&self) -> u8 {
         let most = self.maximum_sack_blocks();
@@ -136,12 +135,12 @@ impl Connection {
             Some(duplicate) => self.receive.sack_blocks_after(duplicate, most),
         };
         let room = sack_length(blocks.as_slice().len().min(most));
-        // (Something is left of any segment.)
+        // At least one byte of payload remains.
         let spare = self.sender.negotiated.segment.saturating_sub(1);
         room.min(u8::try_from(spare).unwrap_or(u8::MAX))
     }
 
-    /// RFC 2018 section 3: 40 bytes of options hold four, or three beside timestamps.
+    /// RFC 2018 section 3: 40 bytes of options hold four blocks, or three with timestamps.
     pub(super) fn maximum_sack_blocks(&self) -> usize {
         if self.sender.negotiated.timestamps {
             3
@@ -152,21 +151,24 @@ impl Connection {
 }
 
 impl Send {
-    /// What of the next `length` bytes the windows let out, if there is so much room in the congestion window.
+    /// Part of the next `length` bytes that both windows admit, given `room` in the congestion
+    /// window.
     #[inline(always)]
     fn admits<K: Known>(&self, length: u32, room: u64) -> Next {
         let wanted = u64::from(length);
         let usable = self.usable();
-        // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
+        // RFC 9293 section 3.8.6.2.1, rules 1 and 2 (D <= U): silly window avoidance.
         if usable < wanted {
-            // Rule 3: Fs = 1/2
+            // RFC 9293 section 3.8.6.2.1, rule 3, with Fs = 1/2.
             let waits = K::PLAIN || self.sequence.outstanding() > 0;
             if waits || usable == 0 || usable < self.window_maximum / 2 {
                 return Next::PeerWindow;
             }
             return Next::Send(usable.min(room.max(1)) as u32);
         }
-        // RFC 5681 section 3.1: only what fits into the congestion window
+        // RFC 5681 section 2: "At any given time, a TCP MUST NOT send data with a sequence number
+        // higher than the sum of the highest acknowledged sequence number and the minimum of cwnd
+        // and rwnd."
         if room < wanted {
             return Next::CongestionWindow;
         }

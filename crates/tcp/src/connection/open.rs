@@ -1,4 +1,4 @@
-//! Opening a connection.
+//! Opening a connection (RFC 9293 section 3.5).
 
 use std::sync::Arc;
 
@@ -44,11 +44,11 @@ impl Connection {
         connection
     }
 
-    /// Opens a connection passively: a listening host has received `syn`, for a connection of this
-    /// kind (RFC 9293 section 3.10.7.2). Sends a SYN+ACK. Consumes `syn`.
+    /// Opens a connection passively: a listening host has received `syn` (RFC 9293 section
+    /// 3.10.7.2). Sends a SYN+ACK. Consumes `syn`.
     ///
-    /// A segment that is no SYN, or more than one (with ACK or RST), is no reason to open: the
-    /// connection comes back in [`State::Closed`], and the segment is answered as one to nowhere.
+    /// A segment without SYN, or with ACK or RST, does not open a connection: the returned
+    /// connection is in [`State::Closed`], and the segment is answered like one to a closed port.
     pub fn accept(
         config: &Config,
         local: Endpoint,
@@ -68,8 +68,8 @@ impl Connection {
         Self::accept_fast(&opening, syn, PassiveFastOpen::Ignore, cx)
     }
 
-    /// Like [`accept`](Self::accept), with Fast Open as the listening host has decided. Of the SYN's
-    /// text the first [`received_offset`](Self::received_offset) bytes are taken.
+    /// Like [`accept`](Self::accept), with Fast Open as the listening host decided. The first
+    /// [`received_offset`](Self::received_offset) bytes of the SYN's data are accepted.
     pub fn accept_fast(
         opening: &Opening<'_>,
         syn: PacketRef,
@@ -91,7 +91,7 @@ impl Connection {
         connection.sender.statistics.segments_received += 1;
         connection.syn_received(&packet, &options, cx);
         connection.state = State::SynReceived;
-        // (Who takes the SYN's text may answer at once: tcp_fastopen_create_child.)
+        // A connection that accepts the SYN's data may answer at once (tcp_fastopen_create_child).
         if opening.config.habits.forgets_window_of_syn && fast_open != PassiveFastOpen::Take {
             connection.sender.send.window_maximum = 0;
         }
@@ -99,7 +99,7 @@ impl Connection {
             PassiveFastOpen::Ignore => {}
             PassiveFastOpen::Offer(cookie) => connection.offered.fast_open = Some(cookie),
             PassiveFastOpen::Take => {
-                // What the SYN+ACK will advertise
+                // The window that the SYN+ACK will advertise limits the data.
                 connection.receive.syn_window_field();
                 connection.take_syn_text(&packet, cx.now);
             }
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// The peer's SYN, with or without an acknowledgment of ours: what both agree on.
+    /// Processes the peer's SYN, with or without ACK: negotiates the options.
     fn syn_received(&mut self, packet: &Packet, options: &SynOptions, cx: &Ctx<'_>) {
         let timestamps = packet.timestamps();
         let negotiated = negotiate(&self.sender.config, options, timestamps.is_some());
@@ -158,7 +158,7 @@ impl Connection {
             self.receive.timestamp_recent = value;
             self.receive.timestamp_recent_at = cx.now;
         }
-        // RFC 7323 section 2.2: the window of a SYN is not scaled
+        // RFC 7323 section 2.2: the window field of a SYN is not scaled.
         self.sender.send.window = u64::from(packet.window);
         self.sender.send.window_maximum = self.sender.send.window;
         self.sender.send.window_sequence = packet.sequence;
@@ -169,7 +169,7 @@ impl Connection {
         );
     }
 
-    /// Our SYN is acknowledged by `packet`, and the peer's has come: ESTABLISHED.
+    /// Enters ESTABLISHED: our SYN is acknowledged by `packet`, and the peer's was received.
     pub(super) fn established(
         &mut self,
         packet: &Packet,
@@ -181,8 +181,8 @@ impl Connection {
         let early = self.sends_early();
         let window = *self.sender.congestion.window();
         let _ = self.acknowledgment(packet, sack, cx.now);
-        // RFC 7323 section 2.2: the window of a SYN is not scaled. Where both have opened at once, it is in Linux, whoever tells
-        // of it (tcp_rcv_state_process).
+        // RFC 7323 section 2.2: the window field of a SYN is not scaled. After a simultaneous open,
+        // Linux scales it all the same (tcp_rcv_state_process).
         if self.state == State::SynReceived
             && packet.flags.has(Flags::SYN)
             && self.sender.config.habits.repeats_offer
@@ -190,14 +190,16 @@ impl Connection {
             let shift = self.sender.negotiated.send_shift;
             self.sender.set_window(packet, shift);
         }
-        // RFC 6298 section 5.7; in Linux wherever the handshake has told of no round trip, also because a SYN that came again was
-        // answered (tcp_init_metrics, tcp_synack_rtt_meas).
+        // RFC 6298 section 5.7: the RTO after a lost SYN. Linux applies this whenever the handshake
+        // gave no round-trip sample, also if a repeated SYN was answered (tcp_init_metrics,
+        // tcp_synack_rtt_meas).
         let ambiguous = self.syn_answered_again && self.sender.config.habits.answers_as_listener;
         if self.sender.send.syns_lost > 0 || ambiguous {
             self.sender.rtt.syn_was_lost();
         }
-        // The SYN doesn't count for congestion control, except where it had to be sent again. Nor
-        // does it where data has gone before its acknowledgment; but what that tells does.
+        // The SYN does not count for congestion control, unless it was retransmitted. The reset of
+        // the window below is skipped if data was sent before the acknowledgment of the SYN and
+        // that acknowledgment changed the window.
         if !early || *self.sender.congestion.window() == window {
             self.sender.congestion = Controller::new(
                 &self.sender.config,
@@ -216,7 +218,7 @@ impl Connection {
         self.sender.expand_send_buffer();
         self.events |= Events::ESTABLISHED;
         self.state = if self.sender.send.fin {
-            State::FinWait1 // the application has closed already
+            State::FinWait1 // The application has closed already.
         } else {
             State::Established
         };
@@ -225,20 +227,21 @@ impl Connection {
         }
     }
 
-    /// Did our SYN have to be sent again, so often that it counts for congestion control?
+    /// Whether our SYN was retransmitted so often that it counts for congestion control.
     fn has_lost_syns(&self) -> bool {
         let lost = self.sender.send.syns_lost;
         if !self.sender.config.habits.forgives_lost_syn {
             return lost > 0;
         }
-        // Where both have opened at once, nothing tells Linux of a SYN that went again once it is acknowledged
-        // (tcp_clean_rtx_queue forgets when): it was late, and with SACK the reduction is taken back (tcp_packet_delayed).
+        // After a simultaneous open, Linux keeps no record of a retransmitted SYN once it is
+        // acknowledged (tcp_clean_rtx_queue clears its time). The SYN counts as delayed, and with
+        // SACK the reduction is undone (tcp_packet_delayed).
         let both = !self.passive && self.state == State::SynReceived;
         let taken_back = both && self.sender.negotiated.sack;
         !taken_back && (lost > 1 || lost > 0 && self.syn_answered_again)
     }
 
-    /// Does its timestamp echo something else than what our SYNs have carried?
+    /// Whether the segment's timestamp echoes none of our SYNs.
     fn echoes_no_syn(&self, packet: &Packet, now: Time) -> bool {
         let Some((_, echo)) = packet
             .timestamps()
@@ -251,7 +254,7 @@ impl Connection {
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
-    /// RFC 9293 section 3.10.7.3: a segment arrives in SYN-SENT.
+    /// Processes a segment in SYN-SENT (RFC 9293 section 3.10.7.3).
     pub(super) fn syn_sent(
         &mut self,
         packet: &Packet,
@@ -259,7 +262,7 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         let acknowledges = packet.flags.has(Flags::ACK);
-        // First: SEG.ACK =< ISS or SEG.ACK > SND.NXT
+        // RFC 9293 section 3.10.7.3 step 1: SEG.ACK =< ISS or SEG.ACK > SND.NXT.
         let position = self.syn_acknowledged(packet);
         if acknowledges && position.is_none() {
             self.sender.statistics.unacceptable += 1;
@@ -272,7 +275,7 @@ impl Connection {
             }
             return None;
         }
-        // Linux: an echo of none of our SYNs is of no answer to them.
+        // Linux refuses an acknowledgment whose timestamp echoes none of our SYNs.
         if acknowledges
             && self.sender.config.habits.refuses_foreign_echoes
             && !packet.flags.has(Flags::RST)
@@ -282,15 +285,15 @@ impl Connection {
             self.send_reset(packet.acknowledgment, false, cx);
             return None;
         }
-        // Second
+        // RFC 9293 section 3.10.7.3 step 2: RST.
         if packet.flags.has(Flags::RST) {
             if acknowledges {
                 self.closed(Events::RESET, cx.now);
             }
             return None;
         }
-        // Fourth. Text on a SYN is not taken: it isn't acknowledged, and will come again. Text on a
-        // SYN+ACK is.
+        // RFC 9293 section 3.10.7.3 step 4: SYN. Data on a SYN is not accepted: it is not
+        // acknowledged, so that the peer retransmits it. Data on a SYN+ACK is accepted.
         if !packet.flags.has(Flags::SYN) {
             return None;
         }
@@ -300,7 +303,7 @@ impl Connection {
                 self.sender.send.writer_waits && self.sender.config.habits.acknowledges_with_data;
             self.established(packet, None, position, cx);
             if pending {
-                // Linux saves an acknowledgment: data is about to carry it.
+                // Linux saves an acknowledgment, because data is about to carry it.
                 self.receive.is_answered = true;
                 self.sender
                     .timers
@@ -310,7 +313,7 @@ impl Connection {
             }
             return self.text_and_fin(packet, 0, cx);
         } else {
-            // Both open at once (RFC 9293 section 3.5, figure 7).
+            // Simultaneous open (RFC 9293 section 3.5, figure 7).
             self.state = State::SynReceived;
             if self.sender.config.habits.repeats_offer {
                 self.offered = offer(&self.sender.config, None);
@@ -325,7 +328,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// RFC 6928, and RFC 5681 section 3.1: one segment, if the SYN was `lost`.
+    /// The initial window: RFC 6928, or one segment after a `lost` SYN (RFC 5681 section 3.1).
     pub(super) fn initial_window(&self, lost: bool) -> u64 {
         let segments = match lost {
             true => 1,

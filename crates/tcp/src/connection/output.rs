@@ -1,4 +1,4 @@
-//! What may be sent, and sending it.
+//! Transmission of segments.
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
@@ -14,7 +14,7 @@ use crate::recovery::{LossRecovery, Standing};
 use crate::timestamp;
 
 impl Connection {
-    /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
+    /// Sends what may be sent, and an acknowledgment if one is due and no data segment carried it.
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
         self.changed();
@@ -37,16 +37,18 @@ impl Connection {
         }
     }
 
-    /// Sends what the windows and the pacer let out. `in_flight`: so much is, if it is known.
+    /// Sends what the windows and the pacer admit. `in_flight`: bytes in flight, if known.
     #[inline]
     pub(super) fn transmit<K: Known>(&mut self, mut in_flight: Option<u64>, cx: &mut Ctx<'_>) {
         debug_assert!(in_flight.is_none_or(|known| known == self.in_flight()));
         self.sender.send.left_in_parts = false;
-        // (An idle time ends when something may leave again, not when a closed window is probed: tcp_ack_update_window.)
+        // An idle period ends when data may be sent again, not at a probe of a closed window
+        // (tcp_ack_update_window).
         if !K::PLAIN && self.sender.send.is_idle() && self.sender.send.window > 0 {
             self.sender.restart_after_idle(cx.now);
         }
-        // Before the windows: they are of no less than a segment, however long that may be now.
+        // Path MTU discovery comes before the windows, because it may change the segment size, and
+        // a window is at least one segment.
         let looked_after = !K::PLAIN && self.sender.path_mtu.is_looked_after(cx.now);
         if looked_after {
             self.sender.look_after_path_mtu(cx.now);
@@ -73,14 +75,15 @@ impl Connection {
             (self.sender.recovery).standing(congestion_window, &self.sender.scoreboard)
         };
         let window = standing.window;
-        // Where the scoreboard has no room left, the window is larger than can be.
+        // If the scoreboard has no room left, the congestion window is larger than the scoreboard
+        // allows.
         let mut limit = Limit::CongestionWindow;
         if standing.wants_retransmit {
             let left = self.retransmit_lost(window, allowance, cx);
             (allowance, sent, paced) = (left.allowance, left.sent, left.paced);
             in_flight = None;
         }
-        // (With Fast Open, our SYN may be outstanding still. It is no data.)
+        // With Fast Open, our SYN may still be outstanding. It is not data.
         let syn = u64::from(!K::PLAIN && self.sender.send.sequence.unacknowledged == 0);
         let in_flight = in_flight.unwrap_or_else(|| self.sender.in_flight_if(K::QUIET));
         let mut room = (window + syn).saturating_sub(in_flight);
@@ -93,7 +96,7 @@ impl Connection {
             sent = true;
         }
         let mut burst = Burst::default();
-        // (Nothing that is sent changes it.)
+        // Transmission does not change this limit.
         let open = self.sender.send.open_until();
         while self.sender.scoreboard.has_room() {
             match self.next_to_send::<K>(room, open) {
@@ -106,22 +109,24 @@ impl Connection {
                         .sender
                         .before_next::<K>(&mut burst, room, allowance, cx.now)
                     {
-                        // With more to send than the congestion window has room for, it is the window, unless it is the call that
-                        // goes on.
+                        // If more is unsent than the congestion window has room for, the window is
+                        // the limit, unless the deferral is due to a write that is still in
+                        // progress.
                         let send = &self.sender.send;
                         limited = room <= send.unsent() && send.lets_leave() == 0;
                         break;
                     }
                     self.send_next::<K>(length, cx);
                     self.sender.after_next::<K>(&mut burst);
-                    // What is sent is in flight.
+                    // Sent data is in flight.
                     room = room.saturating_sub(u64::from(length));
                     allowance -= u64::from(length);
                     sent = true;
                 }
                 Next::CongestionWindow => {
-                    // What left first may have opened the window: BBR 1's, where a silence has ended its probe of the round trip.
-                    // (Linux looks it up for each buffer: tcp_cwnd_test.)
+                    // The first segment of the burst may have opened the window: with BBRv1,
+                    // sending after an idle period ends its ProbeRTT. (Linux checks the window for
+                    // each buffer: tcp_cwnd_test.)
                     let window = self.congestion_window();
                     if K::PLAIN || window <= congestion_window || standing.is_recovering {
                         limited = true;
@@ -130,7 +135,8 @@ impl Connection {
                     room += window - congestion_window;
                     congestion_window = window;
                 }
-                // (Only in Linux's profile. Text is left, since it is the window that ends here.)
+                // Only with Linux's burst behaviour. Unsent data remains, since the peer's window
+                // ends here.
                 Next::PeerWindow if burst.ends_at_edge && self.sender.send.usable() > 0 => {
                     burst.ends_at_edge = false;
                     let usable = self.sender.send.usable().min(self.sender.send.unsent());
@@ -146,7 +152,8 @@ impl Connection {
                 next @ (Next::PeerWindow | Next::Corked) => {
                     let idle = !K::PLAIN && self.sender.send.sequence.outstanding() == 0;
                     limit = match next {
-                        // (Where neither has room, the congestion window was asked first: tcp_write_xmit.)
+                        // If neither window has room, the congestion window counts (checked first
+                        // in tcp_write_xmit).
                         Next::PeerWindow if !idle && room < segment => limit,
                         Next::PeerWindow => Limit::ReceiveWindow,
                         _ => Limit::Application,
@@ -186,7 +193,7 @@ impl Connection {
         self.note_limit(stopped, recovering, cx.now);
     }
 
-    /// The same as [`transmit`](Self::transmit) does of a sender that paces and is plain.
+    /// Like [`transmit`](Self::transmit), for a sender that paces and sends only new data.
     #[inline(always)]
     pub(super) fn transmit_paced<K: Known>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
         if self.only_pacer_holds::<K>(in_flight, cx.now) {
@@ -204,7 +211,8 @@ impl Connection {
         self.transmit::<K>(in_flight, cx);
     }
 
-    /// Would the windows let a full segment out that is new, and the pacer none yet? (Nor then what is to be sent again.)
+    /// Whether the windows admit a new full segment and only the pacer holds it back, and with it
+    /// any retransmission.
     #[inline(always)]
     fn only_pacer_holds<K: Known>(&self, in_flight: Option<u64>, now: Time) -> bool {
         let sender = &self.sender;
@@ -222,7 +230,7 @@ impl Connection {
         in_flight + full <= window && sender.scoreboard.has_room()
     }
 
-    /// Notes what stopped the sender; in loss recovery it is that, whatever else.
+    /// Records the limit that stopped the sender. During loss recovery, recovery is the limit.
     #[inline]
     fn note_limit(&mut self, stopped: Limit, recovering: bool, now: Time) {
         let sender = &mut self.sender;
@@ -236,7 +244,7 @@ impl Connection {
         sender.statistics.limited.set(limit, now);
     }
 
-    /// There is nothing to send: is anything still on its way?
+    /// Updates the recorded limit when there is nothing to send.
     fn review_limit(&mut self, now: Time) {
         if self.sender.send.is_idle() {
             self.sender.statistics.limited.set(Limit::Idle, now);
@@ -246,20 +254,21 @@ impl Connection {
         }
     }
 
-    /// Sends `length` bytes from `position` on, with a FIN if it follows them.
+    /// Sends `length` bytes from `position` on, with the FIN if it follows them.
     #[inline(never)]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
         self.send_from::<Nothing, false>(position, length, cx);
     }
 
-    /// Sends the next `length` bytes: what nearly every segment is, so that it is compiled into the loop
-    /// around it.
+    /// Sends the next `length` bytes. Inlined into the transmission loop, because nearly every
+    /// segment is sent here.
     #[inline(always)]
     fn send_next<K: Known>(&mut self, length: u32, cx: &mut Ctx<'_>) {
         self.send_from::<K, false>(self.sender.send.sequence.next, length, cx);
     }
 
-    /// `AGAIN`: all of it was sent before, and there is text behind it.
+    /// Sends `length` bytes from `position` on. `AGAIN`: a retransmission, with more data behind
+    /// it.
     #[inline(always)]
     pub(super) fn send_from<K: Known, const AGAIN: bool>(
         &mut self,
@@ -277,7 +286,7 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         if !AGAIN && data_end == send.end {
-            // RFC 9293 section 3.9.1.2: nothing more is queued
+            // RFC 9293 section 3.9.1.2: PSH, if no more data is queued.
             if length > 0 && send.pushed == data_end {
                 flags = flags.with(Flags::PSH);
                 self.sender.scoreboard.note_pushed(data_end);
@@ -291,7 +300,8 @@ impl Connection {
         debug_assert!(data_end <= send.end, "nobody has written that");
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
         self.sender.note_sent::<K, AGAIN>(position, end, cx.now);
-        // A FIN on its own is no answer (__tcp_transmit_skb calls tcp_event_data_sent of what has text).
+        // A FIN without data does not count as an answer (__tcp_transmit_skb calls
+        // tcp_event_data_sent only for segments with data).
         if K::PLAIN || length > 0 {
             self.notice_answer::<K>(cx.now);
         }
@@ -317,12 +327,13 @@ impl Connection {
         self.sender.expect_acknowledgment(cx.now);
     }
 
-    /// So many bytes of text, less than a full segment, are sent up to here, `again` or for the first time.
+    /// Records a segment of `length` bytes, shorter than a full one, that ends at `end`. `again`: a
+    /// retransmission.
     #[inline(never)]
     fn note_short(&mut self, length: u32, end: u64, again: bool) {
         let habits = &self.sender.config.habits;
-        // (In Linux what goes again is none that Nagle's algorithm waits for, nor what is full beside SACK blocks:
-        // tcp_minshall_update.)
+        // In Linux, Nagle's algorithm does not wait for retransmissions or for segments that are
+        // full except for SACK blocks (tcp_minshall_update).
         let full = habits.fits_blocks && length >= self.payload_limit();
         if !(full || again && habits.counts_short_segments) {
             let fin = end > self.sender.send.end;
@@ -332,7 +343,7 @@ impl Connection {
         self.foresight = Foresight::Unknown;
     }
 
-    /// A segment is sent: is it an answer to what has come?
+    /// Enters interactive mode if the segment being sent is an answer to received data.
     #[inline(always)]
     pub(super) fn notice_answer<K: Known>(&mut self, now: Time) {
         if !K::SIMPLE
@@ -341,7 +352,7 @@ impl Connection {
             && self.receive.is_answered
             && self.receive.is_answer(now)
         {
-            // "Pingpong mode": the connection is interactive, and acknowledgments are delayed.
+            // "Pingpong mode" in Linux: acknowledgments are delayed.
             self.receive.quick_acks = 0;
             if let Some(sizing) = &mut self.receive.sizing {
                 sizing.answers();
@@ -349,24 +360,24 @@ impl Connection {
         }
     }
 
-    /// An acknowledgment without data.
+    /// Sends an acknowledgment without data.
     #[inline(never)]
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
         self.emit::<Nothing>(self.acceptable_position(), 0, Flags::ACK, cx);
     }
 
-    /// A probe of a closed window as Linux's tcp_xmit_probe_skb has it: a sequence number that the
-    /// peer has, so that it has to answer.
+    /// Sends a probe without data, as Linux's tcp_xmit_probe_skb: its sequence number is old, so
+    /// that the peer has to answer.
     pub(super) fn send_empty_probe(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
         let position = self.sender.send.sequence.unacknowledged - 1;
         self.emit::<Nothing>(position, 0, Flags::ACK, cx);
     }
 
-    /// A sequence number for segments without text that the peer finds acceptable. RFC 9293 says
-    /// SND.NXT; after a timeout that is below what the peer expects, and a peer that took its window
-    /// back doesn't accept beyond it.
+    /// Sequence number for segments without data that the peer accepts. RFC 9293 uses SND.NXT.
+    /// After a timeout, SND.NXT is below what the peer expects, and a peer that shrank its window
+    /// does not accept a number beyond it.
     pub(super) fn acceptable_position(&self) -> u64 {
         let sequence = &self.sender.send.sequence;
         let edge = sequence.unacknowledged + self.sender.send.window;
@@ -380,8 +391,8 @@ impl Connection {
         if rounded { sequence.highest } else { edge }
     }
 
-    /// The same, where nothing is outstanding and no mark is to be told of, in the place of the segment that is
-    /// acknowledged: most acknowledgments are made so.
+    /// Sends an acknowledgment in the memory of the acknowledged packet, where nothing is
+    /// outstanding and ECN is not in use. Most acknowledgments are sent this way.
     #[inline]
     pub(super) fn acknowledge_in_place(&mut self, segment: PacketRef, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
@@ -404,7 +415,7 @@ impl Connection {
         self.emit_filled::<K>(reference, length, cx);
     }
 
-    /// The template without options, which it has when they are agreed upon.
+    /// The template without the timestamps option, which is added after negotiation.
     pub(super) fn bare_template(&self) -> Packet {
         let mut template = self.template;
         if template.timestamps().is_some() {
@@ -414,8 +425,8 @@ impl Connection {
         template
     }
 
-    /// Makes a segment of a copy of the template where it lies, as a record put together elsewhere would be
-    /// copied field by field.
+    /// Fills in a copy of the template in place, because a record built elsewhere would be copied
+    /// field by field.
     #[inline(always)]
     pub(super) fn fill_in(
         &mut self,
@@ -451,7 +462,8 @@ impl Connection {
         cx.emit(self.egress, reference);
     }
 
-    /// Adds the SACK option to a segment without payload. False: there is more to tell than fits into its record.
+    /// Adds the SACK option to a segment without payload. Returns false if the blocks do not fit
+    /// into its record.
     #[inline(always)]
     fn add_few_blocks(&self, packet: &mut Packet) -> bool {
         let most = self.maximum_sack_blocks();
@@ -483,13 +495,13 @@ impl Connection {
         cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
     }
 
-    /// The most SACK blocks beside `length` bytes of payload.
+    /// Maximum number of SACK blocks in a segment with `length` bytes of payload.
     #[inline(never)]
     fn sack_blocks_beside(&self, length: u32) -> usize {
         if !self.sender.negotiated.sack {
             return 0;
         }
-        // A segment that is sent again as it was may leave less room than a new one.
+        // A retransmission of unchanged length may leave less room than a new segment.
         let room = self.sender.negotiated.segment.saturating_sub(length);
         let fits = |blocks: &usize| u32::from(sack_length(*blocks)) <= room;
         (1..=self.maximum_sack_blocks())
@@ -542,8 +554,8 @@ impl Connection {
 }
 
 impl Sender {
-    /// Linux's tcp_cwnd_validate (after RFC 2861 and RFC 7661): remembers whether the congestion
-    /// window was what stopped us, and the most that was outstanding, per window of data.
+    /// Records per window of data whether the congestion window was the limit, and the maximum
+    /// outstanding, as Linux's tcp_cwnd_validate (after RFC 2861 and RFC 7661).
     #[inline]
     pub(super) fn validate_window(&mut self, limited: bool) {
         let send = &mut self.send;
@@ -562,28 +574,29 @@ impl Sender {
         }
     }
 
-    /// May an acknowledgment grow the congestion window?
+    /// Whether an acknowledgment may grow the congestion window.
     #[inline]
     pub(super) fn window_may_grow(&self) -> bool {
         let window = self.congestion.window();
-        // Linux's tcp_is_cwnd_limited: in slow start, up to twice what was outstanding
+        // tcp_is_cwnd_limited in Linux: in slow start up to twice the maximum outstanding.
         self.send.window_limited
             || !self.config.window_validation
             || window.in_slow_start()
                 && window.congestion_window < 2 * self.send.outstanding_maximum
     }
 
-    /// RFC 5681 section 4.1: after an idle time, the path may have changed.
+    /// RFC 5681 section 4.1: reduces the window after an idle period longer than the RTO, because
+    /// the path may have changed.
     pub(super) fn restart_after_idle(&mut self, now: Time) {
         self.congestion.on_application_limited();
         let rto = self.rtt.rto();
         let idle = now.since(self.send.last_sent_at);
-        // Linux's tcp_slow_start_after_idle_check leaves a rule that models the path alone.
+        // tcp_slow_start_after_idle_check in Linux excludes model-based congestion control.
         if idle <= rto || self.statistics.first_data_at.is_none() || self.delivery_rate.is_some() {
             return;
         }
         let window = *self.congestion.window();
-        // (tcp_init_cwnd knows nothing of that.)
+        // tcp_init_cwnd does not consider lost SYNs.
         let lost = self.send.syns_lost > 0 && !self.config.habits.forgives_lost_syn;
         let restart = window.congestion_window.min(self.initial_window(lost));
         match self.config.idle_restart {
@@ -593,9 +606,9 @@ impl Sender {
                     .restart(restart, window.slow_start_threshold);
             }
             IdleRestart::Decay => {
-                // Linux's tcp_cwnd_restart: the threshold remembers three quarters of the window.
+                // tcp_cwnd_restart in Linux: the threshold remembers three quarters of the window.
                 let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
-                // (In segments, where the window counts those.)
+                // In segments, where the window counts segments.
                 let unit = if self.config.habits.counts_short_segments {
                     u64::from(self.negotiated.segment.max(1))
                 } else {

@@ -1,7 +1,6 @@
-//! What a window rule that models the path is told, and how fast segments may leave.
+//! Delivery rate samples for model-based congestion control, and pacing.
 //!
-//! Nothing here does anything for a connection whose rule doesn't model the path and that doesn't
-//! pace.
+//! These functions do nothing for a connection without model-based congestion control and pacing.
 
 use bentpipe_types::{BitRate, Span, Time};
 
@@ -11,9 +10,9 @@ use crate::rate_sample::{DeliveryRate, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
 
 impl Sender {
-    /// The connection is established: from now on there is a path to learn about.
+    /// Initialises pacing and delivery rate sampling when the connection is established.
     pub(super) fn learn_path(&mut self) {
-        // The initial sequence number is drawn for this connection alone.
+        // The initial sequence number is random and unique to this connection.
         self.congestion.seed(u64::from(self.send.wire(0).get()));
         self.pacer = Pacer::new(
             self.config.pacing,
@@ -28,8 +27,8 @@ impl Sender {
         self.count_segments();
     }
 
-    /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked
-    /// when it writes, when an acknowledgment arrives and when a timer expires.
+    /// Marks the delivery rate as application-limited if so (draft-ietf-ccwg-bbr section 4.1.2.4).
+    /// Called at writes, on acknowledgments and when a timer expires.
     #[inline]
     pub(super) fn check_app_limited(&mut self) {
         if self.delivery_rate.is_some() && self.send.unsent() < u64::from(self.negotiated.segment) {
@@ -37,7 +36,7 @@ impl Sender {
         }
     }
 
-    /// The same, where there is no full segment to send.
+    /// Checks for an application limit where less than a full segment is unsent.
     #[inline(never)]
     fn look_for_app_limit(&mut self) {
         let Some(rate) = &mut self.delivery_rate else {
@@ -52,8 +51,8 @@ impl Sender {
         }
     }
 
-    /// The same when an acknowledgment arrives or a timer expires. Linux asks only when the application
-    /// writes: of a sender that waits for room in its buffer it says nothing.
+    /// Checks for an application limit on acknowledgments and timers. Linux checks only at writes,
+    /// and so does not detect a sender that waits for room in its buffer.
     #[inline]
     pub(super) fn check_app_limited_between_writes(&mut self) {
         if !self.config.habits.asks_limit_at_writes {
@@ -61,7 +60,7 @@ impl Sender {
         }
     }
 
-    /// The same of [`note_departure`](Self::note_departure), where something was outstanding.
+    /// Like [`note_departure`](Self::note_departure), while data is outstanding.
     #[inline(always)]
     pub(super) fn note_next_departure(&mut self, position: u64, end: u64, now: Time) {
         let in_flight = self.in_flight();
@@ -70,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// The segment from `position` to `end` has left.
+    /// Records the transmission of the segment from `position` to `end`.
     #[inline(never)]
     pub(super) fn note_departure(&mut self, position: u64, end: u64, idle: bool, now: Time) {
         let in_flight = self.in_flight();
@@ -83,8 +82,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment is about to be taken in. `quiet`: loss recovery [is quiet](Self::is_quiet); if not, it is
-    /// not known.
+    /// Prepares the rate sample of an acknowledgment. `quiet`: loss recovery is known to be
+    /// [loss-free](Self::is_quiet).
     #[inline]
     pub(super) fn before_delivery(&mut self, quiet: bool) {
         if self.delivery_rate.is_some() {
@@ -96,8 +95,9 @@ impl Sender {
         }
     }
 
-    /// It was taken in: `acknowledged` bytes are new. `quiet`: it is of something new, and loss recovery
-    /// [is quiet](Self::is_quiet) after it, so that nothing else has become of anything.
+    /// Takes the rate sample of an acknowledgment of `acknowledged` new bytes. `quiet`: it
+    /// acknowledges new data and loss recovery [is loss-free](Self::is_quiet) after it, so that no
+    /// segment was SACKed or lost.
     #[inline]
     pub(super) fn after_delivery(
         &mut self,
@@ -121,7 +121,7 @@ impl Sender {
         }
     }
 
-    /// What has become of segments that are not acknowledged.
+    /// Reports SACKed and lost segments to the rate sampler.
     #[inline(never)]
     fn tell_fates(&mut self, acknowledged: u64, reaction: Reaction, now: Time) {
         let Some(rate) = &mut self.delivery_rate else {
@@ -137,7 +137,7 @@ impl Sender {
         } else if acknowledged == 0 && !self.recovery.counts_duplicates() {
             rate.on_duplicate(segment, sequence.outstanding_ever(), now);
         }
-        // Without SACK, one segment at a time shows itself lost.
+        // Without SACK, losses are detected one segment at a time.
         if matches!(reaction, Reaction::Enter { .. } | Reaction::Partial { .. }) && !selective {
             let position = sequence.unacknowledged;
             let loss = rate.on_lost(position, u64::from(segment), false, now);
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// What the scoreboard has taken for lost since the last acknowledgment began.
+    /// Reports the segments newly marked lost by the scoreboard.
     pub(super) fn note_losses(&mut self, now: Time) {
         let Some(rate) = &mut self.delivery_rate else {
             return;
@@ -181,8 +181,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired: without SACK, what was in flight is taken for lost, from
-    /// the first segment on.
+    /// Reports all data in flight as lost after a timeout without SACK.
     pub(super) fn all_lost(&mut self, in_flight: u64, now: Time) {
         if self.recovery.knows_segments() {
             return;
@@ -201,8 +200,8 @@ impl Sender {
         }
     }
 
-    /// The rate at which segments may leave; `None`: at any. Where it is left to the rule whether to
-    /// pace, one that names no rate for now doesn't.
+    /// The pacing rate; `None`: not paced. With [`PacingKind::AsRule`], a window rule that gives no
+    /// rate is not paced.
     #[must_use]
     #[inline]
     pub fn pacing_rate(&self) -> Option<BitRate> {
@@ -219,7 +218,7 @@ impl Sender {
         self.pacer.limit(wanted, self.negotiated.segment)
     }
 
-    /// Bytes that may leave now.
+    /// Bytes that the pacer allows to be sent now.
     #[inline]
     pub(super) fn pacing_allowance(&self, now: Time) -> u64 {
         if !self.pacer.is_on() {
@@ -232,14 +231,14 @@ impl Sender {
         })
     }
 
-    /// Does the pacer let nothing leave yet?
+    /// Whether the pacer holds back all segments.
     #[inline]
     pub(super) fn waits_for_pacer(&self, now: Time) -> bool {
         self.pacer.holds(self.statistics.segments_sent, now)
             && self.congestion.pacing_rate().is_some()
     }
 
-    /// `bytes` have left, after `before` segments; `waiting`: more would, but for the pacer.
+    /// Records `bytes` sent, after `before` segments. `waiting`: the pacer holds back more.
     #[inline]
     pub(super) fn pace(&mut self, bytes: u64, before: u64, waiting: bool, now: Time) {
         if bytes > 0

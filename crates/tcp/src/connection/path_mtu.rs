@@ -1,9 +1,10 @@
-//! How long packets may be: path MTU discovery by what routers say (RFC 1191, RFC 8201), and by what
-//! arrives (RFC 4821), which finds black holes: links that drop what is too long and say nothing.
+//! Path MTU discovery from ICMP errors (RFC 1191, RFC 8201), and packetization layer path MTU
+//! discovery (RFC 4821), which detects black holes: links that drop long packets without an ICMP
+//! error.
 //!
-//! The search is Linux's (tcp_mtu_probing): between a size that surely passes and the largest that both
-//! ends agreed on, a segment of twice what the middle asks for is sent now and then, of data that waits
-//! anyway. That it is lost says nothing of congestion.
+//! The search is Linux's (tcp_mtu_probing). It keeps a size known to pass and the largest
+//! negotiated size, and now and then sends a longer segment of a size in the middle, made of data
+//! that is to be sent anyway. Its loss is no sign of congestion.
 
 use bentpipe_types::{Ctx, IpVersion, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -15,43 +16,44 @@ use crate::options::TIMESTAMPS_LENGTH;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{Again, LossRecovery, Retransmission};
 
-/// RFC 1191 section 7: lengths that links have, for routers that do not say theirs.
+/// RFC 1191 section 7: common link MTUs, for routers that do not report theirs.
 const PLATEAUS: [u32; 11] = [
     68, 296, 508, 1006, 1492, 2002, 4352, 8166, 17_914, 32_000, 65_535,
 ];
 
-/// No path is taken to be narrower than this (RFC 1191 section 3, RFC 8201 section 4).
+/// Minimum path MTU (RFC 1191 section 3, RFC 8201 section 4).
 const LEAST_V4: u32 = 68;
 const LEAST_V6: u32 = 1280;
 
-/// RFC 9293 section 3.1: its length is in a field of four bits, in words.
+/// RFC 9293 section 3.1: the header length is a field of four bits, in words of 32 bits.
 const MOST_TCP_HEADER: u32 = 60;
 
-/// Linux's tcp_mtu_probe_floor: no black hole makes segments smaller.
+/// Linux's tcp_mtu_probe_floor: minimum segment size after black hole detection.
 const FLOOR: u32 = 48;
-/// Linux's tcp_probe_threshold: the search is over when it is about less than so many bytes.
+/// Linux's tcp_probe_threshold: the search ends when its range is smaller than this many bytes.
 const NEAR_ENOUGH: u32 = 8;
-/// Linux's tcp_probe_interval, and RFC 1191 section 6.3: what the path takes may be more by now.
+/// Linux's tcp_probe_interval, and RFC 1191 section 6.3: age after which a larger MTU is tried
+/// again.
 const STALE: Span = Span::from_secs(600);
-/// Segments that the congestion window has to have for a probe (Linux's tcp_mtu_probe): that one is lost
-/// must show.
+/// Minimum congestion window for a probe, in segments, so that its loss is detected (Linux's
+/// tcp_mtu_probe).
 const LEAST_WINDOW: u64 = 11;
-/// RFC 1122 section 4.2.3.5's R1, three retransmissions, in smallest timeouts: 1 + 2 + 4 + 8.
+/// RFC 1122 section 4.2.3.5: R1, three retransmissions, in minimum timeouts: 1 + 2 + 4 + 8.
 const PATIENCE: u64 = 15;
 
-/// What a router has said of a path, which others between the same two hosts go, too: a host remembers it
-/// (RFC 8201 section 5.2, RFC 1191 section 6.3).
+/// A path MTU reported by a router. A host caches it for its other connections to the same
+/// destination (RFC 8201 section 5.2, RFC 1191 section 6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathLimit {
-    /// The longest IP packet that passes, in bytes,
+    /// The longest IP packet that passes, in bytes.
     pub mtu: u32,
-    /// until then: after that the path may take more.
+    /// Expiry: afterwards the path MTU may be larger.
     pub until: Time,
 }
 
 impl PathLimit {
-    /// What a router's word is worth, that it takes packets of `mtu` bytes (0: an old one, which doesn't say), about a
-    /// path that packets of `known` bytes were believed to pass: nothing, where it takes as long ones.
+    /// Evaluates a "packet too big" error with this `mtu` (0: from an old router, which does not
+    /// report it), on a path with a presumed MTU of `known` bytes. `None` if this is no reduction.
     #[must_use]
     pub fn of_router(mtu: u32, known: u32, version: IpVersion, now: Time) -> Option<Self> {
         let least = match version {
@@ -65,14 +67,14 @@ impl PathLimit {
             mtu
         };
         let mtu = mtu.max(least);
-        // RFC 5927 section 7.2: it is no reason to send longer packets, and old news otherwise.
+        // RFC 5927 section 7.2: an error with a larger MTU is ignored.
         (mtu < known).then(|| Self {
             mtu,
             until: now + STALE,
         })
     }
 
-    /// How much text has room on a SYN, besides all the options that there may be.
+    /// Payload that fits on a SYN with the maximum of options.
     #[must_use]
     pub fn room_on_syn(self, version: IpVersion) -> u16 {
         let headers = u32::from(version.header_length()) + MOST_TCP_HEADER;
@@ -80,24 +82,24 @@ impl PathLimit {
     }
 }
 
-/// What is known of the path's MTU. Lengths are of IP packets, in bytes.
+/// Path MTU state. Lengths are of IP packets, in bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(super) struct PathMtu {
-    /// Where one is under way, which few connections need.
+    /// A search in progress, which few connections have.
     search: Option<Box<Search>>,
-    /// When that may be so no longer.
+    /// Expiry of `mtu`.
     stale_at: Time,
-    /// The longest that passes, as far as routers have said.
+    /// The path MTU according to routers.
     mtu: u32,
-    /// Payload of a full segment, as both ends agreed on it.
+    /// Negotiated payload of a full segment.
     agreed: u16,
-    /// Another connection was told so: what was outstanding then may be too long.
+    /// The limit came from another connection: data outstanding at that time may be too long.
     told: bool,
 }
 
 impl PathMtu {
-    /// Are full segments, which are of so many bytes now, shorter than both ends agreed on?
+    /// Whether `segment`, the current full segment size, is smaller than negotiated.
     pub(super) fn is_lowered(&self, segment: u32) -> bool {
         segment < u32::from(self.agreed)
     }
@@ -105,16 +107,16 @@ impl PathMtu {
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Search {
-    /// Surely passes.
+    /// A length that passes.
     low: u32,
-    /// The longest that may.
+    /// The longest length that may pass.
     high: u32,
-    /// When it last began from the beginning.
+    /// Time at which the search last started.
     since: Time,
     probe: Option<Probe>,
 }
 
-/// A longer segment is under way.
+/// A probe in flight: a segment longer than a full one.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Probe {
     start: u64,
@@ -133,13 +135,13 @@ impl PathMtu {
         }
     }
 
-    /// Is there anything to do when something is sent?
+    /// Whether path MTU discovery has to run before the next transmission.
     #[inline]
     pub(super) fn is_looked_after(&self, now: Time) -> bool {
         self.search.is_some() || self.stale_at <= now
     }
 
-    /// What surely passes, where it is searched for.
+    /// The length known to pass, during a search.
     fn low(&self) -> Option<u32> {
         self.search.as_deref().map(|search| search.low)
     }
@@ -155,12 +157,12 @@ impl PathMtu {
 }
 
 impl Sender {
-    /// The longest IP packet that the path is known to take, in bytes: that of a full segment.
+    /// The longest IP packet known to pass, in bytes: that of a full segment.
     fn known_mtu(&self) -> u32 {
         self.mtu_of(self.negotiated.segment)
     }
 
-    /// Headers of a segment with data.
+    /// Header bytes of a segment with data.
     fn overhead(&self) -> u32 {
         let options = if self.negotiated.timestamps {
             u32::from(TIMESTAMPS_LENGTH)
@@ -177,11 +179,11 @@ impl Sender {
     /// The payload of a packet of this length.
     fn segment_of(&self, mtu: u32) -> u32 {
         let options = self.overhead() - 20 - u32::from(self.config.ip_version.header_length());
-        // No smaller ones than a peer may ask for.
+        // A peer may not ask for smaller segments than this.
         mtu.saturating_sub(self.overhead()).max(FLOOR - options)
     }
 
-    /// Both SYNs are known.
+    /// Initialises path MTU discovery after the option negotiation.
     pub(super) fn agree_on_path_mtu(&mut self, passive: bool, now: Time) {
         let agreed = self.negotiated.segment;
         self.path_mtu.agreed = u16::try_from(agreed).unwrap_or(u16::MAX);
@@ -189,7 +191,8 @@ impl Sender {
         self.negotiated.segment = agreed.min(known);
         if self.config.path_mtu_discovery == PathMtuDiscovery::Probe {
             self.begin_search(now);
-            // Linux asks the path first where it is a server, RFC 4821 section 7.3 always.
+            // Linux's server starts with the negotiated size, RFC 4821 section 7.3 with the base
+            // size.
             if !(passive && self.config.habits.trusts_path_as_server) {
                 let base = u32::from(self.config.base_mss.max(1));
                 self.negotiated.segment = self.negotiated.segment.min(base);
@@ -202,7 +205,7 @@ impl Sender {
     fn begin_search(&mut self, now: Time) {
         let base = u32::from(self.config.base_mss.max(1)).min(self.path_mtu.agreed());
         let mut high = self.mtu_of(self.path_mtu.agreed());
-        // A router's word holds for a while; a route's MTU is what Linux looks beyond.
+        // A router's limit holds until it expires. Linux searches beyond the MTU of the route.
         if self.path_mtu.stale_at > now && self.path_mtu.stale_at < Time::NEVER {
             high = high.min(self.path_mtu.mtu);
         }
@@ -214,8 +217,8 @@ impl Sender {
         }));
     }
 
-    /// A router takes packets of `mtu` bytes. Returns what the path takes now, if that is less than
-    /// before.
+    /// Processes a router's report that it forwards packets of up to `mtu` bytes. Returns the new
+    /// path MTU, if it is a reduction.
     fn narrowed(&mut self, mtu: u32, agreed: bool, now: Time) -> Option<PathLimit> {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
             return None;
@@ -230,7 +233,7 @@ impl Sender {
         Some(limit)
     }
 
-    /// So long may packets be now: returns the payload of a full segment.
+    /// Applies a path MTU limit. Returns the payload of a full segment.
     fn take_limit(&mut self, limit: PathLimit) -> u32 {
         self.path_mtu.mtu = limit.mtu;
         self.path_mtu.stale_at = limit.until;
@@ -244,8 +247,8 @@ impl Sender {
         segment
     }
 
-    /// Another connection has been told of the path: segments are no longer from now on. Returns whether they
-    /// were. (What is outstanding may be too long. If so, a router says it to this connection as well.)
+    /// Applies a limit that another connection received. Returns whether segments become shorter.
+    /// (If outstanding data is too long, a router reports it to this connection as well.)
     fn told_by_another(&mut self, limit: PathLimit, agreed: bool) -> bool {
         let off = self.config.path_mtu_discovery == PathMtuDiscovery::Off;
         if off || limit.mtu > self.path_mtu.mtu {
@@ -260,14 +263,14 @@ impl Sender {
         shorter
     }
 
-    /// Does a router say of a segment of ours what another connection was told before?
+    /// Whether a router reports for a segment of ours what another connection was told before.
     fn is_told_again(&self, mtu: u32) -> bool {
         let PathMtu { told, agreed, .. } = self.path_mtu;
         told && mtu < self.mtu_of(agreed.into())
     }
 
-    /// Full segments have this payload from now on. (Segments that the congestion window takes stay as
-    /// many where they get smaller; bytes that it takes, where they get larger.)
+    /// Sets the payload of full segments. A smaller segment keeps the congestion window in
+    /// segments, a larger one in bytes.
     fn set_segment(&mut self, segment: u32) {
         self.negotiated.segment = segment;
         self.send.sequence.segment = segment;
@@ -275,15 +278,15 @@ impl Sender {
         self.count_segments();
     }
 
-    /// Segments of more than so many bytes do not arrive: what is outstanding and longer is to go again, in shorter
-    /// ones, and the owner sends no longer ones from now on.
+    /// Reduces the segment size because longer segments do not arrive, and retransmits the longer
+    /// outstanding ones. The owner sends no longer ones from now on.
     pub fn shorten(&mut self, segment: u32, now: Time) {
         self.set_segment(segment.max(1));
         self.resend_shorter(now);
     }
 
-    /// Segments are of no more than so many bytes from now on, those that go again, too. What is outstanding may have
-    /// arrived, and is waited for.
+    /// Reduces the segment size of new segments and retransmissions. Outstanding data may have
+    /// arrived and is not retransmitted early.
     pub fn divide(&mut self, segment: u32) {
         let segment = segment.max(1);
         self.set_segment(segment);
@@ -292,8 +295,9 @@ impl Sender {
         }
     }
 
-    /// What is outstanding and longer than a full segment is known not to have arrived: it goes again at
-    /// once, in shorter ones, and is no sign of congestion (RFC 1191 section 6.4, RFC 8201 section 5.4).
+    /// Retransmits outstanding segments longer than a full one, which were certainly dropped, in
+    /// shorter segments. This is no sign of congestion (RFC 1191 section 6.4, RFC 8201 section
+    /// 5.4).
     fn resend_shorter(&mut self, now: Time) {
         if self.send.is_idle() {
             return;
@@ -310,20 +314,20 @@ impl Sender {
             Again::Marked => self.timers.review(),
             Again::All => {
                 self.send.timed_out_below = sequence.highest;
-                // (With Fast Open, our SYN may be outstanding still. It is none too long.)
+                // With Fast Open, our SYN may be outstanding still. It is not too long.
                 sequence.next = sequence.unacknowledged.max(1);
             }
         }
         self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
     }
 
-    /// A segment that is to go again is longer than they are now (it was a probe): then it is split, and
-    /// its parts go.
+    /// Splits a segment to be retransmitted that is longer than a full one (it was a probe).
+    /// Returns whether it was split; its parts are then retransmitted.
     #[inline]
     pub(super) fn is_split(&mut self, again: &Retransmission) -> bool {
         let segment = self.negotiated.segment;
         let longer = again.length.is_some_and(|length| {
-            // A FIN takes a position, and no room.
+            // A FIN takes a position but no room.
             let end = (again.position + u64::from(length)).min(self.send.end);
             end > again.position + u64::from(segment)
         });
@@ -333,12 +337,12 @@ impl Sender {
         longer
     }
 
-    /// The retransmission timer has expired again: perhaps nothing of this length arrives (RFC 4821
-    /// section 7.7, Linux's tcp_mtu_probing). Segments become smaller, by half each time from then on.
+    /// Black hole detection, on a repeated timeout: packets of this length may be dropped (RFC 4821
+    /// section 7.7, Linux's tcp_mtu_probing). Halves the segment size each time.
     pub(super) fn suspect_black_hole(&mut self, now: Time) {
         use PathMtuDiscovery::{BlackHole, Probe};
         if let Some(search) = &mut self.path_mtu.search {
-            search.probe = None; // a timeout says nothing about it
+            search.probe = None; // A timeout gives no information about the probe.
         }
         let waited = now.since(self.send.attempts_since);
         if !matches!(self.config.path_mtu_discovery, BlackHole | Probe)
@@ -370,7 +374,7 @@ impl Sender {
         }
     }
 
-    /// Something is about to be sent: may the path take more than it did?
+    /// Raises the path MTU again after its expiry, before data is sent.
     pub(super) fn look_after_path_mtu(&mut self, now: Time) {
         if self.path_mtu.stale_at <= now {
             self.path_mtu.stale_at = Time::NEVER;
@@ -391,8 +395,8 @@ impl Sender {
         }
     }
 
-    /// Is it time to send a longer segment? Its payload, where the congestion window has `room` and there
-    /// is data for it and for what shows its loss.
+    /// Payload of a path MTU probe, if one is due, the congestion window has `room`, and there is
+    /// data for it and for segments after it, whose acknowledgments reveal its loss.
     fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         let search = self.path_mtu.search.as_deref()?;
         let segment = u64::from(self.negotiated.segment);
@@ -414,7 +418,7 @@ impl Sender {
         may.then_some(length)
     }
 
-    /// A probe was sent, from `start` on.
+    /// Records the transmission of a probe from `start` on.
     pub(super) fn on_path_mtu_probe(&mut self, start: u64, payload: u32) {
         let length = self.mtu_of(payload);
         self.statistics.path_mtu_probes += 1;
@@ -427,7 +431,7 @@ impl Sender {
         }
     }
 
-    /// New data is acknowledged: is a probe?
+    /// Ends the probe successfully if it is acknowledged.
     #[inline]
     pub(super) fn path_mtu_probe_arrived(&mut self) {
         if let Some(probe) = self.path_mtu.probe()
@@ -441,7 +445,8 @@ impl Sender {
         }
     }
 
-    /// Something is lost: was it a probe? Then that is no congestion (RFC 4821 section 7.6.2).
+    /// Whether the lost segment was a probe. RFC 4821 section 7.6.2: its loss is no sign of
+    /// congestion.
     pub(super) fn path_mtu_probe_lost(&mut self, now: Time) -> bool {
         let first = self.send.sequence.unacknowledged;
         let Some(probe) = self.path_mtu.probe().filter(|p| p.start == first) else {
@@ -451,7 +456,7 @@ impl Sender {
             search.high = (probe.length - 1).max(search.low);
             search.probe = None;
         }
-        // Without SACK, fast recovery sends it again, in as many segments as it takes.
+        // Without SACK, fast recovery retransmits it in as many segments as needed.
         if self.recovery.knows_segments() {
             self.resend_shorter(now);
         }
@@ -460,14 +465,14 @@ impl Sender {
 }
 
 impl Connection {
-    /// The longest IP packet that the path is known to take, in bytes: that of a full segment.
+    /// The longest IP packet known to pass, in bytes: that of a full segment.
     #[must_use]
     pub fn path_mtu(&self) -> u32 {
         self.sender.known_mtu()
     }
 
-    /// Another connection to the same host, perhaps an earlier one, was told this of the path: segments are no
-    /// longer from now on. Where more is known, nothing changes.
+    /// Applies a path MTU limit that another connection to the same host received. No effect if a
+    /// lower limit is known.
     pub fn limit_path(&mut self, limit: PathLimit) {
         let agreed = self.state != State::SynSent;
         let shorter = self.sender.told_by_another(limit, agreed);
@@ -476,16 +481,16 @@ impl Connection {
         self.changed();
     }
 
-    /// A router says that a packet of ours is too long for a link that takes `mtu` bytes. Returns what is news of
-    /// the path.
+    /// Processes an ICMP "packet too big" error for a link with this `mtu`. Returns the new path
+    /// MTU, if it is a reduction.
     pub(super) fn too_big(&mut self, mtu: u32, cx: &mut Ctx<'_>) -> Option<PathLimit> {
-        // Before the peer's SYN has come, nothing is agreed on yet. (With Fast Open, data goes before the
-        // handshake is over.)
+        // Before the peer's SYN arrives, nothing is negotiated. (With Fast Open, data is sent
+        // before the handshake is complete.)
         let agreed = self.state != State::SynSent;
         let limit = self.sender.narrowed(mtu, agreed, cx.now);
         if agreed {
-            // What another connection was told first is no news, and what is too long is to go again all the
-            // same.
+            // A limit that another connection received first is not new, but what is too long must
+            // be retransmitted all the same.
             if limit.is_some() || self.sender.is_told_again(mtu) {
                 self.sender.path_mtu.told = false;
                 self.sender.resend_shorter(cx.now);
@@ -499,7 +504,7 @@ impl Connection {
         limit
     }
 
-    /// Our SYN was too long: the text on it was. It goes again at once, without.
+    /// Retransmits our SYN at once without data, because it was too long.
     fn resend_syn(&mut self, mtu: u32, cx: &mut Ctx<'_>) {
         let most = self.sender.config.ip_version.mss_within(mtu);
         let announced = self.offered.maximum_segment_size;
@@ -509,10 +514,9 @@ impl Connection {
         self.send_syn(cx);
     }
 
-    /// A longer segment than usual, if it is time to see whether one arrives: its payload, where `room`
-    /// bytes may leave now.
+    /// Payload of a path MTU probe, if one is due and `room` bytes may be sent.
     pub(super) fn path_mtu_probe(&self, room: u64) -> Option<u32> {
-        // Blocks would make the packet longer still.
+        // SACK blocks would make the packet longer.
         (!self.receive.has_blocks())
             .then(|| self.sender.path_mtu_probe(room))
             .flatten()

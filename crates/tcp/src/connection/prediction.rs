@@ -1,12 +1,13 @@
-//! Header prediction: the shorter ways that nearly every segment goes, by the same steps.
+//! Header prediction: fast paths for the most common segments, made of the same steps as the
+//! general path.
 //!
-//! Each is tried before anything is changed, and leads where the long way would:
-//! [`Config::header_prediction`](crate::Config::header_prediction) turns all of them off, and a property
-//! test compares hostile cases packet for packet.
+//! Each fast path is checked before any state changes, and has the same result as the general path.
+//! [`Config::header_prediction`](crate::Config::header_prediction) turns all of them off; a
+//! property test compares hostile cases packet by packet.
 //!
-//! What a connection has to be like for a short way to be open is looked up once, and remembered until
-//! something else than that way changes the connection ([`Foresight`]; the idea is Van Jacobson's, in whose
-//! BSD it was two comparisons, and Linux's `pred_flags`).
+//! The conditions on the connection are evaluated once and cached in a [`Foresight`] until anything
+//! other than the fast path itself changes the connection. The idea is Van Jacobson's (two
+//! comparisons in BSD); Linux has `pred_flags`.
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
@@ -16,66 +17,65 @@ use super::receive::NOWHERE;
 use super::{Accepted, Connection, Events, Sender, State};
 use crate::recovery::{LossRecovery, Reaction, Whole};
 
-/// What may come next that there is a short way for, by what the connection is like.
+/// The fast path that the connection's state allows for the next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Foresight {
-    /// To be looked up: something has changed.
+    /// Not evaluated yet: the connection has changed.
     #[default]
     Unknown,
-    /// Nothing.
+    /// No fast path.
     Nothing,
-    /// Text, to an end that has nothing to send: there is but one thing that it can make this end send, an
-    /// acknowledgment.
+    /// Data for an end that has nothing to send and can only answer with an acknowledgment.
     Text,
-    /// An acknowledgment, to a sender of which nothing is lost.
+    /// An acknowledgment for a sender without losses.
     Acknowledgment(Manner),
-    /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery.
+    /// A duplicate acknowledgment with SACK blocks for a sender in fast recovery.
     Duplicate(Manner),
 }
 
-/// How a sender sends.
+/// Sender variants for which the fast paths are compiled separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Manner {
-    /// It [paces](Sender::is_paced).
+    /// The sender [paces](Sender::is_paced).
     Paced,
-    /// It does not.
+    /// The sender does not pace.
     Unpaced,
-    /// Nor does it, and the connection [is simple](Connection::is_simple).
+    /// The sender does not pace and the connection [is simple](Connection::is_simple).
     Simple,
 }
 
-/// A shorter way, named where it is taken: a test that is to take each of them counts.
+/// Fast paths, counted in tests to check that each of them is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// The next text.
+    /// In-order data.
     Text,
-    /// Text ahead of a gap.
+    /// Out-of-order data.
     TextAhead,
-    /// An acknowledgment of the first of what is outstanding.
+    /// An acknowledgment of the first outstanding data.
     Acknowledgment,
-    /// The same, at a sender that paces, or whose window rule models the path.
+    /// Like `Acknowledgment`, at a sender that paces or has model-based congestion control.
     PacedAcknowledgment,
     /// A duplicate acknowledgment with SACK blocks, in fast recovery.
     Duplicate,
-    /// The same, at a sender that paces, or whose window rule models the path.
+    /// Like `Duplicate`, at a sender that paces or has model-based congestion control.
     PacedDuplicate,
-    /// Any segment in the window, or with SACK blocks, that passes every check.
+    /// Any segment in the window that passes every check; SACK blocks are allowed.
     Ordinary,
-    /// A write behind a full segment.
+    /// A write while at least a full segment is unsent.
     Write,
-    /// The pacer's time.
+    /// Expiry of the pacing timer.
     Paced,
     /// An acknowledgment of whole segments that were sent once, at a sender that does not pace.
     Whole,
-    /// What is lost and like what was just sent again.
+    /// Retransmission of a lost segment with the same properties as the one just retransmitted.
     Alike,
-    /// A write behind a full segment, of what is fed to a socket that keeps no bytes.
+    /// A write while at least a full segment is unsent, from a socket that keeps no bytes.
     Refill,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// How often each was taken.
+    /// Number of times each fast path was taken.
     pub(crate) static TAKEN: std::cell::Cell<[u64; 12]> = const { std::cell::Cell::new([0; 12]) };
 }
 
@@ -92,13 +92,14 @@ impl Way {
 }
 
 impl Connection {
-    /// Something has changed, or may have, that [`foresee`](Self::foresee) looks at.
+    /// Invalidates the cached fast path. To be called after any change that
+    /// [`foresee`](Self::foresee) depends on.
     #[inline]
     pub(super) fn changed(&mut self) {
         self.foresight = Foresight::Unknown;
     }
 
-    /// Looks up what there is a short way for.
+    /// Determines the fast path that the connection's state allows.
     fn foresee(&self) -> Foresight {
         let sender = &self.sender;
         let established = matches!(self.state, State::Established | State::FinWait1)
@@ -124,8 +125,8 @@ impl Connection {
         }
     }
 
-    /// Is its send buffer as large as it was said to be, does recovery hear SACK blocks, and has it none of the habits of
-    /// Linux's that are asked for with each segment?
+    /// Whether the connection needs no per-segment special cases: fixed send buffer, SACK
+    /// negotiated, no per-segment Linux behaviour enabled.
     fn is_simple(&self) -> bool {
         let sender = &self.sender;
         let habits = &sender.config.habits;
@@ -137,7 +138,7 @@ impl Connection {
             && !habits.counts_short_segments
     }
 
-    /// What there is a short way for now.
+    /// The current fast path, evaluated if necessary.
     #[inline]
     pub(super) fn foresight(&mut self) -> Foresight {
         if self.foresight == Foresight::Unknown {
@@ -151,8 +152,8 @@ impl Connection {
         self.foresight
     }
 
-    /// Is this segment one that carries neither flags nor options worth a look, and whose timestamp is no
-    /// older than the last?
+    /// Whether the segment has no special flags or options, and its timestamp is not older than the
+    /// last one.
     #[inline]
     fn is_bare(&self, packet: &Packet) -> bool {
         packet.is_bare(self.sender.negotiated.timestamps) && self.is_timely(packet)
@@ -165,8 +166,8 @@ impl Connection {
             .is_none_or(|(value, _)| value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0)
     }
 
-    /// Where [text is foreseen](Foresight::Text): is it text, and nothing else? Returns how far after RCV.NXT
-    /// it begins, if all of it is in the window.
+    /// With [`Foresight::Text`]: whether the segment carries data and nothing else. Returns its
+    /// distance from RCV.NXT, if all of it is in the window.
     #[inline]
     pub(super) fn only_brings_text(&self, packet: &Packet) -> Option<i64> {
         let send = &self.sender.send;
@@ -180,7 +181,8 @@ impl Connection {
         only.then_some(start)
     }
 
-    /// What [`ordinary_segment`](Self::ordinary_segment) does with text that is all a segment brings.
+    /// Fast path of [`ordinary_segment`](Self::ordinary_segment) for a segment that only carries
+    /// data.
     #[inline(never)]
     pub(super) fn next_text(
         &mut self,
@@ -212,9 +214,8 @@ impl Connection {
         accepted
     }
 
-    /// Where [an acknowledgment](Foresight::Acknowledgment) is foreseen, at a sender that paces or not: does it
-    /// acknowledge the first of what is outstanding, and nothing else, at an end with more to send? Returns how
-    /// many positions it acknowledges.
+    /// With [`Foresight::Acknowledgment`]: whether the segment only acknowledges a part of the
+    /// outstanding data, at an end with more to send. Returns the number of positions acknowledged.
     #[inline]
     pub(super) fn only_acknowledges(&self, packet: &Packet, now: Time) -> Option<u64> {
         let send = &self.sender.send;
@@ -230,9 +231,9 @@ impl Connection {
         only.then_some(acknowledged as u64)
     }
 
-    /// The pacer's time has come, and no other: where [an acknowledgment](Foresight::Acknowledgment) or
-    /// [a duplicate](Foresight::Duplicate) is foreseen, and there is more to send, what was held up leaves. False:
-    /// nothing is done.
+    /// Fast path for the pacing timer, if no other timer has expired. Sends delayed segments where
+    /// [an acknowledgment](Foresight::Acknowledgment) or [a duplicate](Foresight::Duplicate) is
+    /// expected and there is more to send. Returns false if it did nothing.
     #[inline]
     pub(super) fn pacer_lets_go(&mut self, cx: &mut Ctx<'_>) -> bool {
         if !self.sender.timers.only_paces(cx.now) {
@@ -261,8 +262,8 @@ impl Connection {
         true
     }
 
-    /// What [`ordinary_segment`](Self::ordinary_segment) does with an acknowledgment that is all a segment
-    /// brings. `KEPT`: whoever feeds the stream keeps its bytes.
+    /// Fast path of [`ordinary_segment`](Self::ordinary_segment) for a pure acknowledgment. `KEPT`:
+    /// the feeder of the stream keeps its bytes.
     #[inline]
     pub(super) fn next_acknowledgment<K: Known, const KEPT: bool>(
         &mut self,
@@ -309,10 +310,10 @@ impl Connection {
         self.check_space::<K>(cx.now);
     }
 
-    /// What is left to feed it with is written as far as there is `room` for a writer that waits, after an
-    /// acknowledgment that is all a segment brings, at a sender that does not pace: where that
-    /// [lets nothing out](Self::is_held_up) and more is left, the socket need not do it, if it keeps no bytes.
-    /// False: nothing is written.
+    /// Writes as much of the feed as there is `room` for, after a pure acknowledgment at a sender
+    /// that does not pace. Only where the write [sends nothing](Self::is_held_up) and data is left
+    /// over, so that the socket, if it keeps no bytes, need not do it. Returns false if nothing was
+    /// written.
     #[inline(always)]
     fn refill<K: Known>(&mut self, room: u64, now: Time) -> bool {
         let (sender, Some(feed)) = (&mut self.sender, &mut self.feed) else {
@@ -337,8 +338,8 @@ impl Connection {
         lets_nothing_out
     }
 
-    /// Where [a duplicate](Foresight::Duplicate) is foreseen, at a sender that paces or not: is it one, with SACK
-    /// blocks, and nothing else, at an end with more to send?
+    /// With [`Foresight::Duplicate`]: whether the segment is a duplicate acknowledgment with SACK
+    /// blocks and nothing else, at an end with more to send.
     #[inline]
     pub(super) fn only_repeats(&self, packet: &Packet, now: Time) -> bool {
         let send = &self.sender.send;
@@ -355,7 +356,8 @@ impl Connection {
             && !self.asks_again(packet)
     }
 
-    /// What [`ordinary_segment`](Self::ordinary_segment) does with a duplicate that is all a segment brings.
+    /// Fast path of [`ordinary_segment`](Self::ordinary_segment) for a pure duplicate
+    /// acknowledgment.
     #[inline(never)]
     pub(super) fn next_duplicate<K: Known>(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) {
         let packet = cx.packets.get(reference);
@@ -375,7 +377,7 @@ impl Connection {
                 let told = Told::Blocks(Some(blocks));
                 sender.nothing_new_acknowledged::<K>(packet, true, told, cx.now)
             };
-        // (As long as recovery goes on, it holds.)
+        // While recovery continues, the reaction is `Hold`.
         if reaction != Reaction::Hold {
             self.changed();
         }
@@ -392,11 +394,11 @@ impl Connection {
         self.check_space::<K>(cx.now);
     }
 
-    /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of
-    /// something to send? Then writing more lets nothing out either. (A path MTU probe wants more than a
-    /// full segment, what may be lost goes again where nothing new may, duplicates may have let out less than
-    /// they could where segments are short, a pacer's time may have come just now, and Linux waits for more
-    /// than a segment: then it is not known.)
+    /// Whether at least a full segment is unsent and held back by the window, so that a further
+    /// write sends nothing. Conservatively false in these cases: a path MTU probe needs more than a
+    /// full segment; a lost segment may be retransmitted where no new data may be sent; duplicates
+    /// may have sent less than they could (short segments); the pacing timer may have just expired;
+    /// Linux's burst deferral waits for more than a segment.
     #[inline(always)]
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
@@ -412,7 +414,7 @@ impl Connection {
             && !sender.path_mtu.is_looked_after(now)
     }
 
-    /// Is there nothing to be sent but what is new?
+    /// Whether only new data is to be sent.
     #[inline(never)]
     fn has_nothing_else_to_send(&self) -> bool {
         self.sender.config.header_prediction
@@ -423,15 +425,16 @@ impl Connection {
 }
 
 impl Sender {
-    /// Is there nothing about what this sender sends next? It was never sent, and its segments are no
-    /// records. (Whether it searches its MTU depends on the time.)
+    /// Whether the next data to send is new and not divided into records. (Whether a path MTU
+    /// search is in progress depends on the time and is checked separately.)
     #[inline]
     fn is_plain(&self) -> bool {
         self.send.sequence.next == self.send.sequence.highest && self.send.records.is_empty()
     }
 
-    /// Where recovery [is quiet](Self::is_quiet), and counts no duplicates as if they told of segments: does an
-    /// acknowledgment of so much acknowledge whole segments that were sent once?
+    /// The whole segments, each sent once, that an acknowledgment of `acknowledged` positions
+    /// covers. Requires that recovery [is loss-free](Self::is_quiet). `None` also if recovery
+    /// counts duplicates like SACK blocks.
     #[inline(always)]
     fn acknowledges_whole<K: Known>(&self, acknowledged: u64) -> Option<Whole> {
         if !K::SIMPLE && self.recovery.counts_duplicates() {
@@ -441,19 +444,19 @@ impl Sender {
         self.scoreboard.acknowledges_whole(position)
     }
 
-    /// Is it in fast recovery, by what the peer says of each segment?
+    /// Whether the sender is in fast recovery with SACK.
     #[inline]
     fn is_repairing(&self) -> bool {
         self.recovery.hears_blocks() && self.recovery.is_recovering()
     }
 
-    /// Does it pace, or is what the path delivers measured?
+    /// Whether the sender paces, or measures the delivery rate.
     #[inline]
     pub(super) fn is_paced(&self) -> bool {
         self.pacer.is_on() || self.delivery_rate.is_some()
     }
 
-    /// Has loss recovery nothing to say? Then what is outstanding is in flight.
+    /// Whether loss recovery is inactive. All outstanding data is then in flight.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         let sequence = &self.send.sequence;
@@ -462,8 +465,8 @@ impl Sender {
         quiet
     }
 
-    /// Bytes believed to be in the network, by a loss recovery that [is quiet](Self::is_quiet), or is not known
-    /// to be.
+    /// Bytes in flight. `quiet`: recovery is known to be [loss-free](Self::is_quiet), so that all
+    /// outstanding data is in flight.
     #[inline(always)]
     pub(super) fn in_flight_if(&self, quiet: bool) -> u64 {
         if quiet {

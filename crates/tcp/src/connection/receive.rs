@@ -1,4 +1,4 @@
-//! The receiving half: text, the window we advertise, when to acknowledge.
+//! The receiving half: data, advertised window, and ACK policy.
 
 use bentpipe_types::{Packet, SackBlocks, Seq, Time};
 use serde::{Deserialize, Serialize};
@@ -9,72 +9,71 @@ use crate::reassembly::{Inserted, Range, Reassembly};
 use crate::right_sizing::{FIRST_PATIENCE, RightSizing, Stream, whole_units};
 use crate::{Config, QuickAcks};
 
-/// An IP header and a TCP header without options.
+/// Length of an IPv4 header and a TCP header without options.
 const HEADERS: u32 = 40;
 
-/// No position.
+/// Value of a position that is not set.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// RFC 9293 section 3.3.1's receive sequence variables, and the rest of the receiving half.
+/// The receive sequence variables of RFC 9293 section 3.3.1, and the rest of the receiving half.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(super) struct Receive {
-    /// The window's right edge moves by this much at least.
+    /// Minimum by which the right edge of the window moves.
     window_step: u64,
     buffer: u64,
-    /// A SYN offers whole segments of this many bytes.
+    /// The window of a SYN is a multiple of this many bytes.
     offer_unit: u64,
-    /// No acknowledgment of an unacceptable segment without payload before this.
+    /// Earliest time of the next rate-limited challenge ACK.
     pub(super) challenge_after: Time,
     /// RCV.NXT
     pub(super) next: u64,
-    /// RFC 7323's Last.ACK.sent
+    /// RFC 7323 section 4.3: Last.ACK.sent
     pub(super) last_acknowledged: u64,
-    /// When the peer last acknowledged something, old or new.
+    /// Arrival time of the peer's last acknowledgment, of old or new data.
     pub(super) heard_at: Time,
     pub(super) timestamp_recent_at: Time,
-    /// RFC 7323's TS.Recent
+    /// RFC 7323 section 4.3: TS.Recent
     pub(super) timestamp_recent: u32,
     /// IRS
     pub(super) initial: Seq,
-    /// The field that says it, as long as nothing has come or was read since it was worked out that moves it: who
-    /// sends and receives nothing says the same in each segment, and so does who receives what is ahead of a gap into a
-    /// buffer of one size.
+    /// Cached window field. Valid until received or read data changes the window. It saves work for
+    /// an end that neither sends nor receives data, and for out-of-order data in a buffer of fixed
+    /// size.
     said: Option<u16>,
-    /// An acknowledgment must go out now.
+    /// An acknowledgment must be sent now.
     pub(super) acknowledge_now: bool,
-    /// The window is `sizing`'s.
+    /// The window is determined by `sizing`.
     pub(super) grows: bool,
     /// The application reads everything at once.
     pub(super) sink: bool,
-    /// Nobody will read what still comes.
+    /// The application has ended: arriving data is answered with a RST.
     pub(super) refuses: bool,
-    /// What Linux's window and acknowledgments go by, where they are asked for.
+    /// Linux's receive buffer and ACK policy, if configured.
     pub(super) sizing: Option<Box<RightSizing>>,
     pub(super) reassembly: Reassembly,
-    /// What has arrived twice, to be reported once (RFC 2883).
+    /// RFC 2883 section 4: a duplicate range to report once in a D-SACK.
     pub(super) duplicate: Option<Range>,
-    /// Up to where the application has read.
+    /// Position up to which the application has read.
     pub(super) read: u64,
-    /// The right edge of the window, as far as it was ever advertised: it never moves back
-    /// (RFC 9293 section 3.8.6).
+    /// RFC 9293 section 3.8.6: the right edge of the window as advertised; it never moves back.
     pub(super) edge: u64,
-    /// Nothing beyond is offered.
+    /// No window is advertised beyond this position.
     pub(super) limit: u64,
-    /// When data last came, or the connection was established.
+    /// Time of the last data, or of the establishment of the connection.
     pub(super) data_at: Time,
-    /// Where the peer's FIN is.
+    /// Position of the peer's FIN.
     pub(super) fin: u64,
-    /// The largest payload that has come: what a full segment of the peer's is.
+    /// The largest payload received: the estimate of the peer's full segment.
     largest_segment: u32,
-    /// Acknowledgments that are not delayed, still to come.
+    /// Remaining number of acknowledgments that are not delayed (quick ACKs).
     pub(super) quick_acks: u32,
-    /// Linux: what the application sends soon after is an answer, and will carry acknowledgments.
+    /// Linux: data that the application sends soon is an answer and carries the acknowledgment.
     pub(super) is_answered: bool,
-    /// The peer's FIN is not confirmed before somebody says so.
+    /// The peer's FIN is not acknowledged before `confirm_close`.
     pub(super) holds_fin: bool,
     says_again: bool,
-    /// The acknowledgments are `sizing`'s.
+    /// Acknowledgments follow Linux's policy in `sizing`.
     pub(super) quick_as_linux: bool,
     pub(super) shift: u8,
 }
@@ -130,7 +129,7 @@ impl Receive {
         }
     }
 
-    /// The peer's SYN has come.
+    /// Initialises the receiving half from the peer's SYN.
     pub(super) fn synchronize(&mut self, initial: Seq, negotiated: &Negotiated) {
         self.initial = initial;
         self.reassembly.begin(initial);
@@ -139,26 +138,26 @@ impl Receive {
         if negotiated.timestamps {
             self.offer_unit -= u64::from(TIMESTAMPS_LENGTH).min(self.offer_unit - 1);
         }
-        // RFC 9293 section 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), Fr = 1/2
+        // RFC 9293 section 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), Fr = 1/2.
         self.window_step = (self.buffer / 2).min(u64::from(negotiated.segment)).max(1);
     }
 
-    /// The sequence number that is expected next.
+    /// The sequence number of RCV.NXT.
     #[inline]
     pub(super) fn wire(&self) -> Seq {
         self.initial + self.next as u32
     }
 
-    /// The largest payload that has come; before the first, the least that a peer may send in full.
+    /// The largest payload received; 0 before the first.
     pub(super) fn largest_segment(&self) -> u32 {
         self.largest_segment
     }
 
-    /// The connection is established.
+    /// Initialises Linux's receive buffer when the connection is established.
     pub(super) fn established(&mut self, now: Time) {
         let next = self.next;
         let widest = self.widest_window();
-        // What we have announced, whatever the peer has, less what options take.
+        // The MSS that we announced, whatever the peer's is, less the options.
         let segment = self.offer_unit;
         if let Some(sizing) = &mut self.sizing {
             sizing.established(segment, widest, next, now);
@@ -166,7 +165,7 @@ impl Receive {
         }
     }
 
-    /// The stream, as the receive buffer sees it.
+    /// State of the stream for the receive buffer.
     pub(super) fn stream(&self) -> Stream {
         Stream {
             next: self.in_order_end(),
@@ -176,37 +175,37 @@ impl Receive {
         }
     }
 
-    /// What is advertised and not yet used.
+    /// Advertised window that is not used yet.
     #[inline]
     pub(super) fn window(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
 
-    /// The widest window that the field can say.
+    /// The largest window that the field can express.
     fn widest_window(&self) -> u64 {
         u64::from(u16::MAX) << self.shift
     }
 
-    /// So far before RCV.NXT may SND.UNA of the peer's be, at most. What it has outstanding lies in a window
-    /// that some segment has said, but a FIN and a probe's byte, which need not; and that segment need not be
-    /// ours, so that what we have ever said is no limit.
+    /// Maximum distance of the peer's SND.UNA behind RCV.NXT. Its outstanding data lies within a
+    /// window that some segment advertised, plus a FIN and the byte of a window probe. That segment
+    /// need not be ours, so the windows that we advertised are no limit.
     pub(super) fn outstanding_maximum(&self) -> u64 {
         self.widest_window() + 2
     }
 
-    /// After the last byte that has arrived in order.
+    /// Position after the last byte received in order.
     #[inline]
     pub(super) fn in_order_end(&self) -> u64 {
         self.next.clamp(1, self.fin)
     }
 
-    /// Where the window may end.
+    /// The furthest right edge that the buffer and the limit allow.
     #[inline]
     fn possible_edge(&self) -> u64 {
         (self.read + self.buffer).min(self.limit)
     }
 
-    /// The window field of a SYN: never scaled (RFC 7323 section 2.2).
+    /// RFC 7323 section 2.2: the window field of a SYN is never scaled.
     pub(super) fn syn_window_field(&mut self) -> u16 {
         let mut possible = self.possible_edge();
         let unit = self.offer_unit;
@@ -217,14 +216,14 @@ impl Receive {
             }
         }
         let window = (possible - 1).min(u64::from(u16::MAX));
-        // Linux holds itself to the window that it would have said in a wider field.
+        // Linux counts on the window that a wider field would have expressed.
         let offered = if self.grows { possible - 1 } else { window };
         self.edge = self.edge.max(1 + offered);
         self.reconsider_window();
         window as u16
     }
 
-    /// The window field of any other segment. Advertises it.
+    /// The window field of a segment that is no SYN. Records it as advertised.
     #[inline(always)]
     pub(super) fn window_field(&mut self) -> u16 {
         if let Some(field) = self.said {
@@ -233,7 +232,7 @@ impl Receive {
         if self.grows {
             return self.growing_window_field();
         }
-        // RFC 9293 section 3.8.6.2.2: the edge stays where it is until it can move by enough.
+        // RFC 9293 section 3.8.6.2.2: the right edge stays until it can move by enough.
         let possible = self.possible_edge();
         let edge = if possible >= self.edge + self.window_step {
             possible
@@ -246,7 +245,7 @@ impl Receive {
         field as u16
     }
 
-    /// Linux's tcp_select_window: the window moves on with what arrives, and never back.
+    /// The window field with receive buffer autotuning, as Linux's tcp_select_window.
     #[inline(never)]
     fn growing_window_field(&mut self) -> u16 {
         let stream = self.stream();
@@ -261,19 +260,19 @@ impl Receive {
         sizing.advertised(window);
         let field = (window >> shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << shift));
-        // (Not scaled, it may go on from what was said last, without anything new.)
+        // An unscaled window may move on without an event that would invalidate the cache.
         self.said = (self.says_again && shift > 0).then_some(field as u16);
         field as u16
     }
 
-    /// Text has come, whatever it is.
+    /// Records the arrival of data.
     #[inline]
     fn text_has_come(&mut self, now: Time) {
         self.reconsider_window();
         self.text_ahead_has_come(now);
     }
 
-    /// Text has come that is all ahead of a gap: a window that does not grow stays what it is.
+    /// Records the arrival of out-of-order data, which does not change a window of fixed size.
     #[inline]
     fn text_ahead_has_come(&mut self, now: Time) {
         self.data_at = now;
@@ -283,13 +282,13 @@ impl Receive {
         }
     }
 
-    /// Something has changed that the window depends on.
+    /// Invalidates the cached window field.
     #[inline]
     pub(super) fn reconsider_window(&mut self) {
         self.said = None;
     }
 
-    /// Is what is sent now an answer to the last text that has come?
+    /// Whether a segment sent now is an answer to the last received data.
     pub(super) fn is_answer(&self, now: Time) -> bool {
         match &self.sizing {
             Some(sizing) => sizing.is_answered(self.data_at, now),
@@ -297,8 +296,8 @@ impl Receive {
         }
     }
 
-    /// Linux's tcp_cleanup_rbuf: the application has read. More than a segment is acknowledged at once, and what the peer waits
-    /// to hear of, where all was read.
+    /// Requests an acknowledgment after a read, as Linux's tcp_cleanup_rbuf: at once for more than
+    /// a segment, or if everything was read and the peer waits for it.
     pub(super) fn acknowledge_what_is_read(&mut self) {
         let Some(sizing) = &self.sizing else {
             return;
@@ -308,7 +307,7 @@ impl Receive {
         self.acknowledge_now |= second || sizing.peer_waits() && all;
     }
 
-    /// Has the application read enough that the peer should hear of it?
+    /// Whether a window update is due after a read.
     pub(super) fn owes_window_update(&mut self) -> bool {
         let now = self.window();
         let stream = self.stream();
@@ -320,12 +319,12 @@ impl Receive {
         let possible = (self.possible_edge())
             .saturating_sub(self.next)
             .min(self.widest_window());
-        // RFC 9293 section 3.8.6.2.2, and as in Linux only when the window at least doubles:
-        // acknowledgments of data carry smaller changes.
+        // RFC 9293 section 3.8.6.2.2. As in Linux, only if the window at least doubles:
+        // acknowledgments of data report smaller changes.
         possible >= now + self.window_step && possible >= 2 * now
     }
 
-    /// The peer's FIN is ahead of a gap, and is told of like text there.
+    /// Records an out-of-order FIN, which is then reported in SACK blocks like data.
     #[cold]
     pub(super) fn keep_fin(&mut self, position: u64, sack: bool) {
         let range = Range {
@@ -342,7 +341,7 @@ impl Receive {
         self.reconsider_window();
     }
 
-    /// What comes makes no sense here.
+    /// Records an unexpected segment.
     pub(super) fn is_odd(&mut self) {
         self.reconsider_window();
         if let Some(sizing) = &mut self.sizing {
@@ -350,7 +349,7 @@ impl Receive {
         }
     }
 
-    /// An acknowledgment goes out.
+    /// Records that an acknowledgment is sent.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
         if let Some(sizing) = &mut self.sizing {
@@ -360,13 +359,13 @@ impl Receive {
         self.acknowledge_now = false;
     }
 
-    /// Is there anything to report in a SACK option?
+    /// Whether there is anything to report in a SACK option.
     #[inline]
     pub(super) fn has_blocks(&self) -> bool {
         !self.reassembly.is_empty() || self.duplicate.is_some()
     }
 
-    /// The SACK option's blocks, if that is all there is to report: what is out of order.
+    /// The SACK blocks of the out-of-order data; `None` if a D-SACK is to be reported too.
     #[inline(always)]
     pub(super) fn sack_blocks(&self) -> Option<SackBlocks> {
         if self.duplicate.is_some() {
@@ -375,13 +374,12 @@ impl Receive {
         self.reassembly.blocks()
     }
 
-    /// The same, after what has arrived twice (RFC 2883).
+    /// RFC 2883 section 4: the D-SACK block, followed by the SACK blocks.
     #[inline(never)]
     pub(super) fn sack_blocks_after(&self, duplicate: Range, maximum: usize) -> SackBlocks {
         let initial = self.initial;
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
-        // it is part of.
-        // (Linux's is the first of those that are remembered.)
+        // contains it. (In Linux by the first remembered block.)
         let around = (self.reassembly.containing(duplicate.start))
             .filter(|_| !self.reassembly.forgets_blocks());
         let blocks = self.reassembly.blocks().unwrap_or_default();
@@ -397,8 +395,8 @@ impl Receive {
 }
 
 impl Connection {
-    /// RFC 9293 section 3.10.7.4 step 7, for a segment whose text begins `start` after RCV.NXT
-    /// (before it, if negative). Returns what was accepted.
+    /// Accepts the data of a segment that begins `start` after RCV.NXT, or before it if negative
+    /// (RFC 9293 section 3.10.7.4 step 7). Returns what was accepted.
     #[inline]
     pub(super) fn text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let length = i64::from(packet.payload_length);
@@ -409,8 +407,8 @@ impl Connection {
         self.unusual_text(packet, start, now)
     }
 
-    /// The same, of text that begins `start` after RCV.NXT and lies in the window, before the peer's FIN has
-    /// come.
+    /// Accepts out-of-order data that begins `start` after RCV.NXT and lies in the window, while no
+    /// FIN was received.
     #[inline(always)]
     pub(super) fn next_ahead(
         &mut self,
@@ -441,10 +439,11 @@ impl Connection {
             })
     }
 
-    /// Keeps text ahead of a gap; `due`: an acknowledgment was due before. False: there is no room for it.
+    /// Stores out-of-order data. `due`: an acknowledgment was due before. Returns false if there is
+    /// no room.
     #[inline(always)]
     fn keep_ahead(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
-        // RFC 5681 section 4.2: out of order, acknowledged at once
+        // RFC 5681 section 4.2: out-of-order data is acknowledged at once.
         self.sender.statistics.out_of_order += 1;
         let new = match self.receive.reassembly.insert(range) {
             Inserted::New => true,
@@ -461,7 +460,7 @@ impl Connection {
         true
     }
 
-    /// The same, of text that begins at RCV.NXT and lies in the window, before the peer's FIN has come.
+    /// Accepts data that begins at RCV.NXT and lies in the window, while no FIN was received.
     #[inline(always)]
     pub(super) fn next_in_order(&mut self, packet: &Packet, now: Time) -> Option<Accepted> {
         let length = u32::from(packet.payload_length);
@@ -491,13 +490,13 @@ impl Connection {
         })
     }
 
-    /// Text that is not simply the next: a part of it may be old, beyond the window, or ahead.
+    /// Accepts data of which a part may be old, beyond the window or out of order.
     fn unusual_text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let receive = &mut self.receive;
-        // Whatever is odd about it, the peer should know at once where we stand.
+        // An unexpected segment is acknowledged at once, to inform the peer of our position.
         let due = std::mem::replace(&mut receive.acknowledge_now, true);
         if receive.quick_as_linux {
-            receive.duplicate = None; // (tcp_data_queue: told of or not)
+            receive.duplicate = None; // tcp_data_queue: the D-SACK is dropped, reported or not.
         }
         let next = receive.next;
         let window = receive.window() as i64;
@@ -510,7 +509,7 @@ impl Connection {
         let to = end.min(limit);
         if start < 0 {
             self.sender.statistics.duplicates_received += 1;
-            // RFC 2883 section 4
+            // RFC 2883 section 4: old data is reported in a D-SACK.
             let old = Range {
                 start: next.saturating_add_signed(start),
                 end: next.saturating_add_signed(end.min(0)),
@@ -523,7 +522,7 @@ impl Connection {
                 self.receive.acknowledge_now = due;
                 self.acknowledge_as_linux(due, now);
             }
-            return None; // RFC 9293 section 3.4: with no window, nothing is taken
+            return None; // RFC 9293 section 3.4: no data is accepted with a zero window.
         }
         if from > 0 {
             self.mark_ahead(packet);
@@ -546,7 +545,8 @@ impl Connection {
         };
         if from == 0 {
             if self.receive.quick_as_linux {
-                // That a part of it is old is no reason (tcp_data_queue).
+                // In Linux, a partly old segment is no reason for an immediate acknowledgment
+                // (tcp_data_queue).
                 self.receive.acknowledge_now = due;
             }
             let begins = next.saturating_add_signed(start);
@@ -562,29 +562,31 @@ impl Connection {
         })
     }
 
-    /// A segment from `start` up to `end` is in order, and may join what waits behind a gap.
+    /// Accepts in-order data from `start` to `end`, which may join out-of-order data behind a gap.
     fn in_order_before_a_gap(&mut self, packet: &Packet, start: u64, end: u64, now: Time) {
         let receive = &mut self.receive;
         let gap = !receive.reassembly.is_empty() || !receive.quick_as_linux;
-        // RFC 2883 section 4: it is partly new, and partly what waits behind the gap.
+        // RFC 2883 section 4: the segment may overlap out-of-order data.
         let joined = receive.reassembly.first_within(end);
         receive.duplicate = receive.duplicate.or(joined);
         receive.next = receive.reassembly.advance(end).min(receive.fin);
         if self.receive.sizing.is_some() {
             return self.sized_in_order(packet, start, gap, now);
         }
-        // RFC 5681 section 4.2: a segment that fills a gap, or a part of one
+        // RFC 5681 section 4.2: "send an immediate ACK when it receives a data segment that fills
+        // in all or part of a gap in the sequence space."
         self.receive.acknowledge_now = true;
     }
 
-    /// RFC 9293 section 3.8.6.3, RFC 5681 section 4.2: every second full segment, or this late.
+    /// Delays an acknowledgment (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2): one for every
+    /// second full segment, or at the latest after the configured delay.
     #[inline]
     pub(super) fn delay_acknowledgment(&mut self, length: u32, now: Time) {
         let receive = &mut self.receive;
         if length > receive.largest_segment {
             receive.largest_segment = length;
         }
-        // As Linux has it: when more than one full segment is unacknowledged.
+        // As in Linux: more than one full segment is unacknowledged.
         if receive.next - receive.last_acknowledged > u64::from(receive.largest_segment) {
             receive.acknowledge_now = true;
             return;
@@ -600,7 +602,7 @@ impl Connection {
         }
     }
 
-    /// Hands what is in order, up to `end`, to the application.
+    /// Makes in-order data up to `end` available to the application.
     #[inline]
     fn deliver(&mut self, end: u64, now: Time) {
         if !self.receive.sink {
@@ -615,7 +617,7 @@ impl Connection {
         }
     }
 
-    /// Does the payload say of itself what its sequence number says?
+    /// Checks that the payload's own stream offset matches its sequence number.
     #[inline]
     fn witness(&mut self, packet: &Packet, start: i64) {
         debug_assert!(packet.payload_length > 0, "no text");
@@ -626,7 +628,8 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4 step 8: the peer's FIN, if all before it is here.
+    /// Accepts the peer's FIN, if all data before it was received (RFC 9293 section 3.10.7.4 step
+    /// 8).
     pub(super) fn fin_in_order(&mut self) -> bool {
         if self.receive.next != self.receive.fin {
             return false;

@@ -1,7 +1,7 @@
-//! A connection at rest: nothing is under way, in either direction, and nothing waits.
+//! Suspending idle connections: saving a connection with nothing outstanding in either direction.
 //!
-//! Whoever has many of them may keep them as bytes: all that a connection is, it says to serde, but for
-//! its settings, which many share.
+//! A program with many idle connections may keep them in serialized form. A connection serializes
+//! completely, except its settings, which are shared by many connections.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::Connection;
 use crate::Config;
 
 impl Connection {
-    /// Is nothing outstanding, or to be sent, or to be read, or missing? Nothing happens then before
-    /// somebody says something, or a timer runs out that is for that.
+    /// Whether nothing is outstanding, to be sent, to be read or missing. Until the next packet,
+    /// call of the application or timer, such a connection does nothing.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.sender.send.is_idle()
@@ -21,13 +21,13 @@ impl Connection {
             && (!self.sender.send.has_unsent() || self.state == super::State::Closed)
     }
 
-    /// Its settings, which are not among what it says to serde,
+    /// The connection's settings, which are not serialized.
     #[must_use]
     pub fn settings(&self) -> &Arc<Config> {
         &self.sender.config
     }
 
-    /// and have to be put back into one that comes from there.
+    /// Restores the settings after deserialization.
     pub fn put_settings(&mut self, settings: Arc<Config>) {
         self.sender.config = settings;
         self.changed();

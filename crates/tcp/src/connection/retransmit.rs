@@ -1,4 +1,4 @@
-//! Sending something again, and probes for what may be lost.
+//! Retransmissions and tail loss probes.
 
 use bentpipe_types::Ctx;
 
@@ -7,26 +7,26 @@ use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};
 
-/// What retransmissions have left over.
+/// Result of a series of retransmissions.
 pub(super) struct Left {
-    /// Bytes that the pacer lets out still.
+    /// Bytes that the pacer still allows.
     pub(super) allowance: u64,
-    /// There were any.
+    /// At least one segment was retransmitted.
     pub(super) sent: bool,
-    /// There would have been more, but for the pacer.
+    /// The pacer held back further retransmissions.
     pub(super) paced: bool,
 }
 
-/// Segments that go again at once.
+/// Segments retransmitted together as one buffer, as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
 struct Buffer {
-    /// Those of them that have not been sent.
+    /// Segments of the buffer that have not been sent.
     left: u64,
     several: bool,
 }
 
 impl Connection {
-    /// Sends again what is lost, as far as the windows let it.
+    /// Retransmits lost segments as far as the windows allow.
     #[inline(never)]
     pub(super) fn retransmit_lost(
         &mut self,
@@ -74,7 +74,7 @@ impl Connection {
         left
     }
 
-    /// Sends the first outstanding segment again, whatever the windows say.
+    /// Retransmits the first outstanding segment, regardless of the windows.
     pub(super) fn retransmit_first(&mut self, cx: &mut Ctx<'_>) {
         let first = (self.sender.recovery)
             .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard);
@@ -86,15 +86,16 @@ impl Connection {
         }
     }
 
-    /// The same as [`retransmit`](Self::retransmit), where there are few.
+    /// Like [`retransmit`](Self::retransmit), not inlined, for rare cases.
     #[inline(never)]
     fn retransmit_one(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
         self.retransmit(again, false, cx)
     }
 
-    /// After the path turned out to take less than was sent, what goes again leaves several segments at once, as it was cut out
-    /// of a buffer: does one end with what begins here? (tcp_xmit_retransmit_queue; with PSH, as any of several segments.
-    /// Otherwise nobody sees it: full segments that go again are full ones.)
+    /// Whether the segment at `position` is the last of a retransmitted buffer. After a reduction
+    /// of the path MTU, Linux retransmits the parts of a buffer together, with PSH on the last
+    /// (tcp_xmit_retransmit_queue). Otherwise this has no visible effect, because retransmissions
+    /// are full segments.
     fn ends_buffer(&mut self, buffer: &mut Buffer, position: u64, window: u64) -> bool {
         if buffer.left == 0 {
             let segment = u64::from(self.sender.negotiated.segment.max(1));
@@ -107,7 +108,8 @@ impl Connection {
         buffer.left == 0 && buffer.several
     }
 
-    /// Returns how many bytes were sent again. `ends_buffer`: with it leaves the last of several segments that leave at once.
+    /// Retransmits a segment and returns the bytes sent. `ends_buffer`: it is the last of several
+    /// segments sent together.
     #[inline(always)]
     fn retransmit(
         &mut self,
@@ -122,7 +124,8 @@ impl Connection {
         let sent = send.sequence.highest.min(send.end);
         let limit = again.length.unwrap_or_else(|| self.payload_limit());
         let length = sent.saturating_sub(again.position).min(u64::from(limit));
-        // A short segment may have ended a write (tcp_mark_push), or was cut for a small window (tcp_write_wakeup).
+        // A short segment may have ended a write (tcp_mark_push), or was cut for a small window
+        // (tcp_write_wakeup).
         let short = length > 0 && length < u64::from(self.sender.negotiated.segment);
         self.sender.send.ends_burst = ends_buffer
             || short
@@ -143,17 +146,19 @@ impl Connection {
             .recovery
             .on_retransmitted(again.position, cx.now, &mut self.sender.scoreboard);
         if again.restarts_timer && again.position == self.sender.send.sequence.unacknowledged {
-            // Linux's tcp_xmit_retransmit_queue: as long as the first segment is known to be lost
-            // again and sent again, there is nothing for the timer to tell. So BSD and ns-2 with a fast
-            // retransmission; RFC 6298 section 5 is silent about it, RFC 6675 section 6 allows it. Without, the
-            // timeout counted from the last acknowledgment sends a segment twice that has just gone again.
+            // tcp_xmit_retransmit_queue in Linux: a retransmission of the first segment restarts
+            // the timer, since before an acknowledgment of it the timeout has no meaning. BSD and
+            // ns-2 do so for a fast retransmission. RFC 6298 section 5 does not mention it; RFC
+            // 6675 section 6 allows it. Otherwise a timeout counted from the last acknowledgment
+            // may retransmit a segment a second time at once.
             let at = self.sender.timeout_from(cx.now);
             self.sender.timers.set(Purpose::Retransmit, at);
         }
         length
     }
 
-    /// Does the FIN that follows what is sent again not go with it? It left later, or has not left.
+    /// Whether the FIN that follows the retransmitted data is not sent with it, because it left
+    /// later or was never sent.
     #[inline(never)]
     fn goes_without_fin(&self, again: &Retransmission, length: u64) -> bool {
         let apart = again
@@ -162,8 +167,8 @@ impl Connection {
         apart && self.sender.config.habits.keeps_fin_apart
     }
 
-    /// There is room in the window and nothing new: RFC 6675 section 4, NextSeg, rules 3 and 4.
-    /// Returns the bytes sent, and whether it was the pacer that stopped it.
+    /// RFC 6675 section 4: NextSeg rules 3 and 4, used when the window has room and nothing is new.
+    /// Returns the bytes sent, and whether the pacer stopped it.
     pub(super) fn transmit_suspects(
         &mut self,
         window: u64,
@@ -195,8 +200,9 @@ impl Connection {
         (sent, false)
     }
 
-    /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
-    /// window says, or else the last one again. False: the peer's window takes neither.
+    /// RFC 8985 section 7.3: sends a tail loss probe, which is a new segment regardless of the
+    /// congestion window, or else the last segment again. Returns false if the peer's window admits
+    /// neither.
     pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) -> bool {
         let new = (self.next_probe()).filter(|_| self.sender.scoreboard.has_room());
         if let Some(length) = new {
@@ -212,12 +218,12 @@ impl Connection {
                 return false;
             }
             if self.sender.is_split(&again) {
-                return true; // what is sent instead is `output`'s
+                return true; // `output` sends the parts instead.
             }
             let before = self.sender.scoreboard.retransmitted_segments();
             self.sender.scoreboard.cut_before(again.position);
             self.retransmit_one(again, cx);
-            // (Unless it was sent again before, and that is under way still.)
+            // Except if an earlier retransmission of it is still in flight.
             let board = &mut self.sender.scoreboard;
             if self.sender.config.habits.counts_no_probes && board.retransmitted_segments() > before
             {
@@ -233,7 +239,8 @@ impl Connection {
 }
 
 impl Sender {
-    /// Of what goes again a short segment takes in those that follow it, as many as fill it and the peer's window takes.
+    /// Merges following segments into a short segment that is retransmitted, as long as they fit
+    /// into a full one and into the peer's window.
     #[inline(always)]
     fn collapse(&mut self, again: &mut Retransmission) {
         if self.config.habits.keeps_fin_apart
@@ -265,8 +272,9 @@ impl Sender {
         }
     }
 
-    /// Does the peer's window have room for a part of this segment only? Then that is what goes, and the rest is a segment
-    /// of its own. (If there is room for nothing of it, it is a probe, and goes as it is.)
+    /// Cuts a retransmitted segment at the edge of the peer's window; the rest becomes a segment of
+    /// its own. A segment entirely beyond the edge is a probe and stays whole. Returns whether it
+    /// was cut.
     #[inline(always)]
     fn cut_for_window(&mut self, again: &mut Retransmission) -> bool {
         let edge = self.send.sequence.unacknowledged + self.send.window;
@@ -277,7 +285,7 @@ impl Sender {
         self.cut_at(edge, again)
     }
 
-    /// The same, where it reaches beyond the window's edge, with its FIN or without.
+    /// Cuts a segment that extends beyond the window, unless only by its FIN.
     #[inline(never)]
     fn cut_at(&mut self, edge: u64, again: &mut Retransmission) -> bool {
         let end = again.position + u64::from(again.length.unwrap_or(0));
@@ -289,8 +297,8 @@ impl Sender {
         true
     }
 
-    /// RFC 9293 section 3.8.6: what the peer's window still covers is sent again, though the window
-    /// may have shrunk. (Reno and NewReno go by the window when they go back.)
+    /// RFC 9293 section 3.8.6: data that the peer's window covers is retransmitted, even if the
+    /// window has shrunk. (Reno and NewReno go back to SND.UNA and are limited by the window.)
     pub(super) fn peer_takes(&self, again: &Retransmission) -> bool {
         let send = &self.send;
         let first = send.sequence.unacknowledged;

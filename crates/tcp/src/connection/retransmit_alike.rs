@@ -1,9 +1,9 @@
-//! What is lost and like what was just sent again goes again as copies of one segment.
+//! Retransmission of a run of equal lost segments as copies of one packet.
 //!
-//! Of a window that overflows a queue, hundreds of thousands of segments are lost, and go again at once. What the first of
-//! them takes and is over when it has left (timers, what is said of the window, whether it is an answer) is not
-//! done again; what is counted is counted all the same. Nor are those made that the queue has no
-//! [room](bentpipe_types::Room) for: they are sent, and dropped, as far as anybody can tell.
+//! When a window overflows a queue, hundreds of thousands of segments may be lost and retransmitted
+//! at once. Work that the first of them completes (timers, window field, interactive-mode
+//! detection) is not repeated for the others; counters are updated. Packets for which the queue has
+//! no [room](bentpipe_types::Room) are not created: they count as sent and dropped.
 
 use bentpipe_types::{Ctx, Flags, Packet, Port};
 
@@ -13,8 +13,9 @@ use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Recovery};
 
 impl Connection {
-    /// A segment has been sent again just now. Sends again what is lost behind it, as far as it is full segments, the windows
-    /// let it, and it is no more than `allowance`. Returns how many bytes.
+    /// Retransmits the lost segments that follow the one just retransmitted, as long as they are
+    /// full segments, the windows admit them, and `allowance` is not exceeded. Returns how many
+    /// bytes were sent.
     pub(super) fn retransmit_alike(
         &mut self,
         window: u64,
@@ -32,7 +33,7 @@ impl Connection {
             return 0;
         }
         let mut model = self.template;
-        // (Where it belongs follows.)
+        // `retransmit_copies` fills in the position.
         self.fill_in(&mut model, 1, full, Flags::ACK, cx.now);
         let most = allowance / u64::from(full);
         let count = self
@@ -40,7 +41,8 @@ impl Connection {
             .retransmit_copies(&model, self.egress, window, most, cx);
         if count > 0 {
             Way::Alike.taken();
-            // (That the first one carried an acknowledgment may have changed what is an answer.)
+            // The first segment carried an acknowledgment, which may affect interactive-mode
+            // detection.
             self.notice_answer::<Nothing>(cx.now);
         }
         count * u64::from(full)
@@ -48,7 +50,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// Returns how many were sent.
+    /// Retransmits up to `most` lost segments as copies of `model`. Returns how many were sent.
     #[inline(never)]
     fn retransmit_copies(
         &mut self,
@@ -62,13 +64,13 @@ impl Sender {
             return 0;
         };
         let (send, board) = (&self.send, &mut self.scoreboard);
-        // All of it was sent before, the peer's window takes it, and there is text behind it.
+        // All of it was sent before, the peer's window admits it, and data follows it.
         let edge = (send.sequence.unacknowledged + send.window)
             .min(send.sequence.next)
             .min(send.end.saturating_sub(1));
         let full = self.negotiated.segment;
         let most = most.min(recovery.fit_again(window, full, &send.sequence, board));
-        // (Those that were emitted in this call stand before them.)
+        // Packets already emitted in this call are ahead in the queue.
         let mut room = cx.room.packets.saturating_sub(cx.outbox.len() as u64);
         let count = recovery.send_again(full, edge, most, cx.now, board, |position| {
             if room == 0 {

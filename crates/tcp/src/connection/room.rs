@@ -1,4 +1,4 @@
-//! The send buffer: when it grows, and what leaves of it at once.
+//! The send buffer: its growth, and transmission in bursts as in Linux.
 
 use bentpipe_types::{Ctx, Span, Time};
 
@@ -9,44 +9,45 @@ use crate::pacing::{is_window_slower, rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{self, Held, SendSizing, segments_at_once, slowest_rate};
 
-/// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
+/// tcp_tso_win_divisor: this share of the window is sent at once, without deferral.
 const WINDOW_DIVISOR: u64 = 3;
 
-/// After such a silence, what leaves first does not wait for more.
+/// Time since the last transmission after which a burst is not deferred.
 const LAST_WRITE: Span = Span::from_millis(1);
 
-/// What is acknowledged later than this from now is not worth waiting for. (Linux 6.18; until then half a
-/// round trip from when the oldest segment left.)
+/// Maximum time until the next expected acknowledgment for which a burst is deferred. (Linux 6.18;
+/// before, half a round trip after the oldest segment was sent.)
 const ACKNOWLEDGED_SOON: Span = Span::from_millis(1);
 
-/// So many buffers more, at the most, leave one after the other before what follows them is looked at.
+/// Maximum number of further buffers written and sent as one step.
 const MOST_AT_ONCE: u64 = 1 << 15;
 
-/// Segments that leave as one buffer.
+/// A burst: segments that Linux sends as one buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
-    /// Those of them that have not been sent.
+    /// Segments of the burst that have not been sent.
     left: u64,
-    /// How many there may be; 0: not known yet.
+    /// Maximum number of segments per burst; 0: not determined yet.
     most: u64,
-    /// Buffers begun.
+    /// Number of bursts begun.
     begun: u32,
-    /// The last of them ends where the peer's window does, with less than a segment.
+    /// The last burst ends at the edge of the peer's window, with less than a full segment.
     pub(super) ends_at_edge: bool,
 }
 
-/// What a call writes next.
+/// The next part of a write.
 #[derive(Clone, Copy, Debug)]
 struct Filling {
-    /// The bytes that fill a buffer.
+    /// Bytes that fill the current buffer.
     bytes: u64,
-    /// Bytes that may leave, and how many of them in one buffer.
+    /// Bytes that may be sent, and how many of them per burst.
     sendable: u64,
     at_once: u64,
 }
 
 impl Connection {
-    /// A segment has arrived, and what it lets us send is sent: Linux's tcp_check_space.
+    /// Grows the send buffer after an arrival and the transmission it caused, as Linux's
+    /// tcp_check_space.
     #[inline]
     pub(super) fn check_space<K: Known>(&mut self, now: Time) {
         let send = &self.sender.send;
@@ -58,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Is its send buffer one that counts memory, so that it matters what is written in one call?
+    /// Whether the send buffer counts memory, so that the size of each write matters.
     #[inline(always)]
     pub(crate) fn counts_memory(&self) -> bool {
         self.sender.send.sizing.is_some() && self.sender.config.habits.sends_in_bursts
@@ -66,10 +67,10 @@ impl Connection {
 
     fn expand_for_writer(&mut self, now: Time) {
         let sender = &mut self.sender;
-        // tcp_should_expand_sndbuf: what fills the congestion window needs no more. But of several
-        // buffers only the first has left by then, and the others follow when the device has taken it
-        // (tcp_small_queue_check): as seen with `ss`, acknowledgments of two segments in slow start
-        // expand the buffer, and those of one don't.
+        // tcp_should_expand_sndbuf: a buffer that fills the congestion window needs no growth. But
+        // of several buffers only the first has left by then; the others follow when the device has
+        // sent it (tcp_small_queue_check). As seen with `ss`, acknowledgments of two segments in
+        // slow start expand the buffer, those of one do not.
         if (sender.send.sizing.as_deref()).is_some_and(SendSizing::may_grow)
             && (sender.in_flight() < sender.sending_window() || sender.send.left_in_parts)
         {
@@ -82,11 +83,12 @@ impl Connection {
         }
     }
 
-    /// tcp_sendmsg, of a call of which `accepted` bytes are taken: it fills one buffer after the other. When one is full all that
-    /// may leave does, if more than half of the largest window was written since the last time (forced_push); else
-    /// one buffer's worth of it, if nothing waits before it (tcp_push_one), and what fills it again is written. What comes
-    /// behind is not written yet when that leaves. Returns how many bytes were written so: only as many as fill buffers of
-    /// which something can leave, and not the end of a call that is not cut short (`writer_waits`), which is tcp_push's.
+    /// Writes buffer by buffer, as tcp_sendmsg does for a call of which `accepted` bytes are taken.
+    /// When a buffer is full and more than half of the largest window was written since the last
+    /// push, everything that may be sent is sent (forced_push). Otherwise, if it is the first
+    /// unsent buffer, one buffer's worth is sent (tcp_push_one). Data behind it is not written yet
+    /// at that time. Returns how many bytes were written this way. The end of a call that is not
+    /// cut short (`writer_waits`) is left to tcp_push.
     pub(super) fn write_buffers(
         &mut self,
         accepted: u64,
@@ -97,7 +99,7 @@ impl Connection {
         let pushed = self.sender.send.pushed;
         let mut pushed_at = begin;
         let last = accepted + u64::from(writer_waits);
-        // (tcp_current_mss: SACK blocks take their room of it.)
+        // tcp_current_mss: SACK blocks reduce the segment size.
         let segment = u64::from(self.payload_limit().max(1));
         let goal = send_sizing::goal(segment, self.sender.send.window_maximum);
         while let Some(filling) = self.sender.fills_buffer(goal, cx.now)
@@ -110,7 +112,7 @@ impl Connection {
             send.end += filling.bytes;
             let forced = send.end - pushed_at > half;
             let first = send.end <= held.next + goal;
-            // Where one leaves after the other, it is the same if they are written before.
+            // Buffers that would leave one after the other are written in one step.
             let mut leave = 1_u64;
             if first && !forced && filling.at_once > 0 {
                 let unpushed = half - (send.end - pushed_at);
@@ -141,8 +143,9 @@ impl Connection {
         self.sender.send.end - begin
     }
 
-    /// A writer that had to wait has written all. One that waits for any of many connections no longer waits for this one to
-    /// have room: it says so, and is told whether there is (`ep_modify`, `tcp_poll`). One that waits in its calls goes on.
+    /// Called when a waiting writer has written everything. A writer that polls several connections
+    /// stops waiting for this one, and Linux checks for room at that time (`ep_modify`,
+    /// `tcp_poll`). A blocking writer just continues.
     #[cold]
     pub(super) fn waits_no_longer(&mut self) {
         let sender = &mut self.sender;
@@ -153,7 +156,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// What is in the send buffer.
+    /// Contents of the send buffer.
     pub(super) fn held(&self) -> Held {
         let send = &self.send;
         Held {
@@ -164,7 +167,7 @@ impl Sender {
         }
     }
 
-    /// tcp_poll: whoever waits for any of many connections asks whether this one has room.
+    /// Checks for room on behalf of a polling application, as tcp_poll.
     pub(super) fn polled(&mut self) {
         let held = self.held();
         if let Some(sizing) = &mut self.send.sizing {
@@ -185,7 +188,7 @@ impl Sender {
     fn room_as_sized(&self, sizing: &SendSizing, now: Time) -> u64 {
         let send = &self.send;
         let held = self.held();
-        // (Most often, who waits has to wait on: then it need not be known what the windows let leave.)
+        // Most often a waiting writer has to keep waiting, which makes the windows irrelevant.
         if send.writer_waits && !sizing.is_writeable(&held) {
             return 0;
         }
@@ -194,8 +197,9 @@ impl Sender {
         sizing.room(&held, sendable, at_once, self.goal(), half)
     }
 
-    /// What fills the last buffer, or another of `goal` bytes if that is full or all of it was sent. None where nothing may
-    /// leave: then it is the same whether buffers are written one by one.
+    /// What fills the current buffer, or a new one of `goal` bytes if the current one is full or
+    /// sent. `None` where nothing may be sent: then it does not matter whether buffers are written
+    /// one by one.
     fn fills_buffer(&self, goal: u64, now: Time) -> Option<Filling> {
         let sizing = self.send.sizing.as_deref()?;
         let (sendable, at_once) = self.sendable(now);
@@ -209,12 +213,13 @@ impl Sender {
         })
     }
 
-    /// What a buffer of full segments takes.
+    /// Size of a buffer of full segments, in bytes.
     fn goal(&self) -> u64 {
         send_sizing::goal(u64::from(self.negotiated.segment), self.send.window_maximum)
     }
 
-    /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
+    /// Bytes, written or not, that the windows and the pacer allow at once, and how many of them
+    /// per burst.
     fn sendable(&self, now: Time) -> (u64, u64) {
         let segment = u64::from(self.negotiated.segment.max(1));
         let window = self.sending_window().saturating_sub(self.in_flight());
@@ -238,16 +243,16 @@ impl Sender {
         if whole == 0 {
             return (0, segment);
         }
-        // What was written into one buffer leaves as no more than that.
+        // A burst is no larger than the buffer it was written into.
         let at_once = (self.segments_at_once(segment)).min(self.goal() / segment);
-        // (With what is no whole segment a buffer may end, but none begins.)
+        // A partial segment may end a burst, but not begin one.
         if sendable < usable || whole.is_multiple_of(at_once) {
             sendable = whole * segment;
         }
         (sendable, at_once * segment)
     }
 
-    /// So many bytes are about to be written.
+    /// Accounts for `bytes` about to be written.
     #[inline]
     pub(super) fn before_write(&mut self, bytes: u64, now: Time) {
         if self.send.sizing.is_some() {
@@ -259,8 +264,9 @@ impl Sender {
         let held = self.held();
         let segment = u64::from(self.negotiated.segment.max(1));
         let goal = self.goal();
-        // (In Linux's profile it is known when it leaves: before the rest is written, or not before what waits for more to leave
-        // with. Else what leaves at once is split off now, but for what is no whole segment: Nagle's algorithm.)
+        // With Linux's bursts, the time of transmission is known: before the rest is written, or
+        // after a deferral. Otherwise data that can be sent at once is split off now, except a
+        // partial segment (Nagle's algorithm).
         let leaves = if self.config.habits.sends_in_bursts {
             0
         } else {
@@ -272,7 +278,8 @@ impl Sender {
         }
     }
 
-    /// tcp_sndbuf_expand, by what the congestion window is in the midst of a reduction (tcp_cwnd_reduction).
+    /// Expands the send buffer (tcp_sndbuf_expand), according to the current window, also during a
+    /// reduction (tcp_cwnd_reduction).
     pub(super) fn expand_send_buffer(&mut self) {
         let segment = u64::from(self.negotiated.segment);
         let window = self.sending_window() / segment.max(1);
@@ -282,8 +289,8 @@ impl Sender {
         }
     }
 
-    /// Before the next segment is sent, with so much room in the congestion window: is it the last of
-    /// those that leave at once? True: it waits until more can.
+    /// Prepares the next segment, given `room` in the congestion window: determines whether it ends
+    /// a burst. Returns true if it is deferred.
     #[inline(always)]
     pub(super) fn before_next<K: Known>(
         &mut self,
@@ -299,7 +306,7 @@ impl Sender {
             return self.goes_into_burst(burst, room, allowance, now);
         }
         if self.send.sizing.is_some() {
-            // (What leaves together matters only for what the send buffer holds.)
+            // Without Linux's bursts, grouping matters only for the contents of the send buffer.
             match burst.left.checked_sub(1) {
                 Some(left) => burst.left = left,
                 None => self.form_burst(burst, room.min(allowance)),
@@ -311,7 +318,7 @@ impl Sender {
     #[inline(never)]
     fn goes_into_burst(&mut self, burst: &mut Burst, room: u64, allowance: u64, now: Time) -> bool {
         if burst.left == 0 {
-            // (tcp_write_xmit with push_one sends one, and that does not wait for more.)
+            // tcp_write_xmit with push_one sends one burst, which is not deferred.
             let waits = match self.send.lets_leave() {
                 0 => self.defers(burst, room, now),
                 buffers => burst.begun >= u32::from(buffers),
@@ -324,33 +331,34 @@ impl Sender {
         false
     }
 
-    /// tcp_tso_should_defer: what could leave, with `room` bytes in the congestion window, waits for the
-    /// next acknowledgment if that lets more leave at once and is not far away.
+    /// Whether to defer a burst until the next acknowledgment, because more can then be sent at
+    /// once and it is expected soon (tcp_tso_should_defer). `room`: bytes left in the congestion
+    /// window.
     fn defers(&self, burst: &mut Burst, room: u64, now: Time) -> bool {
         let segment = u64::from(self.negotiated.segment.max(1));
         if burst.most == 0 {
             burst.most = self.segments_at_once(segment);
         }
-        // tcp_wstamp_ns: a paced sender's last buffer left when its time was over.
+        // tcp_wstamp_ns: a paced sender's last buffer counts as sent when its pacing time was over.
         let last_write = self.send.last_sent_at.max(self.pacer.next_send());
-        // (Where it is a millisecond to the nanosecond, a kernel's clock would have gone on.)
+        // At exactly a millisecond, a kernel's clock would have moved on.
         if now.since(last_write) >= LAST_WRITE {
             return false;
         }
         let sequence = &self.send.sequence;
         let unsent = self.send.unsent();
         let limit = room.min(self.send.usable());
-        // Most often, everything that leaves at once may leave.
+        // Most often, a burst of maximum size may be sent.
         if limit >= burst.most * segment {
             return false;
         }
-        // What is left of a buffer does not wait for the next one, with which it would leave; nor does a
-        // single segment, which is Nagle's algorithm's business.
+        // The rest of a buffer does not wait for the next buffer, nor does a single segment, which
+        // Nagle's algorithm handles.
         let sizing = self.send.sizing.as_deref();
         let mut left = sizing
             .and_then(|sizing| sizing.left_of_buffer(sequence.next))
             .map_or(unsent, |left| left.min(unsent));
-        // What may leave at once is taken of the next buffers, if this one has less (tcp_grow_skb).
+        // A burst also takes data from the following buffers, if this one has less (tcp_grow_skb).
         left = left.max(unsent.min(self.quota(room, burst.most) * segment));
         // A record ends its buffer (MSG_EOR).
         let record = self.send.unsent_of_record();
@@ -358,7 +366,7 @@ impl Sender {
         if left <= segment || left < unsent && left <= limit {
             return false;
         }
-        // What gets no longer does not wait for more of it.
+        // A buffer that will not grow is not deferred.
         let ends = self.send.fin || record.is_some();
         if ends && left < limit {
             return false;
@@ -367,7 +375,7 @@ impl Sender {
         if timed_out || self.recovery.phase() != RecoveryPhase::Open {
             return false;
         }
-        // (What it is while it comes down for a mark.)
+        // The window as reduced for a mark.
         let congestion_window = if self.ecn.is_on() {
             self.sending_window()
         } else {
@@ -377,7 +385,7 @@ impl Sender {
         limit < chunk / WINDOW_DIVISOR && self.is_acknowledged_soon(now)
     }
 
-    /// Is the oldest segment's acknowledgment due, a round trip after it left?
+    /// Whether the acknowledgment of the oldest segment is due, one round trip after it was sent.
     fn is_acknowledged_soon(&self, now: Time) -> bool {
         let smoothed = self.rtt.smoothed().unwrap_or_default();
         let soon = now + (smoothed / 2).min(ACKNOWLEDGED_SOON);
@@ -406,14 +414,15 @@ impl Sender {
                 return; // on its own
             }
         }
-        // tcp_transmit_skb: PSH, so that the receiver's driver passes on what it has put together
+        // tcp_transmit_skb: PSH, so that the receiver's driver passes on the segments it has
+        // merged.
         self.send.ends_burst = burst.left == 0 && self.config.habits.sends_in_bursts;
     }
 
-    /// How many segments leave with the next one.
+    /// Number of further segments in the burst after the next segment.
     #[inline(always)]
     fn rest_of_burst(&self, burst: &mut Burst, room: u64, segment: u64) -> u64 {
-        // Most often, as many as may.
+        // Most often, a burst of maximum size.
         let most = burst.most * segment;
         let (usable, unsent) = (self.send.usable(), self.send.unsent());
         if room.min(usable).min(unsent) >= most
@@ -432,16 +441,17 @@ impl Sender {
         rest + u64::from(burst.ends_at_edge)
     }
 
-    /// tcp_cwnd_test: the segments that `room` bytes of the congestion window let leave as one buffer, of which at least two
-    /// are in a window, and no more than `most`.
+    /// Segments per burst that `room` bytes of the congestion window allow, at most half a window
+    /// and at most `most` (tcp_cwnd_test).
     fn quota(&self, room: u64, most: u64) -> u64 {
         let segment = u64::from(self.negotiated.segment.max(1));
         let half = self.congestion.window().congestion_window / segment / 2;
         (room / segment).min(half).min(most)
     }
 
-    /// tcp_mss_split_point: a buffer of which the peer's window takes some whole segments, fewer than the `most` that
-    /// may leave at once, takes what is left of the window, too: a short segment, unless another is outstanding.
+    /// Whether a burst extends to the edge of the peer's window with a short segment. It does if
+    /// the window admits some whole segments, fewer than `most`, and no other short segment is
+    /// outstanding (tcp_mss_split_point).
     fn ends_at_edge(&self, most: u64, segment: u64) -> bool {
         let send = &self.send;
         let usable = send.usable();
@@ -466,7 +476,8 @@ impl Sender {
         }
     }
 
-    /// tcp_tso_autosize, at the rate of tcp_update_pacing_rate or the window rule's.
+    /// Segments per burst (tcp_tso_autosize), at the rate of tcp_update_pacing_rate or of the
+    /// window rule.
     pub(super) fn segments_at_once(&self, segment: u64) -> u64 {
         let (rate, shortest) = match self.congestion.pacing_rate() {
             // bbr_min_tso_segs

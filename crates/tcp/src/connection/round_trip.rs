@@ -1,4 +1,4 @@
-//! What acknowledgments tell of the round trip.
+//! Round-trip measurement from acknowledgments.
 
 use bentpipe_types::{Packet, Span, Time};
 
@@ -9,15 +9,15 @@ use crate::recovery::{LossRecovery, Measured, Whole};
 use crate::timestamp;
 
 impl Sender {
-    /// The timestamp that a segment echoes, where timestamps are in use.
+    /// The timestamp that a segment echoes, if timestamps are in use.
     #[inline]
     pub(super) fn echo(&self, packet: &Packet) -> Option<u32> {
         let (_, echo) = packet.timestamps().filter(|_| self.negotiated.timestamps)?;
         Some(echo)
     }
 
-    /// Takes the round-trip sample of an acknowledgment that only SACKs. Its echo tells nothing: it
-    /// is of the last segment that was in order (RFC 7323 section 4.1).
+    /// Takes the round-trip sample of an acknowledgment with only SACKed data. Its timestamp echo
+    /// is of no use: it belongs to the last in-order segment (RFC 7323 section 4.1).
     #[inline(always)]
     pub(super) fn measure_sacked(&mut self, told: Told<'_>, now: Time) -> Option<Span> {
         let measured = match told {
@@ -26,8 +26,9 @@ impl Sender {
         };
         self.rtt.note_minimum(measured.latest);
         self.sampled(measured.earliest, measured.latest, now);
-        // Linux's tcp_clean_rtx_queue: what left before the first segment did (again) arrives only
-        // now, so that segment is not late. Of what left after it, no such thing can be said.
+        // tcp_clean_rtx_queue in Linux: segments sent before the (last) transmission of the first
+        // outstanding segment arrive only now, so the first segment is not late. Segments sent
+        // after it would prove nothing.
         if let Some(first) = self.scoreboard.first_sent_at()
             && measured.earliest > now.since(first)
             && self.timers.retransmits()
@@ -46,8 +47,8 @@ impl Sender {
         self.recovery.on_rtt(latest, now);
     }
 
-    /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and
-    /// returns the round trip without the peer's delaying its acknowledgment.
+    /// Takes the round-trip sample of an acknowledgment from `before` to SND.UNA. Returns the round
+    /// trip of the most recently sent segment, which excludes the peer's ACK delay.
     #[inline(always)]
     pub(super) fn measure(
         &mut self,
@@ -56,7 +57,7 @@ impl Sender {
         whole: Option<Whole>,
         now: Time,
     ) -> Option<Span> {
-        // Karn's algorithm (RFC 6298 section 3): not of anything that was sent twice.
+        // RFC 6298 section 3: Karn's algorithm, no samples of retransmitted segments.
         let measured = if before < self.send.ambiguous_below {
             None
         } else if let Some(whole) = whole {
@@ -70,8 +71,8 @@ impl Sender {
                 (measured.earliest, measured.latest)
             }
             None => {
-                // RFC 7323 section 4.1: the echo tells which of them it was. As in Linux only
-                // then, because its milliseconds are coarser.
+                // RFC 7323 section 4.1: the echo identifies the transmission. As in Linux used only
+                // here, because its resolution is only a millisecond.
                 let echo = self.echo(packet)?;
                 let milliseconds = timestamp(now).wrapping_sub(echo);
                 if echo == 0 || milliseconds > i32::MAX as u32 {

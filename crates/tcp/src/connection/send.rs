@@ -1,4 +1,4 @@
-//! The sending half's variables.
+//! Variables of the sending half.
 
 use std::collections::VecDeque;
 
@@ -9,68 +9,68 @@ use crate::Config;
 use crate::recovery::SendSequence;
 use crate::send_sizing::SendSizing;
 
-/// RFC 9293 section 3.3.1's send sequence variables, and what the rules for sending need.
+/// The send sequence variables of RFC 9293 section 3.3.1, and what the rules for sending need.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(super) struct Send {
-    /// SND.UNA, SND.NXT and the highest ever sent.
+    /// SND.UNA, SND.NXT and the highest position ever sent.
     pub(super) sequence: SendSequence,
     /// SND.WND, in bytes.
     pub(super) window: u64,
     /// The largest window the peer has advertised: Max(SND.WND).
     pub(super) window_maximum: u64,
-    /// The position after the last byte written; the FIN's, if there is one.
+    /// Position after the last byte written; the FIN's position, if there is one.
     pub(super) end: u64,
     /// SND.WL1: sequence number of the segment that last updated the window.
     pub(super) window_sequence: Seq,
     /// ISS.
     pub(super) initial: Seq,
-    /// The most that was outstanding in it.
+    /// Maximum outstanding in the current window of data (see `validation_mark`).
     pub(super) outstanding_maximum: u64,
-    /// It ends when this position is acknowledged.
+    /// The current window of data for window validation ends when this position is acknowledged.
     pub(super) validation_mark: u64,
-    /// When a segment with payload was last sent.
+    /// Time at which a segment with payload was last sent.
     pub(super) last_sent_at: Time,
-    /// Everything below has been sent twice, or might have been: no round trip is measured by it
-    /// (Karn's algorithm, RFC 6298 section 3).
+    /// RFC 6298 section 3 (Karn's algorithm): data below this position may have been sent twice,
+    /// and gives no round-trip sample.
     pub(super) ambiguous_below: u64,
     /// Timeouts, or unanswered probes, since the peer last acknowledged anything.
     pub(super) attempts: u32,
-    /// Of them, those that were lost for want of a route (RFC 6069).
+    /// Timeouts among `attempts` that were due to a missing route (RFC 6069).
     pub(super) excused: u32,
     /// The application has closed: a FIN follows the data.
     pub(super) fin: bool,
-    /// What was sent last were several buffers at a time (Linux's, `room.rs`).
+    /// The last transmission consisted of several buffers (Linux's bursts, see `send_buffer`).
     pub(super) left_in_parts: bool,
-    /// Was the congestion window what stopped the sender, in this window of data?
+    /// The congestion window limited the sender in the current window of data.
     pub(super) window_limited: bool,
     /// A write was cut short.
     pub(super) writer_waits: bool,
-    /// The next segment is the last of several that leave at once.
+    /// The next segment is the last of a burst.
     pub(super) ends_burst: bool,
-    /// How often our SYN was sent again for want of an acknowledgment.
+    /// Number of retransmissions of our SYN.
     pub(super) syns_lost: u8,
-    /// This write says that more is to come at once.
+    /// The current write announces more data.
     pub(super) more: bool,
-    /// Segments that aren't full wait.
+    /// The connection is corked: partial segments wait.
     pub(super) cork: bool,
-    /// The buffer as Linux grows it, instead.
+    /// The send buffer with Linux's memory accounting and autotuning, in place of `buffer`.
     pub(super) sizing: Option<Box<SendSizing>>,
-    /// Up to here, the application wants the peer's to have it at once: PSH.
+    /// Position up to which the application wants prompt delivery (PSH).
     pub(super) pushed: u64,
-    /// Everything below this was outstanding at the last timeout.
+    /// Data below this position was outstanding at the last timeout.
     pub(super) timed_out_below: u64,
-    /// After the last segment smaller than a full one.
+    /// Position after the last segment shorter than a full one.
     pub(super) small_end: u64,
-    /// When what is sent again had been sent before the first of `attempts`.
+    /// Time of the original transmission before the first of `attempts`.
     pub(super) attempts_since: Time,
     pub(super) buffer: u64,
-    /// Where records end, none of whose segments go into another's; those not acknowledged.
+    /// Ends of the unacknowledged records. No segment spans two records.
     pub(super) records: VecDeque<u64>,
 }
 
 impl Send {
-    /// How many buffers a call that goes on lets leave; 0: as many as may.
+    /// Number of buffers that the current write may send; 0: no limit.
     #[inline]
     pub(super) fn lets_leave(&self) -> u16 {
         self.sizing.as_deref().map_or(0, SendSizing::lets_leave)
@@ -111,7 +111,7 @@ impl Send {
             cork: false,
             attempts_since: Time::ZERO,
             writer_waits: false,
-            // Positions stay far from the end of 64 bits.
+            // The limit keeps positions far from the end of 64 bits.
             buffer: config.send_buffer.min(1 << 48),
             sizing,
             ends_burst: false,
@@ -130,51 +130,51 @@ impl Send {
         position.clamp(1, self.end) - 1
     }
 
-    /// Bytes that the send buffer has room for.
+    /// Room in the send buffer, in bytes.
     #[inline]
     pub(super) fn buffer_room(&self) -> u64 {
-        // (A FIN that is acknowledged is no byte.)
+        // A FIN that is acknowledged is no byte.
         let held = self.end.saturating_sub(self.sequence.unacknowledged.max(1));
         self.buffer.saturating_sub(held)
     }
 
-    /// Has our FIN been acknowledged?
+    /// Whether our FIN has been acknowledged.
     pub(super) fn fin_acknowledged(&self) -> bool {
         self.fin && self.sequence.unacknowledged > self.end
     }
 
-    /// Is there anything in the stream that has not been sent, or is to be sent again?
+    /// Whether the stream has data or a FIN to send or retransmit from SND.NXT on.
     #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         self.sequence.next < self.end + u64::from(self.fin)
     }
 
-    /// Bytes of the stream that are still to be sent, or sent again.
+    /// Bytes of the stream to send or retransmit from SND.NXT on.
     #[inline]
     pub(super) fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.sequence.next)
     }
 
-    /// What the peer's window leaves: RFC 9293 section 3.8.6.2.1's usable window, U.
+    /// RFC 9293 section 3.8.6.2.1: the usable window, U.
     #[inline]
     pub(super) fn usable(&self) -> u64 {
         self.edge().saturating_sub(self.sequence.next)
     }
 
-    /// Where the peer's window ends. (With Fast Open, data may go before our SYN is acknowledged: it takes none of the
-    /// window.)
+    /// Right edge of the peer's window. Data sent with Fast Open before our SYN is acknowledged
+    /// does not consume window.
     #[inline]
     fn edge(&self) -> u64 {
         self.sequence.unacknowledged.max(1) + self.window
     }
 
-    /// Up to here there is something to send, and the peer's window open.
+    /// Position up to which data is written and the peer's window is open.
     #[inline]
     pub(super) fn open_until(&self) -> u64 {
         self.end.min(self.edge())
     }
 
-    /// What of the record that is sent next is unsent; none where records don't matter.
+    /// Unsent bytes of the record that is sent next; `None` without records.
     #[inline]
     pub(super) fn unsent_of_record(&self) -> Option<u64> {
         let next = self.sequence.next;
@@ -182,7 +182,7 @@ impl Send {
         self.records.get(ended).map(|end| end - next)
     }
 
-    /// Is nothing unacknowledged?
+    /// Whether nothing is unacknowledged.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.sequence.highest == self.sequence.unacknowledged

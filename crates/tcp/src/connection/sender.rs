@@ -1,8 +1,8 @@
-//! The sender's half of a connection: what was sent, what is known to have arrived of it, what to
-//! send again, how much may be in flight, how fast, and the timers that go with it.
+//! The sending half of a connection: outstanding data, loss recovery, congestion control, pacing,
+//! and their timers.
 //!
-//! It emits nothing. Who owns it, a [`Connection`](super::Connection) or a gateway that sends on
-//! behalf of another host, makes the packets and tells it what has left.
+//! It creates no packets. Its owner, a [`Connection`](super::Connection) or a gateway that sends on
+//! behalf of another host, creates them and reports what was sent.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::recovery::{LossRecovery, Recovery, Retransmission, Scoreboard};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
 
-/// The sender's half of a connection.
+/// The sending half of a connection.
 ///
 /// Sequence numbers are positions: unwrapped to 64 bits and counted from the SYN, which is 0.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,12 +37,12 @@ pub struct Sender {
     pub(super) delivered: Delivered,
     pub(super) recovery: Recovery,
     pub(super) congestion: Controller,
-    // Of the whole connection: most of what there is to count, the sender counts.
+    // Counters of the whole connection, most of which belong to the sender.
     pub(super) statistics: Statistics,
     pub(super) rtt: RttEstimator,
-    // Where the window rule models the path.
+    // Present with model-based congestion control.
     pub(super) delivery_rate: Option<Box<DeliveryRate>>,
-    // Most connections have the same as others.
+    // Shared, because most connections have equal settings.
     #[serde(skip, default = "Config::usual")]
     pub(super) config: Arc<Config>,
     pub(super) path_mtu: PathMtu,
@@ -50,27 +50,27 @@ pub struct Sender {
     pub(super) scoreboard: Scoreboard,
 }
 
-/// What the windows and the pacer say to a segment that was never sent.
+/// Whether the windows and the pacer allow a new segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// It may leave.
+    /// It may be sent now.
     Now,
     /// The congestion window is full.
     WindowFull,
-    /// The pacer lets it go no sooner than this.
+    /// The pacer holds it back until this time.
     At(Time),
 }
 
-/// A connection that somebody else has opened, as who watched it open knows it.
+/// State of another host's connection, as observed by a gateway on the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
-    /// The sequence number of the sending end's SYN.
+    /// Sequence number of the sending end's SYN.
     pub initial: Seq,
     /// Everything before this position is acknowledged.
     pub position: u64,
-    /// The window that the receiving end has last advertised, in bytes.
+    /// The window that the receiving end last advertised, in bytes.
     pub window: u64,
-    /// The shift of the windows that it advertises (RFC 7323 section 2.2).
+    /// Window shift of the receiving end (RFC 7323 section 2.2).
     pub window_shift: u8,
     /// Payload of a full segment.
     pub segment: u32,
@@ -105,8 +105,9 @@ impl Sender {
         }
     }
 
-    /// The sender of a connection that somebody else has opened, from what was observed of it. It
-    /// measures round trips by what it sends itself: the timestamps on the segments are another's.
+    /// Creates the sender for a connection that another host opened, from its observed state. Round
+    /// trips are measured only from the send times, because the timestamps on the segments are
+    /// another host's.
     #[must_use]
     pub fn observed(config: &Arc<Config>, observed: &Observed, now: Time) -> Self {
         let mut sender = Self::new(config, observed.initial);
@@ -132,12 +133,12 @@ impl Sender {
         sender
     }
 
-    /// Its settings, for a change of this connection's alone.
+    /// Settings for a change that affects only this connection.
     pub(super) fn config_mut(&mut self) -> &mut Config {
         Arc::make_mut(&mut self.config)
     }
 
-    /// Both SYNs have come: what follows from them for loss recovery.
+    /// Initialises loss recovery after the option negotiation.
     pub(super) fn agreed(&mut self, negotiated: Negotiated) {
         self.negotiated = negotiated;
         self.send.sequence.segment = negotiated.segment;
@@ -149,7 +150,8 @@ impl Sender {
         self.count_segments();
     }
 
-    /// Full segments are as long as they are now: a short one counts for that, where segments count.
+    /// Configures segment counting after a change of the segment size: short segments count as full
+    /// ones, where the window counts segments.
     pub(super) fn count_segments(&mut self) {
         let counts = self.config.habits.counts_short_segments && self.recovery.knows_segments();
         if counts {
@@ -160,9 +162,9 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment of the other end's has come, on a segment after its SYN, with these SACK
-    /// blocks. Returns how many positions are newly acknowledged, or how far the acknowledgment is
-    /// from SND.UNA if it is none that the other end can have sent: nothing is changed then.
+    /// Processes an acknowledgment of the other end, on a segment after its SYN, with these SACK
+    /// blocks. Returns the number of newly acknowledged positions. If the acknowledgment is
+    /// unacceptable, returns its distance from SND.UNA as an error and changes nothing.
     #[inline]
     pub fn on_acknowledgment(
         &mut self,
@@ -172,7 +174,8 @@ impl Sender {
     ) -> Result<u64, i64> {
         let before = self.send.sequence.unacknowledged;
         let distance = i64::from(packet.acknowledgment.distance_from(self.send.wire(before)));
-        // RFC 5961 section 5.2: SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT, else a challenge
+        // RFC 5961 section 5.2: acceptable if SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT; else a
+        // challenge ACK is sent.
         if distance > self.send.sequence.outstanding_ever() as i64
             || distance < -(self.send.window_maximum as i64)
         {
@@ -182,7 +185,7 @@ impl Sender {
         Ok(distance.max(0) as u64)
     }
 
-    /// Is nothing outstanding, and nothing to be sent, and has all of that been looked at?
+    /// Whether nothing is outstanding, to be sent or to be reviewed.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         self.send.is_idle()
@@ -194,7 +197,7 @@ impl Sender {
             && !self.recovery.wants_retransmit(&self.scoreboard)
     }
 
-    /// The stream goes on to `end`, the position after the last byte to be sent.
+    /// Extends the stream to `end`, the position after the last byte to be sent.
     pub fn extend(&mut self, end: u64) {
         self.check_app_limited();
         if end > self.send.end {
@@ -203,13 +206,13 @@ impl Sender {
         self.send.end = self.send.end.max(end);
     }
 
-    /// Everything from one position to another, which is new or was sent before, has left.
+    /// Records the transmission from `position` to `end`, of new data or a retransmission.
     pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
         self.note_sent::<Nothing, false>(position, end, now);
     }
 
-    /// The same. Where the sender is known to be plain, it is what comes after all that was sent, and the scoreboard has room
-    /// for it. `AGAIN`: all of it was sent before.
+    /// Records a transmission. With `K::PLAIN`, it directly follows everything sent before, and the
+    /// scoreboard has room. `AGAIN`: a retransmission.
     #[inline(always)]
     pub(super) fn note_sent<K: Known, const AGAIN: bool>(
         &mut self,
@@ -258,7 +261,7 @@ impl Sender {
         }
     }
 
-    /// May a segment of `length` positions, never sent before, leave now?
+    /// Whether a new segment of `length` positions may be sent now.
     pub fn admits(&mut self, length: u64, now: Time) -> Admission {
         if self.send.is_idle() {
             self.restart_after_idle(now);
@@ -267,7 +270,7 @@ impl Sender {
         if in_flight > 0 && self.sending_window() < in_flight + length {
             return Admission::WindowFull;
         }
-        // (Another's segments may be larger than ours would be.)
+        // Segments of another host may be larger than ours.
         if self.pacing_allowance(now) < length.min(u64::from(self.negotiated.segment)) {
             let at = self.pacer.next_send().max(now);
             self.timers.pace(Some(at));
@@ -276,7 +279,8 @@ impl Sender {
         Admission::Now
     }
 
-    /// A segment has left, as [`on_sent`](Self::on_sent) says, and the retransmission timer runs.
+    /// Records a transmission as [`on_sent`](Self::on_sent) does, and starts the retransmission
+    /// timer.
     pub fn depart(&mut self, position: u64, end: u64, now: Time) {
         let again = position < self.send.sequence.highest;
         self.on_sent(position, end, now);
@@ -299,19 +303,20 @@ impl Sender {
         self.expect_acknowledgment(now);
     }
 
-    /// What [`next_retransmission`](Self::next_retransmission) named, at `position`, has left.
+    /// Records that the segment from [`next_retransmission`](Self::next_retransmission), at
+    /// `position`, was retransmitted.
     pub fn retransmitted(&mut self, position: u64, now: Time) {
         self.recovery
             .on_retransmitted(position, now, &mut self.scoreboard);
     }
 
-    /// The retransmission timeout is that of the round trips again (RFC 6298 section 5.7 would wait for
-    /// the next of them).
+    /// Ends the backoff of the retransmission timeout (RFC 6298 section 5.7 would wait for the next
+    /// round-trip sample).
     pub fn forget_back_off(&mut self) {
         self.rtt.forget_back_off();
     }
 
-    /// Nothing more leaves for now; `limited`: for want of congestion window.
+    /// Records that nothing more is sent for now. `limited`: the congestion window is full.
     pub fn pause(&mut self, limited: bool, now: Time) {
         self.validate_window(limited);
         self.review_early_timer::<Nothing>(true, now);
@@ -323,25 +328,25 @@ impl Sender {
         self.send.sequence.unacknowledged
     }
 
-    /// SND.NXT: the position of what is sent next.
+    /// SND.NXT: position of the next data to send.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.send.sequence.next
     }
 
-    /// The position after the highest that was ever sent.
+    /// Position after the highest ever sent.
     #[must_use]
     pub fn highest(&self) -> u64 {
         self.send.sequence.highest
     }
 
-    /// Is nothing unacknowledged?
+    /// Whether nothing is unacknowledged.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.send.is_idle()
     }
 
-    /// The window that the other end has last advertised, in bytes.
+    /// The window that the other end last advertised, in bytes.
     #[must_use]
     pub fn peer_window(&self) -> u64 {
         self.send.window
@@ -354,7 +359,7 @@ impl Sender {
         self.send.wire(position)
     }
 
-    /// Bytes believed to be in the network.
+    /// Bytes estimated to be in the network.
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
@@ -362,8 +367,8 @@ impl Sender {
             .in_flight(&self.send.sequence, &self.scoreboard)
     }
 
-    /// Bytes that may be in flight: the congestion window, or what proportional rate reduction
-    /// makes of it in fast recovery.
+    /// Bytes that may be in flight: the congestion window, or in fast recovery the window of
+    /// proportional rate reduction.
     #[must_use]
     #[inline]
     pub fn sending_window(&self) -> u64 {
@@ -377,13 +382,14 @@ impl Sender {
         self.congestion.window().congestion_window
     }
 
-    /// Where loss recovery stands.
+    /// Phase of loss recovery.
     #[must_use]
     pub fn recovery_phase(&self) -> RecoveryPhase {
         self.recovery.phase()
     }
 
-    /// The same, also of a recovery that goes back to the first segment after a timeout, and knows no more of it then.
+    /// Phase of loss recovery, also for recovery without a scoreboard, which keeps no state after a
+    /// timeout.
     pub(super) fn phase(&self) -> RecoveryPhase {
         if self.send.sequence.unacknowledged < self.send.timed_out_below {
             RecoveryPhase::AfterTimeout
@@ -392,38 +398,37 @@ impl Sender {
         }
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// Smoothed round-trip time, once there is a sample.
     #[must_use]
     pub fn smoothed_rtt(&self) -> Option<Span> {
         self.rtt.smoothed()
     }
 
-    /// The mean deviation of round-trip times, once there is a sample.
+    /// Mean deviation of the round-trip times, once there is a sample.
     #[must_use]
     pub fn rtt_deviation(&self) -> Option<Span> {
         self.rtt.mean_deviation()
     }
 
-    /// The retransmission timeout, backed off.
+    /// The retransmission timeout, with backoff.
     #[must_use]
     pub fn rto(&self) -> Span {
         self.rtt.rto()
     }
 
-    /// Bytes of memory besides its own, as far as they grow with what is outstanding.
+    /// Heap memory that grows with the outstanding data, in bytes.
     #[must_use]
     pub fn allocated(&self) -> usize {
         self.scoreboard.allocated()
     }
 
-    /// Counters.
+    /// The connection's counters.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// What is to be sent again before anything new, if there is something and the congestion window
-    /// has room for it.
+    /// The next segment to retransmit before new data, if the congestion window has room for it.
     #[inline]
     pub fn next_retransmission(&mut self) -> Option<Retransmission> {
         if !self.recovery.wants_retransmit(&self.scoreboard) {
@@ -438,7 +443,7 @@ impl Sender {
         room.then_some(again)
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is next to be called.
+    /// Time of the next call to [`on_deadline`](Self::on_deadline).
     #[must_use]
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {

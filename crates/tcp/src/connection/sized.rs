@@ -1,5 +1,5 @@
-//! The receiving half where the window is sized, or acknowledgments go, as in Linux: what `right_sizing` is told of
-//! each segment, and what becomes of the acknowledgment.
+//! The receiving half with Linux's receive buffer or ACK policy: input to `right_sizing`, and
+//! scheduling of acknowledgments.
 
 use bentpipe_types::{Flags, Packet, Span, Time};
 
@@ -9,8 +9,8 @@ use crate::right_sizing::{Segment, Stream, When};
 use crate::ticks;
 
 impl Connection {
-    /// A segment has arrived in order, and its end perhaps where a gap was: what Linux's window and
-    /// acknowledgments make of it.
+    /// Processes an in-order segment, which may have filled a gap, for the receive buffer and the
+    /// ACK policy.
     pub(super) fn sized_in_order(&mut self, packet: &Packet, start: u64, gap: bool, now: Time) {
         let length = u32::from(packet.payload_length);
         let mut segment = self.sized(packet, length);
@@ -26,7 +26,7 @@ impl Connection {
         sizing.in_order(&segment, &stream, rto, now);
         sizing.advance(end);
         if receive.quick_as_linux {
-            // RFC 5681 section 4.2, as Linux has it: the last gap is filled
+            // RFC 5681 section 4.2, in Linux's variant: the last gap was filled.
             let due = receive.acknowledge_now || gap && stream.highest.is_none();
             self.acknowledge_as_linux(due, now);
         } else if gap {
@@ -36,7 +36,7 @@ impl Connection {
         }
     }
 
-    /// A segment has arrived out of order; `due`: an acknowledgment was due before.
+    /// Processes an out-of-order segment. `due`: an acknowledgment was due before.
     #[inline(never)]
     pub(super) fn sized_out_of_order(
         &mut self,
@@ -60,9 +60,10 @@ impl Connection {
         }
     }
 
-    /// Acknowledges what has come when Linux would; `due`: something asks for it now.
+    /// Schedules an acknowledgment by Linux's rules. `due`: there is a reason for an immediate one.
     pub(super) fn acknowledge_as_linux(&mut self, due: bool, now: Time) {
-        // A route with RTAX_QUICKACK (tcp_in_quickack_mode): what is ahead of a gap does not wait, either.
+        // A route with RTAX_QUICKACK (tcp_in_quickack_mode): out-of-order data is acknowledged at
+        // once, too.
         if self.sender.config.delayed_ack.is_none() {
             self.receive.acknowledge_now = true;
             return;
@@ -94,8 +95,9 @@ impl Connection {
         }
     }
 
-    /// Does a segment without text ask once more whether an acknowledgment that waits is to wait on? In Linux all do but what its
-    /// header prediction expects, and takes a shorter way (tcp_rcv_established, tcp_ack_snd_check).
+    /// Whether a segment without data makes Linux reconsider a delayed acknowledgment. All do,
+    /// except those on the fast path of its header prediction (tcp_rcv_established,
+    /// tcp_ack_snd_check).
     #[inline]
     pub(super) fn asks_again(&self, packet: &Packet) -> bool {
         self.receive.quick_as_linux
@@ -104,7 +106,7 @@ impl Connection {
             && self.is_unexpected(packet)
     }
 
-    /// Would it not be what Linux's pred_flags expect?
+    /// Whether the segment does not match Linux's pred_flags.
     #[inline(never)]
     pub(super) fn is_unexpected(&self, packet: &Packet) -> bool {
         let (receive, send) = (&self.receive, &self.sender.send);
@@ -117,11 +119,11 @@ impl Connection {
             && (packet.acknowledgment).distance_from(send.wire(send.sequence.unacknowledged)) >= 0
             && receive.reassembly.is_empty()
             && receive.window() > 0;
-        // (A FIN has its own way.)
+        // A FIN is processed elsewhere.
         !expected && !packet.flags.has(Flags::FIN)
     }
 
-    /// It [asks again](Self::asks_again), unless what it has brought was acknowledged meanwhile.
+    /// Reconsiders a delayed acknowledgment, unless it was sent meanwhile.
     #[cold]
     pub(super) fn ask_again(&mut self, now: Time) {
         if self.sender.timers.acknowledges_at() != Time::NEVER {
@@ -144,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// The application has read on from `before`.
+    /// Records that the application has read on from `before`.
     #[inline]
     pub(super) fn has_read(&mut self, before: u64, now: Time) {
         let receive = &mut self.receive;
@@ -153,8 +155,8 @@ impl Connection {
         };
         sizing.eat(receive.read);
         if sizing.is_round_over(now) {
-            // Linux looks after each segment that the application reads; nothing changes after the first of
-            // those that it reads at once.
+            // Linux checks after each segment that the application reads; only the first of several
+            // read at once changes anything.
             let first = receive.read.min(before + sizing.segment());
             let stream = Stream {
                 read: first,
@@ -169,9 +171,9 @@ impl Connection {
         }
     }
 
-    /// A FIN is acknowledged at once, but by Linux where we have not closed (tcp_fin): it is our turn to send now, and
-    /// the acknowledgment may wait for our FIN. `due`: something asked for it before, or a gap is filled. That the
-    /// text before it came twice is not said, either.
+    /// Delays the acknowledgment of a FIN, as Linux does where we have not closed (tcp_fin): it may
+    /// be carried by our data or FIN. `due`: there was a reason for an immediate one, or a gap is
+    /// filled. A D-SACK for the data before the FIN is dropped.
     pub(super) fn delay_fin_acknowledgment(&mut self, due: bool, now: Time) {
         let receive = &mut self.receive;
         if !receive.quick_as_linux || self.state != State::Established {
@@ -184,7 +186,7 @@ impl Connection {
         receive.duplicate = None;
         receive.acknowledge_now = false;
         if !due && !sizing.has_received() {
-            // Before any text, there is no time yet for which acknowledgments are delayed: with the next tick.
+            // Before any data, the delay is not determined yet: the next tick is used.
             let at = ticks::expiry(now, Span::ZERO);
             self.sender.timers.delay_acknowledgment(at);
             return;

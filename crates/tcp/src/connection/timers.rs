@@ -1,8 +1,8 @@
 //! Timers: retransmission, zero-window probes, keep-alive, TIME-WAIT, delayed acknowledgments.
 //!
-//! A timer is a field. Setting it costs a store; the driver asks for the earliest after each call. What sets the retransmission
-//! timer, and what becomes of it, is in `expiry`; the same of what comes before it, in `early`; and of windows that are closed,
-//! in `window_probe`.
+//! Each timer is a field, and setting it costs one store. The driver asks for the earliest after
+//! each call. `expiry` has the retransmission timer, `early` the timers that expire before it, and
+//! `window_probe` the zero-window probes.
 
 mod early;
 mod expiry;
@@ -11,26 +11,26 @@ mod window_probe;
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// What the main timer is for: these exclude one another.
+/// Purpose of the main timer. The purposes exclude one another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Purpose {
     Retransmit,
-    /// The same, in ticks already (`Habits::times_in_ticks`).
+    /// Retransmission, with a time already rounded to ticks (`Habits::times_in_ticks`).
     RetransmitWithTick,
-    /// RFC 9293 section 3.8.6.1
+    /// RFC 9293 section 3.8.6.1: zero-window probe.
     Probe,
     TimeWait,
-    /// RFC 9293 section 3.8.4
+    /// RFC 9293 section 3.8.4: keep-alive.
     KeepAlive,
 }
 
-/// What the early timer is for. It expires before the main one, or with it, and takes nothing from
-/// it.
+/// Purpose of the early timer. It expires before the main timer, or together with it, and does not
+/// affect it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Early {
-    /// RFC 8985 section 6.2 step 5: something may be lost by now.
+    /// RFC 8985 section 6.2 step 5: segments may be considered lost.
     Reordering,
-    /// RFC 8985 section 7: the tail may be lost.
+    /// RFC 8985 section 7: tail loss probe.
     Probe,
 }
 
@@ -39,14 +39,14 @@ enum Early {
 pub(super) struct Timers {
     at: Time,
     delayed_acknowledgment: Time,
-    // When the pacer lets the next segment go, while one waits for it.
+    // Expiry of the pacing timer, while a segment waits for it.
     pacing: Time,
     early: Time,
     purpose: Purpose,
     early_purpose: Early,
-    // Something has changed that the early timer depends on.
+    // A change requires a review of the early timer.
     review: bool,
-    // Something was sent, or acknowledged cumulatively.
+    // Data was sent or cumulatively acknowledged: the probe timer is restarted.
     probe_anew: bool,
 }
 
@@ -69,7 +69,7 @@ impl Timers {
         self.next_before(Time::NEVER)
     }
 
-    /// The next that expires, if that is before this time.
+    /// The earliest expiry, if it is before `time`.
     #[inline]
     pub(super) fn next_before(&self, time: Time) -> Option<Time> {
         let earliest = (self.at.min(self.early)).min(self.delayed_acknowledgment.min(self.pacing));
@@ -82,19 +82,19 @@ impl Timers {
         self.at = at;
     }
 
-    /// Is the main timer running, for this?
+    /// Whether the main timer is running for this purpose.
     #[inline]
     pub(super) fn runs(&self, purpose: Purpose) -> bool {
         self.at != Time::NEVER && self.purpose == purpose
     }
 
-    /// Does no other timer run?
+    /// Whether the main timer is running for this purpose, and no other timer.
     pub(super) fn runs_only(&self, purpose: Purpose) -> bool {
         let others = self.early.min(self.delayed_acknowledgment.min(self.pacing));
         self.runs(purpose) && others == Time::NEVER
     }
 
-    /// Is the main timer running, for retransmission?
+    /// Whether the main timer is running for a retransmission.
     #[inline]
     pub(super) fn retransmits(&self) -> bool {
         self.at != Time::NEVER
@@ -104,7 +104,7 @@ impl Timers {
             )
     }
 
-    /// Is the main timer not running?
+    /// Whether the main timer is stopped.
     #[inline]
     pub(super) fn is_stopped(&self) -> bool {
         self.at == Time::NEVER
@@ -116,27 +116,27 @@ impl Timers {
         self.at = Time::NEVER;
     }
 
-    /// The early timer is to be set anew: something was sent, or acknowledged.
+    /// Requests a restart of the early timer, after a transmission or an acknowledgment.
     #[inline]
     pub(super) fn review(&mut self) {
         self.review = true;
         self.probe_anew = true;
     }
 
-    /// The early timer is to be looked at. A probe is not put off by an acknowledgment that
-    /// acknowledges nothing new (RFC 8985 section 7.2).
+    /// Requests a review of the early timer. RFC 8985 section 7.2: an acknowledgment without new
+    /// data does not postpone a probe.
     #[inline]
     pub(super) fn look(&mut self) {
         self.review = true;
     }
 
-    /// The early timer stays as it is.
+    /// Keeps the early timer as it is.
     fn reviewed(&mut self) {
         self.review = false;
         self.probe_anew = false;
     }
 
-    /// Is the early timer to be looked at, or set anew?
+    /// Whether a review of the early timer is requested.
     #[inline]
     pub(super) fn is_to_be_reviewed(&self) -> bool {
         self.review
@@ -146,36 +146,36 @@ impl Timers {
         *self = Self::new();
     }
 
-    /// An acknowledgment may wait until `deadline`, or until an earlier one it waits for already.
+    /// Delays an acknowledgment until `deadline`, or until an earlier deadline already set.
     #[inline]
     pub(super) fn delay_acknowledgment(&mut self, deadline: Time) {
         self.delayed_acknowledgment = self.delayed_acknowledgment.min(deadline);
     }
 
-    /// When an acknowledgment goes that waits, if nothing else carries it before.
+    /// Deadline of the delayed acknowledgment, if no other segment carries it before.
     pub(super) fn acknowledges_at(&self) -> Time {
         self.delayed_acknowledgment
     }
 
-    /// A segment waits for the pacer until `at`, or none does.
+    /// Sets the pacing timer, or stops it.
     #[inline]
     pub(super) fn pace(&mut self, at: Option<Time>) {
         self.pacing = at.unwrap_or(Time::NEVER);
     }
 
-    /// Does a segment wait for the pacer no longer than until now?
+    /// Whether the pacing timer has expired.
     #[inline]
     pub(super) fn has_paced_until(&self, now: Time) -> bool {
         self.pacing <= now
     }
 
-    /// Is the pacer's time the only one that has come?
+    /// Whether the pacing timer has expired and no other.
     #[inline]
     pub(super) fn only_paces(&self, now: Time) -> bool {
         self.pacing <= now && self.at.min(self.early).min(self.delayed_acknowledgment) > now
     }
 
-    /// An acknowledgment has gone out.
+    /// Records that an acknowledgment was sent.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
         self.delayed_acknowledgment = Time::NEVER;

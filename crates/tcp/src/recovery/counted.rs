@@ -1,6 +1,6 @@
-//! Recovery without SACK as Linux has it: each duplicate acknowledgment counts as a segment that has arrived
-//! ahead of the first (`tcp_add_reno_sack`), so that all else is as with SACK: what is in flight, the
-//! proportional reduction of the window, what is sent again after a timeout.
+//! Recovery without SACK as in Linux: each duplicate acknowledgment counts as a SACKed segment
+//! (`tcp_add_reno_sack`). Bytes in flight, proportional rate reduction and retransmissions after a
+//! timeout are then as with SACK.
 //!
 //! NewReno (RFC 6582) inflates the window instead, and goes back to SND.UNA after a timeout.
 
@@ -16,20 +16,20 @@ use super::{
 };
 use crate::{Config, RecoveryPhase};
 
-/// Recovery by duplicate acknowledgments that count as SACKs.
+/// Recovery in which duplicate acknowledgments count as SACKed segments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counted {
     pub(super) course: Course,
-    /// Segments that duplicates have told of: tp->sacked_out.
+    /// Segments reported by duplicates: tp->sacked_out.
     ahead: u64,
-    /// So many tell of a loss.
+    /// Reordering degree: number of duplicates that indicate a loss.
     reordering: u64,
-    /// The scoreboard's acknowledged segments, as of the last acknowledgment.
+    /// The scoreboard's number of acknowledged segments at the last acknowledgment.
     acknowledged: u64,
 }
 
 impl Counted {
-    /// With whatever `config` wants of it.
+    /// Creates the recovery with the options of `config`.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -40,9 +40,9 @@ impl Counted {
         }
     }
 
-    /// No more can have arrived ahead than is outstanding without what is missing, which is a segment at
-    /// least. More duplicates than that are a sign of reordering (tcp_check_reno_reordering), by as much as
-    /// was outstanding before the acknowledgment covered `covered` segments.
+    /// Limits `ahead` to the outstanding segments that are not missing, of which there is at least
+    /// one. More duplicates than that indicate reordering (tcp_check_reno_reordering), by the
+    /// number outstanding before the acknowledgment covered `covered` segments.
     fn limit(&mut self, covered: u64, send: &SendSequence, board: &Scoreboard) {
         let outstanding = board.segments() as u64;
         let missing = board.lost().div_ceil(u64::from(send.segment)).max(1);
@@ -53,8 +53,8 @@ impl Counted {
         }
     }
 
-    /// Does a duplicate tell of another segment? Not while [`is_held`](Self::is_held), and after a timeout
-    /// only of what was sent since.
+    /// Whether a duplicate counts as another SACKed segment. Not while [`is_held`](Self::is_held),
+    /// and after a timeout only for data sent since.
     fn counts(&self, send: &SendSequence) -> bool {
         match self.course.state {
             State::Open => true,
@@ -63,8 +63,8 @@ impl Counted {
         }
     }
 
-    /// Is exactly that acknowledged which was to be recovered? Then recovery is held until more is, because
-    /// duplicates of it may come of what was sent again (RFC 6582 section 4.1;
+    /// Whether exactly the data to be recovered is acknowledged. Recovery then lasts until more is
+    /// acknowledged, because duplicates may be due to retransmissions (RFC 6582 section 4.1;
     /// tcp_is_non_sack_preventing_reopen).
     fn is_held(&self, unacknowledged: u64) -> bool {
         match self.course.state {
@@ -78,7 +78,8 @@ impl Counted {
         send.outstanding() + ack.acknowledged
     }
 
-    /// Outside recovery: do duplicates tell of a loss? Then the first segment is lost.
+    /// Outside of recovery: whether there is a loss. Marks the first segment if duplicates indicate
+    /// one.
     fn loses(&self, board: &mut Scoreboard) -> bool {
         if self.ahead >= self.reordering {
             board.mark_first_once();
@@ -86,7 +87,7 @@ impl Counted {
         board.lost() > 0
     }
 
-    /// Outside recovery: what the acknowledgment means.
+    /// Reaction to an acknowledgment outside of recovery.
     fn judge(
         &mut self,
         ack: &Acknowledgment,
@@ -103,7 +104,7 @@ impl Counted {
         }
     }
 
-    /// The last congestion was none, but something may be lost all the same.
+    /// Undoes a spurious recovery; another loss may be detected.
     fn take_back(
         &mut self,
         ack: &Acknowledgment,
@@ -153,7 +154,7 @@ impl Counted {
             return goes_on;
         }
         if original {
-            // It was late, by so many (tcp_try_undo_partial).
+            // tcp_try_undo_partial: the original arrived late, which gives the reordering degree.
             let late = ack.acknowledged.div_ceil(u64::from(send.segment));
             self.reordering = self.reordering.max(late).min(MOST_REORDERING);
             if board.retransmitted_segments() > 0 {
@@ -161,7 +162,7 @@ impl Counted {
             }
             return self.take_back(ack, send, board);
         }
-        // RFC 6582: the next is missing, too.
+        // RFC 6582 section 3.2 step 3: the next segment is missing too.
         board.mark_first_once();
         goes_on
     }
@@ -177,7 +178,7 @@ impl Counted {
         let una = send.unacknowledged;
         let advances = ack.acknowledged > 0;
         if original {
-            // (tcp_try_undo_loss: only F-RTO ends the recovery.)
+            // tcp_try_undo_loss: only F-RTO ends recovery.
             self.course.undo.stop();
             board.unmark_lost();
             return Reaction::Undo;
@@ -187,7 +188,7 @@ impl Counted {
             advances,
             delivers: advances,
             sacks: false,
-            // With one that was sent again among them, nobody knows.
+            // Unknown if one of them was retransmitted.
             delivers_original: board.delivered().has_only_originals_below(point),
             duplicate: ack.duplicate,
             forward: 0,
@@ -197,7 +198,7 @@ impl Counted {
         let reaction = if spurious {
             self.take_back(ack, send, board)
         } else if una > point {
-            // (What duplicates have told of what was sent since counts at once: tcp_identify_packet_loss.)
+            // tcp_identify_packet_loss: duplicates for data sent since count at once.
             self.course.leave();
             self.judge(ack, send, board)
         } else if advances {
@@ -218,8 +219,8 @@ impl LossRecovery for Counted {
         let acknowledged = board.acknowledged_segments();
         let covered = acknowledged - std::mem::replace(&mut self.acknowledged, acknowledged);
         if covered > 0 {
-            // One of them filled the hole; the others were counted before, as far as duplicates came
-            // (tcp_remove_reno_sacks).
+            // One of the segments filled the gap; the others were counted before, as far as
+            // duplicates arrived (tcp_remove_reno_sacks).
             let before = self.ahead.min(covered - 1);
             let bytes = board.delivered_with_short();
             board.count_delivered(bytes.saturating_sub(before * segment).max(1));

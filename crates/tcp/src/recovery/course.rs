@@ -1,5 +1,4 @@
-//! The course of a recovery that marks on the scoreboard what is lost: where it stands, how the window comes down, and
-//! what goes again.
+//! State of a scoreboard-based recovery: its phase, window reduction, and retransmissions.
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,8 @@ use super::undo::Undo;
 use super::{Retransmission, Scoreboard, SendSequence};
 use crate::{Config, RecoveryPhase};
 
-/// Where recovery stands, and the position that it goes on to: RFC 6675's RecoveryPoint, Linux's high_seq.
+/// Phase of recovery, with the position at which it ends: RFC 6675's RecoveryPoint, Linux's
+/// high_seq.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum State {
     Open,
@@ -18,13 +18,14 @@ pub(super) enum State {
     AfterTimeout { point: u64 },
 }
 
-/// The course of one connection's recovery.
+/// The state of one connection's recovery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) state: State,
-    // While it is open: 0, or the window comes down for a mark until more than this is acknowledged (Linux's TCP_CA_CWR).
+    // In the open state: end of a window reduction for an ECN mark, which lasts until more than
+    // this is acknowledged (Linux's TCP_CA_CWR); 0 without one.
     marked: u64,
-    // The next retransmission goes whatever the window says (RFC 6675 section 5 step 4.3).
+    // RFC 6675 section 5 step 4.3: the next retransmission is sent even if the window is full.
     regardless: bool,
     pub(super) reduction: Reduction,
     forward_rto: bool,
@@ -35,7 +36,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// None yet. `reduces`: the window is to come down proportionally.
+    /// The initial state. `reduces`: proportional rate reduction is used.
     pub(super) fn new(config: &Config, reduces: bool) -> Self {
         Self {
             state: State::Open,
@@ -50,7 +51,8 @@ impl Course {
         }
     }
 
-    /// Fast recovery begins. A reduction that is under way for a mark goes on, and to where it would have (tcp_enter_recovery).
+    /// Enters fast recovery. A reduction for a mark continues and keeps its end
+    /// (tcp_enter_recovery).
     pub(super) fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
         let point = if self.is_marked() {
             std::mem::take(&mut self.marked)
@@ -63,7 +65,7 @@ impl Course {
         self.may_be_undone(send, board);
     }
 
-    /// Recovery is over.
+    /// Leaves recovery.
     pub(super) fn leave(&mut self) {
         self.state = State::Open;
         self.marked = 0;
@@ -72,7 +74,7 @@ impl Course {
         self.regardless = false;
     }
 
-    /// The window is about to be reduced: what comes may tell that it need not have been.
+    /// Prepares for an undo of the window reduction that follows.
     pub(super) fn may_be_undone(&mut self, send: &SendSequence, board: &Scoreboard) {
         if self.undoes {
             self.undo
@@ -80,7 +82,8 @@ impl Course {
         }
     }
 
-    /// What is lost goes again as the window lets it, until all that was sent is acknowledged.
+    /// Enters the phase after a timeout: lost data is retransmitted as the window allows, until
+    /// everything sent so far is acknowledged.
     pub(super) fn begin_again(&mut self, send: &SendSequence) {
         self.leave();
         self.state = State::AfterTimeout {
@@ -88,9 +91,9 @@ impl Course {
         };
     }
 
-    /// The same after a timeout, which `reduces` the window or not. Whether it was spurious is to be found out where F-RTO is
-    /// on and no recovery was under way (RFC 5682 section 3.1 step 1); in Linux after a timer that expires again for the same
-    /// segment, too (tcp_enter_loss).
+    /// Enters the phase after a timeout, which `reduces` the window or not. F-RTO, if enabled,
+    /// checks for a spurious timeout if no recovery was in progress (RFC 5682 section 3.1 step 1).
+    /// In Linux also after a repeated timeout for the same segment (tcp_enter_loss).
     pub(super) fn begin_after_timeout(&mut self, send: &SendSequence, reduces: bool) {
         let again = matches!(self.state, State::AfterTimeout { .. }) && !reduces;
         let doubts = self.is_open() || again && self.heeds_any_original;
@@ -101,7 +104,7 @@ impl Course {
         }
     }
 
-    /// An acknowledgment after a timeout: was that spurious?
+    /// Whether the acknowledgment shows that the timeout was spurious.
     pub(super) fn is_spurious(&mut self, evidence: &Evidence) -> bool {
         if self.heeds_any_original {
             self.forward.on_ack_at_once(evidence)
@@ -110,7 +113,7 @@ impl Course {
         }
     }
 
-    /// Does something wait to be sent again?
+    /// Whether there is something to retransmit.
     #[inline]
     pub(super) fn wants_retransmit(&self, board: &Scoreboard) -> bool {
         board.has_lost_to_send() && !self.forward.holds_retransmissions()
@@ -137,7 +140,7 @@ impl Course {
         self.undo.on_retransmitted(now, 1);
     }
 
-    /// Is nothing being repaired? (Not by `==`, which compares the points, too.)
+    /// Whether no recovery is in progress. (`==` would also compare the end positions.)
     #[inline]
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.state, State::Open)
@@ -148,13 +151,13 @@ impl Course {
         matches!(self.state, State::Fast { .. })
     }
 
-    /// Does the window come down proportionally now?
+    /// Whether a proportional reduction is in progress.
     #[inline]
     pub(super) fn reduces(&self) -> bool {
         self.reduction.is_wanted() && (self.is_fast() || self.is_marked())
     }
 
-    /// Does it because the path has marked?
+    /// Whether a reduction for an ECN mark is in progress.
     #[inline]
     pub(super) const fn is_marked(&self) -> bool {
         self.marked > 0
@@ -168,8 +171,8 @@ impl Course {
         self.reduction.begin_for_mark(window, send.segment);
     }
 
-    /// Everything before `unacknowledged` is acknowledged. If that is more than what was sent before a mark, the peer has heard
-    /// of the reduction, too (CWR), which is over.
+    /// Ends the reduction for a mark if `unacknowledged` is beyond its end: the peer has then
+    /// received CWR.
     pub(super) fn end_of_mark(&mut self, unacknowledged: u64) {
         if self.is_marked() && unacknowledged > self.marked {
             self.marked = 0;
@@ -177,7 +180,7 @@ impl Course {
         }
     }
 
-    /// Is the window reduced already for what is outstanding?
+    /// Whether the window is reduced already for the outstanding data.
     pub(super) fn is_reduced_for(&self, send: &SendSequence) -> bool {
         self.is_fast() || send.unacknowledged < self.marked
     }
@@ -190,7 +193,7 @@ impl Course {
         }
     }
 
-    /// See [`LossRecovery::reduce_from`](super::LossRecovery::reduce_from).
+    /// See [`Recovery::reduce_from`](super::Recovery::reduce_from).
     pub(super) fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
         if self.reduces() {
             self.reduction.begin_from(window, counted, segment);

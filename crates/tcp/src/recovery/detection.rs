@@ -1,4 +1,4 @@
-//! What is lost: three ways to tell.
+//! Loss detection in three variants: RFC 6675, FACK, and RACK (RFC 8985).
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -7,34 +7,35 @@ use super::rack::{Rack, Surroundings};
 use super::scoreboard::{Scoreboard, Transmission};
 use super::{Acknowledgment, SendSequence};
 
-/// RFC 6675 section 2: DupThresh
+/// RFC 6675 section 2: DupThresh.
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// How losses are found.
+/// The loss detection algorithm. It has its own tag, because one placed in a niche of RACK's fields
+/// would slow down each match.
 // A tag of its own: one hidden among RACK's fields would cost every look at it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(super) enum Detection {
-    /// RFC 6675: by what is SACKed above. With DupAcks.
+    /// RFC 6675: by the amount SACKed above. With DupAcks.
     Sacked(u32),
-    /// Mathis and Mahdavi 1996: by the distance of the highest segment that has arrived. With the
-    /// duplicate acknowledgments.
+    /// FACK (Mathis and Mahdavi 1996): by the distance of the highest segment received. With the
+    /// number of duplicate acknowledgments.
     Forward(u32),
-    /// RFC 8985: by time.
+    /// RACK (RFC 8985): by send time.
     Rack(Rack),
 }
 
-/// What was found to be lost.
+/// Result of a detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Found {
-    /// Something that was not known to be.
+    /// At least one segment was newly detected as lost.
     pub(super) something: bool,
-    /// A retransmission.
+    /// A retransmission was detected as lost.
     pub(super) retransmission: bool,
 }
 
 impl Detection {
-    /// Takes in an acknowledgment, before [`detect`](Self::detect).
+    /// Takes an acknowledgment into account, before [`detect`](Self::detect).
     #[inline(always)]
     pub(super) fn take_in(
         &mut self,
@@ -48,7 +49,7 @@ impl Detection {
         }
     }
 
-    /// A round trip was measured.
+    /// Takes a round-trip sample.
     #[inline]
     pub(super) fn on_rtt(&mut self, rtt: Span, now: Time) {
         if let Self::Rack(rack) = self {
@@ -56,14 +57,14 @@ impl Detection {
         }
     }
 
-    /// Something has come late.
+    /// Records that reordering was observed.
     pub(super) fn sees_reordering(&mut self) {
         if let Self::Rack(rack) = self {
             rack.sees_reordering();
         }
     }
 
-    /// Recovery is over.
+    /// Resets the state at the end of recovery.
     pub(super) fn on_exit(&mut self) {
         match self {
             Self::Rack(rack) => rack.on_exit(),
@@ -71,7 +72,8 @@ impl Detection {
         }
     }
 
-    /// A timeout: how long ago a transmission left that is given time all the same.
+    /// Resets the state at a timeout. Returns the age below which a transmission is not yet
+    /// considered lost, if the algorithm uses one.
     pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Option<Span> {
         match self {
             Self::Rack(rack) => Some(rack.on_timeout(board, around)),
@@ -82,7 +84,7 @@ impl Detection {
         }
     }
 
-    /// When to look again, though no acknowledgment comes.
+    /// Time at which to detect again without an acknowledgment.
     #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
         match self {
@@ -91,14 +93,14 @@ impl Detection {
         }
     }
 
-    /// Nobody waits until then.
+    /// Cancels the deadline.
     pub(super) fn forget_deadline(&mut self) {
         if let Self::Rack(rack) = self {
             rack.forget_deadline();
         }
     }
 
-    /// The shortest round trip that RACK knows of.
+    /// The minimum round-trip time measured by RACK.
     pub(super) fn minimum_rtt(&self) -> Span {
         match self {
             Self::Rack(rack) => rack.minimum_rtt(),
@@ -106,7 +108,7 @@ impl Detection {
         }
     }
 
-    /// Marks what is lost.
+    /// Marks lost segments.
     #[inline(always)]
     pub(super) fn detect(
         &mut self,
@@ -131,17 +133,17 @@ impl Detection {
                 };
             }
             Self::Sacked(duplicates) => {
-                // RFC 6675 section 5: a duplicate is what SACKs something new
+                // RFC 6675 section 5: a duplicate acknowledgment is one that SACKs new data.
                 *duplicates = if advances {
                     0
                 } else {
                     *duplicates + u32::from(sacks)
                 };
-                // IsLost; steps 1 and 2
+                // RFC 6675 section 4: IsLost (), for steps 1 and 2 of section 5.
                 let bytes = u64::from(DUPLICATE_THRESHOLD - 1) * u64::from(send.segment);
                 let found = board.mark_below_sacked(DUPLICATE_THRESHOLD, bytes);
                 if !recovering && !found && *duplicates >= DUPLICATE_THRESHOLD {
-                    // Step 4.3: the first, lost or not
+                    // RFC 6675 section 5 step 4.3: retransmit the first segment, lost or not.
                     board.mark_first();
                     true
                 } else {
@@ -152,7 +154,7 @@ impl Detection {
                 *duplicates = if advances {
                     0
                 } else {
-                    // (RFC 2883: what arrived twice tells of no loss.)
+                    // RFC 2883 section 4: a D-SACK is no sign of loss.
                     let twice = board.delivered().duplicate().is_some();
                     *duplicates + u32::from(sacks || ack.duplicate && !twice)
                 };

@@ -1,4 +1,4 @@
-//! Recovery by duplicate acknowledgments alone: all of Reno and NewReno but what tells them apart.
+//! Recovery by duplicate acknowledgments alone: the common part of Reno and NewReno.
 
 use std::fmt::Debug;
 
@@ -11,13 +11,12 @@ use super::{
     TimedOut,
 };
 
-/// In what recoveries by duplicates differ.
+/// The difference between Reno and NewReno.
 pub(super) trait Variant: Debug {
-    /// Fast recovery begins, with the duplicate that was the third. Returns what the recovery's `recover`
-    /// is from here on.
+    /// Enters fast recovery, at the third duplicate. Returns the new value of `recover`.
     fn on_enter(&mut self, recover: u64, send: &SendSequence) -> u64;
 
-    /// New data is acknowledged in fast recovery: does that end it?
+    /// Reaction to an acknowledgment of new data in fast recovery.
     fn on_new_data(
         &mut self,
         acknowledged: u64,
@@ -31,7 +30,8 @@ pub(super) trait Variant: Debug {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ByDuplicates<V> {
     fast: FastRetransmit,
-    // Duplicates up to here tell nothing: they may come of what was sent again.
+    // RFC 6582's `recover`: duplicates up to this position may be due to retransmissions, and are
+    // ignored.
     recover: u64,
     variant: V,
 }
@@ -68,7 +68,7 @@ impl<V: Variant> LossRecovery for ByDuplicates<V> {
         if fast.is_recovering() {
             fast.inflate(send);
         } else if send.unacknowledged > self.recover
-            // RFC 6582 section 3.2 step 2: only if more than `recover` is acknowledged
+            // RFC 6582 section 3.2 step 2: only if more than `recover` is acknowledged.
             && let Some(flight_size) = fast.count_duplicate(send)
         {
             self.recover = self.variant.on_enter(self.recover, send);
@@ -119,7 +119,7 @@ impl<V: Variant> LossRecovery for ByDuplicates<V> {
 
     fn on_shortened(&mut self, send: &SendSequence) -> Again {
         self.fast.reset();
-        // RFC 6582 section 3.2 step 4
+        // RFC 6582 section 3.2 step 4.
         self.recover = send.highest;
         Again::All
     }

@@ -1,64 +1,64 @@
-//! F-RTO: was the timeout needless? (RFC 5682 section 3.1, the version with SACK)
+//! F-RTO: detection of spurious timeouts (RFC 5682 section 3.1, the SACK-enhanced version).
 
 use serde::{Deserialize, Serialize};
 
-/// Where the algorithm stands.
+/// State of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) enum ForwardRto {
-    /// Not at work.
+    /// Inactive.
     #[default]
     Off,
-    /// Step 2: the first acknowledgment of something new is awaited. With what was outstanding at
-    /// the timeout: RecoveryPoint.
+    /// RFC 5682 section 3.1 step 2: waits for the first acknowledgment of new data. RecoveryPoint
+    /// is the end of the data outstanding at the timeout.
     First {
-        /// RecoveryPoint
+        /// RecoveryPoint.
         point: u64,
     },
-    /// Step 3: new segments were sent, and the next acknowledgment decides.
+    /// RFC 5682 section 3.1 step 3: new segments were sent, and the next acknowledgment decides.
     Second {
-        /// RecoveryPoint
+        /// RecoveryPoint.
         point: u64,
     },
 }
 
-/// An acknowledgment, as F-RTO sees it.
+/// An acknowledgment as seen by F-RTO.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
     /// SND.UNA after it.
     pub(super) unacknowledged: u64,
-    /// It acknowledges something new cumulatively.
+    /// It cumulatively acknowledges new data.
     pub(super) advances: bool,
-    /// It acknowledges something new, cumulatively or selectively.
+    /// It acknowledges new data, cumulatively or selectively.
     pub(super) delivers: bool,
-    /// It does selectively.
+    /// It selectively acknowledges new data.
     pub(super) sacks: bool,
-    /// Of that, something sent only once, before the timeout.
+    /// It newly acknowledges data sent only once, before the timeout.
     pub(super) delivers_original: bool,
     /// It is a duplicate.
     pub(super) duplicate: bool,
-    /// After the highest position known to have arrived.
+    /// Position after the highest one known to have arrived.
     pub(super) forward: u64,
-    /// SND.NXT
+    /// SND.NXT.
     pub(super) next: u64,
-    /// Is there new data, and do the windows let it go?
+    /// New data exists, and the windows admit it.
     pub(super) can_send_new: bool,
 }
 
 impl ForwardRto {
-    /// Step 1, at a timeout with everything before `point` sent.
+    /// RFC 5682 section 3.1 step 1: starts at a timeout, with everything before `point` sent.
     pub(super) const fn start(point: u64) -> Self {
         Self::First { point }
     }
 
-    /// True: the timeout was spurious.
+    /// Processes an acknowledgment. Returns true if the timeout was spurious.
     pub(super) fn on_ack(&mut self, evidence: &Evidence) -> bool {
         match *self {
             Self::Off => false,
             Self::First { point } => {
-                // Step 2: duplicates change nothing.
+                // RFC 5682 section 3.1 step 2: duplicates change nothing.
                 if evidence.advances {
                     let covered = evidence.unacknowledged >= point;
-                    // 2a: it covers everything; 2b: or new data goes out, if it can
+                    // Step 2a: it covers everything. Step 2b: else new data is sent, if possible.
                     *self = if covered || !evidence.can_send_new {
                         Self::Off
                     } else {
@@ -74,17 +74,19 @@ impl ForwardRto {
                     return false; // "Other types of ACKs are ignored"
                 }
                 *self = Self::Off;
-                // 3b: something sent before the timeout has arrived; 3a: or it was a loss
-                // (The RFC relies on a window of one segment after the timeout: nothing else was
-                // sent again. Not every window rule has that, so it has to have been sent once.)
+                // RFC 5682 section 3.1 step 3b: data sent before the timeout has arrived, and the
+                // timeout was spurious. Step 3a: else a loss. (The RFC relies on a window of one
+                // segment after the timeout, so that nothing else was retransmitted. Other window
+                // rules allow more; so the data must have been sent only once.)
                 evidence.delivers_original && evidence.forward <= point
             }
         }
     }
 
-    /// The same as Linux has it (tcp_process_loss). Whatever acknowledges an original tells that the timeout was spurious, also
-    /// the first acknowledgment, and one that covers everything: only a loss of all of it would have had to be repaired. And
-    /// what tells of nothing that was sent since does not end the doubt, though what is lost goes again then.
+    /// Linux's variant (tcp_process_loss). Any acknowledgment of original data shows that the
+    /// timeout was spurious, even the first one, and one that covers everything: a loss of all of
+    /// it would have had to be repaired. An acknowledgment without data sent since does not end the
+    /// check, although lost data is retransmitted.
     pub(super) fn on_ack_at_once(&mut self, evidence: &Evidence) -> bool {
         let (Self::First { point } | Self::Second { point }) = *self else {
             return false;
@@ -112,7 +114,7 @@ impl ForwardRto {
         false
     }
 
-    /// Step 2b: new segments go out, rather than old ones again.
+    /// RFC 5682 section 3.1 step 2b: new segments are sent instead of retransmissions.
     #[inline]
     pub(super) const fn holds_retransmissions(&self) -> bool {
         matches!(self, Self::Second { .. })

@@ -1,29 +1,30 @@
-//! What Reno and NewReno share: counting duplicate acknowledgments, and inferring from them.
+//! Fast retransmit and fast recovery, for Reno and NewReno: counting of duplicate acknowledgments,
+//! and window inflation.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Retransmission, SendSequence};
 
-/// RFC 5681 section 3.2
+/// RFC 5681 section 3.2: duplicates that trigger a fast retransmit.
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// RFC 3042: new segments that duplicates below the threshold may send.
+/// RFC 3042 section 2: new segments that duplicates below the threshold may send.
 const LIMITED_TRANSMIT: u32 = 2;
 
-/// Fast retransmit, and the bookkeeping of fast recovery.
+/// State of fast retransmit and fast recovery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct FastRetransmit {
     limited_transmit: bool,
     recovering: bool,
     retransmit: bool,
-    // What goes again is what recovery begins with.
+    // The pending retransmission is the first of the recovery.
     begins: bool,
     duplicates: u32,
-    // Outstanding at the first duplicate, before limited transmit added to it.
+    // FlightSize at the first duplicate, before limited transmit adds to it.
     flight_size: u64,
-    // RFC 5681 section 3.2 inflates cwnd by a segment for each duplicate, as each tells of a
-    // segment that has left the network. Here the window stays, and the inflation comes off the
-    // flight: the same sum. Signed, because RFC 6582's deflation may exceed it.
+    // RFC 5681 section 3.2 step 4 inflates cwnd by one segment per duplicate, for the segment that
+    // has left the network. Here the window stays, and the inflation is subtracted from the bytes
+    // in flight, which is equivalent. Signed, because RFC 6582's deflation may exceed it.
     inflation: i64,
 }
 
@@ -44,14 +45,13 @@ impl FastRetransmit {
         self.recovering
     }
 
-    /// Is no recovery under way, and no duplicate counted?
+    /// Whether no recovery is in progress and no duplicate was counted.
     #[inline]
     pub(super) const fn is_quiet(&self) -> bool {
         !self.recovering && !self.retransmit && self.duplicates == 0
     }
 
-    /// A duplicate while no recovery is under way. At the third, recovery begins: returns the
-    /// FlightSize it begins with.
+    /// Counts a duplicate outside of recovery. The third begins recovery; returns its FlightSize.
     pub(super) fn count_duplicate(&mut self, send: &SendSequence) -> Option<u64> {
         if self.duplicates == 0 {
             self.flight_size = send.outstanding();
@@ -63,20 +63,20 @@ impl FastRetransmit {
         self.recovering = true;
         self.retransmit = true;
         self.begins = true;
-        // RFC 5681 section 3.2 step 3
+        // RFC 5681 section 3.2 step 3: inflate by three segments.
         self.inflation = i64::from(DUPLICATE_THRESHOLD) * i64::from(send.segment);
-        // Step 2: what limited transmit sent does not count.
+        // RFC 5681 section 3.2 step 2: FlightSize excludes the data sent by limited transmit.
         Some(self.flight_size)
     }
 
-    /// A duplicate during recovery: RFC 5681 section 3.2 step 4.
+    /// RFC 5681 section 3.2 step 4: inflates for a duplicate during recovery.
     pub(super) fn inflate(&mut self, send: &SendSequence) {
         let inflation = self.inflation.saturating_add(i64::from(send.segment));
-        // Duplicates cannot tell of more than was sent; a peer that invents them gains nothing.
+        // Limited to the data outstanding, so that a peer gains nothing from forged duplicates.
         self.inflation = inflation.min(send.outstanding() as i64);
     }
 
-    /// A partial acknowledgment: RFC 6582 section 3.2 step 3.
+    /// RFC 6582 section 3.2 step 3: deflates for a partial acknowledgment.
     pub(super) fn deflate(&mut self, acknowledged: u64, send: &SendSequence) {
         self.retransmit = true;
         self.inflation = self.inflation.saturating_sub(acknowledged as i64);
@@ -85,12 +85,12 @@ impl FastRetransmit {
         }
     }
 
-    /// New data is acknowledged, or the timer has expired: back to the start.
+    /// Resets the state, when recovery or a timeout ends it.
     pub(super) fn reset(&mut self) {
         *self = Self::new(self.limited_transmit);
     }
 
-    /// New data is acknowledged outside recovery.
+    /// Resets the count after an acknowledgment of new data outside of recovery.
     #[inline]
     pub(super) fn forget_duplicates(&mut self) {
         self.duplicates = 0;
@@ -122,7 +122,7 @@ impl FastRetransmit {
             return u64::try_from(outstanding as i64 - self.inflation).unwrap_or(0);
         }
         if self.duplicates > 0 && self.limited_transmit {
-            // RFC 3042 section 2: one segment for each of the first two, beyond cwnd
+            // RFC 3042 section 2: one segment beyond cwnd for each of the first two duplicates.
             let gone = self.duplicates.min(LIMITED_TRANSMIT);
             return outstanding.saturating_sub(u64::from(gone) * u64::from(send.segment));
         }

@@ -1,10 +1,10 @@
-//! A window that comes down bit by bit, whichever recovery that knows of each segment sees to it.
+//! Gradual window reduction, for recoveries that track individual segments.
 
 use super::course::Course;
 use super::{Rare, Recovery, SendSequence};
 
 impl Recovery {
-    /// How far a recovery has come that [knows of each segment](Self::knows_segments) what has become of it.
+    /// State of a recovery that [tracks individual segments](Self::knows_segments).
     fn course(&self) -> Option<&Course> {
         match self {
             Self::Selective(selective) => Some(&selective.course),
@@ -21,42 +21,42 @@ impl Recovery {
         }
     }
 
-    /// Fast recovery has begun with a reduction of this window, which Linux takes for what was in flight (prior_cwnd).
-    /// `counted`: what it takes for delivered then.
+    /// Starts the reduction of fast recovery from this window, which Linux takes for the data in
+    /// flight (prior_cwnd). `counted`: bytes considered delivered at the start.
     pub(crate) fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
         if let Some(course) = self.course_mut() {
             course.reduce_from(window, counted, segment);
         }
     }
 
-    /// Nothing is being repaired, and the path has marked: this window is to come down as in fast recovery until more than what
-    /// was sent by now is acknowledged (tcp_enter_cwr).
+    /// Starts a reduction for an ECN mark outside of recovery. The window comes down as in fast
+    /// recovery, until more than the data sent so far is acknowledged (tcp_enter_cwr).
     pub(crate) fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
         if let Some(course) = self.course_mut() {
             course.reduce_for_mark(window, send);
         }
     }
 
-    /// Can [`reduce_for_mark`](Self::reduce_for_mark) be asked for?
+    /// Whether [`reduce_for_mark`](Self::reduce_for_mark) is supported.
     pub(crate) fn can_reduce_for_marks(&self) -> bool {
         self.course()
             .is_some_and(|course| course.reduction.is_wanted())
     }
 
-    /// Everything before `unacknowledged` is acknowledged: is that the end of a [reduction for a mark](Self::reduce_for_mark)?
+    /// Ends a [reduction for a mark](Self::reduce_for_mark), if `unacknowledged` is beyond its end.
     pub(crate) fn end_of_mark(&mut self, unacknowledged: u64) {
         if let Some(course) = self.course_mut() {
             course.end_of_mark(unacknowledged);
         }
     }
 
-    /// Does the window come down for a mark? (Whoever asks whether all [is quiet](super::LossRecovery::is_quiet) asks this, too,
-    /// where marks are in use.)
+    /// Whether a reduction for a mark is in progress. With ECN, this must be checked together with
+    /// [`is_quiet`](super::LossRecovery::is_quiet).
     pub(crate) fn is_reducing_for_mark(&self) -> bool {
         self.course().is_some_and(Course::is_marked)
     }
 
-    /// Is a reduction of the window under way that began before fast recovery did?
+    /// Whether a window reduction that began before fast recovery is in progress.
     pub(crate) fn goes_on_reducing(&self) -> bool {
         self.course()
             .is_some_and(|course| course.reduction.is_under_way())

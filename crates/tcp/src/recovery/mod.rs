@@ -1,7 +1,7 @@
-//! What was lost, and what to send again.
+//! Loss recovery: which data was lost, and what to retransmit.
 //!
-//! A recovery algorithm sees acknowledgments and says what they mean ([`Reaction`]), what to send
-//! again, and how much is in flight. It knows nothing of how the window grows: that is
+//! A recovery algorithm receives acknowledgments and determines the [`Reaction`], the
+//! retransmissions, and the bytes in flight. It does not determine window growth, which belongs to
 //! [`congestion`](crate::congestion).
 
 mod counted;
@@ -36,32 +36,32 @@ pub use selective::Selective;
 pub(crate) use tail_loss_probe::tail_loss_timeout;
 
 words! {
-    /// A way of finding lost segments and sending them again.
+    /// A loss recovery algorithm.
     #[schemars(rename = "Recovery")]
     #[derive(Default)]
     RecoveryKind {
         /// Fast retransmit and fast recovery, one loss at a time (RFC 5681 section 3.2).
         Reno = "reno",
-        /// Stays in recovery until all that was sent before it is acknowledged, one lost segment a
-        /// round trip (RFC 6582).
+        /// Stays in recovery until all data sent before it is acknowledged, with one retransmission
+        /// per round trip (RFC 6582).
         NewReno = "newreno",
-        /// Knows every lost segment by the receiver's SACK blocks (RFC 6675), and with `rack` by time
+        /// Detects each lost segment from SACK blocks (RFC 6675), and with `rack` from send times
         /// (RFC 8985).
         #[default]
         Sack = "sack",
-        /// FACK: takes for lost all that lies below the highest SACKed segment (Mathis and Mahdavi
+        /// FACK: considers everything below the highest SACKed segment lost (Mathis and Mahdavi
         /// 1996).
         Fack = "fack",
     }
 }
 
-/// The sender's sequence variables (RFC 9293 section 3.3.1), as positions: sequence numbers
+/// The sender's sequence variables (RFC 9293 section 3.3.1) as positions: sequence numbers
 /// unwrapped to 64 bits and counted from our SYN, which is 0. Byte n of the stream is 1 + n.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SendSequence {
-    /// SND.UNA: the first position not acknowledged.
+    /// SND.UNA: the first unacknowledged position.
     pub unacknowledged: u64,
-    /// SND.NXT: the next position to send. After a timeout it goes back to `unacknowledged`.
+    /// SND.NXT: the next position to send. After a timeout it may return to `unacknowledged`.
     pub next: u64,
     /// The position after the highest ever sent.
     pub highest: u64,
@@ -70,106 +70,109 @@ pub struct SendSequence {
 }
 
 impl SendSequence {
-    /// What was sent and is not acknowledged: RFC 5681's FlightSize.
+    /// Sent and unacknowledged positions below SND.NXT: RFC 5681's FlightSize.
     #[must_use]
     pub const fn outstanding(&self) -> u64 {
         self.next.saturating_sub(self.unacknowledged)
     }
 
-    /// The same, with what a timeout has marked to be sent again: all that may be acknowledged.
+    /// Sent and unacknowledged positions, including those to be retransmitted after a timeout:
+    /// everything that may be acknowledged.
     #[must_use]
     pub const fn outstanding_ever(&self) -> u64 {
         self.highest.saturating_sub(self.unacknowledged)
     }
 }
 
-/// An acknowledgment, as loss recovery sees it. [`SendSequence::unacknowledged`] and the
-/// [`Scoreboard`] are updated already.
+/// An acknowledgment as seen by loss recovery. [`SendSequence::unacknowledged`] and the
+/// [`Scoreboard`] are updated before.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgment {
     /// Positions newly acknowledged; 0 for a duplicate or a window update.
     pub acknowledged: u64,
-    /// It is a duplicate by RFC 5681 section 2: data is outstanding, it carries none, and neither
-    /// acknowledgment number nor window differ from the last one's.
+    /// It is a duplicate by RFC 5681 section 2: data is outstanding, the segment carries none, and
+    /// the acknowledgment number and window are unchanged.
     pub duplicate: bool,
     /// The time.
     pub now: Time,
-    /// The timestamp it echoes, when timestamps are in use.
+    /// The timestamp echoed, if timestamps are in use.
     pub echo: Option<u32>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Span>,
-    /// Is there data that was never sent, and room for it in the peer's window?
+    /// Unsent data exists, and the peer's window has room for it.
     pub can_send_new: bool,
-    /// All that it tells is [one segment more](Scoreboard::covers_one_more).
+    /// It only reports [one segment more](Scoreboard::covers_one_more).
     pub one_more: bool,
 }
 
-/// What an acknowledgment means.
+/// Consequence of an acknowledgment for the congestion window and the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reaction {
-    /// All is well: the window may grow.
+    /// Normal operation: the window may grow.
     Grow,
-    /// Nothing to grow on: a duplicate, or recovery goes on.
+    /// The window stays: a duplicate, or recovery continues.
     Hold,
-    /// Something is lost, and recovery begins. `flight_size` is RFC 5681's FlightSize.
+    /// A loss was detected, and recovery begins. `flight_size` is RFC 5681's FlightSize.
     Enter {
         /// Bytes outstanding that count for the new threshold.
         flight_size: u64,
     },
-    /// New data is acknowledged and recovery goes on.
+    /// New data is acknowledged and recovery continues.
     Partial {
-        /// Restart the retransmission timer?
+        /// The retransmission timer is restarted.
         restart_timer: bool,
     },
-    /// Recovery is over.
+    /// Recovery ends.
     Exit {
-        /// The window may be no larger than this.
+        /// Upper limit of the window.
         limit: Option<u64>,
     },
-    /// Recovery is over, and the next one begins: of what was sent meanwhile, something is lost.
+    /// Recovery ends, and another begins for data that was sent and lost meanwhile.
     ExitAndEnter {
         /// Bytes outstanding that count for the new threshold.
         flight_size: u64,
     },
-    /// A probe has repaired a loss, before recovery had to begin: it counts as one.
+    /// A tail loss probe repaired a loss before recovery began. The window is reduced as for a
+    /// loss.
     Repaired {
         /// Bytes outstanding that count for the new threshold.
         flight_size: u64,
     },
-    /// The last congestion was none: the window is as it was before.
+    /// The last congestion event was spurious: the window is restored.
     Undo,
-    /// The last congestion was none, but something else is lost, and recovery begins.
+    /// The last congestion event was spurious, but another loss was detected, and recovery begins.
     UndoAndEnter {
         /// Bytes outstanding that count for the new threshold.
         flight_size: u64,
     },
 }
 
-/// A segment to send again.
+/// A segment to retransmit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retransmission {
-    /// Where it starts.
+    /// Its first position.
     pub position: u64,
-    /// The sequence numbers it takes; `None`: a full segment, or what there is.
+    /// Length in sequence numbers; `None`: a full segment, or as much as is outstanding.
     pub length: Option<u32>,
-    /// It goes whatever the congestion window says.
+    /// Sent even if the congestion window is full.
     pub regardless_of_window: bool,
-    /// If it is the first one outstanding, the retransmission timer runs anew from when it goes. (A partial
-    /// acknowledgment says that by itself.)
+    /// Restarts the retransmission timer if this is the first outstanding segment. (A partial
+    /// acknowledgment determines this separately.)
     pub restarts_timer: bool,
 }
 
-/// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.
+/// Linux's tcp_reordering: default reordering degree in segments.
 pub(crate) const USUAL_REORDERING: u64 = 3;
 
-/// Linux's tcp_max_reordering.
+/// Linux's tcp_max_reordering: maximum reordering degree in segments.
 pub(crate) const MOST_REORDERING: u64 = 300;
 
-/// A loss recovery.
+/// A loss recovery algorithm.
 pub trait LossRecovery {
-    /// An acknowledgment has arrived, and the scoreboard knows what it says. `plainly`: that is nothing but that
-    /// [one segment more](Scoreboard::covers_one_more) has arrived, or [whole ones](Scoreboard::acknowledges_whole),
-    /// the last of which was this transmission; the scoreboard need not be asked then.
+    /// Takes an acknowledgment into account, after the scoreboard was updated. `plainly`: the
+    /// acknowledgment only reports [one segment more](Scoreboard::covers_one_more) or [whole
+    /// segments](Scoreboard::acknowledges_whole), of which this was the last transmission; the
+    /// scoreboard need not be consulted.
     fn take_in(
         &mut self,
         _send: &SendSequence,
@@ -179,12 +182,13 @@ pub trait LossRecovery {
     ) {
     }
 
-    /// The same without SACK blocks, where it may be that duplicates are counted; it is one by RFC 5681 section 2, or
-    /// not.
+    /// Counts a duplicate acknowledgment (`duplicate`, by RFC 5681 section 2) or progress, without
+    /// SACK, for a recovery that counts duplicates.
     fn count(&mut self, _send: &SendSequence, _board: &mut Scoreboard, _duplicate: bool) {}
 
-    /// What the acknowledgment that was [taken in](Self::take_in) means. One that acknowledges something new
-    /// when all [is quiet](Self::is_quiet) means [`Reaction::Grow`], and need not be asked about.
+    /// Determines the reaction to an acknowledgment, after [`take_in`](Self::take_in). An
+    /// acknowledgment of new data while recovery [is loss-free](Self::is_quiet) always results in
+    /// [`Reaction::Grow`]; the call may be omitted.
     fn on_ack(
         &mut self,
         ack: &Acknowledgment,
@@ -192,31 +196,31 @@ pub trait LossRecovery {
         board: &mut Scoreboard,
     ) -> Reaction;
 
-    /// Is there something to send again?
+    /// Whether there is something to retransmit.
     fn wants_retransmit(&self, board: &Scoreboard) -> bool;
 
-    /// What to send again before anything new.
+    /// The next segment to retransmit, before new data.
     fn next_retransmit(
         &mut self,
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Option<Retransmission>;
 
-    /// What `next_retransmit` named, at `position`, has been sent.
+    /// Records that the segment of `next_retransmit`, at `position`, was sent.
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard);
 
-    /// Bytes believed to be in the network.
+    /// Bytes estimated to be in the network.
     fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64;
 
-    /// Is fast recovery under way?
+    /// Whether fast recovery is in progress.
     fn is_recovering(&self) -> bool;
 
-    /// Is nothing lost, for all that is known, nothing sent again and no duplicate counted, so that what is
-    /// outstanding is in flight, and nothing but the window says how much may be?
+    /// Whether no loss, retransmission or duplicate is pending. Then all outstanding data is in
+    /// flight, and only the congestion window limits it.
     fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool;
 
-    /// The retransmission timer has expired. What is outstanding is to be sent again; where that means
-    /// everything from SND.UNA on, the connection goes back there: [`Again::All`].
+    /// Reacts to a retransmission timeout: outstanding data is to be retransmitted. [`Again::All`]
+    /// requires the connection to return to SND.UNA.
     fn on_timeout(
         &mut self,
         timeout: &TimedOut,
@@ -224,33 +228,37 @@ pub trait LossRecovery {
         board: &mut Scoreboard,
     ) -> Again;
 
-    /// What was too long for the path goes again in shorter segments, and is no sign of congestion. Where
-    /// segments are known one by one, those on the scoreboard are split and marked already.
+    /// Reacts to a reduction of the path MTU: data in segments that were too long is retransmitted
+    /// in shorter ones, which is no sign of congestion. On a scoreboard, these segments are split
+    /// and marked already.
     fn on_shortened(&mut self, send: &SendSequence) -> Again;
 
-    /// Is the window reduced already for what is outstanding, so that a timeout is no new sign of congestion?
+    /// Whether the window is reduced already for the outstanding data, so that a timeout is no new
+    /// sign of congestion.
     fn is_reduced_for(&self, _send: &SendSequence) -> bool {
         self.is_recovering()
     }
 
-    // What follows is for recoveries that know of each segment what has become of it: Recovery::knows_segments.
+    // The following methods are for recoveries that track individual segments:
+    // `Recovery::knows_segments`.
 
-    /// Segments that have arrived ahead of a gap, as far as is known.
+    /// Number of segments known to have arrived out of order.
     fn segments_ahead(&self, board: &Scoreboard) -> u64 {
         board.sacked_segments()
     }
 
-    /// By how many segments they may come out of order before one is taken for lost, where that is counted.
+    /// Reordering degree in segments above which a segment is considered lost, if the algorithm
+    /// counts it.
     fn reordering(&self) -> u64 {
         0
     }
 
-    /// Must the scoreboard watch retransmissions in the order of leaving?
+    /// Whether the scoreboard must track retransmissions in send order.
     fn watches_retransmissions(&self) -> bool {
         false
     }
 
-    /// Where it stands.
+    /// Phase of recovery.
     fn phase(&self) -> RecoveryPhase {
         if self.is_recovering() {
             RecoveryPhase::FastRecovery
@@ -259,24 +267,25 @@ pub trait LossRecovery {
         }
     }
 
-    /// The shortest round trip that it knows of.
+    /// The minimum round-trip time, as far as the algorithm measures it.
     fn minimum_rtt(&self) -> Span {
         Arrival::default().minimum_rtt
     }
 
-    /// A round trip was measured.
+    /// Takes a round-trip sample.
     fn on_rtt(&mut self, _rtt: Span, _now: Time) {}
 
-    /// `bytes` were sent, for the first time or again.
+    /// Records `bytes` sent, new or retransmitted.
     fn on_sent(&mut self, _bytes: u64) {}
 
-    /// What may be in flight, where the window rule allows `window`.
+    /// Bytes that may be in flight, given the congestion `window`.
     fn window(&self, window: u64) -> u64 {
         window
     }
 
-    /// Sets the window of fast recovery, after each acknowledgment of it; `target` is where it is to
-    /// arrive, `delivered` the bytes that it tells of. Returns what is [in flight](Self::in_flight), if that mattered.
+    /// Sets the window of fast recovery, after each acknowledgment in it. `target`: the window at
+    /// the end of the reduction; `delivered`: newly reported bytes. Returns the bytes [in
+    /// flight](Self::in_flight), if they were computed.
     fn regulate(
         &mut self,
         _target: u64,
@@ -288,17 +297,18 @@ pub trait LossRecovery {
         None
     }
 
-    /// What to send again when the window has room and there is nothing new.
+    /// The next segment to retransmit without evidence of its loss, when the window has room and
+    /// there is no new data.
     fn next_suspect(&mut self, _board: &mut Scoreboard) -> Option<LostSegment> {
         None
     }
 
-    /// When it wants to look again at what may be lost.
+    /// Time at which losses are to be detected again (reordering timer).
     fn reordering_deadline(&self) -> Option<Time> {
         None
     }
 
-    /// That time has come; the scoreboard was told the time.
+    /// Handles the reordering timer, after the scoreboard was given the time.
     fn on_reordering_timer(
         &mut self,
         _send: &SendSequence,
@@ -309,30 +319,30 @@ pub trait LossRecovery {
         Reaction::Hold
     }
 
-    /// Nobody waits until [then](Self::reordering_deadline).
+    /// Cancels the [reordering timer](Self::reordering_deadline).
     fn forget_reordering_deadline(&mut self) {}
 
-    /// Is a probe due when acknowledgments stop coming, [soon](tail_loss_timeout)?
+    /// Whether a tail loss probe should be scheduled, after [this time](tail_loss_timeout).
     fn probes_tail(&self, _board: &Scoreboard) -> bool {
         false
     }
 
-    /// Is a probe under way?
+    /// Whether a tail loss probe is outstanding.
     fn has_probed(&self) -> bool {
         false
     }
 
-    /// An acknowledgment has come that tells of nothing, while nothing is outstanding.
+    /// Records a duplicate acknowledgment while nothing is outstanding.
     fn hear_duplicate_at_rest(&mut self) {}
 
-    /// A probe was sent.
+    /// Records that a tail loss probe was sent.
     fn on_probe(&mut self, _send: &SendSequence, _retransmission: bool) {}
 }
 
-/// The retransmission timer has expired.
+/// A retransmission timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedOut {
-    /// The window suffers for it.
+    /// The timeout reduces the window.
     pub reduces: bool,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Span>,
@@ -340,18 +350,19 @@ pub struct TimedOut {
     pub now: Time,
 }
 
-/// What is to be sent again.
+/// Data to retransmit after a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Again {
     /// Everything from SND.UNA on.
     All,
-    /// What the scoreboard has marked.
+    /// The segments marked on the scoreboard.
     Marked,
 }
 
-/// The loss recovery of one connection.
-// A tag of its own: one hidden among an algorithm's fields would cost every look at it. What is compared first is the tag in
-// the middle.
+/// The loss recovery of one connection. The enum has its own tag, because one placed in the niche
+/// of a field would slow down each match. The tag in the middle is compared first.
+// The enum has its own tag, because one placed in the niche of a field would slow down each match.
+// The variant with the tag in the middle is compared first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Recovery {
@@ -370,7 +381,7 @@ impl Recovery {
     }
 }
 
-/// Those that few connections have.
+/// Algorithms that few connections use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Rare {
@@ -378,14 +389,14 @@ pub(crate) enum Rare {
     Counted(Box<Counted>),
 }
 
-/// What is seldom done is compiled apart, so that what nearly every segment goes through is as short as without it.
+/// Moves rare code out of line, so that the common path stays short.
 #[cold]
 #[inline(never)]
 fn apart<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// Calls the algorithm, whichever it is.
+/// Calls the method of the current algorithm.
 macro_rules! dispatch {
     ($recovery:expr, $inner:ident => $call:expr) => {
         match $recovery {
@@ -400,7 +411,7 @@ macro_rules! dispatch {
 }
 
 impl Recovery {
-    /// The recovery that `config` asks for; `sack`: the peer does SACK.
+    /// Creates the recovery for `config`. `sack`: SACK was negotiated.
     pub(crate) fn new(config: &Config, sack: bool) -> Self {
         match config.recovery {
             RecoveryKind::Reno => Self::Rare(Rare::Reno(Reno::new(config.limited_transmit))),
@@ -415,30 +426,31 @@ impl Recovery {
         }
     }
 
-    /// Does the peer tell of each segment whether it has arrived, by SACK blocks? Then one sent again is known from the
-    /// first, and time is looked at between acknowledgments.
+    /// Whether recovery uses SACK blocks. The loss of a retransmission is then detected too, and
+    /// send times are checked between acknowledgments.
     #[inline]
     pub(crate) fn hears_blocks(&self) -> bool {
         matches!(self, Self::Selective(_))
     }
 
-    /// Are duplicates counted as if they told of it?
+    /// Whether duplicates count as SACKed segments.
     #[inline]
     pub(crate) fn counts_duplicates(&self) -> bool {
         matches!(self, Self::Rare(Rare::Counted(_)))
     }
 
-    /// Is of each segment known, so or so, what has become of it? Then one that is lost or sent again is marked on the
-    /// scoreboard, and after a timeout nothing goes back.
+    /// Whether recovery tracks individual segments, by SACK blocks or duplicates. Lost and
+    /// retransmitted segments are then marked on the scoreboard, and SND.NXT does not go back after
+    /// a timeout.
     pub(crate) fn knows_segments(&self) -> bool {
         self.hears_blocks() || self.counts_duplicates()
     }
 }
 
-/// What a sender has to know of loss recovery before it sends.
+/// State of loss recovery before a transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
-    /// So much may be in flight.
+    /// Bytes that may be in flight.
     pub(crate) window: u64,
     /// See [`LossRecovery::wants_retransmit`].
     pub(crate) wants_retransmit: bool,
@@ -447,7 +459,7 @@ pub(crate) struct Standing {
 }
 
 impl Recovery {
-    /// Where it stands, with this congestion window: what is asked of it before something is sent, at once.
+    /// State needed before a transmission, given the congestion window, in one call.
     #[inline(always)]
     pub(crate) fn standing(&self, congestion_window: u64, board: &Scoreboard) -> Standing {
         dispatch!(self, r => Standing {
@@ -481,7 +493,7 @@ impl LossRecovery for Recovery {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Reaction {
-        // (A copy, so that nobody needs one in memory but who is called.)
+        // A copy, so that only the callee needs one in memory.
         let ack = *ack;
         dispatch!(self, r => r.on_ack(&ack, send, board))
     }

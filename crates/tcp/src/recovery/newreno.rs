@@ -1,4 +1,4 @@
-//! NewReno: fast recovery that outlasts partial acknowledgments (RFC 6582).
+//! NewReno: fast recovery that continues after partial acknowledgments (RFC 6582).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use super::fast_retransmit::FastRetransmit;
 use super::{Reaction, SendSequence};
 use crate::NewRenoKind;
 
-/// Recovery that sends one lost segment again per round trip, until all that was outstanding when it
-/// began is acknowledged.
+/// Recovery that retransmits one lost segment per round trip, until all data outstanding at its
+/// start is acknowledged.
 pub type NewReno = ByDuplicates<Outlasting>;
 
-/// NewReno's part.
+/// The variant of duplicate-based recovery for NewReno.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Outlasting {
     kind: NewRenoKind,
@@ -19,7 +19,7 @@ pub struct Outlasting {
 }
 
 impl NewReno {
-    /// With or without limited transmit.
+    /// Creates the recovery, with or without limited transmit.
     #[must_use]
     pub const fn new(limited_transmit: bool, kind: NewRenoKind) -> Self {
         let first_partial = true;
@@ -34,7 +34,7 @@ impl NewReno {
 }
 
 impl Variant for Outlasting {
-    /// RFC 6582 section 3.2 step 2: the highest position sent when the recovery began.
+    /// RFC 6582 section 3.2 step 2: `recover` is the highest position sent when recovery began.
     fn on_enter(&mut self, _recover: u64, send: &SendSequence) -> u64 {
         self.first_partial = true;
         send.highest
@@ -49,15 +49,15 @@ impl Variant for Outlasting {
     ) -> Reaction {
         if send.unacknowledged >= recover {
             fast.reset();
-            // RFC 6582 section 3.2 step 3, full acknowledgment, option 1: no burst
+            // RFC 6582 section 3.2 step 3, full acknowledgment, option 1: avoids a burst.
             let segment = u64::from(send.segment);
             return Reaction::Exit {
                 limit: Some(send.outstanding().max(segment) + segment),
             };
         }
-        // Step 3, partial acknowledgment
+        // RFC 6582 section 3.2 step 3, partial acknowledgment.
         fast.deflate(acknowledged, send);
-        // Section 4
+        // RFC 6582 section 4: the "Impatient" variant restarts the timer only for the first.
         let restart_timer = self.first_partial || self.kind != NewRenoKind::Impatient;
         self.first_partial = false;
         Reaction::Partial { restart_timer }

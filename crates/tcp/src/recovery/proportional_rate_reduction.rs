@@ -1,23 +1,23 @@
-//! Proportional rate reduction: how much each acknowledgment of fast recovery sends (RFC 9937, and
-//! before it RFC 6937).
+//! Proportional rate reduction: how much each acknowledgment of fast recovery lets out (RFC 9937,
+//! formerly RFC 6937).
 
 use serde::{Deserialize, Serialize};
 
-/// What one acknowledgment of recovery tells.
+/// An acknowledgment in recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecoveryAck {
-    /// Bytes newly known to have arrived: DeliveredData.
+    /// DeliveredData: bytes newly reported as delivered.
     pub delivered: u64,
-    /// Bytes in flight after it, by RFC 6675's pipe.
+    /// Bytes in flight after it: RFC 6675's pipe.
     pub in_flight: u64,
-    /// It acknowledges new data cumulatively and tells of no further loss: SafeACK.
+    /// SafeACK: it cumulatively acknowledges new data and reports no further loss.
     pub safe: bool,
 }
 
-/// The algorithm's state for one recovery.
+/// State of the algorithm for one recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProportionalRateReduction {
-    // RecoverFS: what was in flight when recovery began.
+    // RecoverFS: bytes in flight when recovery began.
     flight_size: u64,
     // prr_delivered and prr_out
     delivered: u64,
@@ -28,11 +28,12 @@ pub struct ProportionalRateReduction {
 }
 
 impl ProportionalRateReduction {
-    /// Recovery begins. `outstanding` is SND.NXT - SND.UNA after the acknowledgment that began it,
-    /// `sacked` what of it is SACKed, and `delivered` what that acknowledgment newly told of.
+    /// Starts a reduction. `outstanding` is SND.NXT - SND.UNA after the acknowledgment that began
+    /// recovery, `sacked` the SACKed part of it, and `delivered` the bytes which that
+    /// acknowledgment newly reported.
     #[must_use]
     pub fn new(outstanding: u64, sacked: u64, delivered: u64, segment: u32) -> Self {
-        // RFC 9937 section 6.1: what was SACKed before recovery will not be delivered in it.
+        // RFC 9937 section 6.1: data SACKed before recovery is not delivered during recovery.
         let flight_size = (outstanding + delivered).saturating_sub(sacked);
         let segment = u64::from(segment);
         Self {
@@ -44,8 +45,9 @@ impl ProportionalRateReduction {
         }
     }
 
-    /// The same as Linux has it (tcp_init_cwnd_reduction): what was in flight is the congestion window, however much of it
-    /// was used. Where recovery began without an acknowledgment, it takes a segment for delivered.
+    /// Starts a reduction as Linux does (tcp_init_cwnd_reduction): the congestion window replaces
+    /// the bytes in flight, even if it was not fully used. `counted`: bytes considered delivered at
+    /// the start, a segment if recovery began without an acknowledgment.
     pub(super) fn from_window(window: u64, counted: u64, segment: u32) -> Self {
         Self {
             flight_size: window.max(u64::from(segment)),
@@ -54,7 +56,8 @@ impl ProportionalRateReduction {
         }
     }
 
-    /// The same for a mark (tcp_enter_cwr): until something is delivered, the window stays what it was.
+    /// Starts a reduction for an ECN mark (tcp_enter_cwr): the window stays until data is
+    /// delivered.
     pub(super) fn for_mark(window: u64, segment: u32) -> Self {
         Self {
             window,
@@ -62,24 +65,25 @@ impl ProportionalRateReduction {
         }
     }
 
-    /// Is the window set?
+    /// Whether the window is set.
     pub(super) const fn has_begun(&self) -> bool {
         self.window > 0
     }
 
-    /// An acknowledgment in recovery, the first included; `target` is the window to arrive at
-    /// (ssthresh).
+    /// Processes an acknowledgment in recovery, including the first. `target`: the window at the
+    /// end of the reduction (ssthresh).
     #[inline(always)]
     pub fn on_ack(&mut self, ack: RecoveryAck, target: u64) {
-        // RFC 9937 section 6.2
+        // RFC 9937 section 6.2: the update of prr_delivered and cwnd.
         self.delivered += ack.delivered;
         let mut out = if ack.in_flight > target {
-            // Proportional: out / delivered = target / flight size
-            // "Rounding up": whole segments, as in the RFC's examples, which count in them
+            // Proportional: out / delivered = target / flight size. "Rounding up" means to whole
+            // segments, as in the RFC's examples, which count segments.
             let due = share(self.delivered, target, self.flight_size, self.segment) * self.segment;
             due.saturating_sub(self.out)
         } else {
-            // PRR-CRB: no more than was delivered; and PRR-SSRB, a segment more, when all is well
+            // PRR-CRB: no more than was delivered. PRR-SSRB: a segment more, if the acknowledgment
+            // is safe.
             let mut out = self.delivered.saturating_sub(self.out).max(ack.delivered);
             if ack.safe {
                 out += self.segment;
@@ -87,12 +91,12 @@ impl ProportionalRateReduction {
             out.min(target - ack.in_flight)
         };
         if self.out == 0 {
-            out = out.max(self.segment); // fast retransmit
+            out = out.max(self.segment); // The fast retransmit itself.
         }
         self.window = ack.in_flight + out;
     }
 
-    /// Something was sent, for the first time or again.
+    /// Records `bytes` sent, new or retransmitted.
     pub fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
@@ -104,7 +108,8 @@ impl ProportionalRateReduction {
     }
 }
 
-/// `part * of / whole` in units of so much, rounded up; 64 bits nearly always hold the products.
+/// `part * of / whole` in multiples of `unit`, rounded up. The products nearly always fit into 64
+/// bits.
 fn share(part: u64, of: u64, whole: u64, unit: u64) -> u64 {
     match (part.checked_mul(of), whole.checked_mul(unit)) {
         (Some(product), Some(divisor)) => product.div_ceil(divisor),

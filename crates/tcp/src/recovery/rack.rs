@@ -1,5 +1,4 @@
-//! RACK: what has not arrived although something sent later has, a while ago, is lost (RFC 8985
-//! section 6).
+//! RACK: a segment is lost if one sent sufficiently later has arrived (RFC 8985 section 6).
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -8,17 +7,18 @@ use super::Scoreboard;
 use super::scoreboard::{Overdue, Transmission};
 use crate::habits::Habits;
 
-/// RFC 8985 section 6.2.1 step 4: DupThresh, where segments and not time tell.
+/// RFC 8985 section 6.2.1 step 4: DupThresh, for detection by segment count.
 const DUPLICATE_THRESHOLD: u64 = 3;
 
-/// RFC 8985 section 6.2 step 4: recoveries without a D-SACK before the reordering window shrinks.
+/// RFC 8985 section 6.2 step 4: number of recoveries without a D-SACK before the reordering window
+/// shrinks.
 const PERSISTENCE: u32 = 16;
 
-/// How long a round trip counts for the shortest, at least: RFC 8985 section 6.2 step 1 leaves it
-/// open, Linux has five minutes.
+/// RFC 8985 section 6.2 step 1: minimum age at which the minimum round trip expires. The RFC leaves
+/// it open; Linux uses five minutes.
 const MINIMUM_RTT_WINDOW: Span = Span::from_secs(300);
 
-/// The shortest round trip of the last five to ten minutes.
+/// Minimum round-trip time of the last five to ten minutes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct MinimumRtt {
     this: Span,
@@ -26,7 +26,7 @@ pub(super) struct MinimumRtt {
     since: Time,
 }
 
-/// No round trip was measured.
+/// Value of a round-trip time that was not measured.
 const UNKNOWN: Span = Span::from_nanos(u64::MAX);
 
 impl MinimumRtt {
@@ -54,7 +54,7 @@ impl MinimumRtt {
     }
 }
 
-/// RFC 8985 section 5.2's variables.
+/// The variables of RFC 8985 section 5.2.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
     // RACK.xmit_ts and RACK.end_seq
@@ -74,12 +74,12 @@ pub(super) struct Rack {
     deadline: Option<Time>,
 }
 
-/// What RACK has to know besides.
+/// Further inputs of RACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Surroundings {
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// In fast recovery, or in recovery from a timeout.
+    /// Fast recovery, or recovery after a timeout, is in progress.
     pub recovering: bool,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Span>,
@@ -101,20 +101,20 @@ impl Rack {
         }
     }
 
-    /// The shortest round trip.
+    /// The minimum round-trip time.
     pub(super) fn minimum_rtt(&self) -> Span {
         self.minimum_rtt.get().unwrap_or(Span::ZERO)
     }
 
-    /// A round trip was measured: section 6.2 step 1.
+    /// RFC 8985 section 6.2 step 1: updates the minimum round-trip time.
     #[inline]
     pub(super) fn on_rtt(&mut self, rtt: Span, now: Time) {
         self.minimum_rtt.record(rtt, now);
     }
 
-    /// An acknowledgment has come: section 6.2 steps 2 to 4. `unacknowledged` and `next` are
-    /// SND.UNA and SND.NXT. `plainly`: all that it tells of was sent once, and has come neither late nor twice; this
-    /// is the last of it.
+    /// Processes an acknowledgment (RFC 8985 section 6.2 steps 2 to 4). `unacknowledged` and `next`
+    /// are SND.UNA and SND.NXT. `plainly`: all reported segments were sent once and arrived in
+    /// order, without duplicates; this is the last of them.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
@@ -132,12 +132,13 @@ impl Rack {
                 newest.sent_at
             };
             self.rtt = now.since(timed);
-            // RACK_sent_after
+            // RFC 8985 section 6.2 step 2: RACK_sent_after ().
             if newest.is_newer_than(self.newest.as_ref()) {
                 self.newest = Some(newest);
             }
         }
-        // Step 4: a window for each round that sees a D-SACK of what was sent again
+        // RFC 8985 section 6.2 step 4: widens the window once per round with a D-SACK of a
+        // retransmission.
         if self
             .duplicate_round
             .is_some_and(|round| unacknowledged >= round)
@@ -158,12 +159,12 @@ impl Rack {
         }
     }
 
-    /// Something has come late.
+    /// Records that reordering was observed.
     pub(super) fn sees_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// Recovery, from a timeout or not, is over: section 6.2 step 4.
+    /// Ends recovery, after a timeout or not (RFC 8985 section 6.2 step 4).
     pub(super) fn on_exit(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -171,8 +172,8 @@ impl Rack {
         }
     }
 
-    /// Marks what is lost: section 6.2 step 5. What may be lost in a while has a
-    /// [`deadline`](Self::deadline).
+    /// Marks lost segments (RFC 8985 section 6.2 step 5). The [`deadline`](Self::deadline) is set
+    /// for segments that may be lost later.
     #[inline(always)]
     pub(super) fn detect(&mut self, board: &mut Scoreboard, around: Surroundings) -> Overdue {
         self.deadline = None;
@@ -191,24 +192,25 @@ impl Rack {
         overdue
     }
 
-    /// When to look again, though no acknowledgment comes.
+    /// Time at which to detect again without an acknowledgment.
     #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// Nobody waits until then.
+    /// Cancels the deadline.
     pub(super) fn forget_deadline(&mut self) {
         self.deadline = None;
     }
 
-    /// A timeout: how long ago a transmission left that is still given time (section 6.3).
+    /// RFC 8985 section 6.3: at a timeout, returns the age below which a transmission is not yet
+    /// considered lost.
     pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Span {
         self.deadline = None;
         self.rtt + self.reordering_window(board.sacked_segments(), around)
     }
 
-    /// RACK_update_reo_wnd
+    /// RFC 8985 section 6.2 step 4: RACK_update_reo_wnd ().
     fn reordering_window(&self, sacked_segments: u64, around: Surroundings) -> Span {
         if !self.reordering_seen && (around.recovering || sacked_segments >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;

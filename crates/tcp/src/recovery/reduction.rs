@@ -1,11 +1,11 @@
-//! Fast recovery's proportional rate reduction, where it is wanted.
+//! The proportional rate reduction of a recovery, if enabled.
 
 use serde::{Deserialize, Serialize};
 
 use super::SendSequence;
 use super::proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 
-/// The reduction under way, if one is.
+/// The reduction in progress, if any.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Reduction {
     wanted: bool,
@@ -20,34 +20,34 @@ impl Reduction {
         }
     }
 
-    /// Is the window to come down so at all?
+    /// Whether proportional rate reduction is enabled.
     #[inline]
     pub(super) const fn is_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// None is under way any more, or one is about to begin.
+    /// Ends the reduction, or prepares for the next.
     pub(super) fn end(&mut self) {
         self.current = None;
     }
 
-    /// One begins from this window; see [`ProportionalRateReduction::from_window`].
+    /// Starts from this window; see [`ProportionalRateReduction::from_window`].
     pub(super) fn begin_from(&mut self, window: u64, counted: u64, segment: u32) {
         let reduction = ProportionalRateReduction::from_window(window, counted, segment);
         self.current = Some(reduction);
     }
 
-    /// One begins for a mark; see [`ProportionalRateReduction::for_mark`].
+    /// Starts for an ECN mark; see [`ProportionalRateReduction::for_mark`].
     pub(super) fn begin_for_mark(&mut self, window: u64, segment: u32) {
         self.current = Some(ProportionalRateReduction::for_mark(window, segment));
     }
 
-    /// Is one under way?
+    /// Whether a reduction is in progress.
     pub(super) const fn is_under_way(&self) -> bool {
         self.current.is_some()
     }
 
-    /// An acknowledgment in fast recovery, after which `sacked` bytes are known to have arrived ahead.
+    /// Processes an acknowledgment in fast recovery, after which `sacked` bytes are SACKed.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
@@ -57,7 +57,8 @@ impl Reduction {
         send: &SendSequence,
     ) {
         if ack.delivered == 0 && self.current.is_some_and(|current| current.has_begun()) {
-            return; // RFC 9937 section 6.2
+            // RFC 9937 section 6.2: only acknowledgments that deliver data change the window.
+            return;
         }
         let current = self.current.get_or_insert_with(|| {
             ProportionalRateReduction::new(send.outstanding(), sacked, ack.delivered, send.segment)
@@ -65,13 +66,13 @@ impl Reduction {
         current.on_ack(ack, target);
     }
 
-    /// What may be in flight, where the window rule allows `window`.
+    /// Bytes that may be in flight, given the congestion `window`.
     #[inline]
     pub(super) fn window(&self, window: u64) -> u64 {
         (self.current.as_ref()).map_or(window, ProportionalRateReduction::window)
     }
 
-    /// `bytes` were sent, for the first time or again.
+    /// Records `bytes` sent, new or retransmitted.
     #[inline]
     pub(super) fn on_sent(&mut self, bytes: u64) {
         if let Some(current) = &mut self.current {

@@ -6,16 +6,16 @@ use super::duplicates::{ByDuplicates, Variant};
 use super::fast_retransmit::FastRetransmit;
 use super::{Reaction, SendSequence};
 
-/// Recovery that ends with the first acknowledgment of new data, however much is still missing. Of
-/// two segments lost in a window, the second costs a second halving, or a timeout.
+/// Recovery that ends with the first acknowledgment of new data, even if more is missing. If two
+/// segments of a window are lost, the second costs another halving or a timeout.
 pub type Reno = ByDuplicates<Classic>;
 
-/// Reno's part.
+/// The variant of duplicate-based recovery for Reno.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Classic;
 
 impl Reno {
-    /// With or without limited transmit.
+    /// Creates the recovery, with or without limited transmit.
     #[must_use]
     pub const fn new(limited_transmit: bool) -> Self {
         Self::of(limited_transmit, Classic)
@@ -23,8 +23,8 @@ impl Reno {
 }
 
 impl Variant for Classic {
-    /// Unlike RFC 6582's `recover`, only a timeout moves it: classic Reno has several fast retransmits in
-    /// one window (Fall and Floyd 1996; ns-2's has with `bugFix_ false`).
+    /// Keeps `recover`: unlike in RFC 6582, only a timeout moves it. Classic Reno may have several
+    /// fast retransmits in one window (Fall and Floyd 1996; ns-2 with `bugFix_ false`).
     fn on_enter(&mut self, recover: u64, _send: &SendSequence) -> u64 {
         recover
     }
@@ -36,7 +36,7 @@ impl Variant for Classic {
         fast: &mut FastRetransmit,
         _send: &SendSequence,
     ) -> Reaction {
-        // RFC 5681 section 3.2 step 6: the window is deflated to ssthresh
+        // RFC 5681 section 3.2 step 6: the window is deflated to ssthresh.
         fast.reset();
         Reaction::Exit { limit: None }
     }

@@ -1,12 +1,12 @@
-//! Recovery by selective acknowledgments: one state machine for every way of finding losses.
+//! Recovery with SACK: one state machine for all loss detection algorithms.
 //!
 //! | what | where |
 //! |---|---|
-//! | what was sent, SACKed, lost, sent again | `scoreboard` |
-//! | what is lost | RFC 6675's count (here), FACK's distance (here), RFC 8985's time (`rack`) |
-//! | how much goes out in fast recovery | the window, or `proportional_rate_reduction` |
+//! | outstanding, SACKed, lost and retransmitted segments | `scoreboard` |
+//! | loss detection | `detection`: RFC 6675, FACK; `rack`: RFC 8985 |
+//! | transmission in fast recovery | the window, or `proportional_rate_reduction` |
 //! | losses at the end of a transfer | `tail_loss_probe` |
-//! | losses that were none | `f_rto`, `undo` |
+//! | spurious losses | `f_rto`, `undo` |
 
 mod timers;
 
@@ -30,7 +30,7 @@ use crate::{Config, RecoveryPhase};
 #[repr(C)]
 pub struct Selective {
     limited_transmit: bool,
-    // RFC 6675 section 4, NextSeg, rule 4: RescueRxt
+    // RFC 6675 section 4: RescueRxt of NextSeg () rule 4.
     rescued: bool,
     probes: bool,
     undoes_with_nothing_out: bool,
@@ -47,9 +47,10 @@ impl Selective {
         fetch_whole(self, &self.limited_transmit);
     }
 
-    /// What [`next_retransmit`](LossRecovery::next_retransmit) and
-    /// [`on_retransmitted`](LossRecovery::on_retransmitted) do, of `most` segments at most that are so long and end no later
-    /// than `edge`, and are not the first after a timeout. Where each begins goes to `each`. Returns how many.
+    /// Combines [`next_retransmit`](LossRecovery::next_retransmit) and
+    /// [`on_retransmitted`](LossRecovery::on_retransmitted) for up to `most` segments of this
+    /// length that end at or before `edge`, except the first after a timeout. Calls `each` with
+    /// each position. Returns the number of segments.
     #[inline(always)]
     pub(crate) fn send_again(
         &mut self,
@@ -68,7 +69,7 @@ impl Selective {
         count
     }
 
-    /// So many segments of this length may be sent again before the window is full.
+    /// Number of segments of this length that may be retransmitted before the window is full.
     pub(crate) fn fit_again(
         &self,
         window: u64,
@@ -78,7 +79,7 @@ impl Selective {
     ) -> u64 {
         let room = window.saturating_sub(self.in_flight(send, board));
         match self.course.state {
-            // What is sent again is not in flight.
+            // Retransmissions do not count as in flight here.
             State::Open if !self.counts_again() => {
                 if room < u64::from(length) {
                     0
@@ -90,13 +91,13 @@ impl Selective {
         }
     }
 
-    /// Where nothing is repaired, is in flight what is sent again? Not without limited transmit, where everything that is
-    /// outstanding is.
+    /// Whether retransmissions count as in flight outside of recovery. Without limited transmit
+    /// they do not, because then exactly the outstanding data counts.
     fn counts_again(&self) -> bool {
         self.limited_transmit || matches!(self.detection, Detection::Forward(_))
     }
 
-    /// RFC 6675, with RACK and whatever else `config` wants.
+    /// Creates a recovery by RFC 6675, with RACK and the other options of `config`.
     #[must_use]
     pub fn sack(config: &Config) -> Self {
         let detection = if config.rack {
@@ -107,7 +108,7 @@ impl Selective {
         Self::new(detection, config)
     }
 
-    /// FACK.
+    /// Creates a recovery by FACK.
     #[must_use]
     pub fn fack(config: &Config) -> Self {
         Self {
@@ -119,7 +120,7 @@ impl Selective {
 
     fn new(detection: Detection, config: &Config) -> Self {
         Self {
-            // RFC 8985 section 7: the probe's answer is RACK's to judge.
+            // RFC 8985 section 7: a tail loss probe relies on RACK to evaluate its acknowledgment.
             probes: config.tail_loss_probe && matches!(detection, Detection::Rack(_)),
             detection,
             course: Course::new(config, config.proportional_rate_reduction),
@@ -142,7 +143,7 @@ impl Selective {
         self.detection.on_exit();
     }
 
-    /// It was no loss.
+    /// Undoes the marks of a spurious loss.
     fn take_back(&mut self, board: &mut Scoreboard) {
         if !self.course.is_open() {
             self.leave();
@@ -151,9 +152,9 @@ impl Selective {
         board.unmark_lost();
     }
 
-    /// What begins at `start` has arrived twice, and late when it did for the first time. As Linux has it
-    /// (tcp_is_sackblock_valid, tcp_sacktag_write_queue): after a timeout, and of what is acknowledged, that counts only
-    /// where a reduction may be taken back.
+    /// Records a segment starting at `start` that arrived twice, the first time late. As in Linux,
+    /// after a timeout and for acknowledged data this counts only while an undo is possible
+    /// (tcp_is_sackblock_valid, tcp_sacktag_write_queue).
     #[cold]
     fn came_late_and_twice(&mut self, start: u64, una: u64, board: &mut Scoreboard) {
         let after_timeout = matches!(self.course.state, State::AfterTimeout { .. });
@@ -167,7 +168,7 @@ impl Selective {
         }
     }
 
-    /// May something be sent again that is not known to be lost?
+    /// Whether segments may be retransmitted without evidence of their loss.
     #[inline]
     fn may_suspect(&self) -> bool {
         matches!(
@@ -244,7 +245,7 @@ impl LossRecovery for Selective {
         }
         if spurious {
             self.take_back(board);
-            // What has not come since may be lost all the same, now or in a while.
+            // Other outstanding data may be lost all the same, now or later.
             if !self.detection.detect(ack, send, board, false).something {
                 return Reaction::Undo;
             }
@@ -270,7 +271,7 @@ impl LossRecovery for Selective {
         let recovering = !self.course.is_open();
         let lost = self.detection.detect(ack, send, board, recovering);
         let enters = if recovering {
-            // As in Linux: a retransmission that is lost, too, is a sign of its own.
+            // As in Linux, a lost retransmission is a separate sign of congestion.
             lost.retransmission
         } else {
             lost.something || left && board.lost() > 0
@@ -286,7 +287,7 @@ impl LossRecovery for Selective {
         }
         match self.course.state {
             _ if left && was_fast => Reaction::Exit { limit: None },
-            // RFC 8985 section 7.4.2: the same as for a fast recovery
+            // RFC 8985 section 7.4.2: the same reduction as for a fast recovery.
             State::Open if verdict == Verdict::Repaired => Reaction::Repaired {
                 flight_size: send.outstanding() + ack.acknowledged,
             },
@@ -323,7 +324,7 @@ impl LossRecovery for Selective {
                 let forward = board.forward().max(send.unacknowledged);
                 send.next.saturating_sub(forward) + board.retransmitted()
             }
-            // RFC 6675 section 5 step 3 is limited transmit.
+            // RFC 6675 section 5 step 3: limited transmit.
             (_, State::Open) if !self.limited_transmit => outstanding,
             _ => board.pipe(outstanding),
         }
@@ -336,7 +337,7 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool {
-        // (FACK goes by what has arrived ahead also when the peer has gone back on it.)
+        // FACK uses the highest position ever SACKed, even if the peer has reneged on it.
         let ahead = || {
             matches!(self.detection, Detection::Forward(_)) && board.forward() > send.unacknowledged
         };
@@ -446,7 +447,8 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn probes_tail(&self, board: &Scoreboard) -> bool {
-        // (While the window comes down for a mark, Linux asks no more: TCP_CA_CWR.)
+        // During a reduction for a mark, Linux does not require that nothing is SACKed
+        // (TCP_CA_CWR).
         self.probes
             && self.course.is_open()
             && (board.sacked() == 0 || self.course.is_marked())
@@ -458,7 +460,8 @@ impl LossRecovery for Selective {
     }
 
     fn hear_duplicate_at_rest(&mut self) {
-        // RFC 8985 section 7.4.2: the receiver got the last segment twice, and doesn't do D-SACK.
+        // RFC 8985 section 7.4.2: the receiver received the last segment twice and does not send
+        // D-SACKs.
         self.probe.forget();
     }
 

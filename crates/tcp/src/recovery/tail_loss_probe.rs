@@ -1,4 +1,4 @@
-//! Tail loss probe: when acknowledgments stop coming, one segment that makes the receiver speak
+//! Tail loss probe: one segment that elicits an acknowledgment when acknowledgments stop arriving
 //! (RFC 8985 section 7).
 
 use bentpipe_types::Span;
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
 
-/// RFC 8985 section 7.2: the longest that a receiver may delay an acknowledgment (Linux: the floor
-/// of its retransmission timeout).
+/// RFC 8985 section 7.2: maximum ACK delay of the receiver (Linux: the minimum retransmission
+/// timeout).
 const MAXIMUM_ACK_DELAY: Span = Span::from_millis(200);
 
-/// RFC 8985 section 7.2: without a measured round trip
+/// RFC 8985 section 7.2: PTO without a round-trip sample.
 const WITHOUT_RTT: Span = Span::from_secs(1);
 
-/// RFC 8985 section 7.2: how long to wait for an acknowledgment before a probe: PTO.
+/// RFC 8985 section 7.2: PTO, the time to wait for an acknowledgment before a probe.
 #[inline]
 pub(crate) fn tail_loss_timeout(smoothed_rtt: Option<Span>, one_segment: bool) -> Span {
     let Some(rtt) = smoothed_rtt else {
@@ -27,7 +27,7 @@ pub(crate) fn tail_loss_timeout(smoothed_rtt: Option<Span>, one_segment: bool) -
     }
 }
 
-/// A probe that is not acknowledged.
+/// An unacknowledged probe.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Probe {
     // TLP.end_seq
@@ -36,28 +36,28 @@ struct Probe {
     retransmission: bool,
 }
 
-/// The state of one connection.
+/// Tail loss probe state of one connection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TailLossProbe {
     probe: Option<Probe>,
 }
 
-/// What an acknowledgment means for a probe.
+/// Meaning of an acknowledgment with regard to the probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Nothing,
-    /// The probe has repaired a loss that nothing else told of.
+    /// The probe repaired a loss that was not detected otherwise.
     Repaired,
 }
 
 impl TailLossProbe {
-    /// Is a probe under way?
+    /// Whether a probe is unacknowledged.
     #[inline]
     pub(super) const fn is_under_way(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Section 7.3: a probe was sent; `end` is SND.NXT after it.
+    /// RFC 8985 section 7.3: records a probe; `end` is SND.NXT after it.
     pub(super) fn on_sent(&mut self, end: u64, retransmission: bool) {
         self.probe = Some(Probe {
             end,
@@ -65,8 +65,8 @@ impl TailLossProbe {
         });
     }
 
-    /// Section 7.4.2: an acknowledgment has come. `pure_duplicate`: it acknowledges nothing new,
-    /// cumulatively or selectively.
+    /// RFC 8985 section 7.4.2: processes an acknowledgment. `pure_duplicate`: it acknowledges
+    /// nothing new, cumulatively or selectively.
     #[inline]
     pub(super) fn on_ack(
         &mut self,
@@ -85,19 +85,19 @@ impl TailLossProbe {
             .duplicate()
             .is_some_and(|(_, end)| end == probe.end);
         if !probe.retransmission || twice {
-            // New data; or both the segment and its probe have arrived.
+            // The probe was new data, or both the original segment and the probe have arrived.
             self.probe = None;
         } else if unacknowledged > probe.end {
-            // Something sent after the probe is acknowledged, and nothing said that it came twice.
+            // Data sent after the probe is acknowledged, without a D-SACK for the probe.
             self.probe = None;
             return Verdict::Repaired;
         } else if pure_duplicate {
-            self.probe = None; // the receiver got it twice, and doesn't do D-SACK
+            self.probe = None; // The receiver received it twice and does not send D-SACKs.
         }
         Verdict::Nothing
     }
 
-    /// Recovery begins, or a timeout: that decides what was lost.
+    /// Discards the probe at the start of recovery or at a timeout, which determine what was lost.
     pub(super) fn forget(&mut self) {
         self.probe = None;
     }

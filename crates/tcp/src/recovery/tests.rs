@@ -35,8 +35,8 @@ fn acknowledgment(acknowledged: u64, duplicate: bool) -> Acknowledgment {
 }
 
 proptest! {
-    /// Whatever happens, what is in flight is a sane number, recovery begins only with a third
-    /// duplicate, and nothing is asked for again that was acknowledged.
+    /// For any sequence of operations, the bytes in flight stay in range, recovery begins only with
+    /// the third duplicate, and acknowledged data is never retransmitted.
     #[test]
     fn any_sequence_of_operations(
         kind in prop_oneof![Just(RecoveryKind::Reno), Just(RecoveryKind::NewReno)],
@@ -103,8 +103,8 @@ proptest! {
                     }
                 }
             }
-            // Deflation may count what was acknowledged without a duplicate to tell of it, but no
-            // more than all that was ever sent.
+            // Deflation may count acknowledged data for which no duplicate arrived, but no more
+            // than was ever sent.
             prop_assert!(recovery.in_flight(&send, &board) <= 2 * send.highest);
         }
     }

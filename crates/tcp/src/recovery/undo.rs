@@ -1,27 +1,28 @@
-//! Was it a loss at all? Eifel detection by timestamps (RFC 3522), and detection by D-SACK (RFC
-//! 3708). What to do then is RFC 4015's: the window rule takes its reduction back.
+//! Detection of spurious loss recovery, by timestamps (Eifel, RFC 3522) and by D-SACK (RFC 3708).
+//! The window rule then undoes its reduction (RFC 4015).
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::timestamp;
 
-/// The retransmissions since the window was last reduced.
+/// Retransmissions since the last window reduction.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Undo {
-    // Linux's undo_marker: SND.UNA when recovery began, while there is something to take back.
+    // Linux's undo_marker: SND.UNA when recovery began, while an undo is possible.
     marker: Option<u64>,
-    // RFC 3522 section 3.2 step 2, RetransmitTS: the timestamp of the first retransmission that may
-    // still be under way, of an earlier recovery, too (Linux's retrans_stamp): what that one fills
-    // is not acknowledged by an original.
+    // RFC 3522 section 3.2 step 2: RetransmitTS, the timestamp of the first retransmission that may
+    // still be in flight, including those of an earlier recovery (Linux's retrans_stamp).
+    // Acknowledgments of data that it delivered are not taken for ones of the original
+    // transmission.
     retransmitted_at: Option<u32>,
-    // Retransmissions of which no D-SACK says that they were needless; those of before the
-    // reduction, too. None, before the first.
+    // Retransmissions not yet reported as unnecessary by a D-SACK, including those before the
+    // reduction. `None` before the first retransmission.
     unexplained: Option<u64>,
 }
 
 impl Undo {
-    /// The window is about to be reduced, with `under_way` retransmissions in the network.
+    /// Prepares for an undo of the next reduction, with `under_way` retransmissions in flight.
     pub(super) fn start(&mut self, unacknowledged: u64, under_way: u64) {
         *self = Self {
             marker: Some(unacknowledged),
@@ -30,18 +31,18 @@ impl Undo {
         };
     }
 
-    /// There is nothing to take back any more.
+    /// Makes an undo impossible.
     pub(super) fn stop(&mut self) {
         self.marker = None;
         self.unexplained = None;
     }
 
-    /// Where what may be taken back began.
+    /// SND.UNA at the start of the recovery that may be undone.
     pub(super) const fn marker(&self) -> Option<u64> {
         self.marker
     }
 
-    /// So many segments are sent again.
+    /// Records retransmitted segments.
     pub(super) fn on_retransmitted(&mut self, now: Time, segments: u64) {
         if segments == 0 {
             return;
@@ -52,7 +53,8 @@ impl Undo {
         }
     }
 
-    /// What was sent again last was a probe, which needs no explanation.
+    /// Removes the last retransmission from the count, because it was a probe, which needs no
+    /// D-SACK.
     pub(super) fn uncount_probe(&mut self) {
         self.unexplained = self
             .unexplained
@@ -60,7 +62,7 @@ impl Undo {
             .map(|count| count - 1);
     }
 
-    /// A D-SACK: what lies between these positions has arrived twice.
+    /// Processes a D-SACK for the data between these positions.
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), segment: u32) {
         if let (Some(marker), Some(unexplained)) = (self.marker, &mut self.unexplained)
             && end > marker
@@ -70,13 +72,13 @@ impl Undo {
         }
     }
 
-    /// RFC 3708 section 3: was every retransmission needless?
+    /// RFC 3708 section 3: whether a D-SACK has reported every retransmission as unnecessary.
     pub(super) fn all_explained(&self) -> bool {
         self.marker.is_some() && self.unexplained == Some(0)
     }
 
-    /// RFC 3522 section 3.2 step 4: does an acknowledgment of new data that echoes this answer the
-    /// original transmission?
+    /// RFC 3522 section 3.2 step 4: whether an acknowledgment of new data with this echo answers
+    /// the original transmission.
     pub(super) fn answers_original(&self, echo: Option<u32>) -> bool {
         match (self.retransmitted_at, echo) {
             (Some(at), Some(echo)) if self.marker.is_some() && echo != 0 => {
@@ -97,7 +99,7 @@ mod tests {
         Time::ZERO + Span::from_millis(milliseconds)
     }
 
-    /// A D-SACK of a probe explains what was sent again in a recovery before.
+    /// A D-SACK of a probe explains a retransmission of an earlier recovery.
     #[test]
     fn a_probe_is_not_counted_but_its_duplicate_is() {
         let mut undo = Undo::default();
@@ -113,8 +115,9 @@ mod tests {
         assert!(undo.all_explained());
     }
 
-    /// Two recoveries, one after the other, with a retransmission of the first under way: what it
-    /// fills is acknowledged with its timestamp, older than the second's first retransmission.
+    /// Two recoveries in a row, with a retransmission of the first in flight. The acknowledgment of
+    /// the data that it delivers echoes its timestamp, which is older than the second recovery's
+    /// first retransmission.
     #[test]
     fn a_retransmission_of_before_is_no_original() {
         let mut undo = Undo::default();
@@ -125,7 +128,8 @@ mod tests {
         undo.on_retransmitted(at(300), 1);
         assert!(!undo.answers_original(Some(timestamp(at(100)))));
         assert!(undo.answers_original(Some(timestamp(at(50)))));
-        // None under way: what is older than the next retransmission is an original.
+        // None in flight: an echo older than the next retransmission shows an original
+        // transmission.
         undo.start(9000, 0);
         undo.on_retransmitted(at(500), 1);
         assert!(undo.answers_original(Some(timestamp(at(300)))));

@@ -1,4 +1,4 @@
-//! What an acknowledgment tells the scoreboard.
+//! Update of the scoreboard by an acknowledgment.
 
 use bentpipe_types::{Packet, SackBlock, Time};
 
@@ -7,7 +7,8 @@ use crate::connection::Sender;
 use crate::recovery::{Arrival, LossRecovery};
 
 impl Sender {
-    /// What the acknowledgment says has arrived. `ADVANCES`: SND.UNA has moved.
+    /// Updates the scoreboard with the data that the acknowledgment reports. `ADVANCES`: SND.UNA
+    /// has moved.
     #[inline(always)]
     pub(super) fn update_scoreboard<const ADVANCES: bool>(
         &mut self,
@@ -16,7 +17,7 @@ impl Sender {
         now: Time,
     ) {
         if let Told::OneMore(covered) = told {
-            // (Nobody asks which transmission of a segment it was that was sent once.)
+            // A segment sent once needs no decision about which transmission arrived.
             self.scoreboard.begin_plainly(now);
             self.scoreboard.sack_one_more(covered);
             self.timers.look();
@@ -51,7 +52,7 @@ impl Sender {
         self.timers.look();
     }
 
-    /// What SACK blocks say has arrived.
+    /// Updates the scoreboard with the SACK blocks.
     #[inline(never)]
     fn take_blocks(&mut self, packet: &Packet, blocks: &[SackBlock]) {
         let again = self.sent_again_and_sacked(packet, blocks);
@@ -70,8 +71,8 @@ impl Sender {
         }
     }
 
-    /// Where the first block begins, if it may tell of what has arrived twice (RFC 2883 section 4) and was SACKed before
-    /// and sent again.
+    /// Start of the first block, if it may be a D-SACK (RFC 2883 section 4) for data that was both
+    /// SACKed and retransmitted before.
     fn sent_again_and_sacked(&self, packet: &Packet, blocks: &[SackBlock]) -> Option<u64> {
         let (first, rest) = blocks.split_first()?;
         let distance = i64::from(first.start.distance_from(packet.acknowledgment));

@@ -1,4 +1,4 @@
-//! What loss recovery makes of an acknowledgment, and what becomes of the window for it.
+//! Reaction of loss recovery and of the congestion window to an acknowledgment.
 
 use bentpipe_types::{Packet, Time};
 
@@ -7,7 +7,7 @@ use crate::connection::Sender;
 use crate::recovery::{Acknowledgment, LossRecovery, Reaction};
 
 impl Sender {
-    /// What loss recovery makes of an acknowledgment of this many new positions.
+    /// Passes an acknowledgment of this many new positions to loss recovery. Returns its reaction.
     #[inline(always)]
     pub(super) fn recover(
         &mut self,
@@ -31,7 +31,7 @@ impl Sender {
         self.recovery.on_ack(&ack, sequence, &mut self.scoreboard)
     }
 
-    /// What loss recovery asks for, window growth aside.
+    /// Carries out the reaction of loss recovery, except window growth.
     #[inline]
     pub(in crate::connection) fn react(&mut self, reaction: Reaction, now: Time) {
         let goes_on = matches!(
@@ -43,7 +43,7 @@ impl Sender {
         }
     }
 
-    /// Recovery begins, or is over.
+    /// Carries out the start or end of recovery.
     #[inline(never)]
     fn react_to_turn(&mut self, reaction: Reaction, now: Time) {
         match reaction {
@@ -66,7 +66,7 @@ impl Sender {
         }
     }
 
-    /// The last congestion was none.
+    /// Undoes the last window reduction, which was spurious.
     fn undo(&mut self) {
         self.statistics.spurious += 1;
         if self.may_restore_window() {
@@ -94,7 +94,8 @@ impl Sender {
         }
     }
 
-    /// The window rule hears of congestion. Linux's windows are whole segments: of 19 the half is 9 (tcp_reno_ssthresh).
+    /// Reports congestion to the window rule. Linux's windows are whole segments: half of 19 is 9
+    /// (tcp_reno_ssthresh).
     pub(in crate::connection) fn reduce(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.congestion.on_congestion(event, flight_size, now);
         if self.config.habits.reduces_window && self.delivery_rate.is_none() {
@@ -102,10 +103,11 @@ impl Sender {
         }
     }
 
-    /// What of `outstanding` counts for a new threshold. More may be outstanding than the window lets into the
-    /// network at once: with SACK, what is SACKed has left it; and Reno's recovery ends with a window of half of what
-    /// was in flight, all of which is outstanding still: half of that again would be no second reduction. (RFC 5681's
-    /// equation 4 is a most; ns-2 and BSD halve the window.)
+    /// RFC 5681 section 3.1, equation 4: FlightSize for the new threshold, at most the congestion
+    /// window. More may be outstanding than the window admits. With SACK, SACKed data has left the
+    /// network. Reno's recovery ends with a window of half the flight size while all of that is
+    /// still outstanding; half of it again would be no second reduction. (Equation 4 is an upper
+    /// bound; ns-2 and BSD halve the window.)
     pub(in crate::connection) fn congested_flight(&self, outstanding: u64) -> u64 {
         let window = self.congestion.window().congestion_window;
         if self.config.habits.reduces_window {
@@ -114,7 +116,7 @@ impl Sender {
         outstanding.min(window)
     }
 
-    /// Does the acknowledgment that has ended recovery grow the window?
+    /// Whether the acknowledgment that ended recovery also grows the window.
     #[inline]
     pub(super) fn counts_last_of_recovery(&self, reaction: Reaction) -> bool {
         self.config.habits.counts_last_of_recovery
@@ -122,21 +124,21 @@ impl Sender {
             && !self.recovery.is_recovering()
     }
 
-    /// The same as [`regulate`](Self::regulate), of an acknowledgment of something new: seldom enough.
+    /// Like [`regulate`](Self::regulate), for an acknowledgment of new data; rarely called.
     #[inline(never)]
     pub(super) fn regulate_as_it_advances(&mut self) {
         let _ = self.regulate(true, self.newly_delivered());
     }
 
-    /// Sets the window that fast recovery allows until the next acknowledgment; this one tells of so many bytes. Returns
-    /// what is in flight, if it had to be known.
+    /// Sets the window of fast recovery until the next acknowledgment. `delivered`: bytes that this
+    /// one newly reports. Returns the bytes in flight, if they were computed.
     #[inline(always)]
     pub(in crate::connection) fn regulate(
         &mut self,
         advances: bool,
         delivered: u64,
     ) -> Option<u64> {
-        // A rule that models the path regulates recovery itself.
+        // Model-based congestion control regulates recovery itself.
         if self.delivery_rate.is_some() {
             return None;
         }

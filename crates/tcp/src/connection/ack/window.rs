@@ -1,14 +1,14 @@
-//! What an acknowledgment says of the peer's window.
+//! Update of the send window by an acknowledgment.
 
 use bentpipe_types::{Flags, Packet};
 
 use crate::connection::Sender;
 
 impl Sender {
-    /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
-    /// that said anything of it. As in Linux also when it acknowledges new data, whatever its
-    /// sequence number: one false segment must not fix the window for ever. SND.WL2 is not kept,
-    /// because here it is never after SEG.ACK. `SCALED`: the segment is no SYN.
+    /// RFC 9293 section 3.10.7.4 step 5: updates SND.WND, unless the segment is older than the one
+    /// of the last update. As in Linux also if it acknowledges new data, whatever its sequence
+    /// number: a single forged segment must not freeze the window. SND.WL2 is not kept, because
+    /// here it is never after SEG.ACK. `SCALED`: the segment is no SYN.
     #[inline]
     pub(in crate::connection) fn update_window<const SCALED: bool>(
         &mut self,
@@ -19,7 +19,7 @@ impl Sender {
             || self.send.window_sequence.at_or_before(packet.sequence)
                 && !self.keeps_window::<SCALED>(packet)
         {
-            // RFC 7323 section 2.2: never scaled in a SYN
+            // RFC 7323 section 2.2: the window field of a SYN is never scaled.
             let shift = if !SCALED && packet.flags.has(Flags::SYN) {
                 0
             } else {
@@ -29,7 +29,8 @@ impl Sender {
         }
     }
 
-    /// Does the window stay as it is, because this segment is no newer than what told of it, and would not close it?
+    /// Whether the window stays, because this segment is no newer than the last update and would
+    /// only shrink the window, not close it.
     #[inline]
     fn keeps_window<const SCALED: bool>(&self, packet: &Packet) -> bool {
         packet.sequence == self.send.window_sequence
@@ -39,7 +40,7 @@ impl Sender {
             && u64::from(packet.window) << self.negotiated.send_shift < self.send.window
     }
 
-    /// The same, of a segment that says the window that is known.
+    /// Records a window update that repeats the current window.
     #[inline]
     pub(in crate::connection) fn note_same_window(&mut self, packet: &Packet) {
         let send = &mut self.send;
@@ -48,7 +49,7 @@ impl Sender {
         }
     }
 
-    /// SND.WND is what this segment says.
+    /// Sets SND.WND from this segment.
     #[inline]
     pub(in crate::connection) fn set_window(&mut self, packet: &Packet, shift: u8) {
         let send = &mut self.send;

@@ -1,4 +1,5 @@
-//! What expires before a retransmission does: reordering's time, and the tail loss probe (RFC 8985).
+//! Timers that expire before a retransmission timeout: the reordering timer and the tail loss probe
+//! (RFC 8985).
 
 use bentpipe_types::{Span, Time};
 
@@ -9,7 +10,7 @@ use crate::recovery::{Arrival, LossRecovery, tail_loss_timeout};
 use crate::ticks;
 
 impl Sender {
-    /// Sets the early timer, when something was sent or acknowledged.
+    /// Sets the early timer, if a transmission or an acknowledgment requested it.
     #[inline(always)]
     pub(in crate::connection) fn review_early_timer<K: Known>(
         &mut self,
@@ -43,12 +44,12 @@ impl Sender {
         } else if anew || purpose != Early::Probe || self.timers.early == Time::NEVER {
             let one_segment = self.scoreboard.segments() == 1;
             let at = now + tail_loss_timeout(self.rtt.smoothed(), one_segment);
-            // RFC 8985 section 7.2: no later than the retransmission timer
+            // RFC 8985 section 7.2: not later than the retransmission timer.
             self.timers.early = at.min(self.timers.at);
         }
     }
 
-    /// Is a probe due if acknowledgments stop coming?
+    /// Whether a tail loss probe may be scheduled.
     #[inline(always)]
     fn may_probe(&self, synchronized: bool) -> bool {
         self.recovery.probes_tail(&self.scoreboard)
@@ -57,7 +58,8 @@ impl Sender {
             && self.timers.retransmits()
     }
 
-    /// The same as Linux has it, where the early timer is the main one for as long as it runs.
+    /// Sets the early timer as Linux does, where it takes the place of the main timer while it
+    /// runs.
     #[inline(never)]
     fn set_early_timer_in_ticks(&mut self, synchronized: bool, anew: bool, now: Time) {
         if anew
@@ -65,17 +67,19 @@ impl Sender {
             && self.recovery.is_reducing_for_mark()
             && self.may_probe(synchronized)
         {
-            // What leaves while the window comes down for a mark has the probe's time in the place of any other (tcp_write_xmit;
-            // else none is set where something may be reordered).
+            // tcp_write_xmit: a transmission during a reduction for a mark schedules a probe in
+            // place of any other timer. Otherwise no probe is scheduled while reordering is
+            // possible.
             self.recovery.forget_reordering_deadline();
         }
         if let Some(at) = self.recovery.reordering_deadline() {
-            // (tcp_rack_mark_lost)
+            // tcp_rack_mark_lost
             let wait = (at.since(now) + ticks::LEAST).min(self.rtt.rto());
             self.timers.early = ticks::expiry(now, wait);
             self.timers.early_purpose = Early::Reordering;
         } else if self.may_probe(synchronized) {
-            // What acknowledges nothing new sets no timer (tcp_ack, FLAG_SET_XMIT_TIMER), also where a probe has gone.
+            // An acknowledgment without new data sets no timer (tcp_ack, FLAG_SET_XMIT_TIMER), also
+            // after a probe was sent.
             if !anew {
                 return;
             }
@@ -88,15 +92,15 @@ impl Sender {
             self.timers.early = ticks::expiry(now, self.at_timeout(wait, now));
         } else if self.timers.early_purpose == Early::Probe || self.send.is_idle() {
             self.timers.early = Time::NEVER;
-        } // What may be reordered is waited for until the main timer is restarted.
+        } // The reordering timer runs until the main timer is restarted.
         if self.timers.early != Time::NEVER && self.timers.at < self.timers.early {
             self.timers.at = self.timers.early;
         }
     }
 
-    /// How long a probe waits that is to wait for so long, but not for longer than a retransmission would: that is counted
-    /// from when the first segment left where something new was sent just now, and from now where not
-    /// (tcp_schedule_loss_probe). No timer waits for longer than the longest retransmission timeout
+    /// Delay of a probe: `wait`, but at most until a retransmission would be due. That is counted
+    /// from the first segment's transmission if new data was sent just now, else from now
+    /// (tcp_schedule_loss_probe). No timer exceeds the maximum retransmission timeout
     /// (inet_csk_reset_xmit_timer).
     #[inline]
     fn at_timeout(&self, wait: Span, now: Time) -> Span {
@@ -114,17 +118,17 @@ impl Sender {
         }
     }
 
-    /// Was something new sent just now?
+    /// Whether new data was sent at this time.
     #[inline]
     fn has_just_sent(&self, now: Time) -> bool {
         let fin_left = || self.send.fin && self.scoreboard.latest_sent_at() == Some(now);
         self.send.last_sent_at == now || fin_left()
     }
 
-    /// RFC 8985 section 6.2 step 5: what has not arrived by now is lost.
+    /// RFC 8985 section 6.2 step 5: the reordering timer has expired; marks segments lost.
     pub(super) fn reordering_is_over(&mut self, now: Time) {
         let sequence = &self.send.sequence;
-        // Nothing has arrived.
+        // No acknowledgment arrives with it.
         self.scoreboard.begin(Arrival {
             now,
             ..Arrival::default()

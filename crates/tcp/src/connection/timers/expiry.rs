@@ -1,4 +1,4 @@
-//! A timer has expired; and the retransmission timer (RFC 6298).
+//! Timer expiry, and the retransmission timer (RFC 6298).
 
 use bentpipe_types::{Ctx, Span, Time};
 
@@ -8,7 +8,7 @@ use crate::connection::{Connection, Events, Sender, State};
 use crate::recovery::{Again, LossRecovery, TimedOut};
 use crate::ticks;
 
-/// tcp_syn_linear_timeouts
+/// Linux's tcp_syn_linear_timeouts: number of SYN timeouts without backoff.
 const EVEN_SYNS: u32 = 4;
 
 impl Connection {
@@ -43,10 +43,10 @@ impl Connection {
                         self.sender.timers.reviewed();
                     }
                     if in_ticks && !probed {
-                        // The peer's window took no probe (tcp_send_loss_probe).
+                        // The peer's window admitted no probe (tcp_send_loss_probe).
                         self.sender.run_instead_of_early(cx.now);
                     } else {
-                        // RFC 8985 section 7.3: the retransmission timer starts again.
+                        // RFC 8985 section 7.3: the retransmission timer is restarted.
                         self.sender
                             .timers
                             .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
@@ -60,7 +60,7 @@ impl Connection {
                     self.retransmission_timeout(cx)
                 }
                 Purpose::Probe => self.probe(cx),
-                // RFC 9293 section 3.10.8
+                // RFC 9293 section 3.10.8: TIME-WAIT timeout.
                 Purpose::TimeWait => self.closed(Events::NONE, cx.now),
                 Purpose::KeepAlive => self.keep_alive(cx),
             }
@@ -68,12 +68,12 @@ impl Connection {
         self.output(cx);
     }
 
-    /// RFC 6298 section 5.4 to 5.7
+    /// Handles the retransmission timeout (RFC 6298 sections 5.4 to 5.7).
     fn retransmission_timeout(&mut self, cx: &mut Ctx<'_>) {
         let synchronized = self.state.is_synchronized();
         if synchronized && self.sender.send.window == 0 {
-            // The window closed over data that was sent: the timer's segments are probes, and no
-            // sign of congestion (RFC 9293 section 3.8.6.1).
+            // RFC 9293 section 3.8.6.1: the window closed over sent data. Retransmissions are then
+            // probes, and their timeout is no sign of congestion.
             if self.sender.config.habits.probes_with_segment {
                 self.probe_with_segment(cx);
             } else {
@@ -88,7 +88,7 @@ impl Connection {
         } else {
             self.sender.config.maximum_syn_retransmissions + if even { EVEN_SYNS } else { 0 }
         };
-        // RFC 9293 section 3.8.3: R2
+        // RFC 9293 section 3.8.3: R2, the limit of retransmissions.
         let counted = (self.sender.send.attempts).saturating_sub(self.sender.send.excused);
         if counted >= maximum || self.sender.user_timeout_is_over(cx.now) {
             self.closed(Events::TIMED_OUT, cx.now);
@@ -105,13 +105,14 @@ impl Connection {
             return;
         }
         self.sender.timed_out(cx.now);
-        // `output` sends the first.
+        // `output` sends the first segment.
     }
 
-    /// RFC 9293 section 3.6: TIME-WAIT, or two maximum segment lifetimes of it more.
+    /// RFC 9293 section 3.6: enters TIME-WAIT, or restarts its timer of two maximum segment
+    /// lifetimes.
     pub(in crate::connection) fn wait_for_stragglers(&mut self, now: Time) {
         if self.state != State::TimeWait {
-            // What waits has a limit of its own for what it answers (tcp_time_wait).
+            // A socket in TIME-WAIT has its own rate limit for answers (tcp_time_wait).
             self.receive.challenge_after = Time::ZERO;
         }
         self.state = State::TimeWait;
@@ -121,11 +122,11 @@ impl Connection {
 }
 
 impl Sender {
-    /// The time that a pacer, or what may only be reordered, was to wait for has come. True: the
-    /// retransmission timer has expired. It is backed off and runs anew; what was sent goes again if
-    /// the caller says that it is [`timed_out`](Self::timed_out).
+    /// Runs the pacing and reordering timers if due. Returns true if the retransmission timer has
+    /// expired. It is then backed off and restarted; the caller decides whether to declare a
+    /// [timeout](Self::timed_out), which retransmits the outstanding data.
     ///
-    /// For a gateway that sends on behalf of another: a connection has more to see to.
+    /// For a gateway that sends on behalf of another host; a connection has further timers.
     pub fn on_deadline(&mut self, now: Time) -> bool {
         if self.timers.pacing <= now {
             self.timers.pace(None);
@@ -144,8 +145,9 @@ impl Sender {
         expired
     }
 
-    /// Has the main timer expired? In Linux with the first tick that is late enough, which is looked up only now: most
-    /// retransmission timers are set again before they expire.
+    /// Whether the main timer has expired. With Linux's timer granularity, it expires at the first
+    /// tick after its time. The tick is only computed now, because most retransmission timers are
+    /// restarted before they expire.
     #[inline]
     fn is_main_timer_due(&mut self, now: Time) -> bool {
         if self.timers.at > now {
@@ -158,9 +160,9 @@ impl Sender {
         self.timers.at <= now
     }
 
-    /// In Linux a connection has one timer for all this: while it runs for what may be reordered, or for a probe, it does
-    /// not run for a retransmission. When it does again, that is due a timeout after the first segment has left
-    /// (tcp_rearm_rto).
+    /// Restarts the retransmission timer after the early timer. In Linux a connection has one timer
+    /// for all: while it runs for reordering or a probe, it does not run for a retransmission. The
+    /// restarted timeout counts from the first segment's transmission (tcp_rearm_rto).
     #[inline(never)]
     fn run_instead_of_early(&mut self, now: Time) {
         if self.config.habits.times_in_ticks && self.timers.retransmits() {
@@ -171,7 +173,7 @@ impl Sender {
         }
     }
 
-    /// The same, where the early timer is running.
+    /// Replaces a running early timer by the retransmission timer, in Linux's variant.
     #[inline]
     pub(in crate::connection) fn supersede_early(&mut self, now: Time) {
         if self.timers.early != Time::NEVER && self.config.habits.times_in_ticks {
@@ -180,7 +182,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 section 5.5: the next timeout is twice as long, if it `doubles`.
+    /// RFC 6298 section 5.5: doubles the next timeout, if `doubles`, and restarts the timer.
     pub(super) fn back_off(&mut self, doubles: bool, now: Time) {
         if self.send.attempts == 0 {
             let first = self.scoreboard.first_sent_at();
@@ -195,8 +197,8 @@ impl Sender {
         self.timers.set(Purpose::Retransmit, self.timeout_from(now));
     }
 
-    /// When the retransmission timer expires that runs from now on: it waits no longer than the user wants to
-    /// (tcp_clamp_rto_to_user_timeout).
+    /// Expiry of a retransmission timer started now. With a user timeout it expires no later than
+    /// that (tcp_clamp_rto_to_user_timeout).
     #[inline]
     pub(in crate::connection) fn timeout_from(&self, now: Time) -> Time {
         let at = now + self.rtt.rto();
@@ -209,16 +211,16 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired for data: RFC 6298 section 5.4, RFC 5681 section 3.1. What
-    /// is outstanding is to be sent again.
+    /// Reacts to a retransmission timeout for data (RFC 6298 section 5.4, RFC 5681 section 3.1):
+    /// the outstanding data is to be retransmitted.
     pub fn timed_out(&mut self, now: Time) {
         let reduces = self.send.attempts == 1 && !self.recovery.is_reduced_for(&self.send.sequence);
         if reduces {
-            // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
-            // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
+            // RFC 5681 section 3.1: reduces the window. FlightSize is the data sent since the last
+            // timeout, if recovery from that is incomplete, as in ns-2 and Linux, which halve cwnd.
             let in_flight = self.in_flight();
             self.all_lost(in_flight, now);
-            // (Where a reduction is held that has come to its end, it is its window that was too large.)
+            // During a gradual reduction, the window reached so far was too large.
             self.congestion.set_window(self.sending_window());
             let flight_size = if self.recovery.knows_segments() {
                 self.congested_flight(self.send.sequence.outstanding())
@@ -229,9 +231,10 @@ impl Sender {
             self.note_reduction();
         } else {
             // Fast recovery has halved the window for this loss already. Its outstanding data would
-            // be a wrong measure: every duplicate has let a segment more go out, so that half of it
-            // may be many times the window. So the threshold stays, but that it is no more than that half
-            // (RFC 5681 section 3.1, of a segment that the timer has not sent before). Linux's tcp_enter_loss keeps it.
+            // be a wrong measure for a second reduction: each duplicate ACK has let another segment
+            // out, so that half of it may be many times the window. So the threshold stays, but is
+            // limited to that half (RFC 5681 section 3.1, for a segment that the timer has not
+            // retransmitted before). Linux's tcp_enter_loss keeps it.
             let keeps = self.config.habits.keeps_threshold_in_recovery || self.send.attempts != 1;
             let flight_size = (!keeps).then(|| self.send.sequence.outstanding());
             self.congestion.on_repeated_timeout(flight_size);
@@ -241,14 +244,14 @@ impl Sender {
         self.send.window_limited = true;
     }
 
-    /// RFC 5482: has the first unacknowledged segment waited for too long?
+    /// RFC 5482: whether the first unacknowledged segment has exceeded the user timeout.
     pub(super) fn user_timeout_is_over(&self, now: Time) -> bool {
         self.send.attempts > 0
             && (self.config.user_timeout)
                 .is_some_and(|limit| now.since(self.send.attempts_since) >= limit)
     }
 
-    /// After a timeout: what is outstanding is sent again as the window opens.
+    /// Marks all outstanding data as lost after a timeout; it is retransmitted as the window opens.
     fn everything_is_lost(&mut self, reduces: bool, now: Time) {
         let timeout = TimedOut {
             reduces,
@@ -272,7 +275,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 section 5.1
+    /// RFC 6298 section 5.1: starts the retransmission timer if it is not running.
     #[inline]
     pub(in crate::connection) fn expect_acknowledgment(&mut self, now: Time) {
         if !self.timers.retransmits() {

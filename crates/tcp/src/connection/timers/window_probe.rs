@@ -1,4 +1,4 @@
-//! Zero-window probes: as long as the peer's window keeps us from sending (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
+//! Zero-window probes (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
 
 use bentpipe_types::{Ctx, Span, Time};
 
@@ -11,8 +11,9 @@ use crate::ticks;
 const OVERRIDE: Span = Span::from_millis(500);
 
 impl Connection {
-    /// The window closed over data that was sent, whose first segment goes again as it was; all that is outstanding
-    /// counts as lost, as after any timeout. As long as the peer answers that goes on.
+    /// Probes a window that closed over sent data with its first segment, unchanged. All
+    /// outstanding data counts as lost, as after any timeout. Probing continues as long as the peer
+    /// answers.
     pub(super) fn probe_with_segment(&mut self, cx: &mut Ctx<'_>) {
         if self.sender.send.attempts >= self.sender.config.maximum_retransmissions
             || self.sender.user_timeout_is_over(cx.now)
@@ -20,8 +21,9 @@ impl Connection {
             self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
-        // The kernel does not look for a black hole here, and where there is one sends the same segment into it until it gives
-        // up, if the window is not really closed. Ours does: a single falsified header is enough for that.
+        // The kernel does not check for a black hole here. If the window is not really closed, it
+        // keeps sending the same segment into the black hole until it gives up; a single forged
+        // header is enough for that. This implementation checks.
         self.sender.suspect_black_hole(cx.now);
         self.sender.back_off(true, cx.now);
         self.sender.timed_out(cx.now);
@@ -29,12 +31,12 @@ impl Connection {
         self.retransmit_first(cx);
     }
 
-    /// The peer's window was too small to send for too long.
+    /// Handles the probe timer: the peer's window has been too small for too long.
     pub(super) fn probe(&mut self, cx: &mut Ctx<'_>) {
         let position = self.sender.send.sequence.unacknowledged;
         let selective = self.sender.recovery.knows_segments();
         if selective && position < self.sender.send.sequence.next && self.sender.send.window > 0 {
-            // A probe's byte, sent before: it goes again like anything that is lost.
+            // The byte of an earlier probe is retransmitted like any lost data.
             self.sender.scoreboard.mark_first();
             self.sender
                 .timers
@@ -47,28 +49,29 @@ impl Connection {
         let unsent = (self.sender.send.end.saturating_sub(position))
             .min(u64::from(self.sender.negotiated.segment));
         if self.sender.send.window > 0 && self.sender.send.has_unsent() {
-            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is. And what the
-            // application said there would be more of has waited for long enough.
+            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is. Corked data is
+            // sent too, because it has waited long enough.
             if position + unsent == self.sender.send.end {
                 self.sender.send.pushed = self.sender.send.end;
             }
-            // (tcp_write_wakeup)
+            // tcp_write_wakeup
             self.sender.send.ends_burst = self.sender.config.habits.sends_in_bursts;
             let small_end = self.sender.send.small_end;
             self.send_segment(position, unsent.min(self.sender.send.window) as u32, cx);
             self.sender.send.ends_burst = false;
             if self.sender.config.habits.counts_short_segments {
-                // (tcp_write_xmit alone tells Nagle's algorithm of it: tcp_minshall_update.)
+                // tcp_write_xmit alone reports small segments to Nagle's algorithm
+                // (tcp_minshall_update).
                 self.sender.send.small_end = small_end;
             }
             let end = self.sender.send.sequence.next;
             self.sender.scoreboard.note_pushed(end);
             if self.sender.config.habits.times_in_ticks {
-                self.sender.timers.reviewed(); // no loss probe is scheduled for it
+                self.sender.timers.reviewed(); // No tail loss probe is scheduled for it.
             }
             return;
         }
-        // RFC 9293 section 3.8.6.1: as long as the peer answers, probing goes on; an answer resets
+        // RFC 9293 section 3.8.6.1: probing continues as long as the peer answers; an answer resets
         // `attempts`.
         if self.sender.send.attempts >= self.sender.config.maximum_retransmissions {
             self.closed(Events::TIMED_OUT, cx.now);
@@ -90,11 +93,11 @@ impl Connection {
             let small_end = self.sender.send.small_end;
             self.send_segment(position, unsent.min(1) as u32, cx);
             if unsent > 0 {
-                // The probe is not a small segment for Nagle to wait for, and its byte is sent
-                // again with those that follow.
+                // The probe is no small segment for Nagle's algorithm, and its byte is
+                // retransmitted together with the following ones.
                 self.sender.send.small_end = small_end;
                 if selective {
-                    // To be sent again as soon as the window opens
+                    // To be retransmitted as soon as the window opens.
                     self.sender.scoreboard.mark_first();
                 } else {
                     self.sender.send.sequence.next = position;
@@ -109,7 +112,7 @@ impl Connection {
         self.sender.probe_within(wait, cx.now);
     }
 
-    /// A probe of what was sent before: its first byte, or the FIN.
+    /// Sends a probe with data sent before: its first byte, or the FIN.
     fn probe_again(&mut self, position: u64, cx: &mut Ctx<'_>) {
         let length = self.sender.send.end.saturating_sub(position).min(1);
         let small_end = self.sender.send.small_end;
@@ -121,7 +124,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// How long a window that is too small may keep us from sending.
+    /// Delay before a window that is too small is probed.
     fn probe_interval(&self) -> Span {
         if self.send.window == 0 || self.config.habits.restarts_probe_timer {
             return self.rtt.rto();
@@ -129,22 +132,23 @@ impl Sender {
         self.rtt.rto().min(OVERRIDE)
     }
 
-    /// The peer has told of its window: if that is closed still, the next probe is due a whole interval after that.
+    /// Restarts the probe interval after a window update that leaves the window closed.
     #[inline(never)]
     pub(in crate::connection) fn put_off_probe(&mut self, now: Time) {
         let head = self.send.unsent().min(u64::from(self.negotiated.segment));
         if head <= self.send.usable() {
-            // What is held back by the application waits as long again (tcp_ack_probe, tcp_check_probe_timer).
+            // Data held back by the application waits for another interval (tcp_ack_probe,
+            // tcp_check_probe_timer).
             self.rtt.forget_probes();
             self.probe_within(self.rtt.rto(), now);
         } else if self.send.window == 0 {
-            // (The kernel puts off what would use a small window, too. Two ends that probe one another then may keep each
-            // other from ever sending.)
+            // The kernel also postpones the use of a small window. Two ends that probe each other
+            // could then keep each other from sending for ever.
             self.probe_within(self.rtt.probe_wait(), now);
         }
     }
 
-    /// The next probe is due after so long.
+    /// Sets the probe timer.
     fn probe_within(&mut self, wait: Span, now: Time) {
         let at = if self.config.habits.times_in_ticks {
             ticks::expiry(now, wait)
@@ -154,7 +158,7 @@ impl Sender {
         self.timers.set(Purpose::Probe, at);
     }
 
-    /// The timer that runs while the peer's window is what keeps us from sending.
+    /// Starts the probe timer, which runs while the peer's window prevents sending.
     pub(in crate::connection) fn expect_window(&mut self, now: Time) {
         if !self.timers.runs(Purpose::Probe) {
             self.probe_within(self.probe_interval(), now);

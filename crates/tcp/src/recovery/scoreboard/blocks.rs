@@ -1,4 +1,4 @@
-//! SACK blocks come in (RFC 2018, RFC 2883).
+//! Processing of SACK blocks (RFC 2018, RFC 2883).
 
 use bentpipe_types::{SackBlock, SackBlocks, Seq, Time, tell_first};
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
 use super::{Scoreboard, Transmission, Trouble};
 
-/// The position that a block starts at, and where it lies in the ring: the numbers of its first segment, and of the first
-/// after it.
+/// Location of a block: its first position, the number of its first segment, and the number after
+/// its last segment.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Known {
     start: u64,
@@ -16,29 +16,29 @@ struct Known {
 }
 
 impl Known {
-    /// Does this block hold what lies between these positions? (Such a first block tells of what has arrived
-    /// twice.)
+    /// Whether this block contains the range between these positions. (A first block inside another
+    /// one is a D-SACK.)
     #[inline(always)]
     fn holds(&self, block: Option<&SackBlock>, start: u64, end: u64) -> bool {
         block.is_some_and(|block| self.start <= start && end <= end_of(*block, self.start))
     }
 }
 
-/// The position after a block that starts at this one.
+/// The position after a block that starts at `start`.
 fn end_of(block: SackBlock, start: u64) -> u64 {
     start + u64::from(block.end.get().wrapping_sub(block.start.get()))
 }
 
-/// The place of a block that was in none.
+/// Index for a block that was not among the previous ones.
 const NEW: usize = 4;
 
-/// The blocks of the last acknowledgment.
+/// The SACK blocks of the previous acknowledgment.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Previous {
     blocks: SackBlocks,
-    /// What is known of each; of none that is not there.
+    /// Locations of the blocks.
     known: [Known; 4],
-    /// Where the lowest starts.
+    /// Start of the lowest block.
     lowest: u64,
 }
 
@@ -47,7 +47,7 @@ impl Previous {
         *self = Self::default();
     }
 
-    /// There is one block more.
+    /// Appends a block.
     fn push(&mut self, block: SackBlock, known: Known) {
         let count = self.blocks.as_slice().len();
         self.lowest = if count == 0 {
@@ -66,8 +66,8 @@ impl Previous {
         blocks.zip(self.known.iter().copied())
     }
 
-    /// The same blocks as before, but that the first has grown at its end, as nearly always while segments
-    /// arrive behind a gap? Returns where it ends now.
+    /// Whether the blocks equal the previous ones except that the first has grown at its end, as is
+    /// usual while segments arrive behind a gap. Returns its new end.
     #[inline(always)]
     fn grown(&self, blocks: &[SackBlock], unacknowledged: u64, highest: u64) -> Option<u64> {
         let ([block, rest @ ..], [before, others @ ..]) = (blocks, self.blocks.as_slice()) else {
@@ -84,9 +84,9 @@ impl Previous {
         same.then_some(end)
     }
 
-    /// The same blocks as before, but for the first, which was another one and has grown at its end, or is new? So they
-    /// are after what was sent again has filled a gap, or another gap begins. Returns where it starts and ends, and what
-    /// its place was: one that there is not, if it is new.
+    /// Whether the blocks equal the previous ones except for the first, which is new or was further
+    /// back and has grown at its end. This occurs when a retransmission fills a gap, or another gap
+    /// begins. Returns its start, its end, and its previous index, or `NEW`.
     fn told_first(
         &self,
         blocks: &[SackBlock],
@@ -97,7 +97,7 @@ impl Previous {
             return None;
         };
         if block.start == first.start {
-            return None; // it may have `grown`
+            return None; // It may have `grown`.
         }
         let place = before.iter().position(|it| it.start == block.start);
         let (start, place, same) = if let Some(place) = place {
@@ -122,7 +122,7 @@ impl Previous {
         good.then_some((start, end, place))
     }
 
-    /// The first block has grown, to here.
+    /// Extends the first block up to `end`.
     #[inline(always)]
     fn grow(&mut self, end: Seq, after: u64) {
         self.blocks.set_first_end(end);
@@ -130,7 +130,7 @@ impl Previous {
         first.after = after;
     }
 
-    /// So many blocks are told of now: this one first, which was in another place or is [new](NEW), then the others.
+    /// Moves a block to the front, from another place or [new](NEW). `count`: number of blocks now.
     fn tell_first(&mut self, block: SackBlock, known: Known, place: usize, count: usize) {
         tell_first(&mut self.known, known, place);
         if place < NEW {
@@ -142,16 +142,16 @@ impl Previous {
             self.lowest = starts.min().unwrap_or_default();
         }
     }
-    /// The segments that the first block covers: the numbers of the first, and of the first after them.
+    /// Segment numbers covered by the first block: the first, and the one after the last.
     #[inline]
     fn told(&self) -> (u64, u64) {
         let [first, ..] = &self.known;
         (first.first, first.after)
     }
 
-    /// The same block in the same place, or in the one before it, if it is not yet acknowledged: most often only
-    /// the first block of an acknowledgment says something new, and the others are as they were, or have moved
-    /// on for it.
+    /// The location of a block that was at the same index, or the one before, in the previous
+    /// acknowledgment, and is not acknowledged yet. Most often only the first block changes, and
+    /// the others stay or move back by one.
     #[inline]
     fn repeated(&self, place: usize, block: SackBlock, unacknowledged: u64) -> Option<Known> {
         let mut near = self.each().skip(place.saturating_sub(1)).take(2);
@@ -160,21 +160,21 @@ impl Previous {
     }
 }
 
-/// A segment that the first block newly covers, of which nothing was known, and which is the highest that has
+/// A segment newly covered by the first block, which was sent once and is the highest that has
 /// arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Covered {
     number: u64,
     segment: Segment,
     block: SackBlock,
-    /// The block's place among those of the last acknowledgment, or none that there is.
+    /// Index of the block in the previous acknowledgment, or `NEW`.
     place: usize,
-    /// How many blocks there are.
+    /// Number of blocks.
     count: usize,
 }
 
 impl Covered {
-    /// When it left.
+    /// Time of its transmission.
     #[inline]
     pub(crate) fn sent_at(&self) -> Time {
         self.segment.sent_at
@@ -194,8 +194,9 @@ impl Covered {
 }
 
 impl Scoreboard {
-    /// Do these blocks cover nothing but one segment more than those of the last acknowledgment, at the end of the
-    /// first one, and above all others? So do nearly all while segments arrive behind a gap.
+    /// Whether the blocks cover exactly one segment more than those of the previous acknowledgment,
+    /// at the end of the first block and above all others. This is the usual case while segments
+    /// arrive behind a gap.
     #[inline(always)]
     pub(crate) fn covers_one_more(
         &self,
@@ -222,8 +223,8 @@ impl Scoreboard {
         })
     }
 
-    /// The same, where it is not the first block of before that has grown. Returns the number of the segment,
-    /// where it ends, and what place the block had.
+    /// Checks the same where the growing block was not the first before. Returns the segment's
+    /// number, its end, and the block's previous index.
     #[inline(never)]
     fn covers_elsewhere(
         &self,
@@ -247,7 +248,7 @@ impl Scoreboard {
         Some((number, end, place))
     }
 
-    /// What [`sack`](Self::sack) does where there is [one more](Self::covers_one_more).
+    /// Fast path of [`sack`](Self::sack) for [one more segment](Self::covers_one_more).
     #[inline(always)]
     pub(crate) fn sack_one_more(&mut self, covered: Covered) {
         let Covered {
@@ -276,16 +277,16 @@ impl Scoreboard {
         }
     }
 
-    /// This block is the first now: see [`Previous::tell_first`].
+    /// Moves this block to the front: see [`Previous::tell_first`].
     fn tell_first(&mut self, block: SackBlock, known: Known, place: usize, count: usize) {
         let previous = &mut Trouble::of(&mut self.trouble).previous;
         self.ring.join(previous.told());
         previous.tell_first(block, known, place, count);
     }
 
-    /// The blocks of an acknowledgment up to position `unacknowledged`, whose sequence number is
-    /// `number`; `highest` is the position after the last ever sent. After
-    /// [`acknowledge`](Self::acknowledge).
+    /// Processes the SACK blocks of an acknowledgment up to position `unacknowledged`, whose
+    /// sequence number is `number`. `highest`: position after the last ever sent. To be called
+    /// after [`acknowledge`](Self::acknowledge).
     #[inline(never)]
     pub fn sack(&mut self, blocks: &[SackBlock], unacknowledged: u64, number: Seq, highest: u64) {
         if let Some(trouble) = &self.trouble
@@ -302,7 +303,7 @@ impl Scoreboard {
             let known = match trouble.previous.known.get(place) {
                 None => self.cover(start, end),
                 Some(&known) => {
-                    // What was sent again has filled the gap behind it.
+                    // A retransmission has filled the gap behind it.
                     let after = self.cover_from(known.after.max(self.ring.first), end);
                     Known { after, ..known }
                 }
@@ -313,7 +314,7 @@ impl Scoreboard {
         }
     }
 
-    /// The same, of blocks that say more than that the first has grown.
+    /// Processes SACK blocks that differ from the previous ones in more than the first.
     fn sack_anew(
         &mut self,
         mut blocks: &[SackBlock],
@@ -325,8 +326,8 @@ impl Scoreboard {
         let position = |seq: Seq| unacknowledged.saturating_add_signed(distance(seq));
         if let [first, rest @ ..] = blocks {
             let (start, end) = (distance(first.start), distance(first.end));
-            // RFC 2883 section 4: a first block below the acknowledgment, or inside the second one,
-            // tells of what has arrived twice.
+            // RFC 2883 section 4: a first block below the acknowledgment, or inside the second
+            // block, is a D-SACK.
             let old = start < 0 && end <= 0 && start < end;
             let inside = rest.first().is_some_and(|second| {
                 start < end
@@ -335,7 +336,7 @@ impl Scoreboard {
                     && end <= distance(second.end)
                     && position(second.end) <= highest
             });
-            // Nothing that was never sent has arrived twice.
+            // A D-SACK must be within data that was sent.
             if (old && start.unsigned_abs() <= unacknowledged) || inside {
                 let (start, end) = (position(first.start), position(first.end));
                 self.delivered.set_duplicate(start, end);
@@ -363,15 +364,17 @@ impl Scoreboard {
         Trouble::of(&mut self.trouble).previous = now;
     }
 
-    /// May what arrived twice, as a D-SACK says, have done so because it was sent again? Not where the network
-    /// has doubled more than that (Linux's `tcp_dsack_seen`; RFC 3708 section 3 is about such networks, too).
+    /// Whether a D-SACK can be due to retransmissions. Not if more was reported than was
+    /// retransmitted, because the network then duplicates packets (Linux's `tcp_dsack_seen`; RFC
+    /// 3708 section 3).
     pub fn explains_duplicate(&self) -> bool {
         self.delivered.duplicate().is_some() && self.arrived_twice <= self.sent_again
     }
 
-    /// What arrived twice because it was sent again, as far as one can tell; the acknowledgment moved up to
-    /// `unacknowledged` by `acknowledged`. What the record still had until now has to have been sent again;
-    /// nothing is known of what it had forgotten (Linux's `tcp_check_dsack` and `tcp_sacktag_one`).
+    /// The range of an unnecessary retransmission reported by a D-SACK. SND.UNA moved up to
+    /// `unacknowledged`, by `acknowledged`. Where the segment's record still exists, it must show a
+    /// retransmission; older data is assumed to have been retransmitted (Linux's `tcp_check_dsack`
+    /// and `tcp_sacktag_one`).
     pub fn needless(&self, unacknowledged: u64, acknowledged: u64) -> Option<(u64, u64)> {
         let (start, end) = self.delivered.duplicate()?;
         if !self.explains_duplicate() {
@@ -389,8 +392,8 @@ impl Scoreboard {
         sent_again.then_some((start, end))
     }
 
-    /// Was what begins at `start` SACKed already, and sent again? Asked before the blocks of an acknowledgment are taken
-    /// in, and after what it acknowledges was.
+    /// Whether the segment that starts at `start` was already SACKed and retransmitted. To be
+    /// called after the cumulative acknowledgment and before the SACK blocks are processed.
     pub(crate) fn is_sacked_and_sent_again(&self, start: u64) -> bool {
         let first = self.ring.first;
         if first < self.ring.next && start >= self.ring.get(first).start {
@@ -401,7 +404,7 @@ impl Scoreboard {
         self.delivered.has_sacked_again() && (range.0..range.1).contains(&start)
     }
 
-    /// What lies between these positions is acknowledged now; it was SACKed, and sent again.
+    /// Records a newly acknowledged range that was SACKed and retransmitted.
     #[cold]
     pub(super) fn note_sacked_again(&mut self, start: u64, end: u64) {
         let range = &mut Trouble::of(&mut self.trouble).sacked_again;
@@ -413,8 +416,8 @@ impl Scoreboard {
         self.delivered.set_sacked_again();
     }
 
-    /// What begins at `start` [was](Self::is_sacked_and_sent_again). If that is what the acknowledgment says has
-    /// arrived twice, it was its first transmission that was SACKed, late.
+    /// Records a D-SACK for a segment that [was SACKed and
+    /// retransmitted](Self::is_sacked_and_sent_again): its first transmission arrived late.
     pub(crate) fn note_late_twice(&mut self, start: u64) {
         if self
             .delivered
@@ -425,7 +428,7 @@ impl Scoreboard {
         }
     }
 
-    /// Where that begins of what the acknowledgment says that it was late and has arrived twice (Linux's
+    /// Start of a segment that arrived late and twice, according to the acknowledgment (Linux's
     /// tcp_sacktag_one; tcp_dsack_seen).
     pub(crate) fn late_twice(&self) -> Option<u64> {
         if !self.delivered.is_late_twice() || !self.explains_duplicate() {
@@ -434,7 +437,8 @@ impl Scoreboard {
         self.delivered.duplicate().map(|range| range.0)
     }
 
-    /// So late was it, with everything up to `unacknowledged` acknowledged: counted from the highest that was SACKed.
+    /// Measures how late the segment was, relative to the highest SACKed one. Everything up to
+    /// `unacknowledged` is acknowledged.
     pub(crate) fn came_late_and_twice(&mut self, start: u64, unacknowledged: u64) {
         let forward = if self.forward > unacknowledged {
             self.forward
@@ -446,7 +450,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segments that lie between these positions; returns where in the ring they are.
+    /// Marks the segments between these positions SACKed. Returns their location.
     fn cover(&mut self, start: u64, end: u64) -> Known {
         let first = self.ring.first;
         if first == self.ring.next || end <= self.ring.get(first).start {
@@ -457,7 +461,7 @@ impl Scoreboard {
                 after,
             };
         }
-        // What the last acknowledgment had of it is marked already.
+        // The part known from the previous acknowledgment is already marked.
         let mut from = None;
         for (block, known) in self.trouble.iter().flat_map(|t| t.previous.each()) {
             if known.start == start && known.after >= first {
@@ -474,7 +478,7 @@ impl Scoreboard {
             Some(known) => (known.first, known.after),
             None if start <= self.ring.get(first).start => (first, first),
             None => {
-                // Only whole segments: an honest receiver has all of a segment or nothing of it.
+                // Only whole segments: an honest receiver has all of a segment or nothing.
                 let holds = self.ring.find(start);
                 let number = holds + u64::from(self.ring.get(holds).start < start);
                 (number, number)
@@ -488,7 +492,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segments from this one on that end at `end` or before.
+    /// Marks the segments from `number` on that end at `end` or before. Returns the number after
+    /// the last.
     #[inline]
     fn cover_from(&mut self, mut number: u64, end: u64) -> u64 {
         loop {
@@ -508,13 +513,12 @@ impl Scoreboard {
         }
     }
 
-    /// A segment that was not is SACKed. `ONE_MORE`: there was nothing about it, and it is above all that has
-    /// arrived.
+    /// Marks a segment SACKed. `ONE_MORE`: it has no other status and is above everything received.
     #[inline(always)]
     fn mark_sacked<const ONE_MORE: bool>(&mut self, number: u64, segment: &Segment) {
         let (length, end) = (u64::from(segment.length), segment.end());
         debug_assert!(!ONE_MORE || number >= self.cursor && end > self.forward);
-        // (First what has just begun: then it is not read, but known.)
+        // The common case comes first, because its values are at hand.
         if !ONE_MORE && segment.is(EVER_RETRANSMITTED) {
             let transmission = segment.transmission();
             let mut arrival = self.arrival;
@@ -522,7 +526,7 @@ impl Scoreboard {
             self.delivered
                 .retransmission_arrived(transmission, segment.length, true, &arrival);
         } else {
-            // Blocks come in no order: only what was known before counts.
+            // Blocks come in no order: only data known before this acknowledgment counts.
             if !ONE_MORE && end < self.forward_before {
                 self.reordered(segment.start, end);
             }
@@ -533,8 +537,8 @@ impl Scoreboard {
         if !ONE_MORE {
             self.forget_loss(segment);
         }
-        // A run begins here, unless it goes on from the one before; one that began just after
-        // doesn't any more.
+        // The segment begins a run, unless it continues the previous one. A run that began just
+        // after it is merged.
         let (goes_on, joins) = self.ring.set_sacked::<ONE_MORE>(number);
         self.sacked += length;
         self.sacked_segments += 1;
@@ -544,7 +548,7 @@ impl Scoreboard {
             let joins_below = joins && number + 1 < self.cursor;
             self.runs_below = self.runs_below + u32::from(!goes_on) - u32::from(joins_below);
         } else if number == self.cursor {
-            // Nothing is to be judged about it any more.
+            // Loss detection has nothing to evaluate for it.
             self.pass(length, !goes_on);
         }
         if self.watched {

@@ -1,14 +1,14 @@
-//! What Linux keeps of what was sent, beside what has become of it: whole segments, which the congestion window counts, in
-//! buffers of several.
+//! Linux's view of the outstanding data: whole segments, as counted by the congestion window, in
+//! buffers of several segments.
 
 use super::segment::{GOES_ON, SACKED, SHORT};
 use super::{LostSegment, Scoreboard, Trouble};
 
 impl Scoreboard {
-    /// From now on a segment of less than `full` bytes counts in the network for one of that length (Linux's packets_out,
+    /// Counts segments shorter than `full` bytes as that long from now on (Linux's packets_out,
     /// tcp_packets_in_flight).
     ///
-    /// Walks all that is outstanding.
+    /// Walks all outstanding segments.
     pub(crate) fn count_segments(&mut self, full: u32) {
         self.full = full;
         for number in self.ring.first..self.ring.next {
@@ -17,20 +17,20 @@ impl Scoreboard {
         self.sum_short();
     }
 
-    /// Does more count as in flight than bytes are?
+    /// Whether short segments in flight count as full ones.
     #[inline]
     pub(crate) fn has_short(&self) -> bool {
         self.short > 0
     }
 
-    /// So much more counts as in flight than bytes are.
+    /// Difference between the amount counted as in flight and the bytes in flight.
     #[cold]
     pub(super) fn deficit(&self) -> u64 {
         let bytes = self.trouble.as_deref().map_or(0, |it| it.short_bytes);
         (u64::from(self.short) * u64::from(self.full)).saturating_sub(bytes)
     }
 
-    /// What is short, counted anew.
+    /// Recounts the short segments.
     pub(super) fn sum_short(&mut self) {
         if self.full == 0 {
             return;
@@ -44,7 +44,7 @@ impl Scoreboard {
         }
     }
 
-    /// A short segment of so many bytes is so many times more in flight than it was.
+    /// Changes the number of transmissions in flight of a short segment of this length.
     #[cold]
     pub(super) fn change_short(&mut self, length: u32, times: i32) {
         self.short = self.short.saturating_add_signed(times);
@@ -52,7 +52,7 @@ impl Scoreboard {
         *bytes = bytes.saturating_add_signed(i64::from(length) * i64::from(times));
     }
 
-    /// A short segment of so many bytes has arrived.
+    /// Records the delivery of a short segment of this length.
     #[cold]
     pub(super) fn deliver_short(&mut self, length: u32) {
         let newly = &mut Trouble::of(&mut self.trouble).newly_short;
@@ -65,7 +65,7 @@ impl Scoreboard {
         self.delivered.set_short(true);
     }
 
-    /// Bytes newly known to have arrived, a short segment for a full one.
+    /// Newly delivered bytes, with short segments counted as full ones.
     #[inline(never)]
     pub(crate) fn delivered_with_short(&self) -> u64 {
         let bytes = self.delivered.bytes();
@@ -75,14 +75,14 @@ impl Scoreboard {
         bytes + self.trouble.as_deref().map_or(0, |it| it.newly_short)
     }
 
-    /// The same as [`change_short`](Self::change_short), of the one with this number.
+    /// Like [`change_short`](Self::change_short), for the segment with this number.
     #[cold]
     pub(super) fn add_short(&mut self, number: u64, times: i32) {
         let length = self.ring.get(number).length;
         self.change_short(length, times);
     }
 
-    /// If this segment is short, it counts, as often as it is in flight.
+    /// Counts a segment if it is short, with its transmissions in flight.
     fn note_short(&mut self, number: u64) {
         let segment = self.ring.get(number);
         if segment.is(SHORT) {
@@ -90,7 +90,7 @@ impl Scoreboard {
         }
     }
 
-    /// If it is short, it counts no longer.
+    /// Removes a short segment from the count.
     pub(super) fn forget_short(&mut self, number: u64) {
         let segment = self.ring.get(number);
         if segment.is(SHORT) {
@@ -98,15 +98,15 @@ impl Scoreboard {
         }
     }
 
-    /// It has another length than before, and did not count: it does, if it is short.
+    /// Measures a segment whose length has changed and which is not counted.
     pub(super) fn measure(&mut self, number: u64) {
         let full = self.full;
         self.ring.get_mut(number).measure(full);
         self.note_short(number);
     }
 
-    /// What has left just now is less than a full segment, and ends here. (If it is not the last in the record, it was sent
-    /// before.)
+    /// Measures the segment just sent, which is short and ends at `end`. If it is not the last one,
+    /// it is a retransmission.
     #[inline(never)]
     pub(crate) fn measure_last(&mut self, end: u64) {
         let number = self.ring.next.wrapping_sub(1);
@@ -117,14 +117,14 @@ impl Scoreboard {
         self.measure(number);
     }
 
-    /// What is sent next leaves in one buffer with what was sent last.
+    /// Records that the next segment belongs to the same buffer as the last one.
     pub(crate) fn go_on_with_next(&mut self) {
         if self.ring.len() > 0 {
             self.ring.get_mut(self.ring.next - 1).flags |= GOES_ON;
         }
     }
 
-    /// The buffer of what leaves now, and ends here, has PSH, and ends with it.
+    /// Records that the buffer ending at `end` has PSH.
     #[inline(never)]
     pub(crate) fn note_pushed(&mut self, end: u64) {
         if self.full == 0 {
@@ -140,7 +140,7 @@ impl Scoreboard {
         }
     }
 
-    /// Has a buffer PSH that ends here?
+    /// Whether a buffer with PSH ends at `end`.
     pub(crate) fn is_pushed(&self, end: u64) -> bool {
         let pushed = self.trouble.as_deref().map(|trouble| &trouble.pushed);
         pushed.is_some_and(|ends| ends.binary_search(&end).is_ok())
@@ -150,15 +150,15 @@ impl Scoreboard {
         (self.ring.len() > 0).then(|| self.ring.get(self.ring.first).start)
     }
 
-    /// The number of the segment that begins here.
+    /// The number of the segment that begins at `position`.
     pub(super) fn number_at(&self, position: u64) -> Option<u64> {
         let starts = self.ring.len() > 0 && position >= self.ring.get(self.ring.first).start;
         let number = starts.then(|| self.ring.find(position))?;
         (self.ring.get(number).start == position).then_some(number)
     }
 
-    /// So many segments from this position on, `most` at most, are in one buffer and to be sent again: they leave at once, and
-    /// what follows them is a buffer of its own.
+    /// The number of segments, at most `most`, from this position on that are in one buffer and to
+    /// be retransmitted. They are sent together; the rest becomes a buffer of its own.
     pub(crate) fn begin_buffer(&mut self, position: u64, most: u64) -> u64 {
         let Some(first) = self.number_at(position) else {
             return 1;
@@ -174,16 +174,17 @@ impl Scoreboard {
         last + 1 - first
     }
 
-    /// Is this segment in one buffer with the one after it?
+    /// Whether this segment is in one buffer with the next.
     fn goes_on(&self, number: u64) -> bool {
         number + 1 < self.ring.next && self.ring.get(number).is(GOES_ON)
     }
 
-    /// The segment that begins at `position` takes those in that follow it, as long as they hold no more than `payload` bytes
-    /// together, end no later than `edge`, and each is all of its buffer (tcp_retrans_try_collapse). Of the stream that
-    /// ends at `stream_end` a FIN may follow, which takes no room; `ends_record`: no other goes on after a position.
+    /// Merges following segments into the one that begins at `position`, as long as they have at
+    /// most `payload` bytes together, end at or before `edge`, and each is a whole buffer
+    /// (tcp_retrans_try_collapse). A FIN after `stream_end` takes no room. `ends_record`: whether a
+    /// record ends at a position.
     ///
-    /// Walks all that is outstanding, if there is one to take in.
+    /// Walks all outstanding segments if any is merged.
     pub(crate) fn collapse(
         &mut self,
         position: u64,

@@ -1,18 +1,18 @@
-//! What one acknowledgment says has arrived.
+//! The data newly reported as delivered by one acknowledgment.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::segment::Order;
 
-/// When the acknowledgment came, and what it takes to tell which transmission it acknowledges.
+/// Arrival time of an acknowledgment, and what identifies the transmission it acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arrival {
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// The timestamp it echoes, where timestamps are in use.
+    /// The timestamp echoed, if timestamps are in use.
     pub echo: Option<u32>,
-    /// The shortest round trip seen: no retransmission is acknowledged sooner.
+    /// The minimum round-trip time: no retransmission is acknowledged sooner.
     pub minimum_rtt: Span,
 }
 
@@ -26,13 +26,13 @@ impl Default for Arrival {
     }
 }
 
-/// The transmission that left last among those an acknowledgment says have arrived.
+/// One transmission of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transmission {
-    /// When it left.
+    /// Its time.
     pub sent_at: Time,
-    /// Its place among all transmissions. RFC 8985 goes by time, and by sequence number where two
-    /// left at the same time; a simulated host sends many in one instant, and knows their order.
+    /// Its rank in send order. RFC 8985 uses the time, and the sequence number for equal times. A
+    /// simulated host sends many segments at one instant, and knows their order.
     pub order: Order,
     /// The position after its last.
     pub end: u64,
@@ -45,7 +45,7 @@ impl Transmission {
         end: 0,
     };
 
-    /// Did it leave after this one, or is there none to compare with?
+    /// Whether it was sent after `other`, or `other` is absent.
     #[inline]
     #[must_use]
     pub fn is_newer_than(&self, other: Option<&Self>) -> bool {
@@ -53,10 +53,10 @@ impl Transmission {
     }
 }
 
-/// What one acknowledgment says has arrived, cumulatively or selectively, and was not known to have.
+/// The data newly reported as delivered by one acknowledgment, cumulatively or selectively.
 ///
-/// Plain fields, of which those count that `known` names: an ordinary acknowledgment is to cost few
-/// stores.
+/// Fields are valid only if the corresponding bit in `known` is set, which minimises the stores for
+/// an ordinary acknowledgment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Delivered {
     now: Time,
@@ -64,15 +64,15 @@ pub struct Delivered {
     sacked: u64,
     known: u16,
     newest: Transmission,
-    // Where the lowest segment sent only once ends, with ACKNOWLEDGED or BY_SACK.
+    // End of the lowest segment sent only once, valid with ACKNOWLEDGED or BY_SACK.
     original_end: u64,
     duplicate: (u64, u64),
-    // Times at which segments sent only once had left: (earliest, latest), by how we know.
+    // Send times of segments sent only once: (earliest, latest), by kind of acknowledgment.
     acknowledged: (Time, Time),
     by_sack: (Time, Time),
 }
 
-// Delivered::known
+// Bits of `Delivered::known`.
 const NEWEST: u16 = 1;
 const DUPLICATE: u16 = 1 << 1;
 const ACKNOWLEDGED: u16 = 1 << 2;
@@ -84,17 +84,17 @@ const LATE_TWICE: u16 = 1 << 7;
 const SACKED_AGAIN: u16 = 1 << 8;
 const SHORT_ONES: u16 = 1 << 9;
 
-/// The round trips that one acknowledgment measured.
+/// The round trips measured by one acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measured {
-    /// Of the earliest segment it acknowledged: what the retransmission timer has to wait for.
+    /// Of the earliest segment acknowledged: relevant for the retransmission timer.
     pub(crate) earliest: Span,
-    /// Of the latest: without the wait of a delayed acknowledgment.
+    /// Of the latest: without the peer's ACK delay.
     pub(crate) latest: Span,
 }
 
 impl Measured {
-    /// Of one segment, both are the same.
+    /// The measurement from a single segment.
     #[inline]
     pub(crate) const fn of_one(rtt: Span) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl Delivered {
         }
     }
 
-    /// An acknowledgment has come.
+    /// Begins a new acknowledgment.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) {
         self.now = now;
@@ -128,84 +128,84 @@ impl Delivered {
         self.known = 0;
     }
 
-    /// Bytes (positions) newly known to have arrived.
+    /// Bytes (positions) newly reported as delivered.
     #[inline]
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Of those, the bytes that only SACK blocks tell of.
+    /// The part of these bytes that is only SACKed.
     #[inline]
     #[must_use]
     pub const fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// Does more count than these bytes: what [is short](Self::has_short), or what has come twice?
+    /// Whether [short segments](Self::has_short) or duplicates count in addition to these bytes.
     #[inline]
     pub(crate) const fn counts_more(&self) -> bool {
         self.known & (DUPLICATE | SHORT_ONES) != 0
     }
 
-    /// Is there a short segment that counts for a full one?
+    /// Whether a short segment counts as a full one.
     #[inline]
     pub(super) const fn has_short(&self) -> bool {
         self.known & SHORT_ONES != 0
     }
 
-    /// There is, or there is none that counts.
+    /// Sets whether a short segment counts as a full one.
     pub(super) fn set_short(&mut self, short: bool) {
         self.known = self.known & !SHORT_ONES | if short { SHORT_ONES } else { 0 };
     }
 
-    /// So many, however they are known of.
+    /// Sets the newly delivered bytes.
     pub(super) fn count(&mut self, bytes: u64) {
         self.bytes = bytes;
     }
 
-    /// The transmission that left last. Of a segment sent more than once only where it is certain
-    /// that its last transmission has arrived (RFC 8985 section 6.2 step 2).
+    /// The latest transmission that was delivered. For a retransmitted segment only if its last
+    /// transmission certainly arrived (RFC 8985 section 6.2 step 2).
     #[inline]
     #[must_use]
     pub fn newest(&self) -> Option<Transmission> {
         (self.known & NEWEST != 0).then_some(self.newest)
     }
 
-    /// A segment sent only once was below one that had arrived before: the network reorders (RFC
-    /// 8985 section 6.2 step 3).
+    /// RFC 8985 section 6.2 step 3: whether a segment sent only once arrived after a later one, so
+    /// that the network reorders.
     #[inline]
     #[must_use]
     pub const fn is_reordered(&self) -> bool {
         self.known & REORDERED != 0
     }
 
-    /// Is there a segment sent only once that ends at `position` or below?
+    /// Whether a segment sent only once that ends at or below `position` was delivered.
     #[must_use]
     pub const fn has_original_below(&self, position: u64) -> bool {
         self.known & (ACKNOWLEDGED | BY_SACK) != 0 && self.original_end <= position
     }
 
-    /// The same, where nothing that was sent again is acknowledged with it.
+    /// Like [`has_original_below`](Self::has_original_below), and no retransmitted segment was
+    /// acknowledged.
     pub(crate) const fn has_only_originals_below(&self, position: u64) -> bool {
         self.has_original_below(position) && !self.has_retransmission()
     }
 
-    /// What arrived twice, as the receiver says (RFC 2883): first position, and position after the
-    /// last.
+    /// The range reported by a D-SACK (RFC 2883): first position, and position after the last.
     #[inline]
     #[must_use]
     pub fn duplicate(&self) -> Option<(u64, u64)> {
         (self.known & DUPLICATE != 0).then_some(self.duplicate)
     }
 
-    /// Is there nothing but segments sent once?
+    /// Whether only segments sent once are reported, without a D-SACK.
     #[inline]
     pub(super) const fn is_plain(&self) -> bool {
         self.known & (DUPLICATE | RETRANSMISSION) == 0
     }
 
-    /// Was any of what is acknowledged now sent more than once?
+    /// Whether a retransmitted segment was acknowledged.
     pub(super) const fn has_retransmission(&self) -> bool {
         self.known & RETRANSMISSION != 0
     }
@@ -219,28 +219,29 @@ impl Delivered {
         self.duplicate = (start, end);
     }
 
-    /// Of what is acknowledged, something was SACKed before and sent again.
+    /// Records that data was acknowledged that had been SACKed and retransmitted before.
     pub(super) fn set_sacked_again(&mut self) {
         self.known |= SACKED_AGAIN;
     }
 
-    /// The same, asked.
+    /// Whether data was acknowledged that had been SACKed and retransmitted before.
     pub(super) const fn has_sacked_again(&self) -> bool {
         self.known & SACKED_AGAIN != 0
     }
 
-    /// Of what arrived twice the first transmission was late: it was SACKed before, and sent again.
+    /// Records that the D-SACK is for a segment SACKed before its retransmission, whose first
+    /// transmission was late.
     pub(super) fn set_late_twice(&mut self) {
         self.known |= LATE_TWICE;
     }
 
-    /// The same, asked.
+    /// Whether the D-SACK is for a segment whose first transmission was late.
     #[inline]
     pub(super) const fn is_late_twice(&self) -> bool {
         self.known & LATE_TWICE != 0
     }
 
-    /// A segment sent only once is acknowledged. In the order of sending.
+    /// Records that a segment sent only once was acknowledged; to be called in sequence order.
     #[inline]
     pub(super) fn original_acknowledged(&mut self, transmission: Transmission, length: u32) {
         self.bytes += u64::from(length);
@@ -253,7 +254,7 @@ impl Delivered {
         self.consider(transmission);
     }
 
-    /// A segment sent only once is SACKed.
+    /// Records that a segment sent only once was SACKed.
     #[inline]
     pub(super) fn original_sacked(&mut self, transmission: Transmission, length: u32) {
         self.bytes += u64::from(length);
@@ -271,7 +272,7 @@ impl Delivered {
         self.consider(transmission);
     }
 
-    /// A segment sent more than once is acknowledged, or SACKed.
+    /// Records that a retransmitted segment was acknowledged or SACKed.
     pub(super) fn retransmission_arrived(
         &mut self,
         transmission: Transmission,
@@ -285,14 +286,14 @@ impl Delivered {
         } else {
             self.known |= RETRANSMISSION;
         }
-        // RFC 8985 section 6.2 step 2: it may be the earlier transmission that has arrived.
+        // RFC 8985 section 6.2 step 2: the earlier transmission may have arrived.
         let sent_at = transmission.sent_at;
         let earlier = arrival.echo.is_some_and(|echo| {
             (echo.wrapping_sub(crate::timestamp(sent_at)) as i32).is_negative()
         });
         if !earlier && self.now.since(sent_at) >= arrival.minimum_rtt {
             if !by_sack {
-                // (With it, `acknowledged` says nothing of round trips.)
+                // With RETRANSMISSION, `acknowledged` is not used for round trips.
                 self.known |= LAST_AGAIN;
                 self.acknowledged.1 = sent_at;
             }
@@ -300,20 +301,20 @@ impl Delivered {
         }
     }
 
-    /// A part of a segment is acknowledged.
+    /// Records the acknowledgment of a part of a segment.
     pub(super) fn part_acknowledged(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// A segment that was SACKed is acknowledged now.
+    /// Records the acknowledgment of a segment SACKed before.
     pub(super) fn sacked_before(&mut self, retransmitted: bool) {
         if retransmitted {
             self.known |= RETRANSMISSION;
         }
     }
 
-    /// The round trips it measured, by segments sent only once (Karn's algorithm, RFC 6298 section
-    /// 3). As in Linux, SACKed segments where the acknowledged ones don't tell.
+    /// RFC 6298 section 3 (Karn's algorithm): round trips of segments sent only once. As in Linux
+    /// from SACKed segments, if the acknowledged ones give none.
     #[inline]
     pub(crate) fn measured(&self) -> Option<Measured> {
         let times = if self.known & (ACKNOWLEDGED | RETRANSMISSION) == ACKNOWLEDGED {
@@ -329,8 +330,8 @@ impl Delivered {
         })
     }
 
-    /// When that was sent which Linux looks at last (tcp_rack_advance): what is highest in sequence of what is
-    /// acknowledged, or else of what is SACKed.
+    /// Send time that Linux's RACK uses (tcp_rack_advance): of the acknowledged segment that is
+    /// highest in sequence, or else of the highest SACKed one.
     pub(crate) fn last_sent_at(&self) -> Option<Time> {
         if self.known & (ACKNOWLEDGED | LAST_AGAIN) != 0 {
             Some(self.acknowledged.1)

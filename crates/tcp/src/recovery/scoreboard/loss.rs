@@ -1,4 +1,4 @@
-//! What is taken for lost, and what is sent again.
+//! Marking of lost segments, and retransmissions.
 
 use std::ops::Range;
 
@@ -7,26 +7,27 @@ use bentpipe_types::{Span, Time};
 use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
 use super::{LostSegment, Order, Scoreboard, Transmission, Trouble};
 
-/// What a search by time has found.
+/// Result of a time-based loss detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Overdue {
-    /// Something is taken for lost that was not before.
+    /// A segment was newly marked lost.
     pub found: bool,
-    /// Among it, a retransmission.
+    /// One of them was a retransmission.
     pub retransmission: bool,
-    /// There is more that left before what has arrived, and is not overdue yet: when the last of it left.
+    /// Send time of the last segment that was sent before the newest delivered one and is not
+    /// overdue yet, if any.
     pub pending: Option<Time>,
 }
 
-/// Of so many that may be lost in a while it is looked up when they left.
+/// Maximum number of pending segments examined for their send time.
 const MOST_PENDING: usize = 64;
 
 impl Scoreboard {
-    /// Marks what RFC 6675 section 4, IsLost, takes for lost: three runs SACKed above it, or more
-    /// than `bytes` SACKed above it. True, if there was something.
+    /// Marks lost segments by RFC 6675 section 4, IsLost (): `runs` SACKed runs above, or more than
+    /// `bytes` SACKed above. Returns whether any was marked.
     pub fn mark_below_sacked(&mut self, runs: u32, bytes: u64) -> bool {
         let before = self.newly_lost;
-        // What is SACKED above a segment is the less, the higher the segment: a cursor will do.
+        // The amount SACKed above a segment decreases with its position, so a cursor suffices.
         while self.cursor < self.ring.next {
             let segment = *self.ring.get(self.cursor);
             let is_sacked = segment.is(SACKED);
@@ -48,8 +49,8 @@ impl Scoreboard {
         self.newly_lost > before
     }
 
-    /// Marks everything below the highest position that has arrived, as the FACK paper does. True,
-    /// if there was something.
+    /// Marks everything below the highest position received, as FACK does. Returns whether any was
+    /// marked.
     pub fn mark_below_forward(&mut self) -> bool {
         let before = self.newly_lost;
         while self.cursor < self.ring.next {
@@ -70,7 +71,7 @@ impl Scoreboard {
         self.newly_lost > before
     }
 
-    /// Marks the first segment, whatever speaks for it.
+    /// Marks the first segment lost, even if it was retransmitted.
     pub fn mark_first(&mut self) {
         let first = self.ring.first;
         if self.ring.len() == 0 || self.ring.get(first).is(SACKED) {
@@ -83,15 +84,15 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the first segment, unless it is lost already, sent again or not.
+    /// Marks the first segment lost, unless it is already, retransmitted or not.
     pub fn mark_first_once(&mut self) {
         if self.ring.len() > 0 {
             self.mark_lost(self.ring.first);
         }
     }
 
-    /// May there be something outstanding that left before `newest`, and is not taken for lost? Most often all
-    /// that left before has arrived, or is known to be lost.
+    /// Whether a segment sent before `newest` may be outstanding and not marked lost. Most often
+    /// there is none.
     #[inline(always)]
     pub fn may_be_overdue(&self, newest: Transmission) -> bool {
         let ahead = self.cursor < self.ring.next && {
@@ -104,15 +105,16 @@ impl Scoreboard {
                 .is_some_and(|(_, order)| order.is_before(newest.order))
     }
 
-    /// Marks what left before `newest` and has not arrived `allowance` after it left: RFC 8985
-    /// section 6.2 step 5. The order is that of leaving, so that the first not overdue ends it.
+    /// RFC 8985 section 6.2 step 5: marks segments sent before `newest` that have not arrived
+    /// `allowance` after their transmission. The search is in send order and ends at the first
+    /// segment that is not overdue.
     #[inline(never)]
     pub fn mark_overdue(&mut self, newest: Transmission, allowance: Span, now: Time) -> Overdue {
         let mut overdue = Overdue::default();
         while self.cursor < self.ring.next {
             let segment = *self.ring.get(self.cursor);
             let is_sacked = segment.is(SACKED);
-            // What was sent again is in the queue below.
+            // Retransmitted segments are in the queue below.
             if !segment.is(SACKED | LOST | EVER_RETRANSMITTED) {
                 if !segment.order.is_before(newest.order) {
                     break;
@@ -132,9 +134,9 @@ impl Scoreboard {
             let begins = is_sacked && self.begins_run(self.cursor);
             self.pass(own, begins);
         }
-        // Those that go again once more, as far as they follow one another.
+        // A run of consecutive segments to be retransmitted again.
         let mut run = 0..0;
-        // (What stands in the queue after one that left later has left later, too.)
+        // Entries in the queue are in send order.
         while let Some(&(number, order)) = self.oldest_under_way()
             && order.is_before(newest.order)
         {
@@ -145,7 +147,8 @@ impl Scoreboard {
                     break;
                 }
                 overdue.found = true;
-                // (What counts as no retransmission is lost for the first time: FLAG_LOST_RETRANS.)
+                // A probe that does not count as a retransmission is lost for the first time
+                // (FLAG_LOST_RETRANS).
                 if segment.is(RETRANSMITTED) {
                     overdue.retransmission = true;
                     self.note_retransmission_lost(number);
@@ -164,8 +167,9 @@ impl Scoreboard {
         overdue
     }
 
-    /// When the last left of what was sent once, from the cursor on, before `newest`, and has not arrived. After so
-    /// many it is taken for one that left with `newest`: an acknowledgment is not to cost a walk through a window.
+    /// Send time of the last segment sent before `newest`, from the cursor on, that was sent once
+    /// and has not arrived. After [`MOST_PENDING`] segments, the time of `newest` is returned to
+    /// limit the cost.
     fn last_before(&mut self, newest: Transmission) -> Time {
         let mut number = self.cursor;
         let mut last = newest.sent_at;
@@ -185,7 +189,7 @@ impl Scoreboard {
         newest.sent_at
     }
 
-    /// The same, of what was sent again; the first of it left at `first`.
+    /// Send time of the last retransmission sent before `newest`; `first` is that of the first.
     fn last_again_before(&self, newest: Transmission, first: Time) -> Time {
         let Some(trouble) = self.trouble.as_deref() else {
             return first;
@@ -206,7 +210,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment of which this retransmission is under way still, if it is.
+    /// The segment of this retransmission, if it is still in flight.
     #[inline]
     fn under_way(&self, number: u64, order: Order) -> Option<Segment> {
         let segment = (number >= self.ring.first).then(|| *self.ring.get(number))?;
@@ -219,14 +223,14 @@ impl Scoreboard {
         self.trouble.as_deref()?.under_way.front()
     }
 
-    /// A timeout: what left more than `recent` ago is lost, its retransmissions too (RFC 8985
-    /// section 6.3); the first segment is lost in any case. Returns whether the receiver has gone
-    /// back on a SACK (RFC 2018 section 8): then no SACK counts any more.
+    /// RFC 8985 section 6.3: after a timeout, marks segments and retransmissions sent more than
+    /// `recent` ago lost, and the first segment in any case. Returns whether the receiver has
+    /// reneged on a SACK (RFC 2018 section 8): then all SACK information is discarded.
     ///
-    /// Walks all that is outstanding.
+    /// Walks all outstanding segments.
     pub fn mark_after_timeout(&mut self, recent: Option<Span>, now: Time) -> bool {
         let (first, next) = (self.ring.first, self.ring.next);
-        // A SACKed segment that the cumulative acknowledgment has reached, and not covered.
+        // A SACKed segment is at SND.UNA and not acknowledged.
         let reneged = first < next && self.ring.get(first).is(SACKED);
         self.lost = 0;
         self.retransmitted = 0;
@@ -254,8 +258,8 @@ impl Scoreboard {
                     self.retransmitted += length;
                     self.retransmitted_segments += 1;
                 }
-                // Not only what is marked as sent again: an undo leaves a segment that was, marked
-                // as nothing, and only the queue leads to it.
+                // Not only segments marked as retransmitted: after an undo, a retransmitted segment
+                // has no mark, and is only found through the queue.
                 any_under_way |= segment.is(EVER_RETRANSMITTED);
                 continue;
             }
@@ -284,9 +288,9 @@ impl Scoreboard {
         reneged
     }
 
-    /// The losses were none: nothing is lost any more.
+    /// Removes all loss marks, because the losses were spurious.
     ///
-    /// Walks all that is outstanding.
+    /// Walks all outstanding segments.
     pub fn unmark_lost(&mut self) {
         let trouble = Trouble::of(&mut self.trouble);
         trouble.under_way.clear();
@@ -307,7 +311,7 @@ impl Scoreboard {
         self.rewind();
     }
 
-    /// Retransmissions under way, in the order of leaving.
+    /// Sorts the retransmissions in flight in send order.
     pub(super) fn sort_under_way(&mut self) {
         let last = self.transmissions;
         let under_way = &mut Trouble::of(&mut self.trouble).under_way;
@@ -316,7 +320,7 @@ impl Scoreboard {
             .sort_unstable_by_key(|(_, order)| order.0.wrapping_sub(last.0) as i32);
     }
 
-    /// The lowest segment that is lost and was not sent again since.
+    /// The lowest segment that is lost and was not retransmitted since.
     #[inline(always)]
     pub fn next_lost(&mut self) -> Option<LostSegment> {
         if self.to_send == 0 {
@@ -336,8 +340,8 @@ impl Scoreboard {
         Trouble::of(&mut self.trouble).next_lost(&self.ring, &mut self.lost_cursor, self.lost_end)
     }
 
-    /// The lowest segment below what has arrived that is not SACKed, not lost and not sent again:
-    /// RFC 6675 section 4, NextSeg, rule 3.
+    /// RFC 6675 section 4, NextSeg () rule 3: the lowest segment below the highest SACKed one that
+    /// is not SACKed, lost or retransmitted.
     pub fn next_suspect(&mut self) -> Option<LostSegment> {
         self.suspect_cursor = self.suspect_cursor.max(self.cursor);
         while self.suspect_cursor < self.ring.next {
@@ -356,8 +360,8 @@ impl Scoreboard {
         None
     }
 
-    /// The highest segment that is not SACKed: RFC 6675 section 4, NextSeg, rule 4, and RFC 8985
-    /// section 7.3. Walks the run of SACKed segments at the end.
+    /// RFC 6675 section 4, NextSeg () rule 4, and RFC 8985 section 7.3: the highest segment that is
+    /// not SACKed. Walks the run of SACKed segments at the end.
     #[must_use]
     pub fn highest_not_sacked(&self) -> Option<LostSegment> {
         (self.ring.first..self.ring.next).rev().find_map(|number| {
@@ -369,11 +373,12 @@ impl Scoreboard {
         })
     }
 
-    /// The segment at `position` was sent again. Returns its length, 0 if there is none.
+    /// Records the retransmission of the segment at `position`. Returns its length, 0 if there is
+    /// none.
     #[inline(always)]
     pub fn on_retransmitted(&mut self, position: u64, now: Time) -> u32 {
         let trouble = Trouble::of(&mut self.trouble);
-        // Most often it is what was named for it.
+        // Most often it is the segment returned last by `next_lost`.
         let named = trouble.named;
         let number = if self.ring.holds(named) && self.ring.get(named).start == position {
             named
@@ -385,8 +390,8 @@ impl Scoreboard {
         self.note_sent_again(number, now)
     }
 
-    /// What was sent again at `position` just now counts as the same transmission, which left later: as no retransmission under way,
-    /// nor as one more in flight.
+    /// Treats the retransmission just sent at `position` as the original transmission, sent later:
+    /// it does not count as a retransmission, and not as further data in flight.
     #[cold]
     pub(crate) fn count_once(&mut self, position: u64) {
         if self.ring.len() == 0 {
@@ -406,8 +411,8 @@ impl Scoreboard {
         }
     }
 
-    /// Of what is lost and waits to be sent again, the lowest, `most` at the most, are sent again now, as far as they are so
-    /// long and end no later than `edge`. Where each begins goes to `each`. Returns how many.
+    /// Retransmits up to `most` lost segments, lowest first, as long as they have this length and
+    /// end at or before `edge`. Calls `each` with each start. Returns the number of segments.
     #[inline(always)]
     pub fn send_again(
         &mut self,
@@ -454,7 +459,7 @@ impl Scoreboard {
         count
     }
 
-    /// This segment is sent again now. Returns its length.
+    /// Records a retransmission of this segment. Returns its length.
     #[inline(always)]
     fn note_sent_again(&mut self, number: u64, now: Time) -> u32 {
         let trouble = Trouble::of(&mut self.trouble);
@@ -487,7 +492,7 @@ impl Scoreboard {
         length
     }
 
-    /// The first segment is sent now in the place of what was sent before, which nobody is to wait for.
+    /// Records that the first segment was sent anew in place of its previous transmission.
     pub(crate) fn renew_first(&mut self, now: Time) {
         if self.ring.len() > 0 {
             self.transmissions = self.transmissions.next();
@@ -498,12 +503,12 @@ impl Scoreboard {
         }
     }
 
-    /// Is this segment the first of a run of SACKed ones? It is SACKed.
+    /// Whether this SACKed segment is the first of a run.
     fn begins_run(&self, number: u64) -> bool {
         number == self.ring.first || !self.ring.get(number - 1).is(SACKED)
     }
 
-    /// The cursor passes a segment, of which `sacked` bytes are SACKed.
+    /// Moves the cursor past a segment of which `sacked` bytes are SACKed.
     #[inline]
     pub(super) fn pass(&mut self, sacked: u64, begins_run: bool) {
         self.sacked_below += sacked;
@@ -542,7 +547,7 @@ impl Scoreboard {
         self.wait_again(number..number + 1);
     }
 
-    /// Retransmissions of these segments were lost: they wait to go again.
+    /// Queues segments whose retransmissions were lost for another retransmission.
     #[inline]
     fn wait_again(&mut self, numbers: Range<u64>) {
         if !numbers.is_empty() {
@@ -551,7 +556,7 @@ impl Scoreboard {
         }
     }
 
-    /// A retransmission of this segment is lost; it is to [wait](Self::wait_again) to go again.
+    /// Marks the retransmission of this segment lost. The caller [queues](Self::wait_again) it.
     #[inline(always)]
     fn note_retransmission_lost(&mut self, number: u64) {
         let segment = self.ring.get_mut(number);
@@ -570,7 +575,7 @@ impl Scoreboard {
         }
     }
 
-    /// Everything is to be judged, and looked at for sending again, from the first segment on.
+    /// Restarts loss detection and retransmission from the first segment.
     pub(super) fn rewind(&mut self) {
         self.cursor = self.ring.first;
         self.sacked_below = 0;
@@ -582,8 +587,8 @@ impl Scoreboard {
 }
 
 impl Trouble {
-    /// The lowest that is lost and waits to be sent again: of those lost once, none is below `cursor`, which moves up to the
-    /// lowest, or beyond `end`.
+    /// The number of the lowest lost segment to be retransmitted. Those lost once lie between
+    /// `cursor`, which is advanced, and `end`.
     #[inline(always)]
     fn next_lost(&mut self, ring: &Ring, cursor: &mut u64, end: u64) -> Option<u64> {
         let again = loop {
@@ -606,7 +611,7 @@ impl Trouble {
         Some(lowest)
     }
 
-    /// Retransmissions of segments below `first` are over.
+    /// Removes queue entries of segments below `first`.
     #[inline]
     fn forget_below(&mut self, first: u64) {
         while let Some(&(oldest, _)) = self.under_way.front()

@@ -1,34 +1,35 @@
-//! Which segments have newly arrived, and which were newly taken for lost.
+//! Lists of newly SACKed and newly lost segments, and send times.
 
 use bentpipe_types::Time;
 
 use super::{LostSegment, Scoreboard, Trouble};
 
 impl Scoreboard {
-    /// When the first segment outstanding last left.
+    /// Time of the last transmission of the first outstanding segment.
     pub(crate) fn first_sent_at(&self) -> Option<Time> {
         (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.first).sent_at)
     }
 
-    /// When the segment that is highest in sequence last left.
+    /// Time of the last transmission of the last outstanding segment.
     pub(crate) fn latest_sent_at(&self) -> Option<Time> {
         (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.next - 1).sent_at)
     }
 
-    /// Keep what [`newly_sacked`](Self::newly_sacked) and
-    /// [`newly_lost_segments`](Self::newly_lost_segments) return: only rules that model the path ask.
+    /// Enables [`newly_sacked`](Self::newly_sacked) and
+    /// [`newly_lost_segments`](Self::newly_lost_segments), which only model-based congestion
+    /// control needs.
     pub(crate) fn watch(&mut self, watch: bool) {
         self.watched = watch;
     }
 
-    /// What [`newly_lost`](Self::newly_lost) counts, segment by segment, if it is watched.
+    /// The segments counted by [`newly_lost`](Self::newly_lost), if watched.
     pub(crate) fn newly_lost_segments(&self) -> &[LostSegment] {
         self.trouble
             .as_deref()
             .map_or(&[], |trouble| &trouble.newly_lost)
     }
 
-    /// From now on, other losses are new.
+    /// Resets the newly lost bytes and segments.
     #[inline]
     pub(crate) fn forget_newly_lost(&mut self) {
         self.newly_lost = 0;
@@ -37,7 +38,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment from `start` to `end` is newly SACKed.
+    /// Adds a newly SACKed segment.
     #[inline(never)]
     pub(super) fn note_sacked(&mut self, start: u64, end: u64) {
         let trouble = Trouble::of(&mut self.trouble);
@@ -47,7 +48,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is newly taken for lost.
+    /// Adds a newly lost segment.
     #[inline]
     pub(super) fn note_loss(&mut self, position: u64, length: u32) {
         self.newly_lost += u64::from(length);

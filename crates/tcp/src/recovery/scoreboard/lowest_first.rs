@@ -1,28 +1,28 @@
-//! Numbers of which the lowest comes first.
+//! A set of numbers with fast access to the lowest.
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers in one word.
+/// Numbers per word.
 const WORD: u64 = u64::BITS as u64;
 
-/// Words at first, once there is a number: as many as one word of `filled` tells of.
+/// Initial number of words: as many as one word of `filled` describes.
 const INITIAL_WORDS: usize = WORD as usize;
 
-/// A set of numbers, to be taken lowest first, that lie in a window of so many and move on with it.
+/// A set of numbers within a sliding window, removed lowest first.
 ///
-/// A bit each, and a bit for each word that has any: to put one in or take one out costs the same however many
-/// there are and in whatever order they come. (Retransmissions that are lost come in rising order a round long,
-/// and then from the lowest on again: of a large window, thousands of each. A heap compares twenty of them, each
-/// somewhere else in memory, for every one that is taken.)
+/// It has one bit per number, and one bit per word that is not empty. Insertion and removal cost
+/// the same for any size and order. (Lost retransmissions come in rising order for a round, and
+/// then again from the lowest on: thousands of each in a large window. A heap would compare twenty
+/// entries, each at another place in memory, per removal.)
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LowestFirst {
-    /// The lowest; [`NONE`] without any.
+    /// The lowest number; [`NONE`] if the set is empty.
     low: u64,
-    /// None is as high.
+    /// Upper bound of the numbers, exclusive.
     end: u64,
-    /// The numbers from `low`'s word on, as many as there are bits, each at its place modulo that: a power of two.
+    /// The bits from `low`'s word on, each at its index modulo the length, which is a power of two.
     words: Vec<u64>,
-    /// The words that are not 0.
+    /// One bit per word that is not 0.
     filled: Vec<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Default for LowestFirst {
 }
 
 impl LowestFirst {
-    /// Puts `number` in. Those below `needed` are wanted no longer, and may be forgotten for it.
+    /// Inserts `number`. Numbers below `needed` are obsolete and may be removed.
     #[inline]
     pub(super) fn push(&mut self, number: u64, needed: u64) {
         let low = self.low.min(number);
@@ -59,9 +59,9 @@ impl LowestFirst {
         }
     }
 
-    /// Puts in all from `start` to the one before `end`, a word at a time.
+    /// Inserts all numbers from `start` to `end` (exclusive), a word at a time.
     pub(super) fn push_all(&mut self, start: u64, end: u64, needed: u64) {
-        // With the first and the last, there is room for all between them.
+        // The first and the last insertion make room for those between.
         self.push(start, needed);
         if end - start == 1 {
             return;
@@ -77,13 +77,13 @@ impl LowestFirst {
         }
     }
 
-    /// The lowest.
+    /// The lowest number.
     #[inline]
     pub(super) fn first(&self) -> Option<u64> {
         (self.low != NONE).then_some(self.low)
     }
 
-    /// Takes the lowest out.
+    /// Removes the lowest number.
     #[inline]
     pub(super) fn remove_first(&mut self) {
         if self.low == NONE {
@@ -100,10 +100,10 @@ impl LowestFirst {
         }
     }
 
-    /// The lowest was the last in its word, this one: `low` is in the next that has any.
+    /// Finds the new lowest number after the one in this word was removed.
     fn find_from(&mut self, word: usize) {
         let (at, bit) = (word / WORD as usize, word as u64 % WORD);
-        // What stands before it in its own word of `filled` comes last, once around.
+        // The bits before it in its own word of `filled` come last, after one turn.
         for step in 0..=self.filled.len() {
             let at = (at + step) & (self.filled.len() - 1);
             let mut filled = self.filled[at];
@@ -121,7 +121,7 @@ impl LowestFirst {
         (self.low, self.end) = (NONE, 0);
     }
 
-    /// There is to be room for `number`, of which none has been left yet.
+    /// Makes room for `number`, by removing obsolete numbers or growing.
     #[cold]
     fn make_room(&mut self, number: u64, needed: u64) {
         while self.low < needed {
@@ -147,7 +147,7 @@ impl LowestFirst {
         (self.low, self.end) = (low, end);
     }
 
-    /// Where the bits of `number` and its neighbours are.
+    /// Index of the word that holds `number`.
     #[inline]
     fn word(&self, number: u64) -> usize {
         (number / WORD) as usize & (self.words.len() - 1)
@@ -165,7 +165,7 @@ impl LowestFirst {
             .sum()
     }
 
-    /// Bytes of memory that it has allocated.
+    /// Allocated memory in bytes.
     pub(super) fn allocated(&self) -> usize {
         (self.words.capacity() + self.filled.capacity()) * size_of::<u64>()
     }
@@ -181,12 +181,12 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// So far from where the numbers begin.
+        /// Distance from the start of the window.
         Push(u64),
-        /// The same, and so many after it.
+        /// Distance from the start of the window, and a count.
         PushAll(u64, u64),
         Remove,
-        /// The numbers begin so much further on.
+        /// Advances the window by this much.
         MoveOn(u64),
         Clear,
     }
@@ -231,7 +231,7 @@ mod tests {
                         naive.clear();
                     }
                 }
-                // Those that are needed no longer may be there or not.
+                // Obsolete numbers may remain or not.
                 while numbers.first().is_some_and(|first| first < needed) {
                     prop_assert!(naive.contains(&numbers.first().unwrap()));
                     numbers.remove_first();
@@ -248,7 +248,7 @@ mod tests {
     fn it_takes_no_more_room_than_the_window_that_the_numbers_lie_in() {
         let mut numbers = LowestFirst::default();
         for number in 0..1_000_000_u64 {
-            // None is ever taken out.
+            // No number is removed.
             numbers.push(number, number.saturating_sub(2000));
         }
         assert!(numbers.allocated() < 1000, "{}", numbers.allocated());

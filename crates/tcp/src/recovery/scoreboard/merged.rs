@@ -1,17 +1,18 @@
-//! Buffers that become one once they are SACKed, as Linux's do: `tcp_shift_skb_data` and `tcp_match_skb_to_sack` of
+//! Merging of SACKed buffers, as in Linux: `tcp_shift_skb_data` and `tcp_match_skb_to_sack` in
 //! `tcp_input.c`.
 //!
-//! A buffer that a SACK block covers is shifted into the one before it, if that is SACKed, too, so that a run of SACKed
-//! segments is one buffer; and where a block begins or ends within a buffer, that is cut in two, as where a part of it
-//! goes again (`tcp_retransmit_skb`). What buffers take beside their payload follows, and so when a writer goes on in the
-//! midst of a recovery.
+//! A buffer covered by a SACK block is merged into the previous one, if that is SACKed too, so that
+//! a run of SACKed segments is one buffer. A buffer is split where a block begins or ends inside
+//! it, or where a part of it is retransmitted (`tcp_retransmit_skb`). This determines the memory
+//! overhead of the send buffer, and so when a writer continues during recovery.
 
 use super::segment::{CUT, GOES_ON, SACKED, Segment};
 use super::{Scoreboard, Trouble};
 
-/// Between these two, one after the other, there are so many ends of buffers fewer than were sent: 1, 0 or -1.
+/// Number of buffer boundaries between two adjacent segments that have disappeared (1) or appeared
+/// (-1) since the transmission.
 ///
-/// (Shifted are segments of one length: a short one stays as it is.)
+/// Only segments of equal length are merged: a short one stays as it is.
 fn merged(segment: &Segment, next: &Segment) -> i32 {
     let left_together = i32::from(segment.is(GOES_ON | CUT));
     match (segment.is(SACKED), next.is(SACKED)) {
@@ -22,14 +23,14 @@ fn merged(segment: &Segment, next: &Segment) -> i32 {
 }
 
 impl Scoreboard {
-    /// So many buffers fewer are outstanding than were sent and are not acknowledged, where buffers are known; more, if it is
-    /// negative.
+    /// Number of outstanding buffers saved by merging, where buffers are tracked; negative if
+    /// splitting prevails.
     #[inline]
     pub(crate) fn merged(&self) -> i32 {
         self.trouble.as_deref().map_or(0, |trouble| trouble.merged)
     }
 
-    /// What [`merged`] says of this segment and the one after it.
+    /// The value of [`merged`] for this segment and the next.
     pub(super) fn merged_after(&self, number: u64) -> i32 {
         if number + 1 >= self.ring.next {
             return 0;
@@ -43,11 +44,12 @@ impl Scoreboard {
         }
     }
 
-    /// The segment with this number has been SACKed; it was this one.
+    /// Updates the number of buffers after the segment with this number was SACKed. `was`: its
+    /// previous state.
     #[inline(never)]
     pub(super) fn merge_buffers(&mut self, number: u64, was: &Segment) {
         if number + 1 == self.ring.next {
-            // What comes next is none of its buffer.
+            // Later segments do not belong to its buffer.
             self.ring.get_mut(number).flags &= !GOES_ON;
         }
         let is = *self.ring.get(number);
@@ -63,7 +65,7 @@ impl Scoreboard {
         self.change_merged(by);
     }
 
-    /// The buffer that this segment is in ends with it from now on.
+    /// Ends the buffer of this segment after the segment.
     pub(super) fn cut_buffer(&mut self, number: u64) {
         if self.full == 0 || number + 1 >= self.ring.next || !self.ring.get(number).is(GOES_ON) {
             return;
@@ -74,7 +76,8 @@ impl Scoreboard {
         self.change_merged(self.merged_after(number) - merged);
     }
 
-    /// No more goes again for now: what is left of the buffer of the last that has is one of its own.
+    /// Splits the buffer after the last retransmitted segment, when no more is retransmitted for
+    /// now.
     pub(crate) fn cut_after_last(&mut self) {
         if let Some(&(number, _)) = self.trouble.as_deref().and_then(|it| it.under_way.back())
             && self.ring.holds(number)
@@ -83,7 +86,7 @@ impl Scoreboard {
         }
     }
 
-    /// What begins here goes again without what was before it in its buffer.
+    /// Splits the buffer before the segment that begins at `position` and is retransmitted.
     pub(crate) fn cut_before(&mut self, position: u64) {
         if let Some(number) = self.number_at(position)
             && number > self.ring.first
@@ -92,7 +95,8 @@ impl Scoreboard {
         }
     }
 
-    /// The segments from the first to the one before `after` are about to go.
+    /// Updates the number of buffers before the segments from `first` to `after` (exclusive) are
+    /// removed.
     pub(super) fn forget_buffers(&mut self, first: u64, after: u64) {
         if self.full > 0 {
             let by: i32 = (first..after).map(|number| self.merged_after(number)).sum();
@@ -100,7 +104,7 @@ impl Scoreboard {
         }
     }
 
-    /// All anew, after segments were numbered anew, or nothing is SACKed any more.
+    /// Recounts the buffers, after segments were renumbered or all SACKs discarded.
     pub(super) fn count_merged(&mut self) {
         if self.full > 0 {
             let all = self.ring.first..self.ring.next;

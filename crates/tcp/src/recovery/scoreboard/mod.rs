@@ -1,15 +1,16 @@
-//! The scoreboard: what was sent and is not acknowledged, segment by segment (RFC 6675 section 3).
+//! The scoreboard: the outstanding data, segment by segment (RFC 6675 section 3).
 //!
-//! One ring of records, and sums over it, so that nothing is walked to know how much is in flight
-//! or what to send next. The cost of an acknowledgment doesn't depend on the window:
+//! It consists of one ring of records and sums over it, so that the bytes in flight and the next
+//! segment to send are known without a walk. The cost of an acknowledgment does not depend on the
+//! window:
 //!
-//! * a SACK block is compared with those of the last acknowledgment, and what it adds to them is
-//!   found by stepping over the SACKed runs that it covers, one step each;
-//! * what lies below a threshold that only rises (too much is SACKed above it, or it was sent too
-//!   long ago) is marked by a cursor that only rises;
-//! * retransmissions are watched in a queue, in the order in which they left;
-//! * lost segments are sent again lowest first: a cursor for those lost once, a set of bits for those of which a
-//!   retransmission was lost as well.
+//! * a SACK block is compared with the previous acknowledgment's blocks; what it adds is found by
+//!   stepping over the SACKed runs that it covers, one step each;
+//! * segments below a threshold that only rises (too much is SACKed above, or they were sent too
+//!   long ago) are marked by a cursor that only rises;
+//! * retransmissions are tracked in a queue, in send order;
+//! * lost segments are retransmitted lowest first: a cursor for those lost once, a bit set for
+//!   those whose retransmission was lost as well.
 
 mod blocks;
 mod buffers;
@@ -39,48 +40,49 @@ pub use loss::Overdue;
 pub use segment::Order;
 pub(crate) use whole::Whole;
 
-/// Segments outstanding at most: no peer's window and no tiny segments make it more memory.
+/// Maximum number of outstanding segments. Limits the memory for large peer windows and tiny
+/// segments.
 const CAPACITY: usize = 1 << 20;
 
-/// A segment that is lost and to be sent again.
+/// A lost segment to be retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LostSegment {
     /// Its first position.
     pub position: u64,
-    /// Positions in it.
+    /// Number of positions in it.
     pub length: u32,
 }
 
-/// The segments outstanding, and what is known of them. Amounts are bytes (positions).
+/// The outstanding segments and their state. Amounts are in bytes (positions).
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Scoreboard {
     ring: Ring,
     arrival: Arrival,
-    /// In segments that are SACKed.
+    /// Bytes in SACKed segments.
     sacked: u64,
-    /// Segments that are SACKed.
+    /// Number of SACKed segments.
     sacked_segments: u64,
-    /// In segments taken for lost.
+    /// Bytes in segments marked lost.
     lost: u64,
-    /// In segments of which a retransmission is under way.
+    /// Bytes in segments with a retransmission in flight.
     retransmitted: u64,
-    /// After the highest position known to have arrived: the FACK paper's snd.fack.
+    /// Position after the highest one known to have arrived: the FACK paper's snd.fack.
     forward: u64,
-    /// The same, before the last acknowledgment.
+    /// Value of `forward` before the last acknowledgment.
     forward_before: u64,
-    /// Everything below has been judged: by number.
+    /// Loss detection cursor: segments with a lower number are evaluated.
     cursor: u64,
     newly_lost: u64,
-    /// Made when something is first SACKed, lost or sent again.
+    /// State needed once a segment is SACKed, lost or retransmitted.
     trouble: Option<Box<Trouble>>,
-    /// Segments taken for lost that are to be sent again.
+    /// Number of lost segments to be retransmitted.
     to_send: u32,
-    /// Transmissions so far.
+    /// Order of the last transmission.
     transmissions: Order,
-    /// Runs of SACKed segments.
+    /// Number of runs of SACKed segments.
     sacked_runs: u32,
-    /// Those of them below the cursor.
+    /// Number of SACKed runs below the cursor.
     runs_below: u32,
     retransmitted_segments: u32,
     watch_retransmissions: bool,
@@ -90,53 +92,55 @@ pub struct Scoreboard {
     /// Bytes SACKed below the cursor.
     sacked_below: u64,
     ignored_blocks: u32,
-    /// Short segments in flight, each as often as it is, where [they count for full ones](Self::count_segments).
+    /// Number of short segments in flight, with multiplicity, where [they count as full
+    /// ones](Self::count_segments).
     short: u32,
-    /// Segments lost once and not sent again are from here: by number.
+    /// Number of the first segment that may be lost once and not retransmitted.
     lost_cursor: u64,
-    /// To here.
+    /// Number after the last segment that may be lost and not retransmitted.
     lost_end: u64,
-    /// Bytes ever sent again.
+    /// Total bytes retransmitted.
     sent_again: u64,
-    /// No segment to be sent on suspicion is below: by number.
+    /// Number below which no segment qualifies for a retransmission without evidence of loss.
     suspect_cursor: u64,
-    /// The most that was between a segment that came late and the highest before it.
+    /// Reordering degree: the maximum distance from a late segment to the highest one received
+    /// before it.
     reordering: u64,
     reorderings_seen: u32,
-    /// Payload of a full segment, where short ones count for that; 0 where bytes count.
+    /// Payload of a full segment, where short ones count as full; 0 where bytes count.
     full: u32,
-    /// Bytes that D-SACKs have told of.
+    /// Total bytes reported by D-SACKs.
     arrived_twice: u64,
 }
 
-/// What a connection needs no room for that has never lost anything.
+/// State that only connections with losses or reordering need.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
 struct Trouble {
-    /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
-    /// record are over.
+    /// Retransmissions in send order: (segment number, order). An entry whose order differs from
+    /// the segment's record is obsolete.
     under_way: VecDeque<(u64, Order)>,
-    /// What goes again next, as was last said: by number.
+    /// Number of the segment last returned as next to retransmit.
     named: u64,
-    /// The blocks of the last acknowledgment.
+    /// The blocks of the previous acknowledgment.
     previous: blocks::Previous,
-    /// Between these positions lies what the last acknowledgment acknowledged, if any, of what was SACKed before and
-    /// sent again.
+    /// Range of the data newly acknowledged that was SACKed before and retransmitted, if any.
     sacked_again: (u64, u64),
     /// Bytes in short segments in flight.
     short_bytes: u64,
-    /// Where buffers end that have PSH, as far as they are outstanding, where buffers are known.
+    /// Ends of outstanding buffers with PSH, where buffers are tracked.
     pushed: VecDeque<u64>,
-    /// So many buffers fewer there are than were sent, where buffers are known: see `merged.rs`.
+    /// Number of buffers saved by merging, where buffers are tracked (see `merged.rs`).
     merged: i32,
-    /// So much more has arrived newly if short segments count for full ones, where there are any.
+    /// Additional delivered bytes if short segments count as full ones.
     newly_short: u64,
-    /// The lowest position that has come late, where the last acknowledgment told of one.
+    /// Lowest position that arrived late according to the last acknowledgment.
     late: u64,
-    /// Segments of which a retransmission was lost, by number.
+    /// Numbers of the segments whose retransmission was lost.
     lost_again: LowestFirst,
-    /// The ranges newly SACKed and the segments newly taken for lost, if somebody wants to know which.
+    /// Ranges newly SACKed, if watched.
     newly_sacked: Vec<(u64, u64)>,
+    /// Segments newly marked lost, if watched.
     newly_lost: Vec<LostSegment>,
 }
 
@@ -166,7 +170,7 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// Nothing was sent.
+    /// Creates an empty scoreboard.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -204,81 +208,81 @@ impl Scoreboard {
         }
     }
 
-    /// Is there room for one segment more?
+    /// Whether there is room for another segment.
     #[inline]
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.ring.len() < CAPACITY
     }
 
-    /// Segments outstanding.
+    /// Number of outstanding segments.
     #[must_use]
     pub fn segments(&self) -> usize {
         self.ring.len()
     }
 
-    /// Bytes of memory that it has allocated.
+    /// Allocated memory in bytes.
     #[must_use]
     pub fn allocated(&self) -> usize {
         self.ring.allocated() + self.trouble.as_deref().map_or(0, Trouble::allocated)
     }
 
-    /// Bytes in segments that are SACKed.
+    /// Bytes in SACKed segments.
     #[inline]
     #[must_use]
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// Segments that were acknowledged, ever.
+    /// Total number of acknowledged segments.
     #[must_use]
     pub fn acknowledged_segments(&self) -> u64 {
         self.ring.first
     }
 
-    /// Segments that are SACKed.
+    /// Number of SACKed segments.
     #[must_use]
     pub fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
 
-    /// Bytes in segments that are taken for lost, sent again or not.
+    /// Bytes in segments marked lost, retransmitted or not.
     #[inline]
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Bytes of which a retransmission is under way: the FACK paper's `retran_data`.
+    /// Bytes with a retransmission in flight: the FACK paper's `retran_data`.
     #[inline]
     #[must_use]
     pub fn retransmitted(&self) -> u64 {
         self.retransmitted
     }
 
-    /// Segments of which a retransmission is under way.
+    /// Number of segments with a retransmission in flight.
     #[must_use]
     pub fn retransmitted_segments(&self) -> u64 {
         u64::from(self.retransmitted_segments)
     }
 
-    /// Was anything ever sent again? As long as not, an acknowledgment is of what was sent once, whatever its
-    /// [`Arrival`].
+    /// Whether anything was ever retransmitted. If not, the [`Arrival`] of an acknowledgment is
+    /// irrelevant.
     #[inline]
     #[must_use]
     pub fn has_sent_again(&self) -> bool {
         self.sent_again > 0
     }
 
-    /// Is there a lost segment to be sent again?
+    /// Whether there is a lost segment to be retransmitted.
     #[inline]
     #[must_use]
     pub fn has_lost_to_send(&self) -> bool {
         self.to_send > 0
     }
 
-    /// Is nothing SACKed, nothing lost or sent again, nothing short that counts for more, and nothing said to have arrived
-    /// twice?
+    /// Whether nothing is SACKed, lost, retransmitted or short, and the last acknowledgment had no
+    /// D-SACK.
     #[inline]
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -286,15 +290,16 @@ impl Scoreboard {
             && self.delivered.is_plain()
     }
 
-    /// After the highest position known to have arrived: snd.fack.
+    /// Position after the highest one known to have arrived: snd.fack.
     #[inline]
     #[must_use]
     pub fn forward(&self) -> u64 {
         self.forward
     }
 
-    /// RFC 6675 section 4, SetPipe, of `outstanding` bytes: what is neither SACKed nor lost, and
-    /// once more what was sent again; each segment for a full one, where [that counts](Self::count_segments).
+    /// RFC 6675 section 4: SetPipe () for `outstanding` bytes, without what is SACKed or lost, and
+    /// with retransmissions added. Short segments count as full ones if
+    /// [configured](Self::count_segments).
     #[inline]
     #[must_use]
     pub fn pipe(&self, outstanding: u64) -> u64 {
@@ -306,21 +311,21 @@ impl Scoreboard {
         pipe
     }
 
-    /// What the last acknowledgment said has arrived.
+    /// The data newly reported by the last acknowledgment.
     #[inline]
     #[must_use]
     pub fn delivered(&self) -> &Delivered {
         &self.delivered
     }
 
-    /// The last acknowledgment tells of this many bytes that have newly arrived, as duplicates are counted.
+    /// Sets the newly delivered bytes of the last acknowledgment, where duplicates are counted.
     pub(super) fn count_delivered(&mut self, bytes: u64) {
         self.delivered.count(bytes);
         self.delivered.set_short(false);
     }
 
-    /// The ranges (first position, position after the last) that the last acknowledgment's blocks
-    /// newly covered, segment by segment or merged, if they are watched.
+    /// Ranges (first position, position after the last) newly SACKed by the last acknowledgment, by
+    /// segment or merged, if watched.
     #[must_use]
     pub fn newly_sacked(&self) -> &[(u64, u64)] {
         self.trouble
@@ -328,43 +333,42 @@ impl Scoreboard {
             .map_or(&[], |trouble| &trouble.newly_sacked)
     }
 
-    /// Bytes taken for lost since the last acknowledgment began, the same ones twice if it was a
-    /// retransmission that was lost.
+    /// Bytes marked lost since the last acknowledgment began. Includes lost retransmissions.
     #[must_use]
     pub fn newly_lost(&self) -> u64 {
         self.newly_lost
     }
 
-    /// SACK blocks that made no sense: of what was never sent, or acknowledged long ago.
+    /// Number of invalid SACK blocks: for data never sent, or acknowledged long ago.
     #[must_use]
     pub fn ignored_blocks(&self) -> u64 {
         u64::from(self.ignored_blocks)
     }
 
-    /// The most by which segments were reordered, in bytes from the start of one that came late to
-    /// the end of the highest before it; 0 if none ever was.
+    /// Reordering degree: maximum distance in bytes from the start of a late segment to the end of
+    /// the highest one received before it; 0 without reordering.
     #[must_use]
     pub fn reordering(&self) -> u64 {
         self.reordering
     }
 
-    /// Acknowledgments that told of reordering.
+    /// Number of acknowledgments that showed reordering.
     #[must_use]
     pub fn reorderings_seen(&self) -> u64 {
         u64::from(self.reorderings_seen)
     }
 
-    /// Remember in which order retransmissions left, to find those that are lost.
+    /// Enables tracking of retransmissions in send order, to detect lost ones.
     pub(crate) fn watch_retransmissions(&mut self, watch: bool) {
         self.watch_retransmissions = watch;
     }
 
-    /// What an acknowledgment echoes says nothing of what it SACKs: see `Habits::ignores_echo_of_sacked`.
+    /// Ignores the timestamp echo of SACKed segments: see `Habits::ignores_echo_of_sacked`.
     pub(crate) fn ignore_echo_of_sacked(&mut self, ignore: bool) {
         self.ignore_echo_of_sacked = ignore;
     }
 
-    /// Positions from `start` to `end` were sent for the first time.
+    /// Records the first transmission of positions `start` to `end`.
     #[inline]
     pub fn push(&mut self, start: u64, end: u64, now: Time) {
         if self.has_room() {
@@ -372,7 +376,7 @@ impl Scoreboard {
         }
     }
 
-    /// The same, where there is room.
+    /// Like [`push`](Self::push), with room guaranteed.
     #[inline]
     pub(crate) fn push_next(&mut self, start: u64, end: u64, now: Time) {
         debug_assert!(start < end && end - start <= u64::from(u32::MAX));
@@ -389,7 +393,7 @@ impl Scoreboard {
         });
     }
 
-    /// An acknowledgment has come, of nothing that was not acknowledged before, but by SACK blocks perhaps.
+    /// Begins the processing of an acknowledgment that does not advance SND.UNA.
     #[inline(always)]
     pub fn begin(&mut self, arrival: Arrival) {
         self.arrival = arrival;
@@ -397,8 +401,8 @@ impl Scoreboard {
         self.begin_plainly(arrival.now);
     }
 
-    /// The same, of one that tells of nothing but segments that were sent once, and in order: so nobody looks at what
-    /// is kept for others.
+    /// Begins the processing of an acknowledgment that only reports in-order segments sent once,
+    /// which leaves the loss state untouched.
     #[inline(always)]
     pub(crate) fn begin_plainly(&mut self, now: Time) {
         if self.watched
@@ -411,7 +415,7 @@ impl Scoreboard {
         self.delivered.begin(now);
     }
 
-    /// An acknowledgment has come, of everything below `position` (which may be nothing new).
+    /// Processes an acknowledgment of everything below `position`, which may be nothing new.
     #[inline(always)]
     pub fn acknowledge(&mut self, position: u64, arrival: Arrival) {
         self.begin(arrival);
@@ -453,7 +457,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment, not SACKed but with something about it, is acknowledged.
+    /// Processes the acknowledgment of the first segment, which is not SACKed but has other flags.
     fn acknowledge_marked(&mut self, segment: &Segment, position: u64) {
         self.forget_loss(segment);
         if segment.is(EVER_RETRANSMITTED) {
@@ -469,14 +473,16 @@ impl Scoreboard {
         }
     }
 
-    /// What begins at `start` was sent again, but it was the first transmission that came, late.
+    /// Records that the original transmission of a retransmitted segment, starting at `start`,
+    /// arrived late.
     pub fn came_late(&mut self, start: u64) {
         if start < self.forward {
             self.reordered(start, self.forward);
         }
     }
 
-    /// What begins at `start` has come after what left later; everything up to `position` has arrived.
+    /// Records a segment starting at `start` that arrived after later ones. Everything up to
+    /// `position` has arrived.
     #[cold]
     fn reordered(&mut self, start: u64, position: u64) {
         let trouble = Trouble::of(&mut self.trouble);
@@ -491,7 +497,7 @@ impl Scoreboard {
         self.reordering = self.reordering.max(late);
     }
 
-    /// The acknowledgment has told of something late: how late that was, counted from the highest that has arrived by now
+    /// Measures how late the reported segment was, from the highest one received so far
     /// (tcp_check_sack_reordering).
     #[cold]
     pub(crate) fn measure_reordering(&mut self) {
@@ -502,13 +508,12 @@ impl Scoreboard {
         self.reordering = self.reordering.max(self.forward.saturating_sub(late));
     }
 
-    /// Segments do not come later than by so many bytes, whatever was seen.
+    /// Limits the reordering degree to this many bytes.
     pub(crate) fn limit_reordering(&mut self, most: u64) {
         self.reordering = self.reordering.min(most);
     }
 
-    /// The first segments leave the ring: those of a run of SACKed ones that lie below `position`, as far
-    /// as what is known of them is the same.
+    /// Removes the first run of SACKed segments with equal flags, below `position`, from the ring.
     fn forget_first_sacked(&mut self, position: u64) {
         let first = self.ring.first;
         let flags = self.ring.get(first).flags;
@@ -533,7 +538,7 @@ impl Scoreboard {
         self.sacked -= bytes;
         self.sacked_segments -= number - first;
         self.sacked_below -= below;
-        // Their run goes on with the next, or ends.
+        // The run continues with the next segment, or ends.
         let goes_on = number < self.ring.next && self.ring.get(number).is(SACKED);
         if !goes_on {
             self.sacked_runs -= 1;
@@ -543,7 +548,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is lost no longer, nor is a retransmission of it under way: it has arrived.
+    /// Removes an arrived segment from the lost and retransmitted counts.
     fn forget_loss(&mut self, segment: &Segment) {
         let length = u64::from(segment.length);
         if segment.is(SHORT) {
@@ -561,7 +566,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment is acknowledged in part, up to `position`.
+    /// Processes a partial acknowledgment of the first segment, up to `position`.
     #[cold]
     fn acknowledge_part(&mut self, position: u64) {
         let first = self.ring.first;
@@ -596,7 +601,7 @@ impl Scoreboard {
 }
 
 impl Trouble {
-    /// What there is of it, made if there was none.
+    /// The loss state, allocated if necessary.
     #[inline]
     fn of(trouble: &mut Option<Box<Self>>) -> &mut Self {
         trouble.get_or_insert_with(Self::first)
@@ -607,7 +612,7 @@ impl Trouble {
         Box::default()
     }
 
-    /// Bytes of memory, its own included.
+    /// Memory in bytes, including its own.
     fn allocated(&self) -> usize {
         size_of::<Self>()
             + self.under_way.capacity() * size_of::<(u64, Order)>()

@@ -1,4 +1,5 @@
-//! The scoreboard as RFC 6675 and RFC 8985 write it down: everything is walked, every time.
+//! Reference implementation of the scoreboard, as RFC 6675 and RFC 8985 describe it: each operation
+//! walks all segments.
 
 use bentpipe_types::{Span, Time};
 
@@ -14,7 +15,7 @@ pub(super) struct Record {
     pub(super) lost: bool,
     pub(super) retransmitted: bool,
     pub(super) ever: bool,
-    /// Which buffer it left in, and which one it is in now.
+    /// The buffer it was sent in, and the buffer it is in now.
     pub(super) buffer: u64,
     pub(super) part: u64,
 }
@@ -57,7 +58,7 @@ impl Naive {
         }
     }
 
-    /// RFC 6675 section 4, IsLost, of the record with this index.
+    /// RFC 6675 section 4: IsLost () for the record with this index.
     pub(super) fn is_lost(&self, index: usize, runs: u64, bytes: u64) -> bool {
         let above = &self.records[index + 1..];
         let sacked: u64 = above
@@ -89,7 +90,7 @@ impl Naive {
         }
     }
 
-    /// RFC 8985 section 6.2 step 5
+    /// RFC 8985 section 6.2 step 5.
     pub(super) fn mark_overdue(&mut self, newest: Transmission, allowance: Span, now: Time) {
         for record in &mut self.records {
             let before = record.order < newest.order.0;
@@ -130,7 +131,8 @@ impl Naive {
         }
     }
 
-    /// What was sent again just now is the same transmission still, unless it was taken for lost.
+    /// Treats the retransmission just sent as the original transmission, unless that was marked
+    /// lost.
     pub(super) fn count_once(&mut self, position: u64) {
         for record in &mut self.records {
             if record.start == position && !record.lost {
@@ -139,7 +141,7 @@ impl Naive {
         }
     }
 
-    /// The buffer that goes on behind `position` is another one from there on (tcp_fragment).
+    /// Splits the buffer at `position` (tcp_fragment).
     pub(super) fn cut_buffer(&mut self, position: u64, part: u64) {
         let of = self.records.iter().find(|record| record.end == position);
         let Some(cut) = of.map(|record| record.part) else {
@@ -152,8 +154,8 @@ impl Naive {
         }
     }
 
-    /// The buffers outstanding as they left, and those that Linux makes of them (tcp_shift_skb_data,
-    /// tcp_match_skb_to_sack).
+    /// Number of outstanding buffers as sent, and after Linux's merging and splitting
+    /// (tcp_shift_skb_data, tcp_match_skb_to_sack).
     pub(super) fn buffers(&self) -> (i32, i32) {
         let mut left = self.records.clone();
         left.dedup_by_key(|record| record.buffer);
@@ -165,7 +167,7 @@ impl Naive {
                 (false, false) => record.part == next.part,
                 _ => false,
             };
-            // (What is compared next is compared with the last of a buffer.)
+            // The next comparison is with the last segment of a buffer.
             if together {
                 *record = *next;
             }
@@ -174,7 +176,7 @@ impl Naive {
         (left.len() as i32, now.len() as i32)
     }
 
-    /// RFC 6675 section 4, SetPipe, of segments that count for `full` bytes at least
+    /// RFC 6675 section 4: SetPipe (), with segments counted as at least `full` bytes.
     pub(super) fn pipe(&self, full: u32) -> u64 {
         let mut pipe = 0;
         for record in self.records.iter().filter(|r| !r.sacked) {
@@ -190,18 +192,18 @@ impl Naive {
         records.map(|r| r.end - r.start).sum()
     }
 
-    /// RFC 6675 section 4, NextSeg, rule 1
+    /// RFC 6675 section 4, NextSeg () rule 1.
     pub(super) fn next_lost(&self) -> Option<LostSegment> {
         self.first(|r| !r.sacked && r.lost && !r.retransmitted)
     }
 
-    /// Rule 3
+    /// RFC 6675 section 4, NextSeg () rule 3.
     pub(super) fn next_suspect(&self) -> Option<LostSegment> {
         let forward = self.forward;
         self.first(|r| !r.sacked && !r.lost && !r.retransmitted && r.end <= forward)
     }
 
-    /// Rule 4
+    /// RFC 6675 section 4, NextSeg () rule 4.
     pub(super) fn highest_not_sacked(&self) -> Option<LostSegment> {
         let record = self.records.iter().rfind(|r| !r.sacked)?;
         Some(segment(record))

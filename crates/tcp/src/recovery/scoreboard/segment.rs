@@ -1,4 +1,4 @@
-//! What is known of one segment that was sent and is not acknowledged.
+//! The record of one outstanding segment, and the ring of them.
 
 use bentpipe_types::{Time, fetch};
 use serde::{Deserialize, Serialize};
@@ -7,52 +7,52 @@ use super::Transmission;
 
 /// Covered by a SACK block.
 pub(super) const SACKED: u8 = 1;
-/// Taken for lost.
+/// Marked lost.
 pub(super) const LOST: u8 = 1 << 1;
-/// Sent again, and that transmission is not taken for lost.
+/// Retransmitted, and that transmission is not marked lost.
 pub(super) const RETRANSMITTED: u8 = 1 << 2;
-/// Sent again at least once.
+/// Retransmitted at least once.
 pub(super) const EVER_RETRANSMITTED: u8 = 1 << 3;
-/// Shorter than a full one, for which it counts (`Scoreboard::count_segments`).
+/// Shorter than a full segment, and counted as one (`Scoreboard::count_segments`).
 pub(super) const SHORT: u8 = 1 << 4;
-/// Its buffer goes on with the segment after it.
+/// Its buffer continues with the next segment.
 pub(super) const GOES_ON: u8 = 1 << 5;
-/// It left in one buffer with the segment after it, which was cut in two since.
+/// It was sent in one buffer with the next segment, and the buffer was split since.
 pub(super) const CUT: u8 = 1 << 6;
 
-/// What has become of a segment, and whatever else is to be asked when something does.
+/// The flags that require other than the common treatment on an acknowledgment.
 pub(super) const FATE: u8 = SACKED | LOST | RETRANSMITTED | EVER_RETRANSMITTED | SHORT;
-/// What of that stays when it is SACKed.
+/// The flags that are kept when the segment is SACKed.
 const KEPT: u8 = !(LOST | RETRANSMITTED);
 
-/// One segment: 32 bytes, two to a cache line.
+/// One segment, in 32 bytes: two per cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Segment {
     /// First position; moves up when a part is acknowledged.
     pub(super) start: u64,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub(super) sent_at: Time,
-    /// Positions from `start` on.
+    /// Number of positions from `start` on.
     pub(super) length: u32,
-    /// Segments from here to the next that is perhaps not SACKed: 0 for one that is not.
+    /// Distance in segments to the next one that may not be SACKed: 0 if this one is not SACKed.
     pub(super) skip: u32,
-    /// Which transmission it was that was the last.
+    /// Order of the last transmission.
     pub(super) order: Order,
     pub(super) flags: u8,
 }
 
-/// A transmission's place among all, modulo 2^32.
+/// Rank of a transmission in send order, modulo 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Order(pub(super) u32);
 
 impl Order {
-    /// That of the transmission after it.
+    /// Rank of the following transmission.
     #[inline]
     pub(super) const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 
-    /// Did this transmission leave before `other`?
+    /// Whether this transmission was sent before `other`.
     #[inline]
     #[must_use]
     pub fn is_before(self, other: Self) -> bool {
@@ -75,7 +75,7 @@ impl Segment {
         self.start + self.length as u64
     }
 
-    /// Its last transmission.
+    /// The last transmission of the segment.
     #[inline]
     pub(super) const fn transmission(&self) -> Transmission {
         Transmission {
@@ -85,50 +85,51 @@ impl Segment {
         }
     }
 
-    /// Is any of these flags set?
+    /// Whether any of these flags is set.
     pub(super) const fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }
 
-    /// Is nothing known of it but that it was sent, once?
+    /// Whether the segment was sent once and has no other status.
     #[inline(always)]
     pub(super) const fn is_plain(&self) -> bool {
         self.flags & FATE == 0
     }
 
-    /// How often it is in flight, as far as is known: once more where it was sent again.
+    /// Number of its transmissions presumed in flight: 0 to 2.
     pub(super) const fn in_flight(&self) -> u32 {
         (!self.is(SACKED | LOST)) as u32 + self.is(RETRANSMITTED) as u32
     }
 
-    /// It is as long as it is: is it short, where one of `full` bytes is a full one? (The SYN is none at all.)
+    /// Sets whether the segment is short, where a full one has `full` bytes. The SYN is never
+    /// short.
     pub(super) fn measure(&mut self, full: u32) {
         let short = self.length < full && self.start > 0;
         self.flags = self.flags & !SHORT | if short { SHORT } else { 0 };
     }
 
-    /// Taken for lost, and not sent again since.
+    /// Whether it is marked lost and not retransmitted since.
     pub(super) const fn is_to_be_sent(&self) -> bool {
         self.flags & (LOST | RETRANSMITTED) == LOST
     }
 }
 
-/// The segments outstanding, in order: a ring that doubles when it is full.
+/// The outstanding segments in order: a ring that doubles when it is full.
 ///
-/// A segment's number counts from the first ever sent, and is its name: it stays good while the
-/// ring grows, and tells when the segment is gone.
+/// Segments are identified by their number, counted from the first ever sent. A number stays valid
+/// while the ring grows, and shows whether the segment is still outstanding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Outstanding", from = "Outstanding")]
 pub(super) struct Ring {
-    // A power of two of them.
+    // The length is a power of two.
     slots: Vec<Segment>,
-    /// Number of the first segment outstanding.
+    /// Number of the first outstanding segment.
     pub(super) first: u64,
-    /// Number of the next to be sent.
+    /// Number of the next segment to be sent.
     pub(super) next: u64,
 }
 
-/// What a [`Ring`] holds.
+/// Serialized contents of a [`Ring`].
 #[derive(Serialize, Deserialize)]
 struct Outstanding {
     first: u64,
@@ -154,7 +155,7 @@ impl From<Outstanding> for Ring {
     }
 }
 
-/// Slots of an idle connection's ring: a window of few segments needs no more.
+/// Slots of an idle connection's ring, which suffice for a window of few segments.
 const INITIAL_SLOTS: usize = 4;
 
 impl Ring {
@@ -166,7 +167,7 @@ impl Ring {
         }
     }
 
-    /// An empty one, whose first segment will have this number.
+    /// Creates an empty ring whose first segment will have this number.
     pub(super) fn starting_at(first: u64) -> Self {
         Self {
             first,
@@ -179,7 +180,7 @@ impl Ring {
         self.slots.capacity() * size_of::<Segment>()
     }
 
-    /// Asks for the first segments, and for the places of the next.
+    /// Prefetches the first segments, and the slots of the next ones.
     #[inline]
     pub(super) fn fetch(&self) {
         for number in [self.first, self.first + 2, self.next, self.next + 1] {
@@ -217,14 +218,14 @@ impl Ring {
         &mut self.slots[slot]
     }
 
-    /// Is a segment with this number outstanding?
+    /// Whether a segment with this number is outstanding.
     #[inline]
     pub(super) fn holds(&self, number: u64) -> bool {
         (self.first..self.next).contains(&number)
     }
 
-    /// This segment is SACKed, and nothing else but that it was sent again, if it was. Returns whether those
-    /// before and after it are SACKed. `LAST`: those after it are not.
+    /// Marks a segment SACKed and clears its other status except past retransmission. Returns
+    /// whether the segments before and after it are SACKed. `LAST`: none after it is.
     #[inline(always)]
     pub(super) fn set_sacked<const LAST: bool>(&mut self, number: u64) -> (bool, bool) {
         let (first, next) = (self.first, self.next);
@@ -258,7 +259,7 @@ impl Ring {
         self.slots = slots;
     }
 
-    /// The number of the segment that holds `position`, which is outstanding.
+    /// The number of the segment that contains `position`, which must be outstanding.
     pub(super) fn find(&self, position: u64) -> u64 {
         let first = self.get(self.first);
         debug_assert!(first.start <= position, "acknowledged already");
@@ -281,8 +282,8 @@ impl Ring {
         low
     }
 
-    /// What is outstanding of these segments, from one to the one before the other, is all SACKed: it is crossed in one
-    /// step.
+    /// Links the segments from the first to the one before `after`, which must all be SACKed, so
+    /// that they are crossed in one step.
     #[inline]
     pub(super) fn join(&mut self, (first, after): (u64, u64)) {
         let first = first.max(self.first);
@@ -294,9 +295,9 @@ impl Ring {
 
     /// The first segment at or after `number` that is not SACKed, or `next`.
     ///
-    /// Each SACKed segment points past itself, the first that a block [covers](Self::join) past those, as far as it was
-    /// told of; a search makes those it meets point to where it ended (path halving), so that a run of any length is
-    /// crossed in next to no steps.
+    /// Each SACKed segment points past itself, and the first of a [joined](Self::join) block past
+    /// the block. A search shortens the links it follows (path halving), so that a run of any
+    /// length is crossed in few steps.
     pub(super) fn next_not_sacked(&mut self, number: u64) -> u64 {
         let mut number = number;
         while number < self.next {

@@ -1,4 +1,4 @@
-//! Segments that turn out to be longer than the path takes are split.
+//! Splitting of segments that are too long for the path, and merging of segments.
 
 use super::segment::{
     CUT, EVER_RETRANSMITTED, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, Segment,
@@ -6,18 +6,18 @@ use super::segment::{
 use super::{Scoreboard, Trouble};
 
 impl Scoreboard {
-    /// Is a segment outstanding with more than `payload` bytes, in a stream that ends at position
-    /// `stream_end` (where a FIN may follow)? Walks all that is outstanding.
+    /// Whether an outstanding segment has more than `payload` bytes, in a stream that ends at
+    /// `stream_end` (where a FIN may follow). Walks all outstanding segments.
     #[must_use]
     pub fn has_longer(&self, payload: u32, stream_end: u64) -> bool {
         (self.ring.first..self.ring.next)
             .any(|number| is_longer(self.ring.get(number), payload, stream_end))
     }
 
-    /// Splits segments with more than `payload` bytes, and takes the parts for lost: none of them can
-    /// have arrived. What is SACKED has, and stays. What left as one buffer is cut anew as a whole.
+    /// Splits segments with more than `payload` bytes and marks the parts lost, because none can
+    /// have arrived. SACKed segments stay. A buffer sent as one is split anew as a whole.
     ///
-    /// Walks all that is outstanding.
+    /// Walks all outstanding segments.
     pub fn shorten(&mut self, payload: u32, stream_end: u64) {
         let payload = payload.max(1);
         if !self.has_longer(payload, stream_end) {
@@ -69,7 +69,8 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// The segments from the first of these on to the one before the other are one, which is what the first was.
+    /// Merges the segments from `first` to `after` (exclusive) into one, with the state of the
+    /// first.
     pub(super) fn join(&mut self, first: u64, after: u64) {
         let mut number = self.ring.first;
         let end = self.ring.get(after - 1).end();
@@ -92,9 +93,10 @@ impl Scoreboard {
         });
     }
 
-    /// Splits the segment that begins at `position`, if it goes on after `at`. Both parts are what it was.
+    /// Splits the segment that begins at `position` at the position `at` inside it. Both parts keep
+    /// its state.
     ///
-    /// Walks all that is outstanding.
+    /// Walks all outstanding segments.
     pub(crate) fn cut(&mut self, position: u64, at: u64) {
         let full = self.full;
         self.split(|whole, ring| {
@@ -114,7 +116,7 @@ impl Scoreboard {
         });
     }
 
-    /// Puts into a new ring what `parts` makes of each segment.
+    /// Rebuilds the ring from the `parts` of each segment.
     fn split(&mut self, mut parts: impl FnMut(Segment, &mut Ring)) {
         let mut ring = Ring::starting_at(self.ring.first);
         for number in self.ring.first..self.ring.next {
@@ -124,7 +126,7 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// Sums, queues and cursors anew, after segments were numbered anew.
+    /// Recomputes sums, queues and cursors after segments were renumbered.
     fn recount(&mut self) {
         self.lost = 0;
         self.to_send = 0;

@@ -1,38 +1,37 @@
-//! An acknowledgment of whole segments that were sent once, in order, while nothing is known to be missing: what
-//! nearly every acknowledgment of something new is.
+//! Fast path for an acknowledgment of whole segments that were sent once, while no data is missing.
 
 use bentpipe_types::Time;
 
 use super::segment::FATE;
 use super::{Measured, Scoreboard, Transmission};
 
-/// What it acknowledges. It is known before anything is changed, so that what follows from it need not be looked up
-/// in the record.
+/// The acknowledged segments. Determined before any change, so that later steps need not read the
+/// records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whole {
-    /// The number of the segment after the last of them.
+    /// Number of the segment after the last.
     after: u64,
-    /// How many.
+    /// Number of segments.
     segments: u64,
-    /// When the first of them left.
+    /// Time of transmission of the first.
     first_sent_at: Time,
     last: Transmission,
 }
 
 impl Whole {
-    /// How many segments.
+    /// Number of segments.
     #[inline]
     pub(crate) const fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// The transmission of the last of them.
+    /// The transmission of the last segment.
     #[inline]
     pub(crate) const fn last(&self) -> Transmission {
         self.last
     }
 
-    /// The round trips that it measures.
+    /// The round trips that the acknowledgment measures.
     #[inline]
     pub(crate) fn measured(&self, now: Time) -> Measured {
         Measured {
@@ -43,8 +42,8 @@ impl Whole {
 }
 
 impl Scoreboard {
-    /// Does an acknowledgment of everything below `position`, which less is than was sent, acknowledge whole segments,
-    /// of which nothing is known but that they were sent?
+    /// The segments acknowledged up to `position`, if they are whole and have no status other than
+    /// sent once. `position` is below the highest sent.
     #[inline(always)]
     pub(crate) fn acknowledges_whole(&self, position: u64) -> Option<Whole> {
         let mut number = self.ring.first;
@@ -69,8 +68,7 @@ impl Scoreboard {
         })
     }
 
-    /// The same as [`acknowledge`](Self::acknowledge), where it was found to be so, and what the acknowledgment tells
-    /// of is not watched.
+    /// Like [`acknowledge`](Self::acknowledge), for such segments, if deliveries are not watched.
     #[inline(always)]
     pub(crate) fn acknowledge_whole(&mut self, whole: &Whole, acknowledged: u64, now: Time) {
         self.begin_plainly(now);

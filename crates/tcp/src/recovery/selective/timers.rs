@@ -1,4 +1,4 @@
-//! Recovery by selective acknowledgments: what time does to it.
+//! Timer events of recovery with SACK.
 
 use bentpipe_types::{Span, Time};
 
@@ -9,7 +9,7 @@ use super::super::{
 use super::Selective;
 
 impl Selective {
-    /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
+    /// Handles the reordering timer (RFC 8985 section 6.2 step 5), after the scoreboard was given
     /// the time.
     pub(super) fn after_reordering(
         &mut self,
@@ -38,15 +38,15 @@ impl Selective {
         Reaction::Hold
     }
 
-    /// What was too long for the path goes again in shorter segments: like after a timeout, but that
-    /// nothing is to be found out about it, nor taken back.
+    /// Retransmits data that was too long for the path, in shorter segments. Like a timeout, but
+    /// without a check for spuriousness or an undo.
     pub(super) fn after_shortening(&mut self, send: &SendSequence) {
         self.course.undo.stop();
         self.probe.forget();
         self.course.begin_again(send);
     }
 
-    /// The timer has expired.
+    /// Handles a retransmission timeout.
     pub(super) fn after_timeout(
         &mut self,
         timeout: &TimedOut,
@@ -69,8 +69,8 @@ impl Selective {
         };
         let recent = self.detection.on_timeout(board, around);
         board.mark_after_timeout(recent, now);
-        // So much has arrived ahead and it was a loss all the same: segments don't come as late as it seemed
-        // (tcp_enter_loss).
+        // Many segments were received out of order, and yet this was a loss: the reordering degree
+        // was overestimated (tcp_enter_loss).
         if first_time && board.sacked_segments() >= USUAL_REORDERING {
             board.limit_reordering(USUAL_REORDERING * u64::from(send.segment));
         }
