@@ -1,4 +1,4 @@
-//! What a connection can be told to do differently.
+//! Settings of a connection.
 
 mod words;
 
@@ -14,145 +14,147 @@ pub use words::{
 use crate::congestion::{BandwidthFilter, HyblaSettings, WestwoodSettings};
 use crate::{CongestionControlKind, Habits, PacingKind, RecoveryKind, SlowStartKind};
 
-/// The settings of a connection. The default is today's Linux, as far as it is modelled.
+/// The settings of a connection. The default is a simplified Linux.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Payload of a full segment, in bytes, when the peer agrees to everything asked for here.
+    /// Payload of a full segment, in bytes, if the peer agrees to all options requested here.
     ///
-    /// The MSS option announces this plus the 12 bytes that timestamps take in every segment, if
-    /// they are on (RFC 6691: the option counts no options). A segment then carries at most the
-    /// smaller of both ends' announced MSS less the options in it: `mss` when timestamps are in
-    /// use, and 12 bytes more when the peer refuses them, so that full packets keep their length.
+    /// The announced MSS is this plus the 12 bytes that timestamps take in every segment, if they
+    /// are on (RFC 6691: the MSS does not count options). A segment carries at most the smaller of
+    /// both ends' announced MSS less its options. With timestamps this is `mss`, and 12 bytes more
+    /// if the peer refuses them, so that full packets keep their length.
     pub mss: u16,
     /// Initial congestion window, in segments (RFC 6928).
     pub initial_window: u32,
     /// Initial slow-start threshold, in bytes. `None`: arbitrarily high (RFC 5681 section 3.1).
     pub initial_slow_start_threshold: Option<u64>,
-    /// Bytes written and not yet acknowledged that the connection holds.
+    /// Size of the send buffer: bytes written and not yet acknowledged.
     pub send_buffer: u64,
-    /// Bytes of receive buffer: the advertised window of an idle connection.
+    /// Size of the receive buffer, in bytes: the advertised window of an idle connection.
     pub receive_buffer: u64,
-    /// The most of it that is offered at first; see
-    /// [`Connection::set_window_limit`](crate::Connection::set_window_limit). `None`: all.
+    /// Limit of the window advertised at first; see
+    /// [`Connection::set_window_limit`](crate::Connection::set_window_limit). `None`: no limit.
     pub first_window: Option<u64>,
-    /// Let the send buffer grow as Linux does, instead of `send_buffer`: `tcp_wmem`.
+    /// Autotuning of the send buffer as in Linux (`tcp_wmem`), in place of `send_buffer`.
     pub send_sizes: Option<BufferSizes>,
-    /// Where so many bytes are written and never sent, such a send buffer takes no more (Linux's `tcp_notsent_lowat`); `None`: any.
+    /// Number of unsent bytes above which such a send buffer accepts no writes (Linux's
+    /// `tcp_notsent_lowat`). `None`: no limit.
     pub unsent_low_water: Option<NonZeroU32>,
-    /// Segments that leave as one buffer, where a send buffer counts them, at the least (Linux's `tcp_min_tso_segs`).
+    /// Minimum number of segments per burst, where a send buffer counts them (Linux's
+    /// `tcp_min_tso_segs`).
     pub shortest_burst: u16,
-    /// Let the receive buffer grow as Linux does, instead of `receive_buffer`: `tcp_rmem`.
+    /// Autotuning of the receive buffer as in Linux (`tcp_rmem`), in place of `receive_buffer`.
     pub receive_sizes: Option<BufferSizes>,
-    /// Of a receive buffer that is `locked`: no wider window is offered before a full segment has come, and windows are
-    /// scaled for it (Linux's `window_clamp`, as `ip route ... window` sets it). `None`: what is taken for payload at
-    /// first, half of the buffer.
+    /// For a `locked` receive buffer: the maximum window before a full segment has arrived, and the
+    /// basis of the window scale. As Linux's `window_clamp`, set by `ip route ... window`. `None`:
+    /// half of the buffer, the part initially assumed to hold payload.
     pub window_clamp: Option<u64>,
-    /// The window scale announced, at least: Linux announces what its buffer could grow to. Less
-    /// where one unit of it is more than half the receive buffer.
+    /// Minimum window scale to announce: Linux announces one for the maximum of its buffer. Reduced
+    /// if one unit would exceed half of the receive buffer.
     pub window_shift: u8,
-    /// Offer the window scale option (RFC 7323 section 2).
+    /// Offers the window scale option (RFC 7323 section 2).
     pub window_scaling: bool,
-    /// Offer the timestamps option (RFC 7323 section 3).
+    /// Offers the timestamps option (RFC 7323 section 3).
     pub timestamps: bool,
-    /// Offer SACK (RFC 2018).
+    /// Offers SACK (RFC 2018).
     pub sack: bool,
-    /// The longest an acknowledgment waits for a second segment; at most 500 ms by RFC 9293
-    /// section 3.8.6.3. `None`: every segment is acknowledged at once.
+    /// Maximum delay of an acknowledgment while waiting for a second segment; at most 500 ms by RFC
+    /// 9293 section 3.8.6.3. `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Span>,
-    /// Which acknowledgments are not delayed.
+    /// Acknowledgments that are not delayed.
     pub quick_acks: QuickAcks,
-    /// Hold a small segment back while an earlier small one is unacknowledged (Nagle's algorithm
-    /// with Minshall's modification, as Linux has it).
+    /// Nagle's algorithm with Minshall's modification, as in Linux: holds a small segment back
+    /// while an earlier small one is unacknowledged.
     pub nagle: bool,
-    /// What an application writes in one call blocks it until all of that is taken; in Linux such a call does not ask
-    /// again whether the application is what limits the sender.
+    /// The application writes with blocking calls. In Linux, such a call does not check again for
+    /// an application limit.
     pub blocking_writes: bool,
-    /// Use TCP Fast Open (RFC 7413): what a host is told, who keeps the cookies. A connection is given it with its
-    /// [opening](crate::ActiveFastOpen).
+    /// Uses TCP Fast Open (RFC 7413). For the host, which keeps the cookies; a connection receives
+    /// them in [`ActiveFastOpen`](crate::ActiveFastOpen).
     pub fast_open: bool,
     /// Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1).
     pub initial_rto: Span,
-    /// Floor of the retransmission timeout; what it is the floor of, `rto_rule` says.
+    /// Minimum of the retransmission timeout, or of its variance term, depending on `rto_rule`.
     pub minimum_rto: Span,
-    /// Ceiling of the retransmission timeout, backed off or not.
+    /// Maximum of the retransmission timeout, with or without backoff.
     pub maximum_rto: Span,
-    /// How the retransmission timeout follows from the round-trip samples.
+    /// Computation of the retransmission timeout from round-trip samples.
     pub rto_rule: RtoRule,
-    /// What a retransmission timeout is counted from.
+    /// Start of the retransmission timer.
     pub rto_from: RtoFrom,
     /// Explicit congestion notification.
     pub ecn: EcnMode,
-    /// Retransmissions of one segment by timeout before the connection is given up. Linux has 15.
+    /// Maximum number of timeouts of one segment before the connection is closed. Linux has 15.
     pub maximum_retransmissions: u32,
-    /// How long data may stay unacknowledged before the connection is given up, however often it was
-    /// sent again (RFC 5482). `None`: `maximum_retransmissions` says.
+    /// Maximum time that data may stay unacknowledged before the connection is closed, regardless
+    /// of the number of retransmissions (RFC 5482). `None`: `maximum_retransmissions` applies.
     pub user_timeout: Option<Span>,
-    /// What an idle connection does to see whether its peer is still there (RFC 9293 section 3.8.4).
-    /// `None`, which is to be the default: nothing.
+    /// Keep-alive probes (RFC 9293 section 3.8.4). `None`, the default that the RFC requires: no
+    /// probes.
     pub keep_alive: Option<KeepAlive>,
-    /// How the connection learns how long packets may be.
+    /// Path MTU discovery.
     pub path_mtu_discovery: PathMtuDiscovery,
-    /// Payload of a full segment where a search for the path's MTU begins, in bytes (Linux's
-    /// tcp_base_mss; RFC 4821 section 7.2).
+    /// Payload of a full segment at the start of a path MTU search, in bytes (Linux's tcp_base_mss;
+    /// RFC 4821 section 7.2).
     pub base_mss: u16,
-    /// The MSS that our SYN announces, where it isn't the one that goes with `mss`: no more than what the
-    /// peer may send depends on it.
+    /// The MSS announced in our SYN, if different from the one for `mss`. It only affects the
+    /// peer's segments.
     pub announced_mss: Option<u16>,
-    /// The longest IP packet that the path is known to take from the beginning, in bytes.
+    /// The initial path MTU: the longest IP packet that passes, in bytes.
     pub path_mtu: Option<u32>,
-    /// Retransmissions of the SYN, or of the SYN+ACK, before the connection is given up.
+    /// Maximum number of retransmissions of the SYN or SYN+ACK.
     pub maximum_syn_retransmissions: u32,
-    /// Send a new segment for each of the first two duplicate acknowledgments (RFC 3042).
+    /// Limited transmit: a new segment for each of the first two duplicate acknowledgments (RFC
+    /// 3042).
     pub limited_transmit: bool,
     /// The window rule.
     pub congestion_control: CongestionControlKind,
-    /// How Hybla is set up, and the growth of Enhanced Hybla.
+    /// Settings of Hybla and Enhanced Hybla.
     pub hybla: HyblaSettings,
-    /// How Westwood+ is set up.
+    /// Settings of Westwood+.
     pub westwood: WestwoodSettings,
-    /// What Enhanced Hybla takes for the capacity of the bottleneck, which has to be known. `None`: what
-    /// the path is seen to deliver is all that it can.
+    /// The bottleneck capacity that Enhanced Hybla assumes. `None`: it is estimated from the
+    /// delivery rate.
     pub channel_capacity: Option<BitRate>,
-    /// What Enhanced Hybla makes of its bandwidth samples.
+    /// Filter for the bandwidth samples of Enhanced Hybla.
     pub bandwidth_filter: BandwidthFilter,
     /// Pacing.
     pub pacing: PacingKind,
     /// Loss recovery.
     pub recovery: RecoveryKind,
-    /// With SACK: each acknowledgment of fast recovery sends in proportion to what it says has
-    /// arrived (RFC 9937). Off: the window falls at once, as in RFC 6675.
+    /// With SACK: proportional rate reduction in fast recovery (RFC 9937). Off: the window falls at
+    /// once, as in RFC 6675.
     pub proportional_rate_reduction: bool,
-    /// With SACK: time tells what is lost (RFC 8985), retransmissions too. Off: the number of
-    /// segments SACKed above tells, as in RFC 6675.
+    /// With SACK: loss detection by time (RFC 8985), also of retransmissions. Off: by the number of
+    /// segments SACKed above, as in RFC 6675.
     pub rack: bool,
-    /// With RACK: a probe when acknowledgments stop coming (RFC 8985 section 7).
+    /// With RACK: tail loss probes (RFC 8985 section 7).
     pub tail_loss_probe: bool,
-    /// With SACK or FACK: after a timeout, new data first, to see whether it was needless (RFC
-    /// 5682).
+    /// With SACK or FACK: F-RTO, which sends new data after a timeout to detect whether it was
+    /// spurious (RFC 5682).
     pub f_rto: bool,
-    /// With SACK or FACK: take the window's reduction back when timestamps (RFC 3522) or D-SACK (RFC
-    /// 3708) show that nothing was lost.
+    /// With SACK or FACK: undoes a window reduction when timestamps (RFC 3522) or D-SACKs (RFC
+    /// 3708) show that no data was lost.
     pub undo: bool,
-    /// Which partial acknowledgments restart the retransmission timer (RFC 6582 section 4).
+    /// The partial acknowledgments that restart the retransmission timer (RFC 6582 section 4).
     pub newreno: NewRenoKind,
     /// Slow start.
     pub slow_start: SlowStartKind,
-    /// What counts as progress in congestion avoidance.
+    /// Unit of progress in congestion avoidance.
     pub avoidance: AvoidanceKind,
-    /// Let the congestion window grow only when it is what limits the sender, as Linux does (and
-    /// RFC 7661 recommends). Off: every acknowledgment of new data grows it, as in ns-2.
+    /// Window validation: the congestion window only grows while it limits the sender, as in Linux
+    /// (recommended by RFC 7661). Off: every acknowledgment of new data grows it, as in ns-2.
     pub window_validation: bool,
-    /// What becomes of the congestion window after an idle time.
+    /// Congestion window after an idle period.
     pub idle_restart: IdleRestart,
-    /// How long a closed connection stays in TIME-WAIT: twice the maximum segment lifetime.
+    /// Duration of TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Span,
-    /// Version of the IP header in front of every segment.
+    /// Version of the IP header of every segment.
     pub ip_version: IpVersion,
-    /// Habits that no other setting is about.
+    /// Linux behaviours without settings of their own.
     pub habits: Habits,
-    /// What nearly every segment is, is recognised by its header and taken a shorter way, with the same
-    /// outcome (Van Jacobson's header prediction); and what can have no outcome is left out. For tests,
-    /// which compare: nothing else turns it off.
+    /// Uses the fast paths for common segments (Van Jacobson's header prediction) and omits work
+    /// without effect. The outcome is the same. Turned off only by tests, which compare both.
     pub header_prediction: bool,
 }
 
@@ -207,7 +209,7 @@ impl Default for Config {
             f_rto: true,
             undo: true,
             newreno: NewRenoKind::Impatient,
-            // Linux's CUBIC has HyStart, which HyStart++ grew out of.
+            // Linux's CUBIC has HyStart, the predecessor of HyStart++.
             slow_start: SlowStartKind::HyStart {
                 limit_segments: HYSTART_LIMIT,
             },
@@ -223,23 +225,24 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The default, which all share.
+    /// The default, in one shared instance.
     pub(crate) fn usual() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
         Arc::clone(&USUAL)
     }
 
-    /// The most bytes that wait to be read, or are out of order, at once.
+    /// Maximum number of bytes that are out of order or wait to be read.
     #[must_use]
     pub fn most_received(&self) -> u64 {
-        // No window is wider than what 16 bits and a shift of 14 can say (RFC 7323 section 2.3).
+        // RFC 7323 section 2.3: the largest window has 16 bits and a shift of 14.
         let widest = u64::from(u16::MAX) << 14;
         (self.receive_sizes)
             .map_or(self.receive_buffer, |sizes| sizes.limit())
             .min(widest)
     }
 
-    /// The most bytes for which there has to be room: a segment that ends beyond the window may be taken whole.
+    /// Maximum number of bytes to store: a segment that ends beyond the window may be accepted as a
+    /// whole.
     #[must_use]
     pub fn most_kept(&self) -> u64 {
         let beyond = if self.habits.takes_whole_segments {
@@ -250,7 +253,7 @@ impl Config {
         self.most_received() + beyond
     }
 
-    /// Linux's choices, also where the default is an RFC's, or simpler.
+    /// Linux's behaviour, also where the default follows an RFC or is simpler.
     #[must_use]
     pub fn linux() -> Self {
         Self {
@@ -265,21 +268,21 @@ impl Config {
     }
 }
 
-/// The sizes of a buffer that grows, in bytes of memory: Linux's tcp_rmem and tcp_wmem.
+/// Sizes of an autotuned buffer, in bytes of memory: Linux's tcp_rmem and tcp_wmem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferSizes {
-    /// What is left of it when the machine has little memory. Here it always has enough.
+    /// Size under memory pressure, which does not occur here.
     pub least: u64,
-    /// What a connection begins with.
+    /// Initial size.
     pub initial: u64,
-    /// What it grows to.
+    /// Maximum size.
     pub most: u64,
-    /// The application has set it (SO_RCVBUF): it does not grow, and no wider window is offered than it has.
+    /// Set by the application (SO_RCVBUF): no autotuning, and the window is limited by the size.
     pub locked: bool,
 }
 
 impl BufferSizes {
-    /// A buffer that the application has set.
+    /// Sizes of a buffer that the application has set.
     #[must_use]
     pub const fn locked(bytes: u64) -> Self {
         Self {
@@ -290,7 +293,8 @@ impl BufferSizes {
         }
     }
 
-    /// The same, where others grow as these do: how the window opens goes by that all the same (__tcp_grow_window).
+    /// Sizes of a buffer that the application has set, where these are the system's sizes: the
+    /// growth of the window still depends on them (__tcp_grow_window).
     #[must_use]
     pub const fn locked_at(self, bytes: u64) -> Self {
         Self {
@@ -300,7 +304,7 @@ impl BufferSizes {
         }
     }
 
-    /// What it can grow to.
+    /// Maximum size that the buffer can reach.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         if self.locked || self.most < self.initial {
@@ -317,7 +321,7 @@ impl BufferSizes {
         most: 32 << 20,
         locked: false,
     };
-    /// tcp_wmem of the same.
+    /// tcp_wmem of Linux 6.18, on a machine with 4 GiB or more.
     pub const SEND: Self = Self {
         least: 4096,
         initial: 16_384,
@@ -326,34 +330,33 @@ impl BufferSizes {
     };
 }
 
-/// Which acknowledgments are not delayed.
+/// Acknowledgments that are not delayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QuickAcks {
-    /// The first so many of a connection.
+    /// The first acknowledgments of a connection, this many.
     First(u32),
-    /// As in Linux: while the window opens, and 16 at the start, after a silence of the sender's, and
-    /// after what has come twice; others are held back, too, where many would say the same (with SACK,
-    /// after the third duplicate).
+    /// As in Linux: up to 16 at the start, while the window opens, after an idle period of the
+    /// sender, and after duplicate data. With SACK, acknowledgments after the third duplicate are
+    /// compressed.
     Linux,
 }
 
 /// RFC 9406 section 4.3: L, for a sender that does not pace.
 pub const HYSTART_LIMIT: u32 = 8;
 
-/// Keep-alive (RFC 9293 section 3.8.4).
+/// Keep-alive settings (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
-    /// The peer is probed when it has said nothing for so long: two hours or more, unless somebody says
-    /// otherwise.
+    /// Idle time after which the peer is probed: two hours or more by default.
     pub idle: Span,
-    /// Between one probe and the next.
+    /// Interval between probes.
     pub interval: Span,
-    /// After so many without an answer the connection is given up.
+    /// Number of unanswered probes after which the connection is closed.
     pub probes: u32,
 }
 
 impl Default for KeepAlive {
-    /// Linux's.
+    /// Linux's defaults.
     fn default() -> Self {
         Self {
             idle: Span::from_secs(7200),

@@ -1,11 +1,11 @@
-//! How much has reached the peer.
+//! Estimate of the data delivered to the peer.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts delivered bytes where only cumulative acknowledgments and their duplicates tell: Westwood's
-/// AckedCount (Grieco and Mascolo 2004; Linux's westwood_acked_count).
+/// Counts delivered bytes from cumulative acknowledgments and duplicates: Westwood's AckedCount
+/// (Grieco and Mascolo 2004; Linux's westwood_acked_count).
 ///
-/// Each duplicate tells of one segment that has arrived out of order. The acknowledgment that later
+/// Each duplicate stands for one segment received out of order. The acknowledgment that later
 /// covers it must not count it again.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
@@ -22,26 +22,26 @@ impl Delivered {
         self.total
     }
 
-    /// With SACK, it is known.
+    /// Adds delivered bytes reported by SACK.
     #[inline]
     pub(crate) fn add(&mut self, bytes: u64) {
         self.total += bytes;
     }
 
-    /// A duplicate acknowledgment.
+    /// Counts a duplicate acknowledgment.
     pub(crate) fn on_duplicate(&mut self, segment: u64) {
         self.total += segment;
         self.ahead += segment;
     }
 
-    /// `acknowledged` bytes are newly acknowledged.
+    /// Counts an acknowledgment of `acknowledged` new bytes.
     #[inline]
     pub(crate) fn on_acknowledged(&mut self, acknowledged: u64, segment: u64) {
         if self.ahead == 0 {
             self.total += acknowledged;
             return;
         }
-        // At least what filled the hole is new.
+        // At least the segment that filled the gap is new.
         let new = acknowledged
             .saturating_sub(self.ahead)
             .max(segment.min(acknowledged));

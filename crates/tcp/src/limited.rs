@@ -1,33 +1,33 @@
-//! What kept a sender from sending more, and for how long: Linux's `tcp_info` has the like in
+//! Times during which a sender was limited, by cause. Linux's `tcp_info` has similar ones in
 //! `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a sender waits for.
+/// The limit of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Limit {
-    /// Nothing: all that was written is acknowledged.
+    /// None: all written data is acknowledged.
     #[default]
     Idle,
-    /// The congestion window, which slow start still opens.
+    /// The congestion window, in slow start.
     SlowStart,
-    /// The congestion window.
+    /// The congestion window, in congestion avoidance.
     CongestionWindow,
     /// The window that the peer advertises.
     ReceiveWindow,
-    /// The send buffer, which holds all that it can and has sent it.
+    /// The send buffer, which is full of sent data.
     SendBuffer,
-    /// The application: all that was written was sent, and not all of it is acknowledged.
+    /// The application: all written data was sent, and not all is acknowledged.
     Application,
-    /// The pace.
+    /// The pacer.
     Pacing,
-    /// Loss recovery: fast recovery, or what follows a timeout.
+    /// Loss recovery: fast recovery, or the recovery after a timeout.
     Recovery,
 }
 
 impl Limit {
-    /// Every limit; idleness is none.
+    /// All limits, without `Idle`.
     pub const ALL: [Self; 7] = [
         Self::SlowStart,
         Self::CongestionWindow,
@@ -39,7 +39,7 @@ impl Limit {
     ];
 }
 
-/// How long each limit has held.
+/// Duration of each limit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
 pub struct LimitedTimes {
@@ -49,8 +49,8 @@ pub struct LimitedTimes {
 }
 
 impl LimitedTimes {
-    /// From now on, this is what limits. Called for every segment, and nearly always with what
-    /// limits already: that costs a comparison.
+    /// Sets the current limit. Called for every segment, nearly always with an unchanged limit,
+    /// which costs one comparison.
     #[inline]
     pub(crate) fn set(&mut self, limit: Limit, now: Time) {
         if limit != self.now {
@@ -58,7 +58,7 @@ impl LimitedTimes {
         }
     }
 
-    /// Takes in another connection's times. Of two that both go on, this one's limit goes on.
+    /// Adds another connection's times. If both have a current limit, this one's is kept.
     pub(crate) fn add(&mut self, other: &Self) {
         for (spent, more) in self.spent.iter_mut().zip(&other.spent) {
             *spent += *more;
@@ -69,7 +69,7 @@ impl LimitedTimes {
         }
     }
 
-    /// Does anything limit?
+    /// Whether any limit applies.
     #[inline]
     pub(crate) fn is_any(&self) -> bool {
         self.now != Limit::Idle
@@ -81,7 +81,7 @@ impl LimitedTimes {
         self.since = now;
     }
 
-    /// How long this has been the limit, until `now`, a time that is not before the last change.
+    /// Total time of this limit until `now`, which must not be before the last change.
     #[must_use]
     pub fn spent(&self, limit: Limit, now: Time) -> Span {
         let still = if limit == self.now {

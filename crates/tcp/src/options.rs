@@ -1,30 +1,31 @@
-//! What the two SYNs agree on.
+//! Negotiation of TCP options in the handshake.
 
 use bentpipe_types::{IpVersion, SynOptions, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Config;
 
-/// The timestamps option with its padding (RFC 7323 appendix A).
+/// Length of the timestamps option with its padding (RFC 7323 appendix A).
 pub const TIMESTAMPS_LENGTH: u8 = 12;
 
-/// RFC 7323 section 2.3
+/// RFC 7323 section 2.3: the maximum window scale.
 const MAXIMUM_SHIFT: u8 = 14;
 
-/// net.core.rmem_max of Linux 6.18: the receive buffer that an application may set.
+/// net.core.rmem_max of Linux 6.18: maximum receive buffer that an application may set.
 const WIDEST_TO_SET: u64 = 4 << 20;
 
-/// No peer makes us send smaller segments than this (Linux's TCP_MIN_SND_MSS): a header per byte
-/// would be an attack.
+/// Minimum MSS accepted from a peer (Linux's TCP_MIN_SND_MSS), because a header per byte would be
+/// an attack.
 const MINIMUM_MSS: u16 = 48;
 
-/// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1, as 0 means none to many.
+/// Value of the timestamp clock: milliseconds (RFC 7323 section 5.4), starting at 1, because many
+/// implementations treat 0 as absent.
 #[inline]
 pub(crate) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }
 
-/// What a connection has agreed on with its peer.
+/// The negotiated options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Negotiated {
     /// Payload of a full segment.
@@ -39,7 +40,8 @@ pub(crate) struct Negotiated {
     pub(crate) sack: bool,
 }
 
-/// The options of our SYN. With `peer`, of our SYN+ACK: only what the SYN offered too.
+/// The options of our SYN; with `peer`, of our SYN+ACK, which only has options that the SYN
+/// offered.
 pub(crate) fn offer(config: &Config, peer: Option<&SynOptions>) -> SynOptions {
     SynOptions {
         maximum_segment_size: Some(config.announced_mss.unwrap_or_else(|| full_mss(config))),
@@ -50,8 +52,8 @@ pub(crate) fn offer(config: &Config, peer: Option<&SynOptions>) -> SynOptions {
     }
 }
 
-/// Bytes that a SYN's options take, laid out as Linux does: SACK-permitted shares the timestamps'
-/// padding.
+/// Length of a SYN's options, arranged as in Linux: SACK-permitted takes the place of the
+/// timestamps' padding.
 pub(crate) fn syn_options_length(options: &SynOptions, timestamps: bool) -> u8 {
     let mss = if options.maximum_segment_size.is_some() {
         4
@@ -68,16 +70,17 @@ pub(crate) fn syn_options_length(options: &SynOptions, timestamps: bool) -> u8 {
     mss + scale + rest + fast_open
 }
 
-/// Bytes that a SACK option takes: two of padding, two of header, eight a block.
+/// Length of a SACK option: two bytes of padding, two of header, and eight per block.
 pub(crate) const fn sack_length(blocks: usize) -> u8 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u8 }
 }
 
-/// What both SYNs say together. `peer_timestamps`: the peer's SYN carried the timestamps option.
+/// The options negotiated by both SYNs. `peer_timestamps`: the peer's SYN had the timestamps
+/// option.
 pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: bool) -> Negotiated {
     let timestamps = config.timestamps && peer_timestamps;
     let scaling = config.window_scaling && peer.window_scale.is_some();
-    // RFC 9293 section 3.7.1: the default, when the option is absent
+    // RFC 9293 section 3.7.1: the default MSS if the option is absent.
     let default = match config.ip_version {
         IpVersion::V4 => 536,
         IpVersion::V6 => 1220,
@@ -87,14 +90,14 @@ pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: boo
         .unwrap_or(default)
         .max(MINIMUM_MSS);
     let options = if timestamps { TIMESTAMPS_LENGTH } else { 0 };
-    // RFC 6691 section 2, RFC 9293 section 3.7.1: Eff.snd.MSS
+    // RFC 6691 section 2, RFC 9293 section 3.7.1: Eff.snd.MSS.
     let segment = full_mss(config)
         .min(peer_mss)
         .saturating_sub(u16::from(options))
         .max(1);
     Negotiated {
         segment: u32::from(segment),
-        // RFC 7323 section 2.3: a larger shift than 14 is taken as 14
+        // RFC 7323 section 2.3: a shift larger than 14 is treated as 14.
         send_shift: match peer.window_scale {
             Some(shift) if scaling => shift.min(MAXIMUM_SHIFT),
             _ => 0,
@@ -105,7 +108,7 @@ pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: boo
     }
 }
 
-/// The payload of a full segment of ours when it carries no options: the MSS that we announce.
+/// Payload of a full segment without options: the MSS that we announce.
 pub(crate) fn full_mss(config: &Config) -> u16 {
     let options = if config.timestamps {
         TIMESTAMPS_LENGTH
@@ -115,15 +118,16 @@ pub(crate) fn full_mss(config: &Config) -> u16 {
     config.mss.max(1).saturating_add(u16::from(options))
 }
 
-/// The smallest shift from `window_shift` on with which the whole receive buffer can be advertised.
-/// Never one whose unit is more than half the buffer. The field is the window in whole units, rounded
-/// down (RFC 7323 section 2.3), and the window opens in steps of up to half the buffer (RFC 9293 section
-/// 3.8.6.2.2): with less than both together to offer, the field could stay 0 for good. (Linux's
-/// __tcp_select_window rounds up there.)
+/// The window scale: the smallest shift from `window_shift` on that can express the whole receive
+/// buffer. Its unit is at most half of the buffer. The field is rounded down to whole units (RFC
+/// 7323 section 2.3), and the window opens in steps of up to half the buffer (RFC 9293 section
+/// 3.8.6.2.2). With a smaller buffer than both together, the field could stay 0 for ever. (Linux's
+/// __tcp_select_window rounds up.)
 fn receive_shift(config: &Config) -> u8 {
     if let Some(sizes) = config.receive_sizes {
-        // Linux's tcp_select_initial_window: for what the buffer can grow to, or an application may set; where it has set
-        // it, for the clamp, or the half of it that is taken for payload at first
+        // tcp_select_initial_window in Linux: for the size that the buffer can reach or an
+        // application may set. If the application has set it, for the clamp, or for half of the
+        // buffer.
         let widest = if sizes.locked {
             config.window_clamp.unwrap_or(sizes.initial / 2)
         } else {
@@ -209,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_linux_window_is_scaled_for_what_an_application_may_set() {
-        // As seen of Linux 6.18.44 with tcp_rmem 4096 65536 65536, whose net.core.rmem_max is 4 MiB.
+        // As observed with Linux 6.18.44, tcp_rmem 4096 65536 65536 and net.core.rmem_max of 4 MiB.
         let mut config = Config::linux();
         let sizes = config.receive_sizes.as_mut().unwrap();
         (sizes.initial, sizes.most) = (65_536, 65_536);

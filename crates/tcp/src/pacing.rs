@@ -1,7 +1,7 @@
-//! Pacing: segments leave no faster than a rate.
+//! Pacing: segments are sent no faster than a rate.
 //!
-//! Who asks for it, and what Linux does, is in `docs/pacing.md`. A connection that does not pace
-//! pays one predictable branch per call of `output`.
+//! `docs/pacing.md` describes which rules pace, and Linux's behaviour. A connection that does not
+//! pace has the cost of one predictable branch per call of `output`.
 
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -11,59 +11,61 @@ use crate::congestion::Window;
 /// Whether a connection paces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PacingKind {
-    /// As the window rule asks: BBR does, the others don't. Linux without the fq queue discipline.
+    /// As the window rule requests: BBR does, the others do not. Linux without the fq queue
+    /// discipline.
     #[default]
     AsRule,
     /// Never.
     Off,
-    /// Always; where the rule names no rate, at one that follows from the window, as in Linux.
+    /// Always. If the rule gives no rate, at one computed from the window, as in Linux.
     On,
     /// Always, and never faster than this: Linux's SO_MAX_PACING_RATE.
     AtMost(BitRate),
 }
 
-/// Segments at the start of a connection that are not paced. Linux's tcp_update_skb_after_send.
+/// Number of segments at the start of a connection that are not paced (tcp_update_skb_after_send in
+/// Linux).
 const UNPACED_SEGMENTS: u64 = 10;
 
-/// How long a burst may last at the pacing rate: Linux's sk_pacing_shift is 10, 0.98 ms, and
-/// draft-ietf-ccwg-bbr section 5.6.3 has 1 ms.
+/// Maximum duration of a burst at the pacing rate: 0.98 ms in Linux (sk_pacing_shift is 10), 1 ms
+/// in draft-ietf-ccwg-bbr section 5.6.3.
 const BURST: Span = Span::from_millis(1);
 
-/// No burst is longer: 64 KiB, what one segmentation offload takes.
+/// Maximum size of a burst: 64 KiB, the limit of segmentation offload.
 const LONGEST_BURST: u64 = 64 << 10;
 
-/// Below this rate a burst may be one segment; above, it is two at least. Linux's bbr_min_tso_rate,
-/// for every rule; draft-ietf-ccwg-bbr section 5.6.3 has two at any rate.
+/// Rate in bit/s below which a burst may be one segment; above, it has at least two. Linux's
+/// bbr_min_tso_rate, applied to every rule; draft-ietf-ccwg-bbr section 5.6.3 has two at any rate.
 const SLOW: u64 = 1_200_000;
 
-/// No pacing is slower than a segment in this time. A rate that was measured on a dying path may be
-/// anything; the window, not the pace, is then what holds the sender back.
+/// Minimum pacing rate: one segment in this time. A rate measured on a failing path may be
+/// arbitrarily low; the window then limits the sender, not the pacer.
 const LONGEST_WAIT: Span = Span::from_secs(1);
 
 /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent.
 const SLOW_START_RATIO: u64 = 200;
 const AVOIDANCE_RATIO: u64 = 120;
 
-/// Bytes that may leave in one go at this rate: a whole number of segments.
+/// Bytes that may be sent in one burst at this rate: a whole number of segments.
 pub(crate) fn burst(rate: BitRate, segment: u32) -> u64 {
     let segment = u64::from(segment.max(1));
     let bytes = rate.bytes_in(BURST).get().min(LONGEST_BURST);
     (bytes / segment).max(shortest_burst(rate)) * segment
 }
 
-/// Segments that leave in one go at the least.
+/// Minimum number of segments per burst.
 pub(crate) fn shortest_burst(rate: BitRate) -> u64 {
     if rate.bits_per_second() < SLOW { 1 } else { 2 }
 }
 
-/// Bytes that may leave before anything is paced, after `sent` segments.
+/// Bytes that may be sent unpaced, after `sent` segments.
 pub(crate) fn unpaced(sent: u64, segment: u32) -> u64 {
     UNPACED_SEGMENTS.saturating_sub(sent) * u64::from(segment)
 }
 
-/// The pace of a rule that names none: Linux's tcp_update_pacing_rate. In slow start as fast as the
-/// next round trip's window, so that the pace doesn't slow its growth; else a fifth above this one's,
-/// so that it is the window that limits.
+/// Pacing rate for a rule that gives none (tcp_update_pacing_rate in Linux). In slow start twice
+/// the current rate, so that pacing does not slow the growth; else a fifth above it, so that the
+/// window is the limit.
 pub(crate) fn rate_of_window(window: &Window, outstanding: u64, rtt: Span) -> Option<BitRate> {
     let bytes = u128::from(window.congestion_window.max(outstanding));
     let bits = bytes * u128::from(8 * ratio(window) * 10_000_000);
@@ -71,7 +73,8 @@ pub(crate) fn rate_of_window(window: &Window, outstanding: u64, rtt: Span) -> Op
     BitRate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
 }
 
-/// Is that, as far as 64 bits tell, less than so many bytes a second? Without a division.
+/// Whether that rate is below `bytes_per_second`, computed without a division and as far as 64 bits
+/// allow.
 #[inline]
 pub(crate) fn is_window_slower(
     window: &Window,
@@ -84,10 +87,10 @@ pub(crate) fn is_window_slower(
     in_a_second < bytes_per_second.saturating_mul(rtt.as_nanos())
 }
 
-/// What of the window leaves in a round trip, in percent.
+/// Pacing rate in percent of one window per round trip.
 #[inline]
 fn ratio(window: &Window) -> u64 {
-    // Linux: cwnd < ssthresh / 2
+    // Linux: cwnd < ssthresh / 2.
     if window.congestion_window < window.slow_start_threshold / 2 {
         SLOW_START_RATIO
     } else {
@@ -95,19 +98,20 @@ fn ratio(window: &Window) -> u64 {
     }
 }
 
-/// When the next segment may leave.
+/// Determines when the next segment may be sent.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Pacer {
     most: Option<BitRate>,
     next_send: Time,
     on: bool,
-    // See Habits.
+    // See `Habits::paces_tenth_segment`.
     counts_tenth: bool,
 }
 
 impl Pacer {
-    /// `wanted`: the window rule asks for pacing. `counts_tenth`: see [`Habits`](crate::Habits).
+    /// Creates a pacer. `wanted`: the window rule requests pacing. `counts_tenth`: see
+    /// [`Habits`](crate::Habits).
     pub(crate) const fn new(kind: PacingKind, wanted: bool, counts_tenth: bool) -> Self {
         Self {
             counts_tenth,
@@ -129,12 +133,12 @@ impl Pacer {
         self.on
     }
 
-    /// The earliest time at which the next segment may leave.
+    /// Earliest time at which the next segment may be sent.
     pub(crate) const fn next_send(&self) -> Time {
         self.next_send
     }
 
-    /// The pace, where the rule or the window asks for `wanted`.
+    /// The pacing rate, if the rule or the window requests `wanted`.
     #[inline]
     pub(crate) fn limit(&self, wanted: Option<BitRate>, segment: u32) -> Option<BitRate> {
         let slowest = LONGEST_WAIT.as_nanos() / 1_000_000_000 * 8 * u64::from(segment.max(1));
@@ -145,13 +149,13 @@ impl Pacer {
         rate.and_then(|rate| BitRate::new(rate.bits_per_second().max(slowest)))
     }
 
-    /// Does nothing leave before `next_send`, at whatever rate? `sent` segments have left before.
+    /// Whether nothing may be sent before `next_send`, at any rate. `sent`: segments sent before.
     #[inline]
     pub(crate) fn holds(&self, sent: u64, now: Time) -> bool {
         self.on && now < self.next_send && sent >= UNPACED_SEGMENTS
     }
 
-    /// Bytes that may leave now; 0: none before `next_send`. `sent` segments have left before.
+    /// Bytes that may be sent now; 0: none before `next_send`. `sent`: segments sent before.
     pub(crate) fn allowance(&self, rate: BitRate, segment: u32, sent: u64, now: Time) -> u64 {
         if sent < UNPACED_SEGMENTS {
             return self.free(sent, rate, segment);
@@ -163,19 +167,19 @@ impl Pacer {
         }
     }
 
-    /// What may leave without waiting, after so few segments.
+    /// Bytes that may be sent unpaced at the start of a connection.
     #[cold]
     fn free(&self, sent: u64, rate: BitRate, segment: u32) -> u64 {
         let free = unpaced(sent, segment);
         if self.counts_tenth {
-            // The tenth leaves with the buffer that it is in.
+            // The tenth segment is sent with the rest of its buffer.
             free.next_multiple_of(burst(rate, segment))
         } else {
             free
         }
     }
 
-    /// Segments have left at this rate.
+    /// Records a transmission at this rate.
     #[inline]
     pub(crate) fn on_sent(&mut self, left: &Departure, rate: BitRate, segment: u32, now: Time) {
         let paced = if left.before < UNPACED_SEGMENTS {
@@ -187,13 +191,13 @@ impl Pacer {
             return;
         };
         let length = rate.transmission_time(Bytes::new(bytes));
-        // Linux's tcp_update_skb_after_send: a sender that comes late makes up for half of what it
-        // sends at most.
+        // tcp_update_skb_after_send in Linux: a late sender catches up by at most half of what it
+        // sends.
         let late = now.since(self.next_send).min(length / 2);
         self.next_send = now.max(self.next_send) + length.saturating_sub(late);
     }
 
-    /// Bytes of the first segments that take their time, where any may.
+    /// Bytes of the first segments that count for pacing; `None`: no effect.
     #[cold]
     fn paced_of_first(
         &mut self,
@@ -205,27 +209,27 @@ impl Pacer {
         if !self.counts_tenth {
             return None;
         }
-        // tcp_update_skb_after_send: the buffer with the tenth segment takes its time already.
+        // tcp_update_skb_after_send: the buffer with the tenth segment is paced.
         if left.after < UNPACED_SEGMENTS {
             return Some(0);
         }
         let buffer = burst(rate, segment);
         if left.bytes > buffer {
-            // Who has just sent the buffers before it is not late.
+            // The preceding buffers were just sent, so the sender is not late.
             self.next_send = now.max(self.next_send);
         }
         Some(left.bytes.min(buffer))
     }
 }
 
-/// What has left at once.
+/// A transmission of one or more segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
-    /// Its payload.
+    /// Payload bytes.
     pub(crate) bytes: u64,
-    /// Segments that had left before it.
+    /// Number of segments sent before it.
     pub(crate) before: u64,
-    /// The same after it.
+    /// Number of segments sent after it.
     pub(crate) after: u64,
 }
 
@@ -241,7 +245,7 @@ mod tests {
         Time::ZERO + Span::from_micros(microseconds)
     }
 
-    /// So many segments of 1000 bytes leave.
+    /// Sends `segments` segments of 1000 bytes.
     fn send(pacer: &mut Pacer, segments: u64, pace: BitRate, before: u64, now: Time) {
         let left = Departure {
             bytes: 1000 * segments,
@@ -286,14 +290,14 @@ mod tests {
     fn in_linux_the_buffer_with_the_tenth_segment_takes_its_time() {
         let mut pacer = Pacer::new(PacingKind::On, false, true);
         let pace = rate(8_000_000);
-        // A handshake's flight of three, and a round trip later as much as there is.
+        // A first flight of three segments, and one round trip later as much as allowed.
         send(&mut pacer, 3, pace, 0, at(0));
         assert_eq!(pacer.next_send(), at(0));
         assert_eq!(pacer.allowance(pace, 1000, 3, at(600_000)), 8000);
         send(&mut pacer, 8, pace, 3, at(600_000));
         assert_eq!(pacer.next_send(), at(602_000));
         assert_eq!(pacer.allowance(pace, 1000, 11, at(600_000)), 0);
-        // The same buffer alone has been waited for, which makes it shorter by half.
+        // The same buffer after a wait is shortened by half.
         let mut pacer = Pacer::new(PacingKind::On, false, true);
         send(&mut pacer, 8, pace, 0, at(0));
         send(&mut pacer, 2, pace, 8, at(600_000));

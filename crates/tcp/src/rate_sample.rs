@@ -1,95 +1,95 @@
-//! Delivery rate estimation: what the network delivered between a segment's departure and its
-//! acknowledgment (draft-ietf-ccwg-bbr section 4.1, before that
+//! Delivery rate estimation: the amount delivered between a segment's transmission and its
+//! acknowledgment (draft-ietf-ccwg-bbr section 4.1, formerly
 //! draft-cheng-iccrg-delivery-rate-estimation; Linux's tcp_rate.c).
 //!
-//! Only a rule that models the path asks for it; without one, no connection has an estimator.
+//! Only connections with model-based congestion control have an estimator.
 
 use std::collections::VecDeque;
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Segments remembered at most. Beyond that (a flood of tiny segments), some give no sample.
+/// Maximum number of tracked segments. Beyond that (very many tiny segments), some give no sample.
 const CAPACITY: usize = 1 << 17;
 
-/// Where loss recovery stands after an acknowledgment.
+/// Phase of loss recovery after an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum RecoveryPhase {
-    /// Nothing is being repaired.
+    /// No recovery in progress.
     Open,
     /// Fast recovery.
     FastRecovery,
-    /// What a timeout took for lost is not acknowledged yet.
+    /// The data marked lost by a timeout is not completely acknowledged.
     AfterTimeout,
 }
 
-/// What one acknowledgment tells of the path. Amounts are bytes.
+/// Rate sample of one acknowledgment. Amounts are in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateSample {
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// Delivered between departure and acknowledgment of the segment that was sent last of those
-    /// acknowledged: RS.delivered.
+    /// RS.delivered: delivered between the transmission and the acknowledgment of the acknowledged
+    /// segment that was sent last.
     pub delivered: u64,
-    /// The time that took: RS.interval, never zero. `None`: there is no reliable sample.
+    /// RS.interval: the duration, never zero. `None`: no reliable sample.
     pub interval: Option<Span>,
-    /// All that had been delivered when that segment left: RS.prior_delivered.
+    /// RS.prior_delivered: total delivered when that segment was sent.
     pub prior_delivered: u64,
-    /// The application, not the path, may have been what limited the sample.
+    /// The application, not the path, may have limited the sample.
     pub app_limited: bool,
-    /// In flight just after that segment left: RS.tx_in_flight.
+    /// RS.tx_in_flight: in flight just after that segment was sent.
     pub sent_in_flight: u64,
-    /// Taken for lost between departure and acknowledgment of that segment: RS.lost.
+    /// RS.lost: marked lost between the transmission and the acknowledgment of that segment.
     pub lost_since_sent: u64,
-    /// Newly acknowledged, cumulatively or selectively: RS.newly_acked.
+    /// RS.newly_acked: newly acknowledged, cumulatively or selectively.
     pub acknowledged: u64,
-    /// Newly taken for lost: RS.newly_lost.
+    /// RS.newly_lost: newly marked lost.
     pub newly_lost: u64,
-    /// All that was delivered: C.delivered.
+    /// C.delivered: total delivered.
     pub total_delivered: u64,
-    /// All that was taken for lost: C.lost.
+    /// C.lost: total marked lost.
     pub total_lost: u64,
     /// In flight before the acknowledgment.
     pub prior_in_flight: u64,
-    /// In flight after it: C.inflight.
+    /// C.inflight: in flight after the acknowledgment.
     pub in_flight: u64,
-    /// The round-trip time that it measured: RS.rtt.
+    /// RS.rtt: the round-trip time that it measured.
     pub rtt: Option<Span>,
-    /// It is of a lone small segment, so that the peer may have delayed it.
+    /// It acknowledges a single small segment, so the peer may have delayed it.
     pub delayed: bool,
-    /// Was the congestion window what stopped the sender, in the last round trip?
+    /// The congestion window limited the sender in the last round trip.
     pub window_limited: bool,
-    /// The earliest time at which pacing lets the next segment leave.
+    /// Earliest time at which the pacer admits the next segment.
     pub next_send: Time,
-    /// Where loss recovery stands.
+    /// Phase of loss recovery.
     pub phase: RecoveryPhase,
-    /// SACK is in use: more than one loss a round trip shows.
+    /// SACK is in use, so that several losses per round trip can be detected.
     pub selective: bool,
 }
 
-/// A segment that is taken for lost. Amounts are bytes.
+/// A segment marked lost. Amounts are in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LossSample {
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// Where in the stream it begins.
+    /// Its first position.
     pub position: u64,
     /// Its length.
     pub length: u64,
-    /// In flight just after it left: P.tx_in_flight.
+    /// P.tx_in_flight: in flight just after it was sent.
     pub sent_in_flight: u64,
-    /// Taken for lost since it left, with itself.
+    /// Marked lost since it was sent, including itself.
     pub lost_since_sent: u64,
-    /// The application limited the rate when it left.
+    /// The rate was application-limited when it was sent.
     pub app_limited: bool,
-    /// All that was delivered.
+    /// Total delivered.
     pub total_delivered: u64,
     /// SACK is in use.
     pub selective: bool,
 }
 
 impl RateSample {
-    /// The delivery rate, in bytes per second: RS.delivery_rate.
+    /// RS.delivery_rate: the delivery rate, in bytes per second.
     #[must_use]
     pub fn rate(&self) -> Option<u64> {
         const SECOND: u64 = 1_000_000_000;
@@ -103,7 +103,7 @@ impl RateSample {
     }
 }
 
-/// What was true when a segment last left: section 4.1.2.1.2's P.
+/// State at the last transmission of a segment (P of draft-ietf-ccwg-bbr section 4.1.2.1.2).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Departure {
     at: Time,
@@ -114,27 +114,27 @@ struct Departure {
     in_flight: u64,
 }
 
-/// One that was sent: a cache line.
+/// A sent segment, in one cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Segment {
     departure: Departure,
     // The position after its last.
     end: u64,
     length: u32,
-    // A SACK block has covered it.
+    // Covered by a SACK block.
     delivered: bool,
-    // The application limited the rate when it left.
+    // The rate was application-limited when it was sent.
     app_limited: bool,
 }
 
 impl Segment {
-    /// Where it begins.
+    /// Its first position.
     fn start(&self) -> u64 {
         self.end - u64::from(self.length)
     }
 }
 
-/// What the connection knows besides, when it asks for a sample.
+/// Further inputs for a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings {
     pub(crate) now: Time,
@@ -147,43 +147,43 @@ pub(crate) struct Surroundings {
     pub(crate) segment: u32,
 }
 
-/// The estimator of one connection: section 4.1.2.1.1's C.
+/// The estimator of one connection (C of draft-ietf-ccwg-bbr section 4.1.2.1.1).
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct DeliveryRate {
     segments: VecDeque<Segment>,
     delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    // The sample is limited by the application until more than this is delivered; 0: it isn't.
+    // Samples are application-limited until more than this is delivered; 0: not limited.
     app_limited: u64,
     lost: u64,
     minimum_rtt: Option<Span>,
-    // What a segment counts for, however short it is; 0: bytes count.
+    // Length that a short segment counts as; 0: bytes count.
     unit: u32,
-    // Delivered by the evidence of duplicate acknowledgments, and not yet acknowledged.
+    // Delivered according to duplicate acknowledgments, and not yet acknowledged.
     by_duplicates: u64,
     // Since the last sample:
     prior_in_flight: u64,
     delivered_before: u64,
     lost_before: u64,
     arrived: Arrived,
-    // How many segments have left the front, and which comes after the one that was SACKed last, counted from
-    // the very first: mostly that is the next to be.
+    // Number of segments removed at the front, and the number of the one after the last SACKed,
+    // which usually is the next to be SACKed. Both count from the first segment ever sent.
     forgotten: u64,
     after_sacked: u64,
 }
 
-/// What one acknowledgment tells of.
+/// Segments newly delivered by one acknowledgment.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Arrived {
-    // That of them which left last.
+    // The one that was sent last.
     newest: Option<Segment>,
     records: u32,
 }
 
 impl Arrived {
-    /// Section 4.1.2.3's UpdateRateSample: the segment that left last is the one to measure by. True: it is this
-    /// one, so far.
+    /// draft-ietf-ccwg-bbr section 4.1.2.3, UpdateRateSample: the sample uses the segment sent
+    /// last. Returns whether it is this one so far.
     #[inline]
     fn consider(&mut self, segment: &Segment) -> bool {
         self.records += 1;
@@ -199,16 +199,16 @@ impl Arrived {
 }
 
 impl DeliveryRate {
-    /// A short segment counts for one of so many bytes: Linux's tp->delivered and tp->lost are packets.
+    /// Counts short segments as having this length: Linux's tp->delivered and tp->lost are packets.
     pub(crate) fn count_segments(&mut self, segment: u32) {
         self.unit = segment;
     }
 
-    /// The segment from `start` to `end` has left; `in_flight` counts it. `idle`: nothing was
-    /// outstanding before.
+    /// Records the transmission of the segment from `start` to `end`, which `in_flight` includes.
+    /// `idle`: nothing was outstanding before.
     pub(crate) fn on_sent(&mut self, start: u64, end: u64, in_flight: u64, idle: bool, now: Time) {
-        // Section 4.1.2.2. As in Linux by what is outstanding, not by what is thought to be in
-        // flight.
+        // draft-ietf-ccwg-bbr section 4.1.2.2. As in Linux by the outstanding data, not by the
+        // estimate of the bytes in flight.
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -241,12 +241,12 @@ impl DeliveryRate {
             }
             segment.departure = departure;
             segment.app_limited = app_limited;
-            // One that was SACKed is sent again if the peer has taken that back.
+            // A SACKed segment is only retransmitted if the peer has reneged.
             segment.delivered = false;
         }
     }
 
-    /// An acknowledgment is about to be taken in.
+    /// Begins the processing of an acknowledgment.
     pub(crate) fn begin(&mut self, in_flight: u64) {
         self.prior_in_flight = in_flight;
         self.delivered_before = self.delivered;
@@ -254,8 +254,8 @@ impl DeliveryRate {
         self.arrived = Arrived::default();
     }
 
-    /// Everything up to `position` is acknowledged, `bytes` of it newly.
-    // As a function of its own it costs a packet 30 instructions more.
+    /// Processes an acknowledgment up to `position`, with `bytes` newly acknowledged.
+    // Inlined: a separate call costs 30 more instructions per packet.
     #[inline(always)]
     pub(crate) fn on_acknowledged(&mut self, position: u64, bytes: u64, now: Time) {
         let by_duplicates = self.by_duplicates.min(bytes);
@@ -265,14 +265,15 @@ impl DeliveryRate {
         self.deliver(newly + besides, now);
     }
 
-    /// The same, where duplicates count as segments that have arrived: `bytes` are those that it newly tells of.
+    /// Processes an acknowledgment where duplicates count as delivered segments; `bytes` are newly
+    /// reported.
     pub(crate) fn on_counted(&mut self, position: u64, bytes: u64, now: Time) {
         self.forget(position);
         self.deliver(bytes, now);
     }
 
-    /// What lies before `position` has arrived. Returns how many bytes of it were known to have, and what the others are short
-    /// of whole units.
+    /// Removes the segments before `position`. Returns how many of their bytes were delivered
+    /// before, and by how much the others fall short of whole units.
     #[inline(always)]
     fn forget(&mut self, position: u64) -> (u64, u64) {
         let (mut known, mut short) = (0, 0);
@@ -293,7 +294,7 @@ impl DeliveryRate {
         (known, short)
     }
 
-    /// A SACK block covers `start` to `end`; what it covered before does not count again.
+    /// Processes a SACK block from `start` to `end`; data covered before does not count again.
     pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
         let first = self.first_from(start);
         let unit = self.unit;
@@ -318,14 +319,15 @@ impl DeliveryRate {
         self.deliver(bytes, now);
     }
 
-    /// A duplicate acknowledgment without SACK: some segment was delivered (section 4.1.3.5.1).
+    /// Processes a duplicate acknowledgment without SACK: one segment was delivered
+    /// (draft-ietf-ccwg-bbr section 4.1.3.5.1).
     pub(crate) fn on_duplicate(&mut self, segment: u32, outstanding: u64, now: Time) {
         let bytes = u64::from(segment).min(outstanding.saturating_sub(self.by_duplicates));
         self.by_duplicates += bytes;
         self.deliver(bytes, now);
     }
 
-    /// The segment at `position` is taken for lost: up to `length` bytes.
+    /// Records that the segment at `position`, up to `length` bytes, was marked lost.
     pub(crate) fn on_lost(
         &mut self,
         position: u64,
@@ -350,24 +352,24 @@ impl DeliveryRate {
         }
     }
 
-    /// There was nothing to send, and nothing but the application to blame: samples are marked until
-    /// what is in flight is delivered (section 4.1.2.4).
+    /// Marks samples as application-limited until the data in flight is delivered
+    /// (draft-ietf-ccwg-bbr section 4.1.2.4).
     pub(crate) fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// Is the application what limits the rate?
+    /// Whether the rate is application-limited.
     pub(crate) const fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 
-    /// What the acknowledgment told: section 4.1.2.3's GenerateRateSample.
+    /// draft-ietf-ccwg-bbr section 4.1.2.3, GenerateRateSample: the sample of the acknowledgment.
     pub(crate) fn sample(&mut self, around: &Surroundings) -> RateSample {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
         if around.phase == RecoveryPhase::Open {
-            // Duplicates that the network made tell of nothing.
+            // Duplicates created by the network are no evidence of delivery.
             self.by_duplicates = 0;
         }
         if let Some(rtt) = around.rtt {
@@ -417,17 +419,18 @@ impl DeliveryRate {
         sample.delayed = self.arrived.records == 1
             && bytes < u64::from(around.segment)
             && sample.delivered == acknowledged;
-        // The longer of the two phases: acknowledgments may come compressed, and departures, too.
+        // The longer of the send and the acknowledgment phase, because both transmissions and
+        // acknowledgments may be compressed.
         let send_elapsed = departure.at.since(departure.first_sent_at);
         let ack_elapsed = around.now.since(departure.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
-        // Shorter than a round trip: the first transmission of something sent twice has arrived.
+        // Shorter than a round trip: the first transmission of a retransmitted segment arrived.
         let least = self.minimum_rtt.unwrap_or(Span::from_nanos(1));
         sample.interval = (interval >= least && interval > Span::ZERO).then_some(interval);
         sample
     }
 
-    /// The first segment that begins at a position or behind it: only whole ones count.
+    /// Index of the first segment that begins at or behind a position; only whole segments count.
     fn first_from(&self, position: u64) -> usize {
         if let Some(next) = self.after_sacked.checked_sub(self.forgotten)
             && let Some(segment) = self.segments.get(next as usize)
@@ -440,12 +443,12 @@ impl DeliveryRate {
         holds + usize::from(self.segments.get(holds).is_some_and(begins_before))
     }
 
-    /// The first segment that ends beyond a position.
+    /// Index of the first segment that ends beyond a position.
     fn first_beyond(&self, position: u64) -> usize {
         let Some(first) = self.segments.front() else {
             return 0;
         };
-        // Most segments are as long as the first; a search would wait for memory at each of its steps.
+        // Most segments are as long as the first; a binary search would access memory at each step.
         let length = u64::from(first.length.max(1));
         let behind = (position + length).saturating_sub(first.end);
         let guess = (behind / length) as usize;
@@ -470,7 +473,8 @@ impl DeliveryRate {
     }
 }
 
-/// What a segment of this length counts for beside its bytes, where one counts for `unit`; 0: bytes count.
+/// Additional amount for a segment of this length that counts in multiples of `unit`; 0 if bytes
+/// count.
 #[inline(always)]
 fn short_by(unit: u32, length: u32) -> u64 {
     if unit == 0 || length == unit {

@@ -1,4 +1,4 @@
-//! What has arrived ahead of a gap.
+//! Reassembly queue: data received out of order.
 
 use std::collections::VecDeque;
 
@@ -12,49 +12,50 @@ pub(crate) struct Range {
     pub(crate) end: u64,
 }
 
-/// Blocks that are remembered for the SACK option: as many as fit into one (RFC 2018 section 3).
+/// Number of blocks remembered for the SACK option: as many as fit into one (RFC 2018 section 3).
 const REPORTED: usize = 4;
 
-/// See [`Reassembly::forgetting`].
+/// Flag in `limit`; see [`Reassembly::forgetting`].
 const FORGETS: u32 = 1 << 31;
 
 /// The ranges received out of order: disjoint, not adjacent, in ascending order.
 ///
-/// Bounded twice: the receive window limits how far ahead a range may be, and `limit` how many
-/// there are, so that a peer that sends every other byte costs no more memory than an honest one.
+/// The receive window limits how far ahead a range may be, and `limit` the number of ranges. A peer
+/// that sends every other byte then needs no more memory than an honest one.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Reassembly {
-    // In all of them.
+    // Total bytes in all ranges.
     bytes: u64,
-    // Made when something first has: an end that has always got everything in order needs none.
+    // Allocated with the first out-of-order data.
     ahead: Option<Box<Ahead>>,
-    // Ranges there may be; in the uppermost bit Habits::forgets_blocks, for which a connection's cache lines have no byte left.
+    // Maximum number of ranges. The highest bit is Habits::forgets_blocks, because the cache lines
+    // of a connection have no byte left.
     limit: u32,
-    // The peer's, of which SACK blocks tell.
+    // The peer's initial sequence number, for SACK blocks.
     initial: Seq,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ahead {
     ranges: VecDeque<Range>,
-    // The ranges that the latest segments belong to, latest first (RFC 2018 section 4); where what is not remembered is
-    // forgotten (tp->selective_acks), what is known of each. They never touch.
+    // Ranges of the latest segments, latest first (RFC 2018 section 4). With `forgetting`, the
+    // remembered blocks instead (tp->selective_acks). They never touch each other.
     recent: [Range; REPORTED],
     recent_count: usize,
-    // The same, as SACK blocks, but for where the first ends: what has just been written in part takes long to be read
-    // as a whole.
+    // The same ranges as SACK blocks, except for the end of the first: a full read directly after a
+    // partial write would stall.
     blocks: SackBlocks,
 }
 
-/// What became of a range.
+/// Result of inserting a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
-    /// No byte of it was there.
+    /// No byte of it was present.
     New,
-    /// This part of it was there already.
+    /// This part of it was present.
     Overlapping(Range),
-    /// There are too many ranges already: it was not kept.
+    /// Refused: there are too many ranges.
     Refused,
 }
 
@@ -68,7 +69,7 @@ impl Reassembly {
         }
     }
 
-    /// Keeps at most `limit` ranges.
+    /// Creates a queue of at most `limit` ranges.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: 0,
@@ -78,7 +79,8 @@ impl Reassembly {
         }
     }
 
-    /// The same, of which blocks tell as much as is remembered: [`Habits::forgets_blocks`](crate::Habits::forgets_blocks).
+    /// Sets whether SACK blocks only report what is remembered:
+    /// [`Habits::forgets_blocks`](crate::Habits::forgets_blocks).
     pub(crate) fn forgetting(self, forgets: bool) -> Self {
         let limit = self.limit() as u32 | if forgets { FORGETS } else { 0 };
         Self { limit, ..self }
@@ -94,19 +96,19 @@ impl Reassembly {
         (self.limit & !FORGETS) as usize
     }
 
-    /// The peer's first sequence number is this, of position 0. Before anything is inserted.
+    /// Sets the peer's initial sequence number, that of position 0, before any insertion.
     pub(crate) fn begin(&mut self, initial: Seq) {
         debug_assert!(self.ahead.is_none(), "blocks tell of another stream");
         self.initial = initial;
     }
 
-    /// Has nothing arrived ahead of a gap?
+    /// Whether no out-of-order data is held.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Bytes that have arrived ahead of a gap.
+    /// Out-of-order bytes held.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -115,7 +117,7 @@ impl Reassembly {
     /// The end of the last range.
     pub(crate) fn highest(&self) -> Option<u64> {
         if self.is_empty() {
-            return None; // and what was once ahead need not be fetched
+            return None; // Does not access `ahead` if nothing is out of order.
         }
         self.ranges()?.back().map(|range| range.end)
     }
@@ -130,7 +132,7 @@ impl Reassembly {
         self.ahead.as_deref().map(|ahead| &ahead.ranges)
     }
 
-    /// A range has arrived.
+    /// Inserts a range.
     #[inline(always)]
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
@@ -202,8 +204,8 @@ impl Reassembly {
         overlap.map_or(Inserted::New, Inserted::Overlapping)
     }
 
-    /// Everything up to `position` has arrived in order: removes what that joins, and returns how
-    /// far the stream is in order now.
+    /// Removes the ranges that directly follow in-order data up to `position`. Returns the new end
+    /// of the in-order data.
     pub(crate) fn advance(&mut self, position: u64) -> u64 {
         let Some(ahead) = self.ahead.as_deref_mut() else {
             return position;
@@ -228,8 +230,8 @@ impl Reassembly {
         position
     }
 
-    /// Nothing is ahead any more from `position` on, and nothing is reported before more comes: there was no memory for
-    /// it (tcp_prune_ofo_queue).
+    /// Discards all data from `position` on, and all SACK blocks, for lack of memory
+    /// (tcp_prune_ofo_queue).
     pub(crate) fn throw_away(&mut self, position: u64) {
         let Some(ahead) = self.ahead.as_deref_mut() else {
             return;
@@ -249,7 +251,7 @@ impl Reassembly {
         ahead.write_blocks(self.initial);
     }
 
-    /// What lies of the first range before `end`, if anything does.
+    /// The part of the first range that lies before `end`, if any.
     pub(crate) fn first_within(&self, end: u64) -> Option<Range> {
         let first = self.ranges()?.front().filter(|first| first.start < end)?;
         Some(Range {
@@ -258,7 +260,7 @@ impl Reassembly {
         })
     }
 
-    /// The range that holds `position`, if one does.
+    /// The range that contains `position`, if any.
     pub(crate) fn containing(&self, position: u64) -> Option<Range> {
         let ranges = self.ranges()?;
         let index = ranges.partition_point(|r| r.end <= position);
@@ -268,7 +270,7 @@ impl Reassembly {
             .filter(|range| range.start <= position)
     }
 
-    /// The ranges to report, that of the latest segment first, if anything ever was ahead of a gap.
+    /// The SACK blocks, that of the latest segment first, if any data was ever out of order.
     #[inline(always)]
     pub(crate) fn blocks(&self) -> Option<SackBlocks> {
         let ahead = self.ahead.as_deref()?;
@@ -288,7 +290,8 @@ impl Reassembly {
 }
 
 impl Ahead {
-    // A range has grown at its end by a segment, and has met no other: most often the one that was reported first.
+    // Updates the blocks after a range grew at its end without meeting another. Most often it is
+    // the first block.
     #[inline]
     fn report_grown(&mut self, grown: Range, by: Range, forgets: bool, initial: Seq) {
         if self.recent_count > 0 && self.recent[0].end == by.start {
@@ -300,8 +303,9 @@ impl Ahead {
         }
     }
 
-    // tcp_sack_new_ofo_skb: what touches a block that is remembered (tcp_sack_extend) makes it the first one, which takes in those
-    // that touch it then (tcp_sack_maybe_coalesce); what touches none is a block of its own.
+    // tcp_sack_new_ofo_skb: a segment that touches a remembered block (tcp_sack_extend) makes it
+    // the first, and merges it with the blocks it touches then (tcp_sack_maybe_coalesce). Otherwise
+    // it is a block of its own.
     #[inline(never)]
     fn report_segment(&mut self, segment: Range, initial: Seq) {
         let touch = |one: &Range, other: &Range| one.start <= other.end && other.start <= one.end;
@@ -333,7 +337,7 @@ impl Ahead {
         self.write_blocks(initial);
     }
 
-    // Does it lie beyond all that has arrived?
+    // Whether the range lies beyond everything received.
     #[inline]
     fn is_next(&self, range: Range) -> bool {
         self.ranges
@@ -341,7 +345,7 @@ impl Ahead {
             .is_some_and(|last| last.end < range.start)
     }
 
-    // The same as `report`, of a range that has met no other.
+    // Like `report`, for a new range that touches no other.
     #[inline]
     fn report_new(&mut self, new: Range, initial: Seq) {
         if self.recent_count > 0 {
@@ -353,8 +357,8 @@ impl Ahead {
         self.blocks.push_front(new.block(initial));
     }
 
-    // RFC 2018 section 4: the first block is the one with the segment that triggered the
-    // acknowledgment, and the others repeat the most recently reported.
+    // RFC 2018 section 4: the first block contains the segment that triggered the acknowledgment,
+    // and the others repeat the most recently reported.
     fn report(&mut self, merged: Range, initial: Seq) {
         let recent = &self.recent[..self.recent_count];
         let parts = |range: &&Range| merged.start <= range.start && range.end <= merged.end;
@@ -372,7 +376,7 @@ impl Ahead {
         for index in 0..self.recent_count {
             let entry = self.recent[index];
             if entry.start >= merged.start && entry.end <= merged.end {
-                continue; // part of the merged range now
+                continue; // Part of the merged range now.
             }
             self.recent[kept] = held;
             kept += 1;
@@ -393,7 +397,7 @@ impl Ahead {
 }
 
 impl Range {
-    /// As a SACK block of a stream that began with `initial`.
+    /// The range as a SACK block of a stream with this initial sequence number.
     pub(crate) fn block(self, initial: Seq) -> SackBlock {
         SackBlock {
             start: initial + self.start as u32,

@@ -1,11 +1,11 @@
-//! The receive buffer as Linux grows it, and the acknowledgments that go with that: `tcp_input.c` and
-//! `tcp_output.c` of Linux 6.18.
+//! Linux's autotuning of the receive buffer, and its ACK policy: `tcp_input.c` and `tcp_output.c`
+//! of Linux 6.18.
 //!
-//! Two things open the window. With every segment that arrives it may move on by two segments, up to
-//! what the buffer holds (`tcp_grow_window`); and once a round trip the buffer is made as large as what
-//! the application has read in it asks for (`tcp_rcv_space_adjust`, after Dynamic Right-Sizing, Fisk and
-//! Feng 2001). The buffer counts memory, not bytes: what a segment takes of it, headers and the round
-//! numbers of the allocator included, is its true size.
+//! Two mechanisms open the window. Every arriving segment may extend it by two segments, up to what
+//! the buffer holds (`tcp_grow_window`). Once per round trip the buffer is enlarged according to
+//! what the application has read (`tcp_rcv_space_adjust`, after Dynamic Right-Sizing, Fisk and Feng
+//! 2001). The buffer counts memory, not payload: the true size of a segment includes headers and
+//! the rounding of the allocator.
 
 use bentpipe_types::{Flags, Packet, Span, Time, fetch};
 use serde::{Deserialize, Serialize};
@@ -20,75 +20,77 @@ pub(crate) use acknowledging::{FIRST_PATIENCE, When};
 mod acknowledging;
 mod memory;
 
-/// TCP_MSS_DEFAULT and TCP_MIN_MSS: tcp_initialize_rcv_mss
+/// Linux's TCP_MSS_DEFAULT and TCP_MIN_MSS, for tcp_initialize_rcv_mss.
 const FIRST_GUESS: u32 = 536;
 const LEAST_GUESS: u32 = 88;
 
-/// A TCP header without options, what timestamps take of it, and an IP header.
+/// Lengths of a TCP header without options, of the timestamps option, and of an IP header.
 const MINIMUM_HEADER: u32 = 20;
 const STAMPS: u32 = TIMESTAMPS_LENGTH as u32;
 const IP_HEADER: u32 = 20;
 
-/// With an IP header.
+/// Length of a segment without payload, with its IP header.
 const BARE_SEGMENT: u32 = 40;
 
-/// TCP_INIT_CWND
+/// Linux's TCP_INIT_CWND.
 const INITIAL_WINDOW: u64 = 10;
 
-/// A segment below this many bytes says nothing of how the window may grow: tcp_event_data_recv.
+/// Minimum payload of a segment that may grow the window: tcp_event_data_recv.
 const TOO_SHORT: u32 = 128;
 
-/// Parts of the buffer's memory are counted in 256ths: TCP_RMEM_TO_WIN_SCALE. Before anything has come,
-/// half of it is taken for payload: TCP_DEFAULT_SCALING_RATIO.
+/// Shares of the buffer's memory are in 256ths: TCP_RMEM_TO_WIN_SCALE. Before any data arrives,
+/// half is assumed to be payload: TCP_DEFAULT_SCALING_RATIO.
 const WHOLE: u64 = 256;
 const FIRST_RATIO: u8 = 128;
 
-/// A segment with payload, as the receive buffer sees it.
+/// A segment with payload as seen by the receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Bytes of payload.
+    /// Payload bytes.
     pub(crate) length: u32,
-    /// Bytes of the packet, IP header included.
+    /// Length of the packet in bytes, including the IP header.
     pub(crate) packet: u32,
-    /// All segments have timestamps.
+    /// Timestamps were negotiated.
     pub(crate) stamped: bool,
-    /// With PSH its sender has no more for now; with that or FIN it may be shorter than others (TCP_REMNANT).
+    /// Flags. With PSH the sender has no more data for now; with PSH or FIN the segment may be
+    /// short (TCP_REMNANT).
     pub(crate) flags: Flags,
-    /// The timestamp it echoes.
+    /// The timestamp echoed.
     pub(crate) echo: Option<u32>,
-    /// It is in order, and its mark a reason to acknowledge sooner (tcp_data_ecn_check).
+    /// It is in order, and its ECN mark is a reason to acknowledge sooner (tcp_data_ecn_check).
     pub(crate) hurries: bool,
 }
 
-/// Where the stream stands, in positions.
+/// State of the received stream, in positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
-    /// RCV.NXT
+    /// RCV.NXT.
     pub(crate) next: u64,
-    /// Up to where the application has read.
+    /// Position up to which the application has read.
     pub(crate) read: u64,
     /// Bytes out of order.
     pub(crate) ahead: u64,
-    /// The end of what is furthest ahead, if anything is.
+    /// End of the highest out-of-order data, if any.
     pub(crate) highest: Option<u64>,
 }
 
-/// What came of a search for room in a full buffer.
+/// Result of pruning a full buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// There is some now.
+    /// There is room now.
     pub(crate) found: bool,
-    /// There is text that the application has not read.
+    /// There is data that the application has not read.
     pub(crate) queued: bool,
-    /// What was ahead from here on was thrown away.
+    /// Start of the out-of-order data that was discarded.
     pub(crate) thrown_from: Option<u64>,
 }
 
-/// A receive buffer that Linux would have. Two cache lines of what each segment needs, and a third.
+/// Linux's receive buffer. Fields needed for each segment occupy two cache lines, the others a
+/// third.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct RightSizing {
-    // lrcvtime, the time of a tick where `ticks`
+    // lrcvtime, in ticks with `ticks`.
     data_at: Option<Time>,
     // sk_rcvbuf
     buffer: u64,
@@ -96,27 +98,27 @@ pub(crate) struct RightSizing {
     clamp: u64,
     // rcv_ssthresh
     threshold: u64,
-    // tp->rcv_wnd: as last advertised
+    // tp->rcv_wnd: the window last advertised.
     window: u64,
-    // What a segment of `segment` bytes takes of the buffer.
+    // Memory used by a segment of `segment` bytes.
     true_size: u64,
     // rcv_mss
     segment: u32,
-    // The timestamp whose echo was timed last.
+    // The echo of the last round-trip sample.
     echo: u32,
-    // rcv_rtt_est: in eighths of a microsecond, or 0; the window that is being timed
+    // rcv_rtt_est: in eighths of a microsecond, or 0; and the window being timed.
     rtt: u64,
     rtt_end: u64,
     rtt_at: Option<Time>,
-    // rcvq_space: since when it is counted what is read in a round trip
+    // rcvq_space: start of the current measurement of the bytes read per round trip.
     space_at: Time,
-    // SOCK_RCVBUF_LOCK: the buffer stays as it is.
+    // SOCK_RCVBUF_LOCK: no autotuning.
     fixed: bool,
-    // How long an acknowledgment waits is counted in ticks of the kernel's clock.
+    // The ACK delay has the granularity of kernel ticks.
     ticks: bool,
-    // What of the buffer is taken counts by the kernel's buffers, not by the payload.
+    // Usage is counted by kernel buffers, not by payload.
     counted: bool,
-    // scaling_ratio, in 256ths
+    // scaling_ratio, in 256ths.
     ratio: u8,
     // icsk_ack: quick, pingpong, pending: 1 with ICSK_ACK_PUSHED, 2 with ICSK_ACK_PUSHED2
     quick: u8,
@@ -125,19 +127,21 @@ pub(crate) struct RightSizing {
     // dup_ack_counter, compressed_ack
     duplicates: u8,
     compressed: u8,
-    // Something lies in `memory`.
+    // `memory` is not empty.
     remembers: bool,
-    // last_seg_size: the segment before was so long, and shorter than others
+    // last_seg_size: length of the previous segment, if it was shorter than a full one.
     short: u32,
-    // The next acknowledgment answers what asks for none, or tells of the window.
+    // The next acknowledgment was not scheduled by new data: it answers an unacceptable segment or
+    // updates the window.
     unasked: bool,
-    // What the segment takes that is read at once, until it is, where there is a `memory` that need not remember it.
+    // Memory of a segment that is read at once, until it is read, if `memory` exists and need not
+    // record it.
     passing: u32,
-    // icsk_ack.ato: how long an acknowledgment waits
+    // icsk_ack.ato: delay of an acknowledgment.
     patience: Span,
-    // TCP_ATO_MIN: and at first
+    // TCP_ATO_MIN: initial value of the delay.
     first_patience: Span,
-    // rcvq_space: what was read in a round trip, and from where the next one is counted
+    // rcvq_space: bytes read in a round trip, and start position of the next measurement.
     space: u64,
     space_from: u64,
     // tcp_rmem[2]
@@ -146,8 +150,8 @@ pub(crate) struct RightSizing {
     announced: u64,
     // compressed_ack_rcv_nxt
     duplicates_at: u64,
-    // What of the buffer is taken, where that is `counted`, from the first time on that something is to be remembered; else
-    // it is worked out of the payload.
+    // Usage of the buffer, if `counted`, from the first time that something must be recorded;
+    // otherwise computed from the payload.
     memory: Option<Box<Memory>>,
 }
 
@@ -158,7 +162,7 @@ impl RightSizing {
         fetch(&self.data_at, 3);
     }
 
-    /// A buffer of these sizes.
+    /// Creates a buffer of these sizes.
     pub(crate) fn new(sizes: BufferSizes) -> Self {
         Self {
             most: sizes.most.max(sizes.initial),
@@ -197,8 +201,8 @@ impl RightSizing {
         }
     }
 
-    /// A buffer that does not grow (SO_RCVBUF), and from which `window` bytes are advertised: with full
-    /// segments in packets of `packet` bytes. What is advertised is not asked of it.
+    /// Creates a buffer of fixed size (SO_RCVBUF) for a window of `window` bytes with full segments
+    /// in packets of `packet` bytes. It does not determine the advertised window.
     pub(crate) fn fixed(window: u64, segment: u32, packet: u32) -> Self {
         Self {
             counted: false,
@@ -206,7 +210,7 @@ impl RightSizing {
         }
     }
 
-    /// No wider window is offered before a full segment has come, if there is such a clamp.
+    /// Sets the maximum window before a full segment arrives, if given.
     pub(crate) fn clamped(self, clamp: Option<u64>) -> Self {
         Self {
             clamp: clamp.unwrap_or(self.clamp),
@@ -214,7 +218,7 @@ impl RightSizing {
         }
     }
 
-    /// An acknowledgment waits for so long before anything is known of the peer, and for whole ticks if `ticks`.
+    /// Sets the initial delay of acknowledgments, and whether delays are in whole ticks.
     pub(crate) fn waiting_for(self, patience: Option<Span>, ticks: bool) -> Self {
         let patience = patience.unwrap_or(FIRST_PATIENCE);
         Self {
@@ -225,35 +229,35 @@ impl RightSizing {
         }
     }
 
-    /// What of the buffer is taken, to be remembered from now on, if it is [counted](Self::counted).
+    /// The record of the usage, created if necessary, if usage is [counted](Self::counted).
     fn remembered(&mut self) -> Option<&mut Memory> {
         self.remembers |= self.counted;
         self.counted
             .then(|| &mut **self.memory.get_or_insert_with(Box::default))
     }
 
-    /// What lies in it, if anything does: else it need not be fetched.
+    /// The record of the usage, if it is not empty: otherwise its memory is not accessed.
     #[inline]
     fn held(&mut self) -> Option<&mut Memory> {
         self.memory.as_deref_mut().filter(|_| self.remembers)
     }
 
-    /// Bytes of a full segment of the peer's, as far as is known.
+    /// Estimate of the peer's full segment, in bytes.
     pub(crate) fn segment(&self) -> u64 {
         u64::from(self.segment)
     }
 
-    /// tcp_win_from_space: the payload that this much of the buffer holds.
+    /// tcp_win_from_space: the payload that this much memory holds.
     fn payload_in(&self, memory: u64) -> u64 {
         memory.saturating_mul(u64::from(self.ratio)) / WHOLE
     }
 
-    /// sk_rmem_alloc: what this payload takes of the buffer.
+    /// sk_rmem_alloc: the memory that this much payload uses.
     fn memory_of(&self, payload: u64) -> u64 {
         payload.saturating_mul(self.true_size) / u64::from(self.segment.max(1))
     }
 
-    /// tcp_space: the payload that the buffer has room for.
+    /// tcp_space: the payload for which the buffer has room.
     fn room(&self, stream: &Stream) -> u64 {
         let taken = match self.memory.as_deref() {
             Some(memory) if self.remembers => memory.taken(),
@@ -266,7 +270,7 @@ impl RightSizing {
         self.payload_in(self.buffer.saturating_sub(taken))
     }
 
-    /// tcp_select_initial_window: what a SYN offers, in whole segments of `unit` bytes.
+    /// tcp_select_initial_window: the window of a SYN, in whole segments of `unit` bytes.
     pub(crate) fn initial_window(&mut self, unit: u64) -> u64 {
         let space = self.payload_in(self.buffer).min(self.clamp);
         let window = if space > unit {
@@ -279,14 +283,15 @@ impl RightSizing {
         window
     }
 
-    /// tcp_init_buffer_space: the connection is established. `widest` is what the window field can say.
+    /// tcp_init_buffer_space: initialises the buffer when the connection is established. `widest`:
+    /// maximum of the window field.
     pub(crate) fn established(&mut self, announced: u64, widest: u64, next: u64, now: Time) {
         self.announced = announced;
         self.space_from = next;
         self.space_at = now;
         let most = self.payload_in(self.buffer);
         self.clamp = self.clamp.min(widest).min(most);
-        // One segment is kept back.
+        // One segment is kept in reserve.
         if self.clamp > 2 * announced && self.clamp + announced > most {
             self.clamp = most.saturating_sub(announced).max(2 * announced);
         }
@@ -299,13 +304,13 @@ impl RightSizing {
         self.segment = guess.max(LEAST_GUESS);
     }
 
-    /// __tcp_select_window: the window to advertise, with a field in units of `1 << shift`.
+    /// __tcp_select_window: the window to advertise, in units of `1 << shift`.
     pub(crate) fn select_window(&mut self, stream: &Stream, shift: u8) -> u64 {
         let unit = 1 << shift;
         let allowed = self.payload_in(self.buffer);
         let full = self.clamp.min(allowed);
-        // A segment longer than the threshold, which only a window that was none of ours lets come, would shut the
-        // window for good in Linux.
+        // A segment longer than the threshold, which only arrives in a window that was not ours,
+        // would close the window for ever in Linux.
         let segment = u64::from(self.segment).min(full).min(self.threshold.max(1));
         let mut free = self.room(stream);
         if segment == 0 {
@@ -322,9 +327,10 @@ impl RightSizing {
         if shift > 0 {
             return whole_units(free, shift);
         }
-        // RFC 9293 section 3.8.6.2.2, Fr = 1/2: half of the widest window is worth saying where that is less than
-        // a segment. Linux knows this only of windows of one segment, and only if its buffer is what keeps them
-        // so: a threshold as low would keep what a slow reader has left of a window, be it a byte, for good.
+        // RFC 9293 section 3.8.6.2.2, Fr = 1/2: an increase by half of the largest window is
+        // advertised, if that is less than a segment. Linux does so only for windows of one segment
+        // that are limited by the buffer. With an equally low threshold, a slow reader's small
+        // remaining window would stay for ever.
         let widest = full.min(self.threshold);
         if self.window + segment <= free || self.window > free {
             free - free % segment
@@ -335,13 +341,13 @@ impl RightSizing {
         }
     }
 
-    /// tcp_select_window: `window` goes out.
+    /// tcp_select_window: records the advertised `window`.
     pub(crate) fn advertised(&mut self, window: u64) {
         self.window = window;
     }
 
-    /// tcp_cleanup_rbuf: with `now` bytes of window left, has the application read so much that the peer
-    /// should hear of it?
+    /// tcp_cleanup_rbuf: whether a window update is due after a read, with `now` bytes of window
+    /// left.
     pub(crate) fn owes_update(&mut self, stream: &Stream, now: u64, shift: u8) -> bool {
         if 2 * now > self.clamp {
             return false;
@@ -350,8 +356,8 @@ impl RightSizing {
         window > 0 && window >= 2 * now
     }
 
-    /// tcp_event_data_recv: a segment has arrived in order; `stream` is as it is with it. `rto` is the
-    /// timeout of this end.
+    /// tcp_event_data_recv: processes an in-order segment, which `stream` includes. `rto`:
+    /// retransmission timeout of this end.
     #[inline]
     pub(crate) fn in_order(
         &mut self,
@@ -372,8 +378,8 @@ impl RightSizing {
         }
     }
 
-    /// tcp_data_queue_ofo: a segment has arrived out of order, whose text was taken from `start` up to `end`, and SACK will say
-    /// so if `sack`. `new`: no part of it was there.
+    /// tcp_data_queue_ofo: processes an out-of-order segment, of which the data from `start` to
+    /// `end` was accepted. `new`: no part of it was present. `sack`: SACK was negotiated.
     pub(crate) fn out_of_order(
         &mut self,
         segment: &Segment,
@@ -383,14 +389,14 @@ impl RightSizing {
         sack: bool,
     ) {
         self.measure_segment(segment);
-        // What its own buffer takes does not count yet.
+        // Its own buffer does not count yet.
         let remembered = self.remembered().map(|memory| {
             let before = memory.taken();
             let buffer = Buffer::of(start, (end - start) as u32, segment.packet);
             (before, memory.put_ahead(buffer))
         });
         let grows = remembered.map_or(new, |(_, placed)| placed != Placed::Nowhere);
-        // Without SACK a window that grows would be no duplicate acknowledgment.
+        // Without SACK, the acknowledgment with a larger window would not count as a duplicate.
         if sack && grows && self.threshold < self.clamp {
             let room = match remembered {
                 Some((before, _)) => self.payload_in(self.buffer.saturating_sub(before)),
@@ -401,9 +407,10 @@ impl RightSizing {
         self.grow_buffer(self.space, stream);
     }
 
-    /// tcp_queue_rcv: the next segment's text begins at `start`, and has come before in part or not. Up to `end` it was taken.
-    /// (Linux takes all of it. What is trimmed to the window is not read, and a buffer is given back when its text was.)
-    /// `at_once`: it is read before anything else comes, and need not be remembered where nothing else is.
+    /// tcp_queue_rcv: queues an in-order segment. Its data begins at `start`, possibly with data
+    /// received before, and was accepted up to `end`. If the application reads it `at_once`, it
+    /// need not be recorded, unless other data is. (Linux accepts all of it. Data beyond the window
+    /// is not read, and a buffer is freed when its data was read.)
     pub(crate) fn queue(&mut self, segment: &Segment, start: u64, end: u64, at_once: bool) {
         if at_once && !self.remembers {
             if self.memory.is_some() {
@@ -415,8 +422,8 @@ impl RightSizing {
         }
     }
 
-    /// The peer's FIN follows all that has come. (One that comes with text lies in its buffer, and one without in that of
-    /// the text before it.)
+    /// Accounts for a FIN that follows all received data. (A FIN with data is in its buffer; a FIN
+    /// without data is in that of the previous data.)
     pub(crate) fn fin_is_next(&mut self, position: u64) {
         if self.memory.is_some()
             && let Some(memory) = self.remembered()
@@ -425,7 +432,7 @@ impl RightSizing {
         }
     }
 
-    /// The peer's FIN, without text, lies ahead of a gap.
+    /// Accounts for an out-of-order FIN without data.
     pub(crate) fn fin_ahead(&mut self, position: u64, stream: &Stream, sack: bool) {
         let fin = Segment {
             length: 0,
@@ -438,7 +445,7 @@ impl RightSizing {
         self.out_of_order(&fin, (position, position), true, stream, sack);
     }
 
-    /// Is there memory for this packet without asking for more pages (sk_forward_alloc)?
+    /// Whether the packet fits into the pages already reserved (sk_forward_alloc).
     pub(crate) fn has_pages_for(&self, packet: &Packet) -> bool {
         let size = true_size(packet.length().get() as u32);
         self.memory
@@ -446,7 +453,7 @@ impl RightSizing {
             .is_some_and(|memory| memory.has_pages_for(size))
     }
 
-    /// The application is gone, and with it what it has not read.
+    /// Discards unread data because the application has ended.
     pub(crate) fn forget(&mut self) {
         if let Some(memory) = self.memory.as_deref_mut() {
             *memory = Memory::default();
@@ -454,14 +461,14 @@ impl RightSizing {
         }
     }
 
-    /// tcp_ofo_queue: the next segment ends at `next`, and what was ahead may follow it.
+    /// tcp_ofo_queue: moves out-of-order data into order after in-order data up to `next`.
     pub(crate) fn advance(&mut self, next: u64) {
         if let Some(memory) = self.held() {
             memory.advance(next);
         }
     }
 
-    /// tcp_eat_recv_skb: the application has read up to here.
+    /// tcp_eat_recv_skb: frees the data that the application has read.
     pub(crate) fn eat(&mut self, read: u64) {
         self.passing = 0;
         if let Some(memory) = self.held() {
@@ -470,7 +477,7 @@ impl RightSizing {
         }
     }
 
-    /// tcp_can_ingest: is more of the buffer taken than there is?
+    /// tcp_can_ingest: whether more memory is used than allowed.
     #[inline]
     pub(crate) fn is_overfull(&self) -> bool {
         (self.memory.as_deref())
@@ -506,7 +513,8 @@ impl RightSizing {
         }
     }
 
-    /// tcp_clamp_window: so much is taken, more than the buffer may hold, which grows if it can.
+    /// tcp_clamp_window: enlarges the buffer for its usage if possible, and otherwise limits the
+    /// window.
     fn clamp_window(&mut self, taken: u64) {
         self.quick = 0;
         if !self.fixed && self.buffer < self.most {
@@ -517,20 +525,21 @@ impl RightSizing {
         }
     }
 
-    /// Has a buffer with unread text in it no window to tell of that is as wide as the last? Then a second segment is no
-    /// reason to acknowledge (__tcp_ack_snd_check).
+    /// __tcp_ack_snd_check: whether a buffer with unread data could only advertise a smaller window
+    /// than the last. A second segment then causes no acknowledgment.
     pub(crate) fn has_no_news(&mut self, stream: &Stream, shift: u8) -> bool {
         self.counted && stream.next > stream.read && self.select_window(stream, shift) < self.window
     }
 
-    /// tcp_rcv_space_adjust: is what the application has read in a round trip to be looked at?
+    /// tcp_rcv_space_adjust: whether the measurement of the bytes read in a round trip has ended.
     #[inline]
     pub(crate) fn is_round_over(&self, now: Time) -> bool {
         let round = Span::from_nanos(self.rtt * 125);
         self.rtt > 0 && now.since(self.space_at) >= round
     }
 
-    /// The same, looked at, after the application has read the first segment of what it reads at once.
+    /// Ends the measurement, after the application has read the first segment of what it reads at
+    /// once.
     #[inline(never)]
     pub(crate) fn round_is_over(&mut self, stream: &Stream, now: Time) {
         let waiting = stream.next.saturating_sub(stream.read);
@@ -545,18 +554,20 @@ impl RightSizing {
         self.space_at = now;
     }
 
-    /// The peer has no more for now and waits to hear that it was read (tcp_cleanup_rbuf).
+    /// Whether the sender has no more data for now and waits for an acknowledgment
+    /// (tcp_cleanup_rbuf).
     pub(crate) fn peer_waits(&self) -> bool {
         self.pushed == 2 || self.pushed == 1 && !self.interactive
     }
 
-    /// tcp_rcvbuf_grow: `copied` bytes were read in a round trip.
+    /// tcp_rcvbuf_grow: enlarges the buffer for `copied` bytes read in a round trip.
     fn grow_buffer(&mut self, copied: u64, stream: &Stream) {
         let before = std::mem::replace(&mut self.space, copied).max(1);
         if self.fixed || self.buffer >= self.most {
             return;
         }
-        // The measure is a round trip late, and in slow start the sender doubles its rate meanwhile.
+        // The measurement is one round trip late, and in slow start the sender doubles its rate
+        // meanwhile.
         let twice = u128::from(copied) * 2;
         let grown = match copied.saturating_sub(before) {
             0 => 0,
@@ -571,7 +582,7 @@ impl RightSizing {
         }
     }
 
-    /// tcp_measure_rcv_mss
+    /// tcp_measure_rcv_mss: estimates the peer's full segment.
     fn measure_segment(&mut self, segment: &Segment) {
         let short_before = std::mem::take(&mut self.short);
         if segment.length < self.segment {
@@ -592,15 +603,15 @@ impl RightSizing {
         self.pushed = (self.pushed).max(u8::from(segment.flags.has(Flags::PSH)));
     }
 
-    /// The same, of one that is shorter than what a full segment is taken for. Where two in a row are equally short, and it
-    /// is not for want of more to send, that is what full segments are now.
+    /// Processes a segment shorter than the estimate. Two in a row of equal length give the new
+    /// estimate, unless they were short for lack of data.
     fn measure_short(&mut self, segment: &Segment, before: u32) {
         let whole = segment.packet.saturating_sub(IP_HEADER);
         let usual = MINIMUM_HEADER + if segment.stamped { STAMPS } else { 0 };
         let remnant = segment.flags.has(Flags::PSH.with(Flags::FIN));
         let full = |least| whole >= least + MINIMUM_HEADER;
         if full(FIRST_GUESS) || full(LEAST_GUESS) && !remnant {
-            // (Without what SACK blocks take, if they take it of the text.)
+            // The length of SACK blocks is not subtracted.
             self.short = whole.saturating_sub(usual);
             if self.short == before {
                 self.segment = self.short;
@@ -610,7 +621,7 @@ impl RightSizing {
         self.pushed = (self.pushed + 1).min(2);
     }
 
-    /// tcp_set_window_clamp
+    /// Changes the clamp (tcp_set_window_clamp).
     fn set_clamp(&mut self, clamp: u64) {
         if clamp < self.clamp {
             self.threshold = self.threshold.min(clamp);
@@ -620,7 +631,7 @@ impl RightSizing {
         self.clamp = clamp;
     }
 
-    /// tcp_grow_window, with room for so much payload (tcp_space)
+    /// tcp_grow_window, with `room` bytes of payload free (tcp_space).
     fn grow_window(&mut self, segment: &Segment, room: u64) {
         let room = self.clamp.min(room).saturating_sub(self.threshold);
         if room == 0 {
@@ -639,7 +650,7 @@ impl RightSizing {
         }
     }
 
-    /// __tcp_grow_window: a segment that takes more room than its payload deserves.
+    /// __tcp_grow_window: for a segment that uses more memory than its payload justifies.
     fn growth_of_short(&self, size: u64, length: u64) -> u64 {
         let mut size = self.payload_in(size) / 2;
         let mut window = self.payload_in(self.most) / 2;
@@ -653,7 +664,7 @@ impl RightSizing {
         0
     }
 
-    /// tcp_rcv_rtt_measure_ts: how long ago did the peer have what it answers?
+    /// tcp_rcv_rtt_measure_ts: samples the round trip from the timestamp echo.
     fn measure_echo(&mut self, segment: &Segment, stream: &Stream, now: Time) {
         let Some(echo) = segment.echo.filter(|echo| *echo != self.echo) else {
             return;
@@ -671,7 +682,7 @@ impl RightSizing {
         }
     }
 
-    /// tcp_rcv_rtt_measure: a window takes a round trip, at least.
+    /// tcp_rcv_rtt_measure: samples the round trip from the time for one window of data.
     fn measure_window(&mut self, stream: &Stream, now: Time) {
         if let Some(since) = self.rtt_at {
             if stream.next < self.rtt_end {
@@ -688,34 +699,35 @@ impl RightSizing {
 }
 
 impl BufferSizes {
-    /// The most payload that a receive buffer of these sizes holds, in full segments of `segment` bytes
-    /// and packets of `packet` bytes, IP header included.
+    /// Payload that fits into a receive buffer of these sizes, in full segments of `segment` bytes
+    /// and packets of `packet` bytes, including the IP header.
     #[must_use]
     pub fn receivable(&self, segment: u32, packet: u32) -> u64 {
         payload_in(self.limit(), segment, packet)
     }
 }
 
-/// As many whole units of a window field as this takes, of `1 << shift` bytes each.
+/// Rounds a window up to whole units of `1 << shift` bytes.
 #[inline]
 pub(crate) const fn whole_units(window: u64, shift: u8) -> u64 {
     (window + (1 << shift) - 1) >> shift << shift
 }
 
-/// The most payload that `memory` holds, in full segments of `segment` bytes and packets of `packet`.
+/// Payload that fits into `memory`, in full segments of `segment` bytes and packets of `packet`
+/// bytes.
 fn payload_in(memory: u64, segment: u32, packet: u32) -> u64 {
     memory.saturating_mul(u64::from(ratio(segment, true_size(packet)))) / WHOLE
 }
 
-/// The memory of a receive buffer (`tcp_rmem`, twice SO_RCVBUF) from which Linux advertises `window`
-/// bytes in the end, when full segments of `segment` bytes come in packets of `packet` bytes, IP header
-/// included. Until the first has come it advertises half of the memory.
+/// Memory of a receive buffer (`tcp_rmem`, twice SO_RCVBUF) from which Linux eventually advertises
+/// `window` bytes. Full segments have `segment` bytes of payload and packets `packet` bytes,
+/// including the IP header. Before the first arrives, Linux advertises half of the memory.
 #[must_use]
 pub fn memory_for(window: u64, segment: u32, packet: u32) -> u64 {
     window.saturating_mul(WHOLE) / u64::from(ratio(segment, true_size(packet)))
 }
 
-/// How much of a segment's memory is payload, in 256ths.
+/// Share of payload in a segment's memory, in 256ths.
 fn ratio(length: u32, true_size: u64) -> u8 {
     (u64::from(length) * WHOLE / true_size.max(1)).clamp(1, u64::from(u8::MAX)) as u8
 }

@@ -1,4 +1,4 @@
-//! Round-trip estimation and the retransmission timeout (RFC 6298).
+//! Round-trip time estimation and the retransmission timeout (RFC 6298).
 
 use bentpipe_types::Span;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Config, RtoRule};
 use crate::ticks;
 
-/// RFC 6298 section 2's G. Timers here are exact to the nanosecond; a millisecond is what a host's
-/// clock would give, and what timestamps count.
+/// RFC 6298 section 2: G, the clock granularity. Timers here are exact to the nanosecond; a
+/// millisecond is the granularity of a host's clock and of timestamps.
 const CLOCK_GRANULARITY: u64 = 1_000_000;
 
-/// No round trip takes so long.
+/// Value of a round-trip time that was not measured.
 const NEVER: Span = Span::from_nanos(u64::MAX);
 
-/// Two days, nearly: no longer round trip is measured, nor timeout set, so that nothing overflows.
+/// Upper limit of round trips and timeouts, almost two days, which avoids overflows.
 const LONGEST: u64 = 1 << 47;
 
-/// RFC 6298 section 5.7: the timeout once data flows, if the SYN had to be sent again.
+/// RFC 6298 section 5.7: the RTO when data transmission begins, if the SYN was retransmitted.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
-/// Estimates the round-trip time and the timeout of one connection.
+/// Estimates the round-trip time and the retransmission timeout of one connection.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct RttEstimator {
@@ -31,12 +31,12 @@ pub(crate) struct RttEstimator {
     rule: RtoRule,
     // Habits::times_in_ticks
     in_ticks: bool,
-    // Linux's icsk_backoff: how often the time between probes of a closed window was doubled.
+    // Linux's icsk_backoff: number of doublings of the zero-window probe interval.
     probe_backoff: u8,
-    // The shortest so far; `NEVER` before the first.
+    // Minimum so far; `NEVER` before the first sample.
     shortest: Span,
     minimum: u64,
-    // RFC 6298: RTTVAR. Linux: four times it, and no less than the floor.
+    // RFC 6298: RTTVAR. Linux: four times RTTVAR, and at least the minimum.
     variation: u64,
     // Linux only: four times the mean deviation, and its maximum in this round trip.
     deviation: u64,
@@ -71,38 +71,39 @@ impl RttEstimator {
         }
     }
 
-    /// How long a probe of a closed window is waited for: a retransmission timeout, which timeouts have doubled, doubled
-    /// again for each timeout or probe since then (tcp_probe0_when).
+    /// Interval of zero-window probes: the retransmission timeout with backoff, doubled for each
+    /// timeout or probe since (tcp_probe0_when).
     pub(crate) fn probe_wait(&self) -> Span {
         let wait = self.rto().as_nanos() << self.probe_backoff;
         Span::from_nanos(wait.min(self.maximum))
     }
 
-    /// A window has been probed, and is closed still.
+    /// Doubles the probe interval after an unsuccessful probe.
     pub(crate) fn back_off_probe(&mut self) {
         if self.rto().as_nanos() << self.probe_backoff < self.maximum {
             self.probe_backoff += 1;
         }
     }
 
-    /// The window lets out what waits.
+    /// Resets the probe interval when the window has opened.
     pub(crate) fn forget_probes(&mut self) {
         self.probe_backoff = 0;
     }
 
-    /// The retransmission timeout, backed off.
+    /// The retransmission timeout, with backoff.
     #[inline]
     pub(crate) fn rto(&self) -> Span {
-        // RFC 6298 section 5.5
+        // RFC 6298 section 5.5: "The maximum value discussed in (2.5) above may be used to provide
+        // an upper bound to this doubling operation."
         Span::from_nanos((self.base << self.backoff).min(self.maximum))
     }
 
-    /// The same, as if no timer had expired.
+    /// The retransmission timeout without backoff.
     pub(crate) fn first_rto(&self) -> Span {
         Span::from_nanos(self.base)
     }
 
-    /// How often the timeout is doubled.
+    /// Number of doublings of the timeout.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -113,7 +114,7 @@ impl RttEstimator {
         (self.smoothed > 0).then(|| Span::from_nanos(self.smoothed))
     }
 
-    /// The mean deviation of round-trip times from the smoothed one: RTTVAR of RFC 6298, Linux's mdev.
+    /// Mean deviation of the round-trip times: RTTVAR of RFC 6298, Linux's mdev.
     pub(crate) fn mean_deviation(&self) -> Option<Span> {
         let deviation = match self.rule {
             RtoRule::Rfc6298 => self.variation,
@@ -122,20 +123,20 @@ impl RttEstimator {
         (self.smoothed > 0).then(|| Span::from_nanos(deviation))
     }
 
-    /// The shortest round trip, of the acknowledged segment sent last: without the wait of a delayed
-    /// acknowledgment.
+    /// Minimum round-trip time, measured by the latest acknowledged segment, and so without the ACK
+    /// delay.
     #[inline]
     pub(crate) fn minimum(&self) -> Option<Span> {
         (self.shortest != NEVER).then_some(self.shortest)
     }
 
-    /// A round trip that was measured exactly, not by timestamps.
+    /// Records a round trip measured exactly, not by timestamps.
     #[inline]
     pub(crate) fn note_minimum(&mut self, rtt: Span) {
         self.shortest = self.shortest.min(rtt);
     }
 
-    /// The timer has expired: the next timeout is twice as long.
+    /// RFC 6298 section 5.5: doubles the timeout ("back off the timer").
     pub(crate) fn back_off(&mut self) {
         self.back_off_probe();
         if self.base << self.backoff < self.maximum {
@@ -143,36 +144,36 @@ impl RttEstimator {
         }
     }
 
-    /// The last doubling is taken back; false: there is none.
+    /// Undoes the last doubling. Returns false if there is none.
     pub(crate) fn take_back_off_back(&mut self) -> bool {
         let doubled = self.backoff > 0;
         self.backoff -= u32::from(doubled);
         doubled
     }
 
-    /// The timeout is as if the timer had never expired.
+    /// Ends the backoff.
     pub(crate) fn forget_back_off(&mut self) {
         self.backoff = 0;
         self.probe_backoff = 0;
     }
 
-    /// The handshake is over, and the SYN had been sent more than once.
+    /// Sets the RTO at the end of a handshake with a retransmitted SYN.
     pub(crate) fn syn_was_lost(&mut self) {
         if self.smoothed > 0 {
-            return; // timestamps told which SYN it was that was acknowledged
+            return; // Timestamps have identified the acknowledged SYN.
         }
         self.forget_back_off();
         self.base = self.base.max(AFTER_LOST_SYN.as_nanos()).min(self.maximum);
     }
 
-    /// An unambiguous sample (Karn's algorithm is the caller's), from an acknowledgment up to
-    /// `acknowledged` while data up to `highest` had been sent.
+    /// Takes an unambiguous sample (RFC 6298 section 3, Karn's algorithm, is up to the caller),
+    /// from an acknowledgment up to `acknowledged` while data up to `highest` was sent.
     #[inline(always)]
     pub(crate) fn on_sample(&mut self, rtt: Span, acknowledged: u64, highest: u64) {
         // Zero means that there is no sample yet.
         let rtt = rtt.as_nanos().clamp(1, LONGEST);
-        // RFC 6298 section 5, "the retransmission timer is computed anew": Karn's backed-off
-        // value holds until a sample.
+        // RFC 6298 section 5: the backed-off RTO holds until a new sample ("the retransmission
+        // timer is computed anew").
         self.forget_back_off();
         match self.rule {
             RtoRule::Linux => self.linux(rtt, acknowledged, highest),
@@ -187,22 +188,22 @@ impl RttEstimator {
 
     fn rfc6298(&mut self, rtt: u64) {
         if self.smoothed == 0 {
-            // RFC 6298 section 2.2
+            // RFC 6298 section 2.2: the first sample.
             self.smoothed = rtt;
             self.variation = rtt / 2;
         } else {
-            // RFC 6298 section 2.3: alpha = 1/8, beta = 1/4
+            // RFC 6298 section 2.3: alpha = 1/8, beta = 1/4.
             let error = self.smoothed.abs_diff(rtt);
             self.variation = self.variation - self.variation / 4 + error / 4;
             self.smoothed = (self.smoothed - self.smoothed / 8 + rtt / 8).max(1);
         }
-        // RFC 6298 sections 2.3 and 2.4, with a floor that is a setting (the RFC's is a second).
+        // RFC 6298 sections 2.3 and 2.4, with a configurable minimum (1 second in the RFC).
         let base = self.smoothed + (4 * self.variation).max(CLOCK_GRANULARITY);
         self.base = base.max(self.minimum).min(self.maximum);
     }
 
-    /// Linux 6's tcp_rtt_estimator: with a sample per acknowledgment, RFC 6298's gains would forget
-    /// the variation within one round trip, so it is the round trip's maximum that counts.
+    /// tcp_rtt_estimator of Linux 6. With a sample per acknowledgment, RFC 6298's gains would
+    /// forget the variation within one round trip, so the maximum of the round trip is used.
     #[inline]
     fn linux(&mut self, rtt: u64, acknowledged: u64, highest: u64) {
         if self.smoothed == 0 {
@@ -219,7 +220,8 @@ impl RttEstimator {
             } else {
                 self.smoothed = (self.smoothed - error / 8).max(1);
                 if error > self.deviation / 4 {
-                    // A shorter round trip says little of delays to come: an eighth of the gain.
+                    // A decrease of the round trip says little about delays to come: an eighth of
+                    // the gain.
                     self.deviation += (error - self.deviation / 4) / 8;
                 } else {
                     self.deviation = self.deviation - self.deviation / 4 + error;
@@ -262,13 +264,14 @@ mod tests {
     #[test]
     fn rfc6298_first_and_second_sample() {
         let mut rtt = estimator(RtoRule::Rfc6298, Span::ZERO);
-        // Section 2.1
+        // RFC 6298 section 2.1.
         assert_eq!(rtt.rto(), Span::from_secs(1));
-        // Section 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR
+        // RFC 6298 section 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR.
         rtt.on_sample(Span::from_millis(400), 1, 1);
         assert_eq!(rtt.smoothed(), Some(Span::from_millis(400)));
         assert_eq!(rtt.rto(), Span::from_millis(1200));
-        // Section 2.3: RTTVAR = 3/4 * 200 + 1/4 * 200 = 200, SRTT = 7/8 * 400 + 1/8 * 600 = 425
+        // RFC 6298 section 2.3: RTTVAR = 3/4 * 200 + 1/4 * 200 = 200, SRTT = 7/8 * 400 + 1/8 * 600
+        // = 425.
         rtt.on_sample(Span::from_millis(600), 2, 2);
         assert_eq!(rtt.smoothed(), Some(Span::from_millis(425)));
         assert_eq!(rtt.rto(), Span::from_millis(425 + 4 * 200));

@@ -1,9 +1,9 @@
-//! The send buffer as Linux grows it, and the buffers that it is made of: `tcp.c`, `tcp_input.c` and
-//! `tcp_output.c` of Linux 6.18.
+//! Linux's autotuning of the send buffer, and the buffers it consists of: `tcp.c`, `tcp_input.c`
+//! and `tcp_output.c` of Linux 6.18.
 //!
-//! What an application writes lies in buffers of up to 64 KiB. When some of it may be sent, so much is
-//! split off and leaves as one buffer: two segments at the least, or a millisecond's worth. Each buffer
-//! takes memory beside its payload, and all of it counts.
+//! Written data is stored in buffers of up to 64 KiB. When a part of it may be sent, that part is
+//! split off and sent as one buffer: at least two segments, or a millisecond's worth. Each buffer
+//! uses memory in addition to its payload, and all of it counts.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -13,29 +13,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
 
-/// A buffer's head for the headers (MAX_TCP_HEADER and skb_shared_info) and its record (sk_buff).
+/// Memory of a buffer for headers (MAX_TCP_HEADER and skb_shared_info) and its record (sk_buff).
 const OVERHEAD: u64 = 832;
 
-/// tcp_sndbuf_expand: what a segment with its headers takes beside its payload, before it is rounded up
-/// to the allocator's next size; and the record.
+/// tcp_sndbuf_expand: memory of a segment for its headers in addition to its payload, before
+/// rounding to the allocator's sizes; and of its record.
 const HEADERS: u64 = 256 + 320;
 const RECORD: u64 = 256;
 
-/// GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER: the longest buffer.
+/// GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER: the maximum size of a buffer.
 const LONGEST: u64 = 65_279;
 
-/// sk_pacing_shift and tcp_tso_rtt_log
+/// Linux's sk_pacing_shift and tcp_tso_rtt_log.
 const PACING_SHIFT: u32 = 10;
 const RTT_SHIFT: u32 = 9;
 
-/// Of a path that takes so long nothing is left by that shift.
+/// Minimum round trip for which the right shift yields zero.
 const NOT_SHORT: Span = Span::from_micros(16 << RTT_SHIFT);
 const _: () = assert!(LONGEST >> 16 == 0);
 
-/// TCP_INIT_CWND
+/// Linux's TCP_INIT_CWND.
 const INITIAL_WINDOW: u64 = 10;
 
-/// A send buffer that Linux would have.
+/// Linux's send buffer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct SendSizing {
@@ -43,34 +43,33 @@ pub(crate) struct SendSizing {
     most: u64,
     // sk_sndbuf
     buffer: u64,
-    // TCP_NOTSENT_LOWAT: where so many bytes are unsent, no more are taken.
+    // TCP_NOTSENT_LOWAT: number of unsent bytes above which writes are not accepted.
     low_water: Option<NonZeroU32>,
-    // push_one: a call goes on when so many buffers have left, if not 0.
+    // push_one: number of buffers that the current write may send; 0: no limit.
     leave: u16,
-    // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
+    // SOCK_NOSPACE: the last poll reported no room.
     lacks_room: bool,
-    // Where buffers that were sent end, in positions; those not acknowledged.
+    // End positions of the sent and unacknowledged buffers.
     ends: VecDeque<u64>,
-    // Where the others begin and end: from each of these positions on they are of so much payload, up to the
-    // next of these positions.
+    // The unsent buffers: from each of these positions up to the next, they have this much payload.
     written: VecDeque<(u64, u64)>,
 }
 
-/// What is in a send buffer, in positions.
+/// Contents of a send buffer, in positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
-    /// SND.UNA
+    /// SND.UNA.
     pub(crate) unacknowledged: u64,
-    /// SND.NXT
+    /// SND.NXT.
     pub(crate) next: u64,
-    /// After the last byte written.
+    /// Position after the last byte written.
     pub(crate) end: u64,
-    /// So many buffers fewer are outstanding than were sent: those that SACK blocks cover become one.
+    /// Number of outstanding buffers saved by merging SACKed buffers.
     pub(crate) merged: i32,
 }
 
 impl Held {
-    /// Bytes written and never sent.
+    /// Bytes written and not sent.
     fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.next)
     }
@@ -94,7 +93,7 @@ impl SendSizing {
         }
     }
 
-    /// A buffer of these sizes.
+    /// Creates a buffer of these sizes.
     pub(crate) fn new(sizes: BufferSizes) -> Self {
         Self {
             most: sizes.most.max(sizes.initial),
@@ -107,30 +106,30 @@ impl SendSizing {
         }
     }
 
-    /// The application sets it (SO_SNDBUF): it does not grow any more.
+    /// Sets the size (SO_SNDBUF) and stops autotuning.
     pub(crate) fn lock(&mut self, bytes: u64) {
         (self.buffer, self.most) = (bytes, bytes);
     }
 
-    /// The application says how much may be unsent (TCP_NOTSENT_LOWAT); `None`: anything.
+    /// Sets the limit of unsent bytes (TCP_NOTSENT_LOWAT); `None`: no limit.
     pub(crate) fn set_low_water(&mut self, bytes: Option<NonZeroU32>) {
         self.low_water = bytes;
     }
 
-    /// tcp_stream_memory_free, where so many bytes are unsent.
+    /// tcp_stream_memory_free: whether more is accepted with this many unsent bytes.
     fn takes_more(&self, unsent: u64) -> bool {
         (self.low_water).is_none_or(|water| unsent < u64::from(water.get()))
     }
 
-    /// tcp_sendmsg: more is written than `held` has, into buffers of `goal` bytes, and `leaves` of it leave at
-    /// once. It goes into the last one, as long as that is not full, and then into others. What was sent of
-    /// the last one is split off, and does not count.
+    /// tcp_sendmsg: records a write after the contents `held`, into buffers of `goal` bytes, of
+    /// which `leaves` bytes are sent at once. It first fills the last buffer, and then others. The
+    /// sent part of the last buffer is split off and does not count.
     pub(crate) fn written(&mut self, held: &Held, goal: u64, leaves: u64) {
         let from = (leaves > 0).then_some(held.end + leaves);
         self.written_from(from, held, goal);
     }
 
-    /// The same, where what is behind `from` is in buffers of that, if anything leaves.
+    /// Records a write; data behind `from` is in buffers of `goal` bytes, if any is sent at once.
     pub(crate) fn written_from(&mut self, from: Option<u64>, held: &Held, goal: u64) {
         while self
             .written
@@ -147,7 +146,7 @@ impl SendSizing {
         }
     }
 
-    /// Where the last buffer begins, or what of it was not sent; the end, if everything was.
+    /// Start of the unsent part of the last buffer; the end, if everything was sent.
     fn last_buffer(&self, held: &Held) -> u64 {
         let Some(&(from, goal)) = self.written.back() else {
             return held.end;
@@ -156,13 +155,13 @@ impl SendSizing {
         (from + before).max(held.next).min(held.end)
     }
 
-    /// What fills the last buffer, or another of `goal` bytes if that is full already, or all of it was sent.
+    /// Bytes that fill the last buffer, or a new one of `goal` bytes if it is full or sent.
     pub(crate) fn until_full(&self, held: &Held, goal: u64) -> u64 {
         let last = held.end - self.last_buffer(held);
         if last < goal { goal - last } else { goal }
     }
 
-    /// How many there are of which something was not sent.
+    /// Number of buffers with unsent data.
     fn unsent_buffers(&self, held: &Held) -> u64 {
         let mut until = held.end;
         let mut count = 0;
@@ -176,7 +175,7 @@ impl SendSizing {
         count
     }
 
-    /// What is left to send of the buffer that `position` is in, if anything is known of it.
+    /// Unsent bytes of the buffer that contains `position`, if known.
     pub(crate) fn left_of_buffer(&self, position: u64) -> Option<u64> {
         let after = self.written.partition_point(|&(from, _)| from <= position);
         let &(from, goal) = self.written.get(after.checked_sub(1)?)?;
@@ -185,72 +184,73 @@ impl SendSizing {
         Some(next.map_or(left, |&(next, _)| left.min(next - position)))
     }
 
-    /// sk_sndbuf
+    /// The size of the buffer (sk_sndbuf).
     #[cfg(test)]
     pub(crate) fn buffer(&self) -> u64 {
         self.buffer
     }
 
-    /// sk_wmem_queued
+    /// The memory in use (sk_wmem_queued).
     pub(crate) fn memory(&self, held: &Held) -> u64 {
         self.memory_at_least(held) + OVERHEAD * self.unsent_buffers(held)
     }
 
-    /// The same without what the buffers take that were not sent beside their payload.
+    /// Lower bound of the memory, without the overhead of unsent buffers.
     #[inline]
     fn memory_at_least(&self, held: &Held) -> u64 {
         let sent = (self.ends.len() as u64).saturating_add_signed(-i64::from(held.merged));
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * sent
     }
 
-    /// sk_stream_is_writeable: is a third of the buffer free, and less than half unsent of what may be? After a write that was cut
-    /// short it has to be before the next.
+    /// sk_stream_is_writeable: whether a third of the buffer is free, and less than half of the
+    /// unsent limit is used. Required before the next write after one that was cut short.
     #[inline]
     pub(crate) fn is_writeable(&self, held: &Held) -> bool {
         let third_is_free = |memory| self.buffer.saturating_sub(memory) >= memory / 2;
-        // (Most often, what is certain is too much already.)
+        // Most often the lower bound is already too much.
         third_is_free(self.memory_at_least(held))
             && third_is_free(self.memory(held))
             && self.takes_more(2 * held.unsent())
     }
 
-    /// tcp_poll, whatever is waited for, and sk_stream_write_space: is there room? If not, the buffer may grow, although
-    /// nobody waits for that.
+    /// tcp_poll (for any event) and sk_stream_write_space: checks for room. Without room, the
+    /// buffer may grow, even if nobody waits for that.
     pub(crate) fn polled(&mut self, held: &Held) {
         self.lacks_room = !self.is_writeable(held);
     }
 
-    /// A write that does not wait was cut short (SOCK_NOSPACE, whatever a poll would say).
+    /// Records that a non-blocking write was cut short (SOCK_NOSPACE, whatever a poll would
+    /// report).
     pub(crate) fn was_cut_short(&mut self) {
         self.lacks_room = true;
     }
 
-    /// Was whoever asked last told that there is no room?
+    /// Whether the last poll reported no room.
     #[inline]
     pub(crate) fn lacks_room(&self) -> bool {
         self.lacks_room
     }
 
-    /// tcp_push_one: from now on so many buffers leave, and no more, without waiting for more to leave with; 0: as many as may.
+    /// tcp_push_one: limits the number of buffers to send, without deferral; 0: no limit.
     pub(crate) fn let_leave(&mut self, buffers: u16) {
         self.leave = buffers;
     }
 
-    /// How many buffers leave, if not as many as may.
+    /// Maximum number of buffers to send; 0: no limit.
     #[inline]
     pub(crate) fn lets_leave(&self) -> u16 {
         self.leave
     }
 
-    /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
-    /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
-    /// matters what is written in one call (`None`: without the profile).
+    /// Bytes that a write may add now, into buffers of `goal` bytes. The windows admit `sendable`
+    /// bytes at once, in bursts of `at_once` bytes. Half of the largest window that the peer has
+    /// advertised is `half_window`; without Linux's bursts, `None`.
     ///
-    /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. As soon as the last one is
-    /// full, what leaves at once is split off it (tcp_push_one), so that there is room in it again: nobody asks
-    /// until the windows are full, and the send buffer holds more than it should. But after each half of the
-    /// largest window, and at the end of each call, all of it leaves (forced_push, tcp_push), and the next
-    /// buffer is asked for.
+    /// tcp_sendmsg checks for memory (sk_stream_memory_free) when it begins a buffer. When the last
+    /// one is full, a burst is split off it (tcp_push_one), which makes room in it. So no check
+    /// occurs until the windows are full, and the send buffer exceeds its size. But after each half
+    /// of the largest window, and at the end of each call, everything is sent (forced_push,
+    /// tcp_push), and the next buffer requires a check.
     pub(crate) fn room(
         &self,
         held: &Held,
@@ -276,7 +276,7 @@ impl SendSizing {
             if tail == 0 && (memory >= self.buffer || !self.takes_more(unsent)) {
                 return written;
             }
-            // Full for the first time, and then again whenever something was split off.
+            // Full for the first time, and then again after each burst.
             let full = if tail > 0 { tail } else { goal };
             let beyond = (half + 1).saturating_sub(full);
             let pushed = full + beyond.div_ceil(at_once) * at_once;
@@ -288,13 +288,13 @@ impl SendSizing {
             leaves -= pushed;
             tail = 0;
         }
-        // The last buffer is filled up, and others are begun as long as there is any room.
+        // The last buffer is filled, and others are begun as long as there is any room.
         let (first, taken, waits) = if leaves > 0 {
-            // It is full again when the windows are, too.
+            // It is full again when the windows are.
             let sent = leaves + OVERHEAD * leaves.div_ceil(at_once);
             (leaves + goal, sent + goal + OVERHEAD, goal)
         } else if half_window.is_some() && tail > 0 && last == unsent {
-            // What waited for more to leave with, which may leave, does when the buffer is full, and leaves room in it.
+            // A deferred burst is sent when the buffer is full, which makes room in it.
             let parts = OVERHEAD * sendable.div_ceil(at_once);
             (tail + sendable, tail + sendable + parts, goal)
         } else {
@@ -309,14 +309,14 @@ impl SendSizing {
         written + first + buffers * goal
     }
 
-    /// Is it smaller than it may become?
+    /// Whether the buffer can still grow.
     #[inline]
     pub(crate) fn may_grow(&self) -> bool {
         self.buffer < self.most
     }
 
-    /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants
-    /// `factor` of them in the buffer.
+    /// tcp_sndbuf_expand: expands the buffer for a window of `window` segments of `segment` bytes,
+    /// of which the window rule wants `factor`.
     pub(crate) fn expand(&mut self, window: u64, segment: u64, factor: u64) {
         let each = (segment + HEADERS).next_power_of_two() + RECORD;
         let wanted = factor
@@ -327,12 +327,12 @@ impl SendSizing {
         }
     }
 
-    /// A buffer that ends at `end` was sent.
+    /// Records that a buffer ending at `end` was sent.
     pub(crate) fn sent(&mut self, end: u64) {
         self.ends.push_back(end);
     }
 
-    /// Everything up to `position` is acknowledged.
+    /// Removes buffers acknowledged up to `position`.
     #[inline]
     pub(crate) fn acknowledged(&mut self, position: u64) {
         while self.ends.front().is_some_and(|&end| end <= position) {
@@ -341,16 +341,16 @@ impl SendSizing {
     }
 }
 
-/// tcp_xmit_size_goal and tcp_bound_to_half_wnd: what a buffer takes is whole segments, and no more than half
-/// the largest window that the peer has offered.
+/// tcp_xmit_size_goal and tcp_bound_to_half_wnd: payload of a buffer, in whole segments, at most
+/// half of the largest window that the peer has advertised.
 pub(crate) fn goal(segment: u64, largest_window: u64) -> u64 {
     let segment = segment.max(1);
     let longest = LONGEST.min(largest_window / 2).max(segment);
     longest - longest % segment
 }
 
-/// tcp_tso_autosize: the segments that leave as one buffer, at a pacing rate of so many bytes a second;
-/// `shortest` of them at the least.
+/// tcp_tso_autosize: number of segments per burst at a pacing rate of `rate` bytes per second; at
+/// least `shortest`.
 pub(crate) fn segments_at_once(
     rate: u64,
     segment: u64,
@@ -361,7 +361,7 @@ pub(crate) fn segments_at_once(
     (bytes.min(LONGEST) / segment.max(1)).max(shortest)
 }
 
-/// The bytes that leave besides, the more the shorter the path is; none where it takes 8 ms and more.
+/// Additional bytes per burst on short paths; none for round trips of 8 ms or more.
 #[inline]
 fn more_at_once(minimum_rtt: Option<Span>) -> u64 {
     match minimum_rtt {
@@ -370,14 +370,15 @@ fn more_at_once(minimum_rtt: Option<Span>) -> u64 {
     }
 }
 
-/// The bytes a second below which no more than `shortest` segments [leave at once](segments_at_once), whatever the rate.
+/// The rate in bytes per second below which bursts have the minimum of `shortest` segments (see
+/// [`segments_at_once`]).
 pub(crate) fn slowest_rate(segment: u64, shortest: u64, minimum_rtt: Option<Span>) -> u64 {
     let more = ((shortest + 1) * segment).min(LONGEST);
     more.saturating_sub(more_at_once(minimum_rtt)) << PACING_SHIFT
 }
 
 impl BufferSizes {
-    /// The most payload that a send buffer of these sizes holds, in buffers of two full segments of
+    /// Payload that fits into a send buffer of these sizes, in buffers of two full segments of
     /// `segment` bytes.
     #[must_use]
     pub fn sendable(&self, segment: u32) -> u64 {
@@ -385,7 +386,7 @@ impl BufferSizes {
     }
 }
 
-/// The most payload that `memory` holds, in buffers of two segments.
+/// Payload that fits into `memory`, in buffers of two segments.
 fn payload_in(memory: u64, segment: u32) -> u64 {
     let payload = 2 * u64::from(segment);
     memory.saturating_mul(payload) / (payload + OVERHEAD)

@@ -1,4 +1,4 @@
-//! What a connection counts.
+//! Counters of a connection.
 
 use bentpipe_types::{SpanStatistics, Time};
 use serde::{Deserialize, Serialize};
@@ -11,57 +11,56 @@ use crate::limited::LimitedTimes;
 pub struct Statistics {
     /// Retransmission timeouts (of data, SYN or FIN).
     pub timeouts: u64,
-    /// Times that fast recovery was entered.
+    /// Number of fast recoveries.
     pub fast_recoveries: u64,
     /// Tail loss probes sent (RFC 8985 section 7).
     pub loss_probes: u64,
-    /// Timeouts and recoveries that were found to be needless.
+    /// Timeouts and recoveries found to be spurious.
     pub spurious: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
-    /// ICMP errors about what was outstanding.
+    /// ICMP errors about outstanding data.
     pub icmp_errors: u64,
-    /// ICMP errors about what was not.
+    /// ICMP errors ignored, because they are not about outstanding data.
     pub icmp_ignored: u64,
-    /// Times that segments became smaller because the path takes no longer ones.
+    /// Number of reductions of the segment size by path MTU discovery.
     pub path_mtu_reductions: u64,
-    /// Longer segments sent to see whether the path takes them.
+    /// Path MTU probes: longer segments sent.
     pub path_mtu_probes: u64,
-    /// Probes of a silent peer.
+    /// Keep-alive probes sent.
     pub keep_alive_probes: u64,
-    /// Segments with payload received of which at least a part had been received before.
+    /// Segments received of which at least a part of the payload had been received before.
     pub duplicates_received: u64,
-    /// Segments that were out of the window, or refused by PAWS, or acknowledged what was never
-    /// sent.
+    /// Segments outside of the window, refused by PAWS, or acknowledging data never sent.
     pub unacceptable: u64,
-    /// Accepted payload whose `payload_offset` contradicts its sequence number. Not zero means that
-    /// someone on the path, or one end, corrupts the stream.
+    /// Accepted payload whose `payload_offset` contradicts its sequence number. Nonzero if a node
+    /// on the path or one end corrupts the stream.
     pub payload_mismatches: u64,
-    /// Why the connection ended, and when, if not by both ends closing it.
+    /// Cause and time of the end of the connection, if not closed by both ends.
     pub failure: Option<Failure>,
-    /// What kept this end from sending more, and how long.
+    /// Times during which this end's sending was limited, by cause.
     pub limited: LimitedTimes,
-    /// When the first segment with payload was sent.
+    /// Time of the first segment with payload sent.
     pub first_data_at: Option<Time>,
-    /// Segments with payload sent, retransmissions included.
+    /// Segments with payload sent, including retransmissions.
     pub segments_sent: u64,
     /// Bytes of our stream that the peer has acknowledged.
     pub bytes_acknowledged: u64,
     /// Duplicate acknowledgments received (RFC 5681 section 2).
     pub duplicate_acks: u64,
-    /// SACK blocks ignored: of what was never sent, or below the acknowledgment.
+    /// SACK blocks ignored: of data never sent, or below the acknowledgment.
     pub sack_blocks_ignored: u64,
-    /// Segments with payload sent of which every byte had been sent before.
+    /// Segments sent whose payload had been sent before completely.
     pub segments_retransmitted: u64,
     /// Round-trip times.
     pub rtt: SpanStatistics,
-    /// When data was last delivered to the application.
+    /// Time of the last delivery to the application.
     pub last_delivery_at: Option<Time>,
-    /// Segments with payload that arrived ahead of a gap.
+    /// Out-of-order segments with payload received.
     pub out_of_order: u64,
     /// Bytes delivered to the application, in order.
     pub bytes_delivered: u64,
-    /// Times that accepted payload was compared with where it was sent from.
+    /// Number of times that accepted payload was compared with its stream offset.
     pub ranges_checked: u64,
     /// Segments without payload sent: acknowledgments, SYN, FIN, RST.
     pub control_segments_sent: u64,
@@ -70,10 +69,10 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Takes in what another connection has counted. First things are the earlier of both, last ones
-    /// the later, and the failure is the earlier.
+    /// Adds another connection's counters. Of first times the earlier is kept, of last times the
+    /// later, and of failures the earlier.
     pub fn add(&mut self, other: &Self) {
-        // Whoever adds a field is told here.
+        // Destructured without `..`, so that a new field is not forgotten.
         let Self {
             segments_sent,
             segments_retransmitted,
@@ -137,21 +136,21 @@ impl Statistics {
     }
 }
 
-/// The end of a connection that was not closed.
+/// The abnormal end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Failure {
-    /// When this end learned, or decided, that the connection is no more.
+    /// Time at which this end detected it.
     pub at: Time,
-    /// Why.
+    /// Its cause.
     pub why: FailureKind,
 }
 
-/// Why a connection ended that was not closed.
+/// Cause of an abnormal end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FailureKind {
     /// The peer no longer answered (RFC 9293 section 3.8.3: R2).
     TimedOut,
-    /// The path said that the peer can't be reached, before the connection was established.
+    /// An ICMP error reported the peer unreachable, before the connection was established.
     Unreachable,
     /// The peer answered the SYN with a RST.
     Refused,

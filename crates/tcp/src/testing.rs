@@ -1,4 +1,5 @@
-//! Two connections and a network between them, for tests.
+//! Test harness: two connections with a network between them, or one connection with the test as
+//! its peer.
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,7 +15,8 @@ pub(crate) const A: usize = 0;
 /// The end that listens.
 pub(crate) const B: usize = 1;
 
-/// More than any test sends between two hostile ends: what is acknowledged so far ahead was never sent.
+/// More than any test sends between two hostile ends: an acknowledgment this far ahead is of data
+/// never sent.
 const NEVER_SENT: u32 = 1 << 21;
 
 pub(crate) fn endpoint(side: usize) -> Endpoint {
@@ -24,12 +26,12 @@ pub(crate) fn endpoint(side: usize) -> Endpoint {
     }
 }
 
-/// Nothing has happened in it.
+/// Creates an empty world.
 pub(crate) fn world(seed: u64) -> World {
     World::new(RandomStream::new(seed, "network", "hostility"))
 }
 
-/// A segment as a test writes it: numbers relative to both ends' initial ones.
+/// A sent segment, with its SYN options and SACK blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) at: Time,
@@ -42,10 +44,10 @@ pub(crate) struct Seen {
 pub(crate) struct Single {
     pub(crate) world: World,
     pub(crate) tcp: Connection,
-    /// ISN of the connection, and of the test.
+    /// Initial sequence numbers of the connection and of the test.
     pub(crate) ours: Seq,
     pub(crate) theirs: Seq,
-    /// The timestamp that the test's segments carry, if any.
+    /// The timestamp in the test's segments, if any.
     pub(crate) timestamp: Option<u32>,
 }
 
@@ -73,7 +75,7 @@ impl Single {
         }
     }
 
-    /// A connection made of a SYN with these options.
+    /// A connection created from a SYN with these options.
     pub(crate) fn accept(config: &Config, options: SynOptions) -> Self {
         let mut world = world(1);
         let mut syn = Packet::new(endpoint(B), endpoint(A), config.ip_version);
@@ -100,8 +102,8 @@ impl Single {
         }
     }
 
-    /// A connection, actively opened and established; without timestamps and SACK, a window of
-    /// `window` bytes from the peer.
+    /// An actively opened and established connection, without timestamps and SACK, with an
+    /// advertised window of `window` bytes from the peer.
     pub(crate) fn established(config: &Config, window: u16) -> Self {
         let config = Config {
             timestamps: false,
@@ -132,7 +134,7 @@ impl Single {
         self.arrives_with(packet, options);
     }
 
-    /// A segment of the peer's: sequence and acknowledgment relative to the ISNs.
+    /// A segment of the peer; sequence and acknowledgment number are relative to the ISNs.
     pub(crate) fn segment(&self, sequence: u32, ack: u32, length: u16, flags: Flags) -> Packet {
         let mut packet = Packet::new(endpoint(B), endpoint(A), bentpipe_types::IpVersion::V4);
         packet.sequence = self.theirs + sequence;
@@ -159,14 +161,14 @@ impl Single {
         self.tcp.on_packet(packet, &mut self.world.cx());
     }
 
-    /// An acknowledgment of everything before `ack`, with this window.
+    /// Processes an acknowledgment of everything before `ack`, with this window.
     pub(crate) fn ack(&mut self, ack: u32, window: u16) {
         let mut packet = self.segment(1, ack, 0, Flags::ACK);
         packet.window = window;
         self.arrives(packet);
     }
 
-    /// Data arrives.
+    /// Processes a data segment.
     pub(crate) fn data(&mut self, sequence: u32, length: u16) {
         let ack = (self.tcp.sent_offset() + 1) as u32;
         self.arrives(self.segment(sequence, ack, length, Flags::ACK));
@@ -184,7 +186,7 @@ impl Single {
         self.tcp.close(&mut self.world.cx());
     }
 
-    /// Time passes, and the deadlines in it.
+    /// Advances the time and runs the deadlines in it.
     pub(crate) fn wait(&mut self, span: Span) {
         let end = self.world.now + span;
         while let Some(at) = self.tcp.next_deadline()
@@ -196,7 +198,7 @@ impl Single {
         self.world.now = end;
     }
 
-    /// What was sent since this was last asked.
+    /// The segments sent since the last call.
     pub(crate) fn sent(&mut self) -> Vec<Seen> {
         let outbox = std::mem::take(&mut self.world.outbox);
         let packets = &mut self.world.packets;
@@ -218,7 +220,7 @@ impl Single {
         seen
     }
 
-    /// What was sent, as (sequence, length, flags) relative to our ISN.
+    /// The segments sent since the last call, as (sequence, length) relative to our ISN.
     pub(crate) fn sent_ranges(&mut self) -> Vec<(u32, u16)> {
         let ours = self.ours;
         self.sent()
@@ -227,7 +229,7 @@ impl Single {
             .collect()
     }
 
-    /// The acknowledgment numbers that were sent, relative to their ISN.
+    /// The acknowledgment numbers sent since the last call, relative to their ISN.
     pub(crate) fn sent_acks(&mut self) -> Vec<u32> {
         let theirs = self.theirs;
         self.sent()
@@ -237,25 +239,25 @@ impl Single {
     }
 }
 
-/// What a network does to packets. Probabilities are per packet.
+/// Impairments of a network. Probabilities are per packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Hostility {
     pub(crate) delay: Span,
-    /// Up to this much more, drawn for each packet: reorders.
+    /// Maximum additional delay, drawn for each packet; reorders packets.
     pub(crate) jitter: Span,
     pub(crate) loss: f64,
-    /// Losses come in runs of about this many.
+    /// Mean length of a run of losses.
     pub(crate) burst: f64,
     pub(crate) duplication: f64,
-    /// A copy with a header field changed at random comes as well.
+    /// A copy with a random change of a header field arrives in addition.
     pub(crate) corruption: f64,
-    /// Among those, changes that no TCP can make good.
+    /// The changes include those that no TCP can compensate.
     pub(crate) lies: bool,
-    /// No longer packet passes.
+    /// Longer packets are dropped.
     pub(crate) mtu: u32,
-    /// And a router says so, a delay later.
+    /// Packets that are too long cause an ICMP error, one delay later.
     pub(crate) speaks: bool,
-    /// Everything is delivered cleanly from then on, so that both ends can finish.
+    /// From then on there are no impairments, so that both ends can finish.
     pub(crate) until: Time,
 }
 
@@ -278,7 +280,7 @@ impl Default for Hostility {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Arrival {
-    // `BinaryHeap` gives the greatest first: reversed.
+    // Reversed, because `BinaryHeap` returns the greatest first.
     order: std::cmp::Reverse<(Time, u64)>,
     to: usize,
     slot: usize,
@@ -293,19 +295,19 @@ pub(crate) struct Pair {
     configs: [Config; 2],
     pub(crate) initial: [Seq; 2],
     pub(crate) network: Hostility,
-    /// Asked of every packet, with its sender: does it arrive?
+    /// Called for every packet, with its sender; false drops the packet.
     pub(crate) filter: Filter,
     pub(crate) events: [Events; 2],
     pub(crate) sink: [bool; 2],
     arrivals: BinaryHeap<Arrival>,
     slots: Vec<Option<PacketRef>>,
     free_slots: Vec<usize>,
-    /// ICMP errors under way: when, to whom, the sequence number quoted.
+    /// ICMP errors in transit: time, receiver, quoted sequence number.
     complaints: VecDeque<(Time, usize, Seq)>,
     sent: u64,
     losing: bool,
     pub(crate) steps: u64,
-    /// Segments with payload sent, per sender: (time, offset, length).
+    /// Packets sent, per sender: (side, time, packet).
     pub(crate) log: Option<Vec<(usize, Time, Packet)>>,
 }
 
@@ -338,7 +340,7 @@ impl Pair {
         pair
     }
 
-    /// This side opens actively.
+    /// Opens a connection actively from this side.
     pub(crate) fn connect(&mut self, side: usize) {
         let mut connection = Connection::connect(
             &self.configs[side],
@@ -361,7 +363,7 @@ impl Pair {
         self.ends[B].as_ref().unwrap()
     }
 
-    /// Does something with one end, as its application.
+    /// Calls a function on one end, as its application.
     pub(crate) fn with<R>(
         &mut self,
         side: usize,
@@ -374,7 +376,7 @@ impl Pair {
         result
     }
 
-    /// Carries what this side has sent, and checks what must always hold.
+    /// Transmits the packets that this side has sent, and checks invariants.
     fn after(&mut self, side: usize) {
         if let Some(connection) = &mut self.ends[side] {
             self.events[side] |= connection.take_events();
@@ -401,7 +403,7 @@ impl Pair {
         let hostile = self.world.now < network.until;
         let random = &mut self.world.random;
         if hostile && network.loss > 0.0 {
-            // A two-state chain with the given share and mean length of losses.
+            // A two-state chain with the given share and mean run length of losses.
             let leave = 1.0 / network.burst.max(1.0);
             let enter = network.loss * leave / (1.0 - network.loss);
             let change = if self.losing { leave } else { enter };
@@ -455,15 +457,15 @@ impl Pair {
         });
     }
 
-    /// Changes a header field: near its value, or to anything. Payload and its range stay true to
-    /// each other: a false sequence number on real data would corrupt the stream, and no TCP can
-    /// see that.
+    /// Changes a header field: near its value, or arbitrarily. Payload and its stream offset stay
+    /// consistent: real data with a false sequence number would corrupt the stream, which no TCP
+    /// can detect.
     ///
-    /// What a connection has to survive is told from `lies`: false acknowledgments of what was sent,
-    /// false ends, timestamps from the future and resets, which may rightly end it or stop it. So without
-    /// them an acknowledgment that is false is of what was never sent, and a RST stays as it is: moved, it
-    /// may reset; with a flag for another, the acknowledgment number of a segment that has none (zero,
-    /// RFC 9293 section 3.10.7.4) would be somebody's word.
+    /// Changes that a connection need not survive require `lies`: false acknowledgments of sent
+    /// data, false ends of data, timestamps from the future, and resets. Without `lies`, a false
+    /// acknowledgment is of data never sent. A RST is unchanged, because it may reset if moved.
+    /// With flags exchanged, a zero acknowledgment number of a segment without ACK would be taken
+    /// for a real one (RFC 9293 section 3.10.7.4).
     fn corrupt(&mut self, packet: PacketRef) {
         let random = &mut self.world.random;
         let lies = self.network.lies;
@@ -501,7 +503,7 @@ impl Pair {
         }
     }
 
-    /// The next thing that happens, if it is before `end`.
+    /// Processes the next event, if it is before `end`.
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let arrival = self.arrivals.peek().map(|a| a.order.0.0);
         let deadlines =
@@ -568,19 +570,19 @@ impl Pair {
         self.after(to);
     }
 
-    /// Runs until `end`, or until nothing is left to happen.
+    /// Runs until `end`, or until no event is left.
     pub(crate) fn run_until(&mut self, end: Time) {
         while self.step(end) {}
         self.world.now = self.world.now.max(end);
     }
 
-    /// Runs for a while longer.
+    /// Runs for `span`.
     pub(crate) fn run(&mut self, span: Span) {
         self.run_until(self.world.now + span);
     }
 
-    /// A sends `bytes` and closes; B closes when it has them. Runs until both are closed, at most
-    /// until `end`.
+    /// A sends `bytes` and closes; B closes after receiving them. Runs until both are closed, at
+    /// most until `end`.
     pub(crate) fn transfer(&mut self, bytes: u64, end: Time) {
         let mut written = 0;
         loop {

@@ -1,38 +1,40 @@
-//! Linux's timers go in ticks of the kernel's clock, and coarser ones the further off they are: its timer wheel
-//! (`kernel/time/timer.c`, `calc_wheel_index`).
+//! Granularity of Linux's timers: ticks of the kernel's clock, and coarser for longer times,
+//! because of its timer wheel (`calc_wheel_index` in `kernel/time/timer.c`).
 
 use bentpipe_types::{Span, Time};
 
-/// CONFIG_HZ = 250, the kernel's default, and that of the kernel that was measured (docs/linux.md).
+/// CONFIG_HZ = 250, the kernel's default, also of the kernel measured (docs/linux.md).
 const TICK: u64 = 1_000_000_000 / 250;
 
-/// LVL_SIZE - 1: a timer no further off than so many slots of a level stands in that level.
+/// LVL_SIZE - 1: number of slots of a level within which a timer must expire to be placed in that
+/// level.
 const SLOTS: u64 = 63;
 
-/// LVL_CLK_SHIFT: a slot of a level is as long as so many of the level below, as a power of two.
+/// LVL_CLK_SHIFT: base-2 logarithm of the ratio between the slots of adjacent levels.
 const COARSER: u32 = 3;
 
-/// LVL_DEPTH - 1
+/// LVL_DEPTH - 1: the highest level.
 const LEVELS: u32 = 8;
 
-/// TCP_TIMEOUT_MIN_US: what a timer of the sender's waits for longer than it must.
+/// TCP_TIMEOUT_MIN_US: added to the delay of a sender's timer.
 pub(crate) const LEAST: Span = Span::from_millis(2);
 
-/// When a timer expires that is set now, for so long.
+/// Expiry of a timer set now, with this delay.
 #[inline(never)]
 pub(crate) fn expiry(now: Time, wait: Span) -> Time {
     let ticks = wait.as_nanos().div_ceil(TICK);
-    // Never early, counted from the tick that comes.
+    // Never early: counted from the next tick.
     expires_with(now.as_nanos().div_ceil(TICK) + ticks, ticks)
 }
 
-/// When a timer expires that was set for so many [whole](whole) ticks, until `at`.
+/// Expiry of a timer that was set with a delay of `wait`, in [whole](whole) ticks, and is due at
+/// `at`.
 #[inline(never)]
 pub(crate) fn later_expiry(at: Time, wait: Span) -> Time {
     expires_with(at.as_nanos().div_ceil(TICK), wait.as_nanos().div_ceil(TICK))
 }
 
-/// With which tick a timer expires that waits for `ticks`, until tick `due`.
+/// Expiry of a timer with a delay of `ticks` that is due at tick `due`.
 #[inline]
 fn expires_with(due: u64, ticks: u64) -> Time {
     let level = (0..LEVELS)
@@ -43,18 +45,18 @@ fn expires_with(due: u64, ticks: u64) -> Time {
     Time::from_nanos(at.saturating_mul(TICK))
 }
 
-/// The time of the tick that has come by then (jiffies).
+/// Time of the last tick (jiffies).
 #[inline]
 pub(crate) fn last_before(at: Time) -> Time {
     Time::from_nanos(at.as_nanos() / TICK * TICK)
 }
 
-/// The number of the tick that has come by then, without its upper bits: after 198 days they are the same again.
+/// Number of the last tick, without its upper bits: it wraps after 198 days.
 pub(crate) fn number(at: Time) -> u32 {
     (at.as_nanos() / TICK) as u32
 }
 
-/// When the tick of this [number](number) comes that is nearest to the present one (time_after).
+/// Time of the tick with this [number](number) that is nearest to the present one (time_after).
 pub(crate) fn nearest(number: u32, now: Time) -> Time {
     let present = now.as_nanos() / TICK;
     let further = number.wrapping_sub(present as u32) as i32;
@@ -62,7 +64,7 @@ pub(crate) fn nearest(number: u32, now: Time) -> Time {
     Time::from_nanos(tick.saturating_mul(TICK))
 }
 
-/// So long, in whole ticks (usecs_to_jiffies).
+/// Rounds up to whole ticks (usecs_to_jiffies).
 #[inline]
 pub(crate) const fn whole(nanoseconds: u64) -> u64 {
     nanoseconds.div_ceil(TICK).saturating_mul(TICK)
@@ -97,7 +99,7 @@ mod tests {
         assert_eq!(after(8_000, 62 * 4_000), 8_000 + 62 * 4_000);
     }
 
-    /// What is looked up when a timer is due is what would have been, had it been when the timer was set.
+    /// The rounding at expiry gives the same result as at the time of setting.
     #[test]
     fn later_is_the_same() {
         for now_us in [0, 1, 3_999, 4_000, 4_001, 123_457, 1_000_000] {
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_further_off_the_coarser() {
-        // From 252 ms on in steps of 32 ms, from 2,016 ms on of 256 ms.
+        // Steps of 32 ms from 252 ms on, and of 256 ms from 2,016 ms on.
         assert_eq!(after(0, 252_000), 256_000);
         assert_eq!(after(0, 300_000), 320_000);
         assert_eq!(after(0, 320_000), 320_000);

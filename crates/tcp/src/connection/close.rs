@@ -32,8 +32,8 @@ impl Connection {
         self.output(cx);
     }
 
-    /// Closes both directions, because the application has ended: like [`close`](Self::close), but
-    /// unread and later data is answered with a RST, so that the peer knows that it is lost (RFC
+    /// Closes both directions, because the application has ended. Like [`close`](Self::close), but
+    /// unread and later data is answered with a RST. The peer then knows that the data is lost (RFC
     /// 1122 section 4.2.2.13, RFC 2525 section 2.17).
     pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
         self.receive.refuses = true;

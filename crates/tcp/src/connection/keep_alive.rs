@@ -49,9 +49,9 @@ impl Connection {
 
     /// Whether the segment does not count as an answer to a keep-alive probe. Linux's header
     /// prediction does not process the acknowledgment of in-order data that acknowledges nothing
-    /// new, so probes still count as unanswered (tcp_rcv_established does not call tcp_ack; it does
-    /// for the first data, before receive memory is set up). To be called before the packet is
-    /// processed.
+    /// new: tcp_rcv_established does not call tcp_ack. Probes then still count as unanswered,
+    /// except for the first data, before receive memory is set up. To be called before the packet
+    /// is processed.
     #[inline]
     pub(super) fn answers_no_probe(&self, packet: &Packet) -> bool {
         self.unanswered_probes > 0 && self.is_predicted_text(packet)

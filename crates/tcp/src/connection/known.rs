@@ -6,9 +6,9 @@
 
 /// Facts known at compile time. Each must hold for as long as the function runs.
 pub(super) trait Known {
-    /// The sender [sends only new data](super::Sender::is_plain), something is outstanding, path
-    /// MTU discovery is inactive, neither SACK blocks nor ECN marks are to be sent, and the
-    /// acknowledgment covers less than was sent.
+    /// Several facts hold: the sender [sends only new data](super::Sender::is_plain), something is
+    /// outstanding, and path MTU discovery is inactive. Neither SACK blocks nor ECN marks are to be
+    /// sent. The acknowledgment covers less than was sent.
     const PLAIN: bool = true;
     /// Recovery [is loss-free](super::Sender::is_quiet).
     const QUIET: bool = false;

@@ -1,6 +1,6 @@
-//! Operations for a gateway that splits a connection into two: windows that depend on the other
-//! connection's buffer, FINs acknowledged only when the other side has acknowledged them, and the
-//! hosts' original sequence numbers.
+//! Operations for a gateway that splits a connection into two. Its advertised windows depend on the
+//! other connection's buffer, it acknowledges a FIN only when the other side has done so, and it
+//! keeps the hosts' original sequence numbers.
 
 use bentpipe_types::{Ctx, Seq, Span, Time};
 

@@ -1,6 +1,6 @@
 //! A TCP connection: the state machine of RFC 9293 and its parts.
 //!
-//! Sequence numbers are unwrapped to 64 bits on arrival and counted from the SYN: position 0 is the
+//! Sequence numbers are unwrapped to 64 bits on arrival and counted from the SYN. Position 0 is the
 //! SYN, position 1 + n is byte n of the stream, and the FIN follows the last byte. Only packets
 //! hold 32-bit sequence numbers.
 //!

@@ -17,10 +17,10 @@ use crate::delivered::Delivered;
 use crate::options::{TIMESTAMPS_LENGTH, negotiate, offer};
 use crate::{ticks, timestamp};
 
-/// Linux's TCP_TIMEOUT_MIN
+/// Linux's TCP_TIMEOUT_MIN.
 const LEAST_TIMEOUT: Span = Span::from_millis(8);
 
-/// Linux's TCP_DELACK_MAX
+/// Linux's TCP_DELACK_MAX.
 const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
 
 impl Connection {
@@ -47,8 +47,9 @@ impl Connection {
     /// Opens a connection passively: a listening host has received `syn` (RFC 9293 section
     /// 3.10.7.2). Sends a SYN+ACK. Consumes `syn`.
     ///
-    /// A segment without SYN, or with ACK or RST, does not open a connection: the returned
-    /// connection is in [`State::Closed`], and the segment is answered like one to a closed port.
+    /// A segment without SYN, or with ACK or RST, does not open a connection. The returned
+    /// connection is then in [`State::Closed`], and the segment is answered like one to a closed
+    /// port.
     pub fn accept(
         config: &Config,
         local: Endpoint,

@@ -96,7 +96,7 @@ impl Sender {
     }
 
     /// Takes the rate sample of an acknowledgment of `acknowledged` new bytes. `quiet`: it
-    /// acknowledges new data and loss recovery [is loss-free](Self::is_quiet) after it, so that no
+    /// acknowledges new data, and loss recovery [is loss-free](Self::is_quiet) after it. Then no
     /// segment was SACKed or lost.
     #[inline]
     pub(super) fn after_delivery(

@@ -1,9 +1,9 @@
 //! Path MTU discovery from ICMP errors (RFC 1191, RFC 8201), and packetization layer path MTU
-//! discovery (RFC 4821), which detects black holes: links that drop long packets without an ICMP
-//! error.
+//! discovery (RFC 4821). The latter detects black holes: links that drop long packets without an
+//! ICMP error.
 //!
 //! The search is Linux's (tcp_mtu_probing). It keeps a size known to pass and the largest
-//! negotiated size, and now and then sends a longer segment of a size in the middle, made of data
+//! negotiated size. Now and then it sends a longer segment of a size in the middle, made of data
 //! that is to be sent anyway. Its loss is no sign of congestion.
 
 use bentpipe_types::{Ctx, IpVersion, Span, Time};
@@ -52,8 +52,9 @@ pub struct PathLimit {
 }
 
 impl PathLimit {
-    /// Evaluates a "packet too big" error with this `mtu` (0: from an old router, which does not
-    /// report it), on a path with a presumed MTU of `known` bytes. `None` if this is no reduction.
+    /// Evaluates a "packet too big" error for a link of this `mtu`, on a path with a presumed MTU
+    /// of `known`. An `mtu` of 0 is from an old router, which does not report it. `None` if the
+    /// error does not reduce the path MTU.
     #[must_use]
     pub fn of_router(mtu: u32, known: u32, version: IpVersion, now: Time) -> Option<Self> {
         let least = match version {
@@ -395,8 +396,8 @@ impl Sender {
         }
     }
 
-    /// Payload of a path MTU probe, if one is due, the congestion window has `room`, and there is
-    /// data for it and for segments after it, whose acknowledgments reveal its loss.
+    /// Payload of a path MTU probe, if one is due and the congestion window has `room`. There must
+    /// be data for it and for later segments, whose acknowledgments reveal its loss.
     fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         let search = self.path_mtu.search.as_deref()?;
         let segment = u64::from(self.negotiated.segment);

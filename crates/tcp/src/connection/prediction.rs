@@ -395,10 +395,13 @@ impl Connection {
     }
 
     /// Whether at least a full segment is unsent and held back by the window, so that a further
-    /// write sends nothing. Conservatively false in these cases: a path MTU probe needs more than a
-    /// full segment; a lost segment may be retransmitted where no new data may be sent; duplicates
-    /// may have sent less than they could (short segments); the pacing timer may have just expired;
-    /// Linux's burst deferral waits for more than a segment.
+    /// write sends nothing. Conservatively false in these cases:
+    ///
+    /// * A path MTU probe needs more than a full segment.
+    /// * A lost segment may be retransmitted where no new data may be sent.
+    /// * Duplicates may have sent less than they could, with short segments.
+    /// * The pacing timer may have just expired.
+    /// * Linux's burst deferral waits for more than a segment.
     #[inline(always)]
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;

@@ -26,16 +26,16 @@ pub(super) struct Receive {
     offer_unit: u64,
     /// Earliest time of the next rate-limited challenge ACK.
     pub(super) challenge_after: Time,
-    /// RCV.NXT
+    /// RCV.NXT.
     pub(super) next: u64,
-    /// RFC 7323 section 4.3: Last.ACK.sent
+    /// RFC 7323 section 4.3: Last.ACK.sent, the last acknowledgment number sent.
     pub(super) last_acknowledged: u64,
     /// Arrival time of the peer's last acknowledgment, of old or new data.
     pub(super) heard_at: Time,
     pub(super) timestamp_recent_at: Time,
-    /// RFC 7323 section 4.3: TS.Recent
+    /// RFC 7323 section 4.3: TS.Recent, the timestamp to echo.
     pub(super) timestamp_recent: u32,
-    /// IRS
+    /// Initial receive sequence number (IRS).
     pub(super) initial: Seq,
     /// Cached window field. Valid until received or read data changes the window. It saves work for
     /// an end that neither sends nor receives data, and for out-of-order data in a buffer of fixed

@@ -197,9 +197,9 @@ impl Sender {
         sizing.room(&held, sendable, at_once, self.goal(), half)
     }
 
-    /// What fills the current buffer, or a new one of `goal` bytes if the current one is full or
-    /// sent. `None` where nothing may be sent: then it does not matter whether buffers are written
-    /// one by one.
+    /// The rest of the current buffer, or a new one of `goal` bytes if the current one is full or
+    /// sent. `None` if nothing may be sent. It does not matter then whether buffers are written one
+    /// by one.
     fn fills_buffer(&self, goal: u64, now: Time) -> Option<Filling> {
         let sizing = self.send.sizing.as_deref()?;
         let (sendable, at_once) = self.sendable(now);
@@ -411,7 +411,7 @@ impl Sender {
             burst.left = self.rest_of_burst(burst, room, segment);
             self.send.ends_burst = false;
             if burst.left == 0 {
-                return; // on its own
+                return; // a burst of one segment
             }
         }
         // tcp_transmit_skb: PSH, so that the receiver's driver passes on the segments it has

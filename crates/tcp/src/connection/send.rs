@@ -23,7 +23,7 @@ pub(super) struct Send {
     pub(super) end: u64,
     /// SND.WL1: sequence number of the segment that last updated the window.
     pub(super) window_sequence: Seq,
-    /// ISS.
+    /// Initial send sequence number (ISS).
     pub(super) initial: Seq,
     /// Maximum outstanding in the current window of data (see `validation_mark`).
     pub(super) outstanding_maximum: u64,

@@ -171,9 +171,9 @@ impl Connection {
         }
     }
 
-    /// Delays the acknowledgment of a FIN, as Linux does where we have not closed (tcp_fin): it may
-    /// be carried by our data or FIN. `due`: there was a reason for an immediate one, or a gap is
-    /// filled. A D-SACK for the data before the FIN is dropped.
+    /// Delays the acknowledgment of a FIN, so that our data or FIN may carry it, as Linux does
+    /// where we have not closed (tcp_fin). If `due`, there was a reason for an immediate
+    /// acknowledgment, or a gap is filled. A D-SACK for the data before the FIN is dropped.
     pub(super) fn delay_fin_acknowledgment(&mut self, due: bool, now: Time) {
         let receive = &mut self.receive;
         if !receive.quick_as_linux || self.state != State::Established {

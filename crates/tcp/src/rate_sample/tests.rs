@@ -21,7 +21,7 @@ fn around(now: Time, rtt: u64) -> Surroundings {
     }
 }
 
-/// Sends segments `first` to `last` one after the other.
+/// Sends segments `first` to `last` at once.
 fn send(rate: &mut DeliveryRate, first: u64, last: u64, now: Time) {
     for n in first..=last {
         let in_flight = (n - first + 1) * SEGMENT;
@@ -36,7 +36,7 @@ fn acknowledge(rate: &mut DeliveryRate, segments: u64, newly: u64, now: Time) ->
 }
 
 #[test]
-fn what_came_in_between_departure_and_acknowledgment() {
+fn sample_counts_deliveries_between_transmission_and_acknowledgment() {
     let mut rate = DeliveryRate::default();
     send(&mut rate, 0, 3, at(0));
     let sample = acknowledge(&mut rate, 2, 2, at(100));
@@ -44,7 +44,7 @@ fn what_came_in_between_departure_and_acknowledgment() {
     assert_eq!(sample.interval, Some(Span::from_millis(100)));
     assert_eq!(sample.rate(), Some(20_000));
     assert_eq!((sample.prior_delivered, sample.sent_in_flight), (0, 2000));
-    // Segment 4 leaves with that acknowledgment; by its own, three have come in.
+    // Segment 4 is sent at that acknowledgment; three segments are delivered until its own.
     rate.on_sent(4000, 5000, 3000, false, at(100));
     let sample = acknowledge(&mut rate, 5, 3, at(200));
     assert_eq!((sample.prior_delivered, sample.delivered), (2000, 3000));
@@ -52,9 +52,9 @@ fn what_came_in_between_departure_and_acknowledgment() {
     assert_eq!(sample.total_delivered, 5000);
 }
 
-/// Linux counts packets: a handshake's flight with a short last one opens BBR's window by three.
+/// Linux counts packets: a first flight with a short last segment grows BBR's window by three.
 #[test]
-fn a_short_segment_counts_for_a_full_one_where_segments_count() {
+fn short_segments_count_as_full_ones_with_count_segments() {
     let mut rate = DeliveryRate::default();
     rate.count_segments(SEGMENT as u32);
     rate.on_sent(0, 1000, 1000, true, at(0));
@@ -73,10 +73,10 @@ fn a_short_segment_counts_for_a_full_one_where_segments_count() {
     rate.on_acknowledged(1500, 200, at(400));
     let sample = rate.sample(&around(at(400), 100));
     assert_eq!(sample.acknowledged, 1000);
-    assert!(sample.delayed, "as short as that, it may have waited");
+    assert!(sample.delayed, "a short segment may have been delayed");
 }
 
-/// Acknowledgments that come compressed are no bandwidth: the departures took longer.
+/// Compressed acknowledgments do not raise the rate: the send phase was longer.
 #[test]
 fn the_longer_of_both_phases_counts() {
     let mut rate = DeliveryRate::default();
@@ -85,23 +85,24 @@ fn the_longer_of_both_phases_counts() {
     }
     acknowledge(&mut rate, 1, 1, at(200));
     let sample = acknowledge(&mut rate, 10, 9, at(201));
-    // From the first departure, 0, to the last, 90 ms; and from its delivered_time, 0, to 201 ms.
+    // From the first transmission, 0, to the last, 90 ms; and from its delivered_time, 0, to 201
+    // ms.
     assert_eq!(sample.interval, Some(Span::from_millis(201)));
     rate.on_sent(10_000, 11_000, SEGMENT, false, at(201));
     rate.on_sent(11_000, 12_000, SEGMENT, false, at(500));
     rate.begin(0);
     rate.on_acknowledged(12_000, 2000, at(505));
     let sample = rate.sample(&around(at(505), 5));
-    // Departures: from 90 ms, when the segment left that was delivered last, to 500 ms.
+    // Transmissions: from 90 ms, when the last delivered segment was sent, to 500 ms.
     assert_eq!(sample.interval, Some(Span::from_millis(410)));
 }
 
 #[test]
-fn shorter_than_a_round_trip_is_no_sample() {
+fn an_interval_below_the_minimum_rtt_gives_no_sample() {
     let mut rate = DeliveryRate::default();
     send(&mut rate, 0, 1, at(0));
     acknowledge(&mut rate, 1, 1, at(100));
-    // Sent again, and the first copy's acknowledgment arrives.
+    // Retransmitted, and the acknowledgment of the first copy arrives.
     rate.on_sent(1000, 2000, 1000, true, at(150));
     let sample = acknowledge(&mut rate, 2, 1, at(160));
     assert_eq!(sample.interval, None);
@@ -109,7 +110,7 @@ fn shorter_than_a_round_trip_is_no_sample() {
 }
 
 #[test]
-fn what_sack_has_told_is_not_counted_again() {
+fn sacked_data_is_not_counted_again() {
     let mut rate = DeliveryRate::default();
     send(&mut rate, 0, 4, at(0));
     rate.begin(0);
@@ -139,7 +140,7 @@ fn duplicates_count_once_for_a_segment() {
 }
 
 #[test]
-fn the_applications_bubble_passes() {
+fn app_limited_mark_expires() {
     let mut rate = DeliveryRate::default();
     send(&mut rate, 0, 1, at(0));
     rate.mark_app_limited(2000);
@@ -160,7 +161,7 @@ fn memory_is_bounded() {
         rate.on_sent(n, n + 1, 1, false, Time::ZERO);
     }
     assert_eq!(rate.segments.len(), CAPACITY);
-    // What is not remembered still counts as delivered.
+    // Segments that are not tracked still count as delivered.
     let all = 2 * CAPACITY as u64;
     rate.begin(0);
     rate.on_acknowledged(all, all, at(1));
@@ -168,9 +169,9 @@ fn memory_is_bounded() {
 }
 
 proptest! {
-    /// What is looked up by the length of the first segment is what a search finds.
+    /// The lookup by the length of the first segment agrees with a search.
     #[test]
-    fn a_segment_is_found_whatever_the_others_lengths(
+    fn segment_lookup_equals_a_search(
         lengths in prop::collection::vec(prop_oneof![Just(1448_u64), 1..3000_u64], 0..40),
         position in 0..60_000_u64,
     ) {

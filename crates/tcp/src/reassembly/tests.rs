@@ -18,7 +18,7 @@ fn reported(reassembly: &Reassembly) -> Vec<(u32, u32)> {
 
 #[test]
 fn rfc2018_section_4_case_3_reports_the_latest_first() {
-    // Every other segment of eight is lost, the first among them.
+    // Every other segment of eight is lost, including the first.
     let mut reassembly = Reassembly::new(100);
     for start in [5500, 6500, 7500, 8500] {
         assert_eq!(reassembly.insert(range(start, start + 500)), Inserted::New);
@@ -27,7 +27,7 @@ fn rfc2018_section_4_case_3_reports_the_latest_first() {
         reported(&reassembly),
         [(8500, 9000), (7500, 8000), (6500, 7000), (5500, 6000)]
     );
-    // A segment that joins two of them makes one of them, which comes first.
+    // A segment that joins two ranges merges them, and comes first.
     reassembly.insert(range(7000, 7500));
     assert_eq!(
         reported(&reassembly),
@@ -38,7 +38,7 @@ fn rfc2018_section_4_case_3_reports_the_latest_first() {
 }
 
 #[test]
-fn a_range_that_grows_is_reported_first_and_the_others_as_before() {
+fn a_growing_range_is_reported_first() {
     let mut reassembly = Reassembly::new(100);
     for (start, end) in [
         (10, 20),
@@ -55,7 +55,7 @@ fn a_range_that_grows_is_reported_first_and_the_others_as_before() {
 }
 
 #[test]
-fn a_fifth_block_pushes_out_the_oldest_report_and_no_range() {
+fn only_four_blocks_are_reported() {
     let mut reassembly = Reassembly::new(100);
     for n in 0..6 {
         reassembly.insert(range(10 + 10 * n, 15 + 10 * n));
@@ -64,9 +64,10 @@ fn a_fifth_block_pushes_out_the_oldest_report_and_no_range() {
     assert_eq!(reassembly.len(), 6);
 }
 
-/// tcp_sack_new_ofo_skb, as a dialogue with Linux 6.18 shows it (crates/testkit/scripts/linux/receiver-943.pkt).
+/// tcp_sack_new_ofo_skb, as observed with Linux 6.18
+/// (crates/testkit/scripts/linux/receiver-943.pkt).
 #[test]
-fn what_joins_a_forgotten_block_is_told_of_on_its_own() {
+fn with_forgetting_only_remembered_blocks_are_merged() {
     let mut reassembly = Reassembly::new(100).forgetting(true);
     for start in [10, 30, 50, 70, 90] {
         reassembly.insert(range(start, start + 10));
@@ -79,16 +80,16 @@ fn what_joins_a_forgotten_block_is_told_of_on_its_own() {
         reported(&reassembly),
         [(20, 25), (90, 100), (70, 80), (50, 60)]
     );
-    // One that is remembered grows, and takes in what it touches then.
+    // A remembered block grows and merges with those it touches.
     reassembly.insert(range(60, 70));
     assert_eq!(reported(&reassembly), [(50, 80), (20, 25), (90, 100)]);
     reassembly.insert(range(100, 110));
     assert_eq!(reported(&reassembly), [(90, 110), (50, 80), (20, 25)]);
-    // What is there already, or in part, is told of in the same way.
+    // Duplicate or partly duplicate data is reported in the same way.
     let known = range(12, 22);
     assert!(matches!(reassembly.insert(known), Inserted::Overlapping(_)));
     assert_eq!(reported(&reassembly), [(12, 25), (90, 110), (50, 80)]);
-    // Without such a memory, the same are told of as what they are.
+    // Without `forgetting`, complete ranges are reported.
     let mut whole = Reassembly::new(100);
     for start in [10, 30, 50, 70, 90] {
         whole.insert(range(start, start + 10));
@@ -98,7 +99,7 @@ fn what_joins_a_forgotten_block_is_told_of_on_its_own() {
 }
 
 #[test]
-fn overlaps_are_told() {
+fn overlaps_are_returned() {
     let mut reassembly = Reassembly::new(100);
     reassembly.insert(range(10, 20));
     assert_eq!(
@@ -115,7 +116,7 @@ fn overlaps_are_told() {
 }
 
 #[test]
-fn every_other_byte_costs_no_more_than_the_limit() {
+fn number_of_ranges_is_limited() {
     let mut reassembly = Reassembly::new(50);
     let mut refused = 0;
     for n in 0..1000 {
@@ -124,12 +125,12 @@ fn every_other_byte_costs_no_more_than_the_limit() {
         }
     }
     assert_eq!((reassembly.len(), refused), (50, 950));
-    // What joins a range is still taken.
+    // Data that extends a range is accepted.
     assert_eq!(reassembly.insert(range(11, 12)), Inserted::New);
 }
 
 proptest! {
-    /// Against a set of bytes, the obvious way.
+    /// Comparison with a set of bytes.
     #[test]
     fn agrees_with_a_set_of_bytes(segments in proptest::collection::vec((1_u64..200, 1_u64..30, any::<bool>()), 1..80), forgets in any::<bool>()) {
         let mut reassembly = Reassembly::new(1000).forgetting(forgets);
@@ -166,7 +167,7 @@ proptest! {
             prop_assert_eq!(reassembly.blocks().unwrap_or_default(), blocks);
             for r in reassembly.recent() {
                 let is_there = |range: &Range| if forgets { range.start <= r.start && r.end <= range.end } else { range == r };
-                prop_assert!(reassembly.ranges().is_some_and(|ranges| ranges.iter().any(is_there)), "{:?} is reported and not there", r);
+                prop_assert!(reassembly.ranges().is_some_and(|ranges| ranges.iter().any(is_there)), "{:?} is reported but not held", r);
                 let touches = |other: &&Range| other.start <= r.end && r.start <= other.end;
                 prop_assert_eq!(reassembly.recent().iter().filter(touches).count(), 1, "{:?} touches another one", r);
             }

@@ -84,9 +84,9 @@ impl ForwardRto {
     }
 
     /// Linux's variant (tcp_process_loss). Any acknowledgment of original data shows that the
-    /// timeout was spurious, even the first one, and one that covers everything: a loss of all of
-    /// it would have had to be repaired. An acknowledgment without data sent since does not end the
-    /// check, although lost data is retransmitted.
+    /// timeout was spurious, even the first one, and one that covers everything. If all of the data
+    /// had been lost, it would have had to be retransmitted. An acknowledgment without data sent
+    /// since does not end the check, although lost data is retransmitted.
     pub(super) fn on_ack_at_once(&mut self, evidence: &Evidence) -> bool {
         let (Self::First { point } | Self::Second { point }) = *self else {
             return false;

@@ -169,10 +169,10 @@ pub(crate) const MOST_REORDERING: u64 = 300;
 
 /// A loss recovery algorithm.
 pub trait LossRecovery {
-    /// Takes an acknowledgment into account, after the scoreboard was updated. `plainly`: the
-    /// acknowledgment only reports [one segment more](Scoreboard::covers_one_more) or [whole
-    /// segments](Scoreboard::acknowledges_whole), of which this was the last transmission; the
-    /// scoreboard need not be consulted.
+    /// Takes an acknowledgment into account, after the scoreboard was updated. `plainly`: the last
+    /// transmission of the acknowledged segments, if the acknowledgment only reports [one segment
+    /// more](Scoreboard::covers_one_more) or [whole segments](Scoreboard::acknowledges_whole). The
+    /// scoreboard need not be consulted then.
     fn take_in(
         &mut self,
         _send: &SendSequence,

@@ -46,8 +46,9 @@ impl ProportionalRateReduction {
     }
 
     /// Starts a reduction as Linux does (tcp_init_cwnd_reduction): the congestion window replaces
-    /// the bytes in flight, even if it was not fully used. `counted`: bytes considered delivered at
-    /// the start, a segment if recovery began without an acknowledgment.
+    /// the bytes in flight, even if it was not fully used. The argument `counted` is the number of
+    /// bytes considered delivered at the start, a segment if recovery began without an
+    /// acknowledgment.
     pub(super) fn from_window(window: u64, counted: u64, segment: u32) -> Self {
         Self {
             flight_size: window.max(u64::from(segment)),

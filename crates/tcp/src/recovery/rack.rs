@@ -113,8 +113,8 @@ impl Rack {
     }
 
     /// Processes an acknowledgment (RFC 8985 section 6.2 steps 2 to 4). `unacknowledged` and `next`
-    /// are SND.UNA and SND.NXT. `plainly`: all reported segments were sent once and arrived in
-    /// order, without duplicates; this is the last of them.
+    /// are SND.UNA and SND.NXT. If all reported segments were sent once and arrived in order,
+    /// without duplicates, `plainly` is the last of them.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,

@@ -1,48 +1,49 @@
-//! When what has come is acknowledged: `tcp_input.c`'s __tcp_ack_snd_check, and what it goes by.
+//! Linux's ACK policy: `tcp_input.c`'s __tcp_ack_snd_check, and its inputs.
 
 use bentpipe_types::{Span, Time};
 
 use super::{RightSizing, Stream};
 use crate::ticks;
 
-/// TCP_MAX_QUICKACKS
+/// Linux's TCP_MAX_QUICKACKS.
 const QUICK_ACKS: u8 = 16;
 
-/// tcp_comp_sack_nr, tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns; the share of a round trip is
-/// fixed. TCP_FASTRETRANS_THRESH.
+/// tcp_comp_sack_nr, tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns; the share of a round trip
+/// is fixed. TCP_FASTRETRANS_THRESH.
 const COMPRESSED: u8 = 44;
 const COMPRESSION: Span = Span::from_micros(1_000);
 const COMPRESSION_SLACK: Span = Span::from_micros(100);
 const COMPRESSION_SHARE: u64 = 20;
 const DUPLICATES: u8 = 3;
 
-/// TCP_ATO_MIN: an acknowledgment waits for so long at first, and what is sent so soon after text has come is an answer.
+/// TCP_ATO_MIN: initial ACK delay. Data sent within this time after data was received is an answer.
 pub(crate) const FIRST_PATIENCE: Span = Span::from_millis(40);
 
-/// An acknowledgment waits for this long at most: tcp_delack_max, a tick less than TCP_RTO_MIN.
+/// Maximum ACK delay: tcp_delack_max, a tick less than TCP_RTO_MIN.
 const LONGEST_DELAY: Span = Span::from_millis(196);
 
-/// TCP_DELACK_MAX: no longer does the time grow for which one waits.
+/// TCP_DELACK_MAX: maximum of the adaptive ACK delay.
 const LONGEST_PATIENCE: Span = Span::from_millis(200);
 
-/// When to acknowledge what has arrived.
+/// When to acknowledge received data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
     Now,
-    /// With the next segment, or when the timer for delayed acknowledgments expires.
+    /// With the next segment, or when the delayed ACK timer expires.
     Delayed,
-    /// After so long at most.
+    /// After this time at most.
     Within(Span),
 }
 
 impl RightSizing {
-    /// tcp_event_data_recv: a segment in order has come. `rto` is the timeout of this end.
+    /// tcp_event_data_recv: adapts the ACK delay to an in-order segment. `rto`: retransmission
+    /// timeout of this end.
     #[inline]
     pub(super) fn follows(&mut self, rto: impl Fn() -> Span, now: Time) {
         let now = self.as_clock(now);
         let least = self.part(self.first_patience, 2);
         match self.data_at.replace(now).map(|before| now.since(before)) {
-            // It waits for about twice as long as one segment follows the other.
+            // The delay approaches twice the interval between segments.
             Some(waited) if waited <= least => {
                 self.patience = self.part(self.patience, 2) + least;
             }
@@ -51,12 +52,12 @@ impl RightSizing {
                 self.patience = self.within_limits(longer, rto());
             }
             Some(waited) if waited <= rto() => {}
-            // The first, or the first after the sender was silent for long: it may be in slow start.
+            // First segment, or first after a long idle period: the sender may be in slow start.
             _ => self.quicken(),
         }
     }
 
-    /// What the kernel's clock says then.
+    /// Reading of the kernel's clock at `now`.
     #[inline]
     fn as_clock(&self, now: Time) -> Time {
         if self.ticks {
@@ -66,7 +67,7 @@ impl RightSizing {
         }
     }
 
-    /// One of so many parts of a time, in whole ticks.
+    /// A fraction of a time, in whole ticks.
     #[inline]
     fn part(&self, whole: Span, parts: u64) -> Span {
         let part = whole / parts;
@@ -83,7 +84,7 @@ impl RightSizing {
             .min(LONGEST_PATIENCE.max(self.first_patience))
     }
 
-    /// The timer of an acknowledgment that waits for so long from now on.
+    /// Expiry of a delayed ACK timer started now.
     pub(crate) fn expiry(&self, now: Time, delay: Span) -> Time {
         if self.ticks {
             ticks::expiry(now, delay)
@@ -92,34 +93,34 @@ impl RightSizing {
         }
     }
 
-    /// tcp_send_delayed_ack: one that waits for so long, but where the timer for another one would expire so soon (a
-    /// quarter of that) that it is worth none, None.
+    /// tcp_send_delayed_ack: expiry of an acknowledgment with this delay. `None` if the timer of a
+    /// previous one expires within a quarter of that, in which case it is sent at once.
     pub(crate) fn waits_until(&self, now: Time, delay: Span, before: Time) -> Option<Time> {
         let soon = self.expiry(now, self.part(delay, 4));
         (before > soon).then(|| self.expiry(now, delay))
     }
 
-    /// tcp_enter_quickack_mode: something is odd about the segments that come.
+    /// tcp_enter_quickack_mode: enters quick ACK mode after an unexpected segment.
     pub(crate) fn is_odd(&mut self) {
         self.quicken();
         self.interactive = false;
         self.patience = self.first_patience;
     }
 
-    /// The same, for two acknowledgments: what comes is marked, or was sent again for want of an answer.
+    /// Enters quick ACK mode for two acknowledgments, because of an ECN mark or a retransmission.
     pub(crate) fn should_hurry(&mut self) {
         let quick = self.quick;
         self.is_odd();
         self.quick = quick.max(self.quick.min(2));
     }
 
-    /// What is acknowledged next asks for no acknowledgment (inet_csk_ack_scheduled): it is old altogether, or nothing has
-    /// come, and it is the window that the peer should know.
+    /// Marks the next acknowledgment as not scheduled by new data (inet_csk_ack_scheduled): it
+    /// answers an old segment or updates the window.
     pub(crate) fn is_unasked(&mut self) {
         self.unasked = true;
     }
 
-    /// tcp_send_delayed_ack: how long may the acknowledgment wait?
+    /// tcp_send_delayed_ack: the delay of an acknowledgment.
     pub(crate) fn delay(&self, srtt: Option<Span>) -> Span {
         let mut delay = self.patience;
         if delay > self.first_patience
@@ -135,12 +136,13 @@ impl RightSizing {
         delay.min(LONGEST_DELAY.max(self.first_patience))
     }
 
-    /// Is what is sent now an answer to a segment that has come then (tcp_event_data_sent)?
+    /// Whether data sent now is an answer to a segment received at `at` (tcp_event_data_sent).
     pub(crate) fn is_answered(&self, at: Time, now: Time) -> bool {
         self.as_clock(now).since(self.as_clock(at)) < self.patience
     }
 
-    /// __tcp_ack_snd_check: `unacknowledged` bytes have come since the last acknowledgment.
+    /// __tcp_ack_snd_check: decides when to acknowledge; `unacknowledged` bytes have arrived since
+    /// the last acknowledgment.
     pub(crate) fn when(
         &mut self,
         unacknowledged: u64,
@@ -177,7 +179,8 @@ impl RightSizing {
         When::Within(COMPRESSION.min(rtt / COMPRESSION_SHARE) + COMPRESSION_SLACK)
     }
 
-    /// tcp_event_ack_sent: an acknowledgment has gone out, because it was due `now`, or of text that is `new`.
+    /// tcp_event_ack_sent: records an acknowledgment, which was due `now`, or acknowledges `new`
+    /// data.
     #[inline]
     pub(crate) fn acknowledged(&mut self, now: bool, new: bool) {
         self.compressed = 0;
@@ -192,18 +195,18 @@ impl RightSizing {
         }
     }
 
-    /// The connection is interactive: what is sent carries acknowledgments ("pingpong mode").
+    /// Enters interactive mode ("pingpong"): data that is sent carries acknowledgments.
     #[inline]
     pub(crate) fn answers(&mut self) {
         self.interactive = true;
     }
 
-    /// Has any segment come in order? icsk_ack.ato is 0 before.
+    /// Whether any in-order segment has arrived; before that, icsk_ack.ato is 0.
     pub(crate) fn has_received(&self) -> bool {
         self.data_at.is_some()
     }
 
-    /// tcp_delack_timer_handler: nothing was sent that could carry the acknowledgment.
+    /// tcp_delack_timer_handler: no data was sent that could carry the acknowledgment.
     pub(crate) fn waited_in_vain(&mut self, rto: Span) {
         if self.compressed > 0 {
             return; // tcp_compressed_ack_kick
@@ -216,7 +219,7 @@ impl RightSizing {
         self.interactive = false;
     }
 
-    /// tcp_incr_quickack
+    /// Schedules quick ACKs for half of the advertised window (tcp_incr_quickack).
     pub(super) fn quicken(&mut self) {
         let half = match self.window / (2 * u64::from(self.segment)) {
             0 => 2,

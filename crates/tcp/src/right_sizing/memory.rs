@@ -1,25 +1,27 @@
-//! What takes up a receive buffer, one of the kernel's buffers (`sk_buff`) at a time: `tcp_input.c` of Linux 6.18.
+//! Usage of a receive buffer in terms of the kernel's buffers (`sk_buff`): `tcp_input.c` of Linux
+//! 6.18.
 //!
-//! A segment takes a whole buffer however little text it brings, unless that fits behind the text of the one before it;
-//! and a buffer is given back when its last byte was read. When they take more than was allowed, they are copied together,
-//! and if that doesn't help, what is furthest ahead of a gap is thrown away.
+//! A segment occupies a whole buffer even if it has little data, unless its data fits behind that
+//! of the previous one. A buffer is freed when its last byte was read. If they use more memory than
+//! allowed, their data is copied together; if that does not suffice, the highest out-of-order data
+//! is discarded.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// NET_SKB_PAD, skb_shared_info, sk_buff
+/// Sizes of NET_SKB_PAD, skb_shared_info and sk_buff.
 const BEFORE: u64 = 64;
 const BEHIND: u64 = 320;
 const RECORD: u64 = 256;
-/// SKB_SMALL_HEAD_CACHE_SIZE
+/// Linux's SKB_SMALL_HEAD_CACHE_SIZE.
 const SMALL: u64 = 576;
 const PAGE: u64 = 4096;
 
-/// What is copied together goes into buffers of so much text: SKB_MAX_ORDER(0, 0).
+/// Data per buffer after copying together: SKB_MAX_ORDER(0, 0).
 const COPIED: u64 = PAGE - BEHIND;
 
-/// A buffer's block of the allocator's, for so many bytes and what lies behind them.
+/// Size of the allocator's block for a buffer of this many bytes and the structures behind it.
 fn block(bytes: u64) -> u64 {
     let block = bytes.next_multiple_of(64) + BEHIND;
     if block <= SMALL {
@@ -29,10 +31,11 @@ fn block(bytes: u64) -> u64 {
     }
 }
 
-/// skb->truesize: what a packet of so many bytes, IP header included, takes of the receive buffer, as
-/// the TUN device and most drivers without scatter-gather allocate it: the packet with 64 bytes before
-/// it (NET_SKB_PAD) and 320 behind (skb_shared_info), up to the next size of the allocator's, and 256
-/// for the record (sk_buff). A packet that needs more than a page lies in pages of its own.
+/// skb->truesize: memory that a packet of `packet` bytes, including the IP header, uses in the
+/// receive buffer, as allocated by the TUN device and most drivers without scatter-gather. It has
+/// 64 bytes before the packet (NET_SKB_PAD) and 320 behind it (skb_shared_info), rounded up to the
+/// allocator's sizes, plus 256 for the record (sk_buff). A packet that needs more than a page is
+/// stored in separate pages.
 pub(super) fn true_size(packet: u32) -> u64 {
     let head = BEFORE + u64::from(packet);
     if head >= PAGE {
@@ -41,19 +44,19 @@ pub(super) fn true_size(packet: u32) -> u64 {
     block(head) + RECORD
 }
 
-/// A buffer: text from `start` up to `end`, whatever of it another one has, too.
+/// A buffer with data from `start` to `end`, which other buffers may contain too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Buffer {
     start: u64,
     end: u64,
     // skb->truesize
     size: u64,
-    // skb_tailroom: room behind the text
+    // skb_tailroom: room behind the data.
     tail: u64,
 }
 
 impl Buffer {
-    /// That of a segment whose text begins at `start`, in a packet of so many bytes.
+    /// The buffer of a segment whose data begins at `start`, in a packet of this length.
     pub(crate) fn of(start: u64, length: u32, packet: u32) -> Self {
         let head = BEFORE + u64::from(packet);
         let tail = if head >= PAGE {
@@ -69,7 +72,7 @@ impl Buffer {
         }
     }
 
-    /// One that text is copied into, so much at most.
+    /// An empty buffer for at most `room` bytes of copied data.
     fn to_copy_into(start: u64, room: u64) -> Self {
         let block = block(room);
         Self {
@@ -84,7 +87,7 @@ impl Buffer {
         self.end - self.start
     }
 
-    /// tcp_try_coalesce: does the text of `next` fit behind this one's?
+    /// tcp_try_coalesce: appends the data of `next` if it fits. Returns whether it did.
     fn takes(&mut self, next: &Self) -> bool {
         let fits = next.start == self.end && next.length() <= self.tail;
         if fits {
@@ -95,68 +98,68 @@ impl Buffer {
     }
 }
 
-/// What became of a buffer ahead of a gap.
+/// Result of inserting an out-of-order buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placed {
-    /// It takes memory of its own.
+    /// It uses memory of its own.
     Alone,
-    /// Its text lies in another one's.
+    /// Its data was appended to another buffer.
     Joined,
-    /// All of it was there.
+    /// All of its data was present.
     Nowhere,
 }
 
-/// The buffers that are held.
+/// The buffers held.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Memory {
-    // sk_receive_queue: in order, and not read to its end
+    // sk_receive_queue: in order, and not read completely.
     queued: VecDeque<Buffer>,
-    // out_of_order_queue, by where each begins; by where each ends, too, unless `nested`
+    // out_of_order_queue, sorted by start; also by end, unless `nested`.
     ahead: VecDeque<Buffer>,
-    // One that is ahead may end no later than another one before it, of whose text more has joined it since.
+    // An out-of-order buffer may end before a previous one, to which data was appended since.
     nested: bool,
     // sk_rmem_alloc
     taken: u64,
 }
 
-/// What tcp_prune_queue goes by.
+/// Inputs of tcp_prune_queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pressure {
-    /// sk_rcvbuf
+    /// The size of the buffer (sk_rcvbuf).
     pub(crate) allowed: u64,
-    /// Where the segment begins that there is no room for.
+    /// Start of the segment for which there is no room.
     pub(crate) incoming: u64,
-    /// copied_seq, and RCV.NXT
+    /// Position read by the application (copied_seq), and RCV.NXT.
     pub(crate) read: u64,
     pub(crate) next: u64,
-    /// scaling_ratio, in 256ths
+    /// scaling_ratio, in 256ths.
     pub(crate) ratio: u8,
 }
 
 impl Memory {
-    /// sk_rmem_alloc
+    /// The memory in use (sk_rmem_alloc).
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Does nothing lie in it?
+    /// Whether no buffer is held.
     pub(crate) fn is_empty(&self) -> bool {
         let empty = self.queued.is_empty() && self.ahead.is_empty();
         debug_assert!(!empty || self.taken == 0, "nothing takes nothing");
         empty
     }
 
-    /// Is anything in order that was not read to its end?
+    /// Whether any in-order data was not read.
     pub(crate) fn has_queued(&self) -> bool {
         !self.queued.is_empty()
     }
 
-    /// sk_forward_alloc: is so much left of the pages that what is taken lies in?
+    /// sk_forward_alloc: whether this much is free in the last page used.
     pub(crate) fn has_pages_for(&self, size: u64) -> bool {
         self.taken.next_multiple_of(PAGE) - self.taken >= size
     }
 
-    /// tcp_queue_rcv: a segment has arrived in order.
+    /// tcp_queue_rcv: queues an in-order segment.
     pub(crate) fn queue(&mut self, buffer: Buffer) {
         if self
             .queued
@@ -169,7 +172,7 @@ impl Memory {
         self.queued.push_back(buffer);
     }
 
-    /// tcp_ofo_queue: all is in order up to `next`, and more with what was ahead and follows.
+    /// tcp_ofo_queue: moves buffers that follow in-order data up to `next` to the in-order queue.
     pub(crate) fn advance(&mut self, mut next: u64) {
         while let Some(&first) = self.ahead.front()
             && first.start <= next
@@ -186,7 +189,7 @@ impl Memory {
         }
     }
 
-    /// tcp_data_queue_ofo: a segment has arrived ahead of a gap.
+    /// tcp_data_queue_ofo: inserts an out-of-order segment.
     pub(crate) fn put_ahead(&mut self, buffer: Buffer) -> Placed {
         let Buffer { start, end, .. } = buffer;
         self.nested &= !self.ahead.is_empty();
@@ -223,8 +226,8 @@ impl Memory {
         Placed::Alone
     }
 
-    /// How many of those that are ahead begin at `start` or before: nearly always all of them, as text comes in order there,
-    /// too.
+    /// Number of out-of-order buffers that begin at or before `start`: nearly always all, because
+    /// data usually arrives in order.
     fn place_of(&self, start: u64) -> usize {
         match self.ahead.back() {
             Some(last) if last.start > start => {
@@ -234,8 +237,8 @@ impl Memory {
         }
     }
 
-    /// Is text up to `end` in one of the first `count` that are ahead? Of those the last reaches furthest, which spares
-    /// looking at a whole window for each segment.
+    /// Whether one of the first `count` out-of-order buffers has data up to `end`. Unless `nested`,
+    /// the last of them reaches furthest, which avoids a search through the window.
     fn is_covered(&self, count: usize, end: u64) -> bool {
         let least = if self.nested {
             0
@@ -249,7 +252,7 @@ impl Memory {
         (self.ahead.iter()).is_sorted_by(|one, other| one.end < other.end)
     }
 
-    /// tcp_eat_recv_skb: the application has read up to `read`.
+    /// tcp_eat_recv_skb: frees buffers that the application has read.
     pub(crate) fn read(&mut self, read: u64) {
         while let Some(&first) = self.queued.front()
             && first.end <= read
@@ -259,8 +262,9 @@ impl Memory {
         }
     }
 
-    /// tcp_prune_queue, but for its first step (tcp_clamp_window): makes room by copying together, and then by throwing
-    /// away what is furthest ahead. Some: something was thrown away, and nothing is ahead any more beyond here.
+    /// tcp_prune_queue without its first step (tcp_clamp_window): makes room by copying together,
+    /// and then by discarding the highest out-of-order data. Returns the position from which on
+    /// data was discarded, if any.
     pub(crate) fn prune(&mut self, pressure: &Pressure) -> Option<u64> {
         self.collapse_ahead(pressure);
         let queued = std::mem::take(&mut self.queued);
@@ -271,7 +275,7 @@ impl Memory {
         self.prune_ahead(pressure)
     }
 
-    /// tcp_collapse_ofo_queue: each contiguous part of what is ahead.
+    /// tcp_collapse_ofo_queue: copies each contiguous part of the out-of-order data together.
     fn collapse_ahead(&mut self, pressure: &Pressure) {
         let mut rest = std::mem::take(&mut self.ahead);
         let mut little = 0;
@@ -291,7 +295,7 @@ impl Memory {
                 continue;
             }
             self.ahead.extend(part);
-            // What is little is not worth it.
+            // Small parts are not worth copying.
             little += head.size;
             if little > pressure.allowed / 8 {
                 break;
@@ -301,8 +305,8 @@ impl Memory {
         self.nested = !self.ends_ascend();
     }
 
-    /// tcp_collapse: copies the text of these from `start` up to `end` into as few as hold it, from the first on that
-    /// there is something to gain of.
+    /// tcp_collapse: copies the data from `start` to `end` into as few buffers as possible,
+    /// beginning with the first where that saves memory.
     fn collapse(
         &mut self,
         buffers: VecDeque<Buffer>,
@@ -353,8 +357,8 @@ impl Memory {
         kept
     }
 
-    /// tcp_prune_ofo_queue: an eighth of the buffer at a time, until it is enough; but nothing that lies before the
-    /// segment that there is no room for.
+    /// tcp_prune_ofo_queue: discards an eighth of the buffer at a time until it suffices, but
+    /// nothing before the segment for which there is no room.
     fn prune_ahead(&mut self, pressure: &Pressure) -> Option<u64> {
         let eighth = pressure.allowed / 8;
         let mut left = eighth;

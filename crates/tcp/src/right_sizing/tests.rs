@@ -26,7 +26,8 @@ fn milliseconds(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
 }
 
-/// The application has read; does the peer wait to hear of it?
+/// Processes a read by the application. Returns whether the sender waits for an acknowledgment of
+/// it.
 fn has_read(sizing: &mut RightSizing, stream: &Stream, now: Time) -> bool {
     if sizing.is_round_over(now) {
         sizing.round_is_over(stream, now);
@@ -42,13 +43,14 @@ fn linux() -> RightSizing {
 }
 
 #[test]
-fn the_first_windows_are_those_that_linux_advertised() {
-    // A capture of Linux 6.18.44, tcp_rmem 4096 131072 33554432: after each of the first segments
+fn first_windows_equal_those_of_linux() {
+    // A capture of Linux 6.18.44, tcp_rmem 4096 131072 33554432: windows after each of the first
+    // segments.
     let seen = [68_608, 71_680, 74_752, 76_800, 79_872, 80_896, 80_896];
     let mut sizing = linux();
     for (index, expected) in seen.into_iter().enumerate() {
         let mut stream = at(1 + 1448 * (index as u64 + 1));
-        // The application has not read it when the acknowledgment leaves.
+        // The application has not read the segment when the acknowledgment is sent.
         stream.read -= 1448;
         sizing.eat(stream.read);
         sizing.queue(&SEGMENT, stream.read, stream.next, false);
@@ -60,8 +62,9 @@ fn the_first_windows_are_those_that_linux_advertised() {
 }
 
 #[test]
-fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
-    // tcp_rmem 4096 16777216 67108864: from half of the buffer to five eighths, by two segments each
+fn a_buffer_of_16_mib_has_725_quick_acks_and_16_more() {
+    // tcp_rmem 4096 16777216 67108864: the window grows from half of the buffer to five eighths, by
+    // two segments per segment.
     let mut sizing = RightSizing::new(BufferSizes {
         least: 4096,
         initial: 16 << 20,
@@ -79,30 +82,31 @@ fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
         }
         sizing.acknowledged(true, true);
     }
-    // And then the 16 of the start. (A capture of Linux has 742.)
+    // Plus the 16 at the start. (A capture of Linux has 742.)
     assert_eq!(quick, 725 + 16);
 }
 
 #[test]
-fn what_is_read_in_a_round_trip_asks_for_four_times_as_much_while_it_doubles() {
+fn buffer_grows_with_the_bytes_read_per_round_trip() {
     let mut sizing = linux();
     let mut first = SEGMENT;
     first.echo = Some(1);
     sizing.in_order(&first, &at(1449), || RTO, milliseconds(100));
     assert!(!has_read(&mut sizing, &at(1449), milliseconds(100)));
-    // 28,960 bytes in the next round trip: twice the 14,480 that Linux begins with
+    // 28,960 bytes in the next round trip: twice the 14,480 that Linux starts with.
     let read = 1449 + 28_960;
     assert!(!has_read(&mut sizing, &at(read), milliseconds(199)));
     let before = sizing.buffer;
     has_read(&mut sizing, &at(read), milliseconds(200));
-    // 2 x 28,960, and as much again and again for the doubling: 3 x; in 160 of 256 parts
+    // 2 x 28,960, and as much twice more because of the doubling: 3 x; at a payload share of
+    // 160/256.
     let wanted = (2 * 28_960 + 2 * 2 * (30_408 - 14_480) * 30_408 / 14_480) * 256 / 160;
     assert!(sizing.buffer > before && sizing.buffer.abs_diff(wanted) < wanted / 10);
     assert_eq!(sizing.clamp, sizing.payload_in(sizing.buffer));
 }
 
 #[test]
-fn it_grows_no_further_than_it_may() {
+fn buffer_grows_up_to_its_maximum() {
     let mut sizing = linux();
     sizing.rtt = 8;
     for round in 1..60_u64 {
@@ -113,7 +117,7 @@ fn it_grows_no_further_than_it_may() {
 }
 
 #[test]
-fn after_the_third_duplicate_acknowledgments_wait() {
+fn acknowledgments_are_compressed_after_the_third_duplicate() {
     let mut sizing = linux();
     sizing.rtt = 8 * 100_000;
     let stream = Stream {
@@ -129,7 +133,7 @@ fn after_the_third_duplicate_acknowledgments_wait() {
         assert_eq!(sizing.when(0, &stream, false, true, None), waits);
     }
     assert_eq!(sizing.when(0, &stream, false, true, None), When::Now);
-    // A short round trip, and none at all without SACK
+    // A shorter delay with a short round trip, and none without SACK.
     sizing.acknowledged(true, true);
     sizing.rtt = 8 * 2_000;
     let waits = When::Within(Span::from_micros(200));
@@ -138,7 +142,7 @@ fn after_the_third_duplicate_acknowledgments_wait() {
 }
 
 #[test]
-fn a_silence_makes_acknowledgments_quick_again() {
+fn quick_acks_after_an_idle_period() {
     let mut sizing = linux();
     let mut next = 1;
     let mut arrive = |sizing: &mut RightSizing, at_ms| {
@@ -158,7 +162,7 @@ fn a_silence_makes_acknowledgments_quick_again() {
     }
     assert_eq!(arrive(&mut sizing, 900), When::Delayed);
     assert_eq!(arrive(&mut sizing, 1_901), When::Now);
-    // Unless what is sent carries them
+    // Unless data that is sent carries them.
     sizing.answers();
     assert_eq!(arrive(&mut sizing, 1_902), When::Delayed);
     sizing.waited_in_vain(RTO);
@@ -166,7 +170,7 @@ fn a_silence_makes_acknowledgments_quick_again() {
 }
 
 #[test]
-fn an_acknowledgment_waits_for_as_long_as_segments_are_apart() {
+fn ack_delay_adapts_to_the_interval_between_segments() {
     let mut sizing = linux();
     let mut next = 1;
     let mut arrive = |sizing: &mut RightSizing, at_ms| {
@@ -174,12 +178,13 @@ fn an_acknowledgment_waits_for_as_long_as_segments_are_apart() {
         sizing.in_order(&SEGMENT, &at(next), || RTO, milliseconds(at_ms));
         sizing.delay(Some(Span::from_millis(150))).as_nanos() / 1_000_000
     };
-    // tcp_event_data_recv: less than 20 ms apart, 40; else half of what it was, and the distance
+    // tcp_event_data_recv: 40 ms for intervals below 20 ms; else half of the previous delay plus
+    // the interval.
     assert_eq!(arrive(&mut sizing, 0), 40);
     assert_eq!(arrive(&mut sizing, 10), 40);
     assert_eq!(arrive(&mut sizing, 45), 55);
     assert_eq!(arrive(&mut sizing, 95), 77);
-    // tcp_delack_timer_handler: twice as long if it was in vain, but no longer than a round trip
+    // tcp_delack_timer_handler: doubled after the timer has expired, but at most a round trip.
     sizing.waited_in_vain(RTO);
     assert_eq!(arrive(&mut sizing, 300), 150);
     // tcp_enter_quickack_mode
@@ -188,8 +193,8 @@ fn an_acknowledgment_waits_for_as_long_as_segments_are_apart() {
 }
 
 #[test]
-fn two_short_segments_in_a_row_are_what_full_segments_are() {
-    // A path whose MTU has become smaller: of the first, it might be the end of what was written.
+fn two_equal_short_segments_change_the_estimated_segment_size() {
+    // On a path whose MTU has decreased, the first short segment might be the end of a write.
     let mut sizing = linux();
     sizing.in_order(&SEGMENT, &at(1449), || RTO, milliseconds(0));
     let short = Segment {
@@ -204,8 +209,8 @@ fn two_short_segments_in_a_row_are_what_full_segments_are() {
 }
 
 #[test]
-fn true_sizes_are_the_allocators() {
-    // 1500 bytes: seen as 2304 by ss -m on Linux 6.18.44
+fn true_sizes_follow_the_allocator() {
+    // 1500 bytes: shown as 2304 by ss -m on Linux 6.18.44.
     for (packet, size) in [
         (52, 832),
         (192, 832),
@@ -219,8 +224,9 @@ fn true_sizes_are_the_allocators() {
 }
 
 #[test]
-fn what_a_slow_reader_has_left_of_a_window_of_one_segment_opens_again() {
-    // A window of one segment, no scaling: the segment fills it but for a byte, and is read afterwards.
+fn a_window_of_one_segment_reopens_after_a_read() {
+    // A window of one segment without scaling: the segment fills it except for one byte, and is
+    // read afterwards.
     let mut sizing = RightSizing::new(BufferSizes {
         least: 4096,
         initial: 7410,
@@ -244,10 +250,10 @@ fn what_a_slow_reader_has_left_of_a_window_of_one_segment_opens_again() {
     assert_eq!(sizing.select_window(&stream, 0), 1448);
 }
 
-/// How long an acknowledgment waits, and whether another one is worth it, counts in ticks of 4 ms, and so does how far apart
-/// segments are (tcp_event_data_recv, tcp_send_delayed_ack: all in jiffies).
+/// Delays, the comparison with an earlier timer, and the intervals between segments are in ticks of
+/// 4 ms (tcp_event_data_recv, tcp_send_delayed_ack: all in jiffies).
 #[test]
-fn acknowledgments_wait_in_ticks() {
+fn ack_delays_are_in_ticks() {
     let microseconds = |microseconds| Time::ZERO + Span::from_micros(microseconds);
     let (first, second) = (microseconds(3_900), microseconds(32_100));
     for (in_ticks, waits, until) in [(false, 48_200, 80_300), (true, 52_000, 88_000)] {
@@ -258,7 +264,7 @@ fn acknowledgments_wait_in_ticks() {
         assert_eq!(delay, Span::from_micros(waits), "eight ticks, or 28.2 ms");
         let until = microseconds(until);
         assert_eq!(sizing.waits_until(second, delay, Time::NEVER), Some(until));
-        // A quarter of that is three ticks, after the one that comes.
+        // A quarter of that is three ticks, after the next tick.
         let soon = microseconds(48_000);
         assert_eq!(
             sizing.waits_until(second, delay, soon).is_none(),
@@ -269,10 +275,10 @@ fn acknowledgments_wait_in_ticks() {
     }
 }
 
-/// A buffer that may grow does so when the kernel's buffers take more than it has, and takes what comes (tcp_clamp_window); as far
-/// as it may.
+/// An autotuned buffer that is overfull grows to the memory used, and accepts the segment
+/// (tcp_clamp_window), up to its maximum.
 #[test]
-fn a_buffer_that_is_overfull_grows_to_what_is_taken() {
+fn an_overfull_buffer_grows_to_the_memory_used() {
     let segments = |most: u64| {
         let mut sizing = RightSizing::new(BufferSizes {
             least: 4096,
@@ -294,15 +300,16 @@ fn a_buffer_that_is_overfull_grows_to_what_is_taken() {
         20
     };
     assert_eq!(segments(1 << 20), 20);
-    // Nine of 2304 bytes each are one more than fits, and more than half of each is text, so that none is worth copying.
+    // Nine segments of 2304 bytes each exceed the size. More than half of each is payload, so that
+    // copying together saves nothing.
     assert_eq!(segments(20_000), 9);
 }
 
-/// SO_RCVBUF, or tcp_rmem and a route's window: until a full segment has come, half of the memory, and no more than the clamp;
-/// then what the memory holds. Without a scale, whole segments of it.
+/// SO_RCVBUF, or tcp_rmem and a route's window: until a full segment has arrived, half of the
+/// memory, at most the clamp; then what the memory holds. Without window scaling in whole segments.
 #[test]
-fn a_window_of_a_size_is_what_its_memory_holds() {
-    // `emulate` and Linux 6.18.44, receive_buffer of 24,946 and 19,608 bytes
+fn a_fixed_buffer_advertises_what_its_memory_holds() {
+    // `emulate` and Linux 6.18.44, with a receive_buffer of 24,946 and 19,608 bytes.
     for (size, first, later) in [(24_946, 18_824, 23_168), (19_608, 14_480, 17_376)] {
         let sizes = BufferSizes::locked(memory_for(size, 1448, 1500));
         let mut sizing = RightSizing::new(sizes).clamped(Some(size));
@@ -320,16 +327,16 @@ fn a_window_of_a_size_is_what_its_memory_holds() {
         }
         assert_eq!(sizing.window, later, "{size}");
     }
-    // Where little of a packet is payload the clamp is less than half of the memory.
+    // With a small share of payload, the clamp is less than half of the memory.
     let mut short = RightSizing::new(BufferSizes::locked(memory_for(20_000, 100, 152)));
     short = short.clamped(Some(20_000));
     assert_eq!(short.initial_window(100), 20_000);
 }
 
 proptest! {
-    /// Segments in order, each read at once, with gaps now and then.
+    /// In-order segments, each read at once, with occasional gaps.
     #[test]
-    fn what_is_read_at_once_takes_what_it_would_if_it_were_remembered(
+    fn data_read_at_once_needs_no_record(
         segments in prop::collection::vec((1..1_449_u32, 0..8_u8), 1..200),
         initial in 4_096..200_000_u64,
     ) {
@@ -365,7 +372,7 @@ proptest! {
             next = if gap == 0 { end + u64::from(length) } else { end };
             let seen = |sizing: &RightSizing| (sizing.window, sizing.buffer, sizing.threshold, sizing.clamp, sizing.quick);
             prop_assert_eq!(seen(&passing), seen(&remembering));
-            prop_assert!(!passing.remembers, "nothing is left");
+            prop_assert!(!passing.remembers, "the record is empty");
         }
     }
 }

@@ -13,10 +13,10 @@ fn held(unacknowledged: u64, next: u64, end: u64) -> Held {
     }
 }
 
-/// As after a handshake with a Linux receiver, whose window is 65,160 bytes.
+/// Buffer size after a handshake with a Linux receiver, whose window is 65,160 bytes.
 const GOAL: u64 = 22 * 1448;
 
-/// Half of a window so large that nothing is pushed before the end of a call.
+/// Half of a window so large that nothing is pushed before the end of a write.
 const NEVER: Option<u64> = Some(1 << 40);
 
 fn linux() -> SendSizing {
@@ -26,8 +26,9 @@ fn linux() -> SendSizing {
 }
 
 #[test]
-fn the_first_write_is_linuxs() {
-    // ss -m on Linux 6.18.44: sndbuf 46080; ten segments in five buffers and one of 31,856 bytes
+fn first_write_equals_that_of_linux() {
+    // ss -m on Linux 6.18.44: sndbuf 46080; ten segments in five buffers, and one buffer of 31,856
+    // bytes.
     let mut sizing = linux();
     assert_eq!(sizing.buffer, 46_080);
     assert_eq!(goal(1448, 65_160), GOAL);
@@ -37,12 +38,12 @@ fn the_first_write_is_linuxs() {
     }
     let written = held(1, 14_481, 14_481 + 31_856);
     assert_eq!(sizing.memory(&written), 51_328);
-    assert_eq!(for_who_waits(&sizing, &written, GOAL), 0);
+    assert_eq!(room_for_a_waiting_writer(&sizing, &written, GOAL), 0);
     assert_eq!(
         sizing.room(&held(1, 1, 1), 14_480, 2896, GOAL, NEVER),
         written.end - 1
     );
-    // With BBR sndbuf is 69120, its first ten segments go one by one, and 54 are written.
+    // With BBR, sndbuf is 69120, the first ten segments are sent one by one, and 54 are written.
     let mut bbr = linux();
     bbr.expand(10, 1448, 3);
     assert_eq!(
@@ -51,8 +52,8 @@ fn the_first_write_is_linuxs() {
     );
 }
 
-/// What a writer that has to wait may write, with windows that let nothing leave.
-fn for_who_waits(sizing: &SendSizing, held: &Held, goal: u64) -> u64 {
+/// Bytes that a waiting writer may write, with full windows.
+fn room_for_a_waiting_writer(sizing: &SendSizing, held: &Held, goal: u64) -> u64 {
     match sizing.is_writeable(held) {
         true => sizing.room(held, 0, 2896, goal, NEVER),
         false => 0,
@@ -60,23 +61,23 @@ fn for_who_waits(sizing: &SendSizing, held: &Held, goal: u64) -> u64 {
 }
 
 #[test]
-fn a_writer_that_waits_goes_on_when_a_third_is_free() {
+fn a_waiting_writer_continues_when_a_third_is_free() {
     let mut sizing = linux();
     sizing.sent(40_001);
     let full = held(1, 40_001, 40_001);
     assert_eq!(sizing.memory(&full), 40_832);
-    assert_eq!(for_who_waits(&sizing, &full, GOAL), 0);
+    assert_eq!(room_for_a_waiting_writer(&sizing, &full, GOAL), 0);
     assert_eq!(sizing.room(&full, 0, 2896, GOAL, NEVER), 31_856);
     let third = held(10_115, 40_001, 40_001);
     assert_eq!(
-        for_who_waits(&sizing, &held(10_100, 40_001, 40_001), GOAL),
+        room_for_a_waiting_writer(&sizing, &held(10_100, 40_001, 40_001), GOAL),
         0
     );
-    assert_eq!(for_who_waits(&sizing, &third, GOAL), 31_856);
+    assert_eq!(room_for_a_waiting_writer(&sizing, &third, GOAL), 31_856);
 }
 
 #[test]
-fn what_leaves_at_once_takes_no_room() {
+fn data_sent_at_once_uses_no_room() {
     let mut sizing = linux();
     let empty = held(1, 1, 1);
     sizing.written(&empty, GOAL, 0);
@@ -89,21 +90,23 @@ fn what_leaves_at_once_takes_no_room() {
 }
 
 #[test]
-fn after_half_of_the_largest_window_memory_is_asked_for() {
-    // forced_push: 22 segments fill a buffer; then two leave, and two are written, which is more than 32,580 bytes.
+fn memory_is_checked_after_half_of_the_largest_window() {
+    // forced_push: 22 segments fill a buffer; then two are sent and two written, which exceeds
+    // 32,580 bytes.
     let sizing = linux();
     let half = Some(65_160 / 2);
     let empty = held(1, 1, 1);
-    // What has left takes 24 * 1448 + 12 * 832 = 44,736 bytes of 46,080: as much again is written.
+    // The sent data uses 24 * 1448 + 12 * 832 = 44,736 bytes of 46,080: as much again is written.
     assert_eq!(sizing.room(&empty, 1_000_000, 2896, GOAL, half), 48 * 1448);
-    // Where the windows take less than that, the last buffer stays, and is filled up.
+    // If the windows admit less than that, the last buffer remains and is filled.
     assert_eq!(sizing.room(&empty, 20 * 1448, 2896, GOAL, half), 42 * 1448);
 }
 
 #[test]
-fn a_call_that_finds_everything_sent_asks_for_memory() {
+fn a_write_after_everything_was_sent_checks_memory() {
     let mut sizing = linux();
-    // A call of 182 segments of which the windows took all; its end is less than a segment.
+    // A write of 182 segments that the windows admitted completely; its end is shorter than a
+    // segment.
     sizing.written(&held(1, 1, 1), GOAL, 181 * 1448);
     for number in 1..=91 {
         sizing.sent(1 + 2 * 1448 * number);
@@ -111,66 +114,67 @@ fn a_call_that_finds_everything_sent_asks_for_memory() {
     let written = 1 + 181 * 1448 + 56;
     let sent = held(1, written, written);
     assert_eq!(sizing.room(&sent, 100_000, 2896, GOAL, NEVER), 0);
-    // Where that is still to be sent, the next call goes on with its buffer.
+    // If the end is still unsent, the next write continues its buffer.
     let begun = held(1, written - 56, written);
     assert_eq!(sizing.room(&begun, 0, 2896, GOAL, NEVER), GOAL - 56);
-    // Where a segment may leave that waited for another, it does when the buffer is full, and one more is written.
+    // A deferred segment is sent when the buffer is full, and one more is written.
     let waits = held(1, written - 56 - 1448, written);
     let room = sizing.room(&waits, 1448, 2896, GOAL, NEVER);
     assert_eq!(room, GOAL - 56 - 1448 + 1448);
 }
 
 #[test]
-fn what_fills_the_last_buffer() {
+fn bytes_that_fill_the_last_buffer() {
     let mut sizing = linux();
     assert_eq!(sizing.until_full(&held(1, 1, 1), GOAL), GOAL);
     sizing.written(&held(1, 1, 1), GOAL, 0);
     let full = held(1, 1, 1 + GOAL);
-    assert_eq!(sizing.until_full(&full, GOAL), GOAL, "another");
-    // Two segments have left of it.
+    assert_eq!(sizing.until_full(&full, GOAL), GOAL, "a new buffer");
+    // Two of its segments are sent.
     let begun = held(1, 1 + 2896, 1 + GOAL);
     assert_eq!(sizing.until_full(&begun, GOAL), 2896);
 }
 
 #[test]
-fn it_holds_two_windows_up_to_its_limit() {
+fn buffer_grows_to_two_windows_up_to_its_maximum() {
     let mut sizing = linux();
     sizing.expand(80, 1448, 2);
-    assert_eq!(sizing.buffer, 368_640); // as seen
+    assert_eq!(sizing.buffer, 368_640); // as observed
     sizing.expand(38, 1448, 3);
     assert_eq!(sizing.buffer, 368_640);
     sizing.expand(80, 1448, 3);
-    assert_eq!(sizing.buffer, 552_960); // with BBR, as seen
+    assert_eq!(sizing.buffer, 552_960); // with BBR, as observed
     sizing.expand(100_000, 1448, 2);
     assert_eq!(sizing.buffer, 4 << 20);
 }
 
 #[test]
-fn two_segments_leave_at_once_or_a_millisecond_of_them() {
+fn a_burst_is_two_segments_or_a_millisecond() {
     let long = Some(Span::from_millis(100));
     assert_eq!(segments_at_once(1_250_000, 1448, 2, long), 2);
     assert_eq!(segments_at_once(7_500_000, 1448, 2, long), 5);
     assert_eq!(segments_at_once(u64::MAX, 1448, 2, long), 45);
-    // Near by, more
+    // More on short paths.
     let short = Some(Span::from_micros(1_100));
     assert_eq!(segments_at_once(0, 1448, 2, short), 65_279 / 4 / 1448);
 }
 
 #[test]
-fn where_buffers_end() {
+fn buffer_boundaries() {
     let mut sizing = SendSizing::new(BufferSizes::SEND);
     assert_eq!(sizing.left_of_buffer(1), None);
-    // Written while the peer offered 65,160 bytes: 22 segments in each buffer.
+    // Written while the peer advertised 65,160 bytes: 22 segments per buffer.
     sizing.written(&held(1, 1, 1), goal(1448, 65_160), 0);
     assert_eq!(sizing.left_of_buffer(1), Some(22 * 1448));
     assert_eq!(sizing.left_of_buffer(1 + 21 * 1448), Some(1448));
     assert_eq!(sizing.left_of_buffer(1 + 22 * 1448), Some(22 * 1448));
-    // Three and a half are there when more is offered: the last one gets longer, 45 segments.
+    // With three and a half buffers, the peer advertises more: the last one is extended to 45
+    // segments.
     let written = 1 + 77 * 1448;
     sizing.written(&held(1, 1, written), goal(1448, 1_000_000), 0);
     assert_eq!(sizing.left_of_buffer(1 + 65 * 1448), Some(1448));
     assert_eq!(sizing.left_of_buffer(1 + 66 * 1448), Some(45 * 1448));
-    // Ten segments of it are sent, and do not count when it is filled up.
+    // Ten of its segments are sent, and do not count when it is filled.
     let next = 1 + 76 * 1448;
     sizing.written(&held(1, next, written), goal(1448, 1_000_000), 0);
     assert_eq!(sizing.left_of_buffer(next), Some(45 * 1448));
@@ -179,34 +183,42 @@ fn where_buffers_end() {
 
 #[test]
 fn a_buffer_begins_where_the_last_one_ended() {
-    // ss -tim on Linux 6.18.44 at 40 Mbit/s and 300 ms: 1080 segments written, sndbuf 2327040; then 900 are.
+    // ss -tim on Linux 6.18.44 at 40 Mbit/s and 300 ms: 1080 segments written, sndbuf 2327040; then
+    // 900 are written.
     const SEGMENT: u64 = 1448;
     let at = |segment: u64| 1 + segment * SEGMENT;
     let mut sizing = SendSizing::new(BufferSizes::SEND);
     sizing.expand(505, SEGMENT, 2);
     assert_eq!(sizing.buffer, 2_327_040);
     let goal = goal(SEGMENT, 1_000_000);
-    // Twelve buffers of 45 segments were begun at 540, of which ten segments and another buffer wait.
+    // Twelve buffers of 45 segments begin at 540; ten segments and another buffer are unsent.
     sizing.written(&held(at(266), at(540), at(540)), goal, 0);
     for sent in 1..=252 {
         sizing.sent(at(496 + 2 * sent));
     }
     let waits = held(at(496), at(1000), at(1080));
     assert_eq!(sizing.unsent_buffers(&waits), 2);
-    assert_eq!(for_who_waits(&sizing, &waits, goal), 900 * SEGMENT);
-    // Ten segments more were written: the third buffer takes 35.
+    assert_eq!(
+        room_for_a_waiting_writer(&sizing, &waits, goal),
+        900 * SEGMENT
+    );
+    // Ten more segments were written: the third buffer takes 35.
     let begun = held(at(496), at(1000), at(1090));
     assert_eq!(sizing.unsent_buffers(&begun), 3);
-    assert_eq!(for_who_waits(&sizing, &begun, goal) % goal, 35 * SEGMENT);
-    // And none where everything that was written has been sent.
+    assert_eq!(
+        room_for_a_waiting_writer(&sizing, &begun, goal) % goal,
+        35 * SEGMENT
+    );
+    // None if everything written was sent.
     let sent = held(at(496), at(1090), at(1090));
     assert_eq!(sizing.unsent_buffers(&sent), 0);
-    assert_eq!(for_who_waits(&sizing, &sent, goal) % goal, 0);
+    assert_eq!(room_for_a_waiting_writer(&sizing, &sent, goal) % goal, 0);
 }
 
 #[test]
-fn who_polls_a_full_buffer_lets_it_grow() {
-    // tcp_poll sets SOCK_NOSPACE where less than half of what is taken is free, and sk_stream_write_space takes it back.
+fn polling_a_full_buffer_lets_it_grow() {
+    // tcp_poll sets SOCK_NOSPACE if less than half of the used memory is free, and
+    // sk_stream_write_space clears it.
     let mut sizing = linux();
     for (taken, lacks) in [(40_000, true), (20_000, false), (40_000, true)] {
         let all = held(1, 1 + taken, 1 + taken);
@@ -218,9 +230,9 @@ fn who_polls_a_full_buffer_lets_it_grow() {
 }
 
 proptest! {
-    /// Windows around the one from which on more would leave.
+    /// Windows around the one from which on bursts become longer.
     #[test]
-    fn a_window_too_slow_for_more_needs_no_division(
+    fn minimum_burst_is_detected_without_a_division(
         per_mille in 0..3_000_u64,
         slow_start in any::<bool>(),
         milliseconds in 1..20_000_u64,
@@ -236,11 +248,11 @@ proptest! {
         let rate = rate_of_window(&window, 0, rtt);
         let bytes = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);
         let at_once = segments_at_once(bytes, segment, shortest, minimum);
-        let told = is_window_slower(&window, 0, rtt, slow);
-        if told {
+        let is_slower = is_window_slower(&window, 0, rtt, slow);
+        if is_slower {
             prop_assert_eq!(at_once, shortest);
         } else if slow > 0 && at_once == shortest && congestion_window < 1 << 32 {
-            prop_assert!((shortest + 1) * segment > LONGEST, "not told, where nothing overflows");
+            prop_assert!((shortest + 1) * segment > LONGEST, "reported unless there is an overflow");
         }
     }
 }

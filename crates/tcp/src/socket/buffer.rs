@@ -1,24 +1,22 @@
-//! The bytes of a stream, while they are somebody's to send again or to read.
+//! Buffers for the bytes of a socket's streams.
 //!
-//! Inside the protocol code a payload is a range of offsets. These two keep the bytes that the
-//! offsets stand for: what the application wrote and the peer has not acknowledged, and what the
-//! peer sent and the application has not read.
+//! The protocol code treats payload as a range of stream offsets. These buffers hold the bytes:
+//! data written and not acknowledged, and data received and not read.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes addressed by their offset in a stream: offset `n` lies in slot `n` modulo the length, a
-/// power of two. It doubles when the range that it holds outgrows it, and never exceeds what its
-/// owner asks for.
+/// Bytes addressed by their stream offset: offset `n` is in slot `n` modulo the length, a power of
+/// two. It doubles when the range no longer fits, and never exceeds what its owner requests.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ring {
     slots: Vec<u8>,
 }
 
-/// The least that a ring takes once it holds anything.
+/// Minimum size of a ring that is not empty.
 const FIRST_LENGTH: u64 = 4096;
 
 impl Ring {
-    /// Makes room for the offsets `start..end`, of which `start..kept` are to stay.
+    /// Makes room for the offsets `start..end`, and keeps `start..kept`.
     fn reserve(&mut self, start: u64, kept: u64, end: u64) {
         let needed = end - start;
         if needed <= self.slots.len() as u64 {
@@ -38,7 +36,7 @@ impl Ring {
         *self = larger;
     }
 
-    /// The slots of up to `length` bytes from `offset` on, as far as they lie in one run.
+    /// The contiguous slots of up to `length` bytes from `offset` on.
     fn piece(&self, offset: u64, length: u64) -> std::ops::Range<usize> {
         let at = (offset & (self.slots.len() as u64 - 1)) as usize;
         let end = (at as u64 + length).min(self.slots.len() as u64) as usize;
@@ -67,10 +65,10 @@ impl Ring {
     }
 }
 
-/// What was written and is not acknowledged.
+/// Data that was written and is not acknowledged.
 ///
-/// The connection's send buffer bounds it: nobody writes more than
-/// [`Connection::writable`](crate::Connection::writable) takes.
+/// Its size is limited by the connection's send buffer: no more may be written than
+/// [`Connection::writable`](crate::Connection::writable) allows.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SendBuffer {
     ring: Ring,
@@ -79,7 +77,7 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Appends bytes, dropping those before `acknowledged`.
+    /// Appends bytes, and drops those before `acknowledged`.
     pub fn write(&mut self, acknowledged: u64, bytes: &[u8]) {
         self.start = acknowledged.clamp(self.start, self.end);
         let end = self.end + bytes.len() as u64;
@@ -88,7 +86,7 @@ impl SendBuffer {
         self.end = end;
     }
 
-    /// Forgets what was written from `end` on.
+    /// Removes data written from `end` on.
     pub(super) fn truncate(&mut self, end: u64) {
         self.end = end.clamp(self.start, self.end);
     }
@@ -98,8 +96,8 @@ impl SendBuffer {
         self.end
     }
 
-    /// Fills `out` with the bytes from `offset` on. False, and nothing is filled, if they are not
-    /// there: never written, or acknowledged long ago.
+    /// Fills `out` with the bytes from `offset` on. Returns false and fills nothing if they are not
+    /// present: never written, or already acknowledged.
     pub fn copy(&self, offset: u64, out: &mut [u8]) -> bool {
         let end = offset.saturating_add(out.len() as u64);
         let held = out.is_empty() || (self.start <= offset && end <= self.end);
@@ -109,7 +107,7 @@ impl SendBuffer {
         held
     }
 
-    /// Drops what is before `acknowledged`, and with the last byte the memory.
+    /// Drops data before `acknowledged`, and frees the memory if nothing is left.
     pub(super) fn shrink(&mut self, acknowledged: u64) {
         self.start = acknowledged.clamp(self.start, self.end);
         if self.start == self.end {
@@ -117,16 +115,16 @@ impl SendBuffer {
         }
     }
 
-    /// Bytes of memory it takes.
+    /// Allocated memory in bytes.
     pub fn memory(&self) -> usize {
         self.ring.slots.len()
     }
 }
 
-/// What has arrived and was not read, with gaps where something is missing.
+/// Data that has arrived and was not read, possibly with gaps.
 ///
-/// The connection says which bytes are in order; this only keeps them. The receive window bounds it:
-/// what lies further ahead of what was read than `limit` is refused.
+/// The connection knows which bytes are in order. The size is limited by the receive window: data
+/// more than `limit` ahead of the reader is refused.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ReceiveBuffer {
     ring: Ring,
@@ -136,7 +134,7 @@ pub struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// For a connection with a receive buffer of `limit` bytes.
+    /// Creates a buffer for a connection with a receive buffer of `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             ring: Ring::default(),
@@ -146,8 +144,8 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Keeps bytes that the connection has accepted at `offset`. False if they do not fit, which an
-    /// accepted range always does.
+    /// Stores bytes accepted at `offset`. Returns false if they do not fit, which never occurs for
+    /// an accepted range.
     pub fn store(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset.saturating_add(bytes.len() as u64);
         if offset < self.start || end - self.start > self.limit {
@@ -160,18 +158,18 @@ impl ReceiveBuffer {
         true
     }
 
-    /// The offset of the first byte that was not read.
+    /// The offset of the first unread byte.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Lets go of the next `length` bytes, all of them in order.
+    /// Drops the next `length` bytes, which must be in order.
     pub(super) fn skip(&mut self, length: u64) {
         debug_assert!(self.start + length <= self.highest, "not arrived");
         self.start += length;
     }
 
-    /// Hands on the next `length` bytes, all of them in order, in pieces.
+    /// Passes the next `length` bytes, which must be in order, to `take`, in pieces.
     pub(super) fn give(&mut self, length: u64, mut take: impl FnMut(&[u8])) {
         debug_assert!(self.start + length <= self.highest, "not arrived");
         let mut done = 0;
@@ -184,14 +182,14 @@ impl ReceiveBuffer {
         self.start += length;
     }
 
-    /// Gives the memory back, if nothing is in it.
+    /// Frees the memory, if nothing is in it.
     pub(super) fn shrink(&mut self) {
         if self.highest <= self.start {
             self.ring = Ring::default();
         }
     }
 
-    /// Takes the next `out.len()` bytes, all of them in order.
+    /// Reads the next `out.len()` bytes, which must be in order.
     pub fn take(&mut self, out: &mut [u8]) {
         debug_assert!(self.start + out.len() as u64 <= self.highest, "not arrived");
         if out.is_empty() {
@@ -201,7 +199,7 @@ impl ReceiveBuffer {
         self.start += out.len() as u64;
     }
 
-    /// Bytes of memory it takes.
+    /// Allocated memory in bytes.
     pub fn memory(&self) -> usize {
         self.ring.slots.len()
     }

@@ -1,19 +1,19 @@
-//! What an application that has more to say writes in one call. Where a call ends, Linux pushes what there is and asks for
-//! memory anew (`send_sizing`); nothing else depends on it.
+//! Sizes of an application's write calls. At the end of a call, Linux pushes the data and checks
+//! for memory (`send_sizing`); the sizes have no other effect.
 
 use serde::{Deserialize, Serialize};
 
-/// So many bytes.
+/// Bytes per write call.
 pub const CALL: u64 = 256 << 10;
 
-/// Such an application's calls: the one after a call that was cut short writes what that has left.
+/// Write calls of an application: a call after one that was cut short writes the rest.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub struct Calls {
     left: u32,
 }
 
 impl Calls {
-    /// How many bytes the next call is to write, of so many that there are.
+    /// Number of bytes to write in the next call, with `bytes` bytes left.
     #[must_use]
     pub fn next(self, bytes: u64) -> u64 {
         match self.left {
@@ -22,7 +22,7 @@ impl Calls {
         }
     }
 
-    /// Of a call that was to write so many bytes, so many were `taken`: all of them?
+    /// Records a call of `call` bytes, of which `taken` were accepted. Returns whether all were.
     pub fn wrote(&mut self, call: u64, taken: u64) -> bool {
         self.left = (call - taken) as u32;
         self.left == 0

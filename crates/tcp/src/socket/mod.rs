@@ -1,4 +1,4 @@
-//! A connection with the bytes that it carries.
+//! A connection with its payload.
 
 mod buffer;
 mod calls;
@@ -18,20 +18,19 @@ pub use buffer::{ReceiveBuffer, SendBuffer};
 pub use calls::{CALL, Calls};
 pub use payload::{Payload, Ranges, Rings, Source};
 
-/// A [`Connection`], and its payload wherever that lives.
+/// A [`Connection`] together with its payload.
 ///
-/// With [`Ranges`] it is the connection alone, at no cost; with [`Rings`] it keeps what was written
-/// until it is acknowledged, and what has arrived until it is read, and every packet that it emits
-/// has its payload, and its real addresses, beside its record in the store. What is written against
-/// it runs on both clocks.
+/// With [`Ranges`] it is the connection alone, at no cost. With [`Rings`] it keeps written data
+/// until it is acknowledged, and received data until it is read; each emitted packet has its
+/// payload and real addresses in the packet store. Code written against it runs on both clocks.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Socket<P> {
     connection: Connection,
     payload: P,
 }
 
-/// Bytes to be written as the send buffer takes them. The socket's, and in its connection, where it is beside
-/// what else each segment needs.
+/// Data to be written as the send buffer accepts it. Belongs to the socket; stored in the
+/// connection next to fields needed for each segment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Feed {
     pub(crate) left: u64,
@@ -40,15 +39,14 @@ pub(crate) struct Feed {
 }
 
 impl<P: Payload> Socket<P> {
-    /// Opens a connection actively, with a SYN. `ip`: the real addresses, ours first, where there are
-    /// any.
+    /// Opens a connection actively, with a SYN. `ip`: the real addresses, ours first, if any.
     pub fn connect(opening: &Opening<'_>, ip: Option<(IpAddr, IpAddr)>, cx: &mut Ctx<'_>) -> Self {
         let nothing = ActiveFastOpen::default();
         Self::connect_fast(opening, ip, nothing, Source::Filler(0), cx).0
     }
 
-    /// Like [`connect`](Self::connect), with Fast Open and `data` for the SYN. Returns how many bytes
-    /// of it the send buffer took with the SYN; `fast.bytes` is of no account.
+    /// Like [`connect`](Self::connect), with Fast Open and `data` for the SYN. Also returns how
+    /// many bytes the send buffer took with the SYN. `fast.bytes` is ignored.
     pub fn connect_fast(
         opening: &Opening<'_>,
         ip: Option<(IpAddr, IpAddr)>,
@@ -61,7 +59,7 @@ impl<P: Payload> Socket<P> {
             payload.set_ip(ip);
         }
         let bytes = data.length();
-        // No more than can be on a SYN is written, and then taken back.
+        // At most what fits on a SYN is written; the rest is removed afterwards.
         let on_syn = match data {
             Source::Filler(length) => Source::Filler(length.min(fast.room.into())),
             Source::Bytes(data) => Source::Bytes(&data[..data.len().min(fast.room.into())]),
@@ -79,7 +77,7 @@ impl<P: Payload> Socket<P> {
         (socket, taken)
     }
 
-    /// A connection whose SYN has not been sent. See [`Connection::prepare`].
+    /// Creates a connection without sending its SYN. See [`Connection::prepare`].
     pub fn prepare(opening: &Opening<'_>, ip: Option<(IpAddr, IpAddr)>) -> Self {
         let mut payload = P::new(opening.config.most_kept());
         if let Some(ip) = ip {
@@ -96,8 +94,8 @@ impl<P: Payload> Socket<P> {
         self.act(cx, |connection, cx| connection.launch(fast, cx));
     }
 
-    /// Opens a connection passively, on `syn`; Fast Open as the listening host has decided. Sends a
-    /// SYN+ACK, between the addresses of `syn` where it has real ones. Consumes `syn`. See
+    /// Opens a connection passively, on `syn`, with Fast Open as the listening host decided. Sends
+    /// a SYN+ACK, between the real addresses of `syn`, if any. Consumes `syn`. See
     /// [`Connection::accept_fast`].
     pub fn accept(
         opening: &Opening<'_>,
@@ -137,8 +135,8 @@ impl<P: Payload> Socket<P> {
         socket
     }
 
-    /// A packet for this connection has arrived. Consumes it.
-    // Compiled into the host that calls it for each packet, with all that is called once per packet.
+    /// Processes a packet for this connection, and consumes it.
+    // Inlined into the host that calls it for each packet, with all that is called once per packet.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         if P::KEEPS_BYTES {
@@ -154,9 +152,9 @@ impl<P: Payload> Socket<P> {
         }
     }
 
-    /// Writes `bytes` bytes of the stream's filler as the send buffer takes them, and then closes, if
-    /// it is to. The application hears nothing of it, until all is written and not closed: then there
-    /// is [`Events::WRITABLE`]. The counterpart of [`set_sink`](Self::set_sink).
+    /// Writes `bytes` bytes of the stream's filler as the send buffer accepts them, and then closes
+    /// if `closes`. If not, the application receives [`Events::WRITABLE`] when everything is
+    /// written. The counterpart of [`set_sink`](Self::set_sink).
     pub fn feed(&mut self, bytes: u64, closes: bool, cx: &mut Ctx<'_>) {
         let before = self.connection.feed;
         self.connection.feed = Some(Feed {
@@ -167,13 +165,13 @@ impl<P: Payload> Socket<P> {
         self.feed_on(cx);
     }
 
-    /// The send buffer has room again.
+    /// Continues to write the feed when the send buffer has room.
     #[inline(always)]
     fn feed_on(&mut self, cx: &mut Ctx<'_>) {
         let Some(feed) = self.connection.feed else {
             return;
         };
-        // What the send buffer doesn't take makes the connection say when it has room again.
+        // If a part is not accepted, the connection raises WRITABLE once it has room.
         let feed = if self.connection.counts_memory() {
             self.feed_by_calls(feed, cx)
         } else {
@@ -188,7 +186,7 @@ impl<P: Payload> Socket<P> {
         }
     }
 
-    /// Call by call, until one is cut short.
+    /// Writes the feed call by call, until one is cut short.
     #[inline(never)]
     fn feed_by_calls(&mut self, mut feed: Feed, cx: &mut Ctx<'_>) -> Feed {
         while feed.left > 0 {
@@ -204,8 +202,8 @@ impl<P: Payload> Socket<P> {
 
     fn on_packet_with_bytes(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         if cx.packets.bytes(packet).is_some() {
-            // On the wire a payload doesn't say where in the stream it belongs; only its sequence
-            // number does. Text that comes with the peer's SYN is its first.
+            // A packet on the wire has no stream offset, only a sequence number. Data on the peer's
+            // SYN is the first of the stream.
             let sequence = cx.packets.get(packet).sequence;
             let offset = match self.connection.state() {
                 State::SynSent => 0,
@@ -214,7 +212,7 @@ impl<P: Payload> Socket<P> {
             cx.packets.get_mut(packet).payload_offset = offset;
         }
         let before = cx.outbox.len();
-        // The payload has to outlive the connection's look at the packet.
+        // The payload must remain available after the connection has processed the packet.
         cx.packets.retain(packet);
         if let Some(accepted) = self.connection.on_packet_accepting(packet, cx) {
             self.store(packet, accepted, cx);
@@ -230,13 +228,14 @@ impl<P: Payload> Socket<P> {
         }
     }
 
-    /// [`next_deadline`](Self::next_deadline) has come. Too early, or too late, does no harm.
+    /// Runs expired timers. To be called when [`next_deadline`](Self::next_deadline) has come; an
+    /// early or late call is harmless.
     #[inline]
     pub fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
         self.act(cx, Connection::on_deadline);
     }
 
-    /// An ICMP error has come about a segment of this connection.
+    /// Processes an ICMP error about a segment of this connection.
     pub fn on_icmp(
         &mut self,
         error: IcmpError,
@@ -251,46 +250,46 @@ impl<P: Payload> Socket<P> {
         self.connection.limit_path(limit);
     }
 
-    /// When this connection next wants to run without a packet.
+    /// Time at which this connection next needs to run without a packet.
     #[must_use]
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
         self.connection.next_deadline()
     }
 
-    /// Has it nothing to do of itself ([`Connection::has_no_work`])?
+    /// See [`Connection::has_no_work`].
     #[must_use]
     pub fn has_no_work(&self) -> bool {
         self.connection.has_no_work()
     }
 
-    /// The same, if it is before this time.
+    /// The next deadline, if it is before `time`.
     #[must_use]
     #[inline]
     pub fn next_deadline_before(&self, time: Time) -> Option<Time> {
         self.connection.next_deadline_before(time)
     }
 
-    /// What has happened since this was last asked.
+    /// Returns and clears the events since the last call.
     #[inline]
     pub fn take_events(&mut self) -> Events {
         self.connection.take_events()
     }
 
-    /// Has anything happened since [`take_events`](Self::take_events)?
+    /// Whether any event is pending.
     #[must_use]
     #[inline]
     pub fn has_events(&self) -> bool {
         self.connection.has_events()
     }
 
-    /// Is one of these among what has happened?
+    /// Whether one of these events is pending.
     #[must_use]
     pub fn has_event(&self, events: Events) -> bool {
         self.connection.has_event(events)
     }
 
-    /// Gives back what memory its streams don't need for now.
+    /// Frees memory that the streams do not need at present.
     pub fn shrink(&mut self) {
         self.payload.shrink(self.connection.acknowledged_offset());
     }
@@ -300,14 +299,14 @@ impl<P: Payload> Socket<P> {
         self.connection.put_settings(settings);
     }
 
-    /// The connection alone: whatever its payload still held is let go.
+    /// The connection without its payload, which is dropped.
     #[must_use]
     pub fn into_connection(self) -> Connection {
         self.connection
     }
 
-    /// Writes as much as the send buffer takes. Returns how many bytes; if not all,
-    /// [`Events::WRITABLE`] says when it takes more.
+    /// Writes as much as the send buffer accepts. Returns the number of bytes. If not all was
+    /// written, [`Events::WRITABLE`] is raised once there is room.
     #[inline(always)]
     pub fn write(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
         self.keep(source, cx.now);
@@ -317,7 +316,8 @@ impl<P: Payload> Socket<P> {
         written
     }
 
-    /// Like [`write`](Self::write), with more to come at once: see [`Connection::write_more`].
+    /// Like [`write`](Self::write), with more data to follow at once: see
+    /// [`Connection::write_more`].
     pub fn write_more(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
         self.keep(source, cx.now);
         self.act(cx, |connection, cx| {
@@ -325,8 +325,7 @@ impl<P: Payload> Socket<P> {
         })
     }
 
-    /// Like [`write`](Self::write), and what comes after does not go into the same segment: see
-    /// [`Connection::write_record`].
+    /// Like [`write`](Self::write), and ends a record: see [`Connection::write_record`].
     pub fn write_record(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
         self.keep(source, cx.now);
         self.act(cx, |connection, cx| {
@@ -334,7 +333,7 @@ impl<P: Payload> Socket<P> {
         })
     }
 
-    /// First the bytes: the connection sends them at once.
+    /// Stores the bytes, before the connection sends them.
     #[inline]
     fn keep(&mut self, source: Source<'_>, now: Time) {
         if !P::KEEPS_BYTES {
@@ -358,8 +357,8 @@ impl<P: Payload> Socket<P> {
         self.connection.writable()
     }
 
-    /// Reads what has arrived in order, as much as `out` has room for. Returns how many bytes. That
-    /// may open the window.
+    /// Reads data that has arrived in order, up to the length of `out`. Returns the number of
+    /// bytes. May open the receive window.
     pub fn read_bytes(&mut self, out: &mut [u8], cx: &mut Ctx<'_>) -> usize {
         let length = (out.len() as u64).min(self.connection.readable()) as usize;
         let at = self.connection.delivered_offset();
@@ -367,7 +366,7 @@ impl<P: Payload> Socket<P> {
         self.act(cx, |connection, cx| connection.read(length as u64, cx)) as usize
     }
 
-    /// Reads up to `maximum` bytes and throws them away. Returns how many.
+    /// Reads and discards up to `maximum` bytes. Returns the number of bytes.
     pub fn read(&mut self, maximum: u64, cx: &mut Ctx<'_>) -> u64 {
         let length = maximum.min(self.connection.readable());
         self.payload.skip(length);
@@ -380,19 +379,19 @@ impl<P: Payload> Socket<P> {
         self.connection.readable()
     }
 
-    /// From now on whatever arrives is read the moment it is in order, by nobody. For good, and before
-    /// anything has arrived.
+    /// Reads and discards all data as soon as it is in order. Permanent; to be called before any
+    /// data arrives.
     pub fn set_sink(&mut self) {
         self.payload.set_sink();
         self.connection.set_sink(true);
     }
 
-    /// Nothing more will be written. What the peer sends can still be read.
+    /// Closes the sending direction. Data from the peer can still be read.
     pub fn close(&mut self, cx: &mut Ctx<'_>) {
         self.act(cx, Connection::close);
     }
 
-    /// The application is gone: see [`Connection::abandon`].
+    /// Closes because the application has ended: see [`Connection::abandon`].
     pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
         self.act(cx, Connection::abandon);
     }
@@ -402,7 +401,8 @@ impl<P: Payload> Socket<P> {
         self.act(cx, Connection::abort);
     }
 
-    /// Does anything to the connection that writes and reads nothing: sets an option, say.
+    /// Calls `act` on the connection for an operation that neither writes nor reads data, for
+    /// example setting an option.
     #[inline]
     pub fn act<R>(
         &mut self,
@@ -422,14 +422,14 @@ impl<P: Payload> Socket<P> {
         &self.connection
     }
 
-    /// The state.
+    /// The connection's state.
     #[must_use]
     #[inline]
     pub fn state(&self) -> State {
         self.connection.state()
     }
 
-    /// Bytes that it holds for its streams: written and not acknowledged, arrived and not read, in or
+    /// Bytes held for both streams: written and not acknowledged, and received and not read, in or
     /// out of order.
     #[must_use]
     pub fn buffered(&self) -> u64 {
@@ -438,7 +438,7 @@ impl<P: Payload> Socket<P> {
         sent + connection.readable() + connection.out_of_order()
     }
 
-    /// What has become of the peer's stream.
+    /// Result of checking the peer's stream for corruption.
     #[must_use]
     pub fn stream_check(&self) -> StreamCheck {
         let statistics = self.connection.statistics();
@@ -448,13 +448,13 @@ impl<P: Payload> Socket<P> {
         }
     }
 
-    /// Bytes of memory that its payload takes.
+    /// Memory of the payload in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.payload.memory()
     }
 
-    /// What the connection has emitted since the outbox had `before` packets.
+    /// Attaches payload to the packets emitted since the outbox had `before` packets.
     #[inline]
     fn attach(&self, before: usize, cx: &mut Ctx<'_>) {
         if !P::KEEPS_BYTES {
@@ -467,9 +467,9 @@ impl<P: Payload> Socket<P> {
     }
 }
 
-/// Moves up to `maximum` bytes that have arrived in order at one socket into the other's send buffer,
-/// and returns how many: what a gateway does that splits connections. If it had been more, were there
-/// room, [`Events::WRITABLE`] of `to` says when there is.
+/// Moves up to `maximum` bytes from the received data of one socket to the send buffer of another,
+/// as a gateway that splits connections does. Returns the number of bytes. If `to` has no room for
+/// all, it raises [`Events::WRITABLE`] once it has.
 pub fn relay<P: Payload>(
     from: &mut Socket<P>,
     to: &mut Socket<P>,
@@ -479,7 +479,7 @@ pub fn relay<P: Payload>(
     relay_with(from, to, maximum, Connection::write, cx)
 }
 
-/// Like [`relay`], with more to come: see [`Connection::write_more`].
+/// Like [`relay`], with more data to follow: see [`Connection::write_more`].
 pub fn relay_more<P: Payload>(
     from: &mut Socket<P>,
     to: &mut Socket<P>,

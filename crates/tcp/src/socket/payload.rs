@@ -1,4 +1,4 @@
-//! Where the bytes of a socket's two streams are: nowhere in a simulation, in rings where they are real.
+//! Storage of the bytes of a socket's streams: none in a simulation, ring buffers for real data.
 
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use super::buffer::{ReceiveBuffer, SendBuffer};
 use crate::Accepted;
 
-/// What an application writes.
+/// Data to be written by an application.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// So many bytes of the stream's [`filler`]: what every simulated stream consists of.
+    /// This many bytes of the stream's [`filler`], of which every simulated stream consists.
     Filler(u64),
-    /// These.
+    /// These bytes.
     Bytes(&'a [u8]),
 }
 
 impl Source<'_> {
-    /// Bytes.
+    /// Number of bytes.
     #[must_use]
     pub fn length(self) -> u64 {
         match self {
@@ -30,55 +30,55 @@ impl Source<'_> {
     }
 }
 
-/// What a [`Socket`](super::Socket) does about the bytes of its streams.
+/// Storage of a [`Socket`](super::Socket)'s streams.
 ///
-/// Offsets are those of a stream: byte 0 is the first that its application writes.
+/// Offsets are stream offsets: byte 0 is the first that the application writes.
 pub trait Payload: Debug + Send + Serialize + DeserializeOwned {
-    /// Does it keep anything? If not, none of what follows is called for a packet.
+    /// Whether bytes are stored. If not, no method below is called for a packet.
     const KEEPS_BYTES: bool;
 
-    /// For a connection with this many bytes of receive buffer.
+    /// Creates the storage for a connection with this receive buffer, in bytes.
     fn new(receive_buffer: u64) -> Self;
 
-    /// Packets carry these real addresses: ours, the peer's.
+    /// Sets the real addresses of packets: ours, and the peer's.
     fn set_ip(&mut self, ip: (IpAddr, IpAddr));
 
-    /// Whatever arrives is read at once by nobody.
+    /// Discards received data at once.
     fn set_sink(&mut self);
 
-    /// The next bytes of our stream are written at `at`; those before `acknowledged` are done with.
+    /// Appends the next bytes of our stream at `at`; those before `acknowledged` are no longer
+    /// needed.
     fn write(&mut self, acknowledged: u64, at: u64, source: Source<'_>);
 
-    /// Nothing was written from `end` on, after all.
+    /// Removes data written from `end` on.
     fn truncate(&mut self, end: u64);
 
-    /// A part of a packet's payload was accepted. False where it doesn't fit, which an accepted part
-    /// always does.
+    /// Stores the accepted part of a packet's payload. Returns false if it does not fit, which
+    /// never occurs for an accepted part.
     fn store(&mut self, packet: PacketRef, accepted: Accepted, packets: &PacketStore) -> bool;
 
-    /// The next bytes of the peer's stream, from `at` on, which have all arrived, are read into
-    /// `out`.
+    /// Reads the next bytes of the peer's stream, from `at` on, into `out`. They must have arrived.
     fn read(&mut self, at: u64, out: &mut [u8]);
 
-    /// The next `length` bytes of the peer's stream are read by nobody.
+    /// Discards the next `length` bytes of the peer's stream.
     fn skip(&mut self, length: u64);
 
-    /// The next `length` bytes of the peer's stream become the next of `to`'s own, at `at`; those of
-    /// its own before `acknowledged` are done with.
+    /// Moves the next `length` bytes of the peer's stream to the end of `to`'s own stream, at `at`.
+    /// `to`'s data before `acknowledged` is no longer needed.
     fn relay(&mut self, to: &mut Self, acknowledged: u64, at: u64, length: u64);
 
-    /// Gives a packet that the connection has just emitted what belongs beside it.
+    /// Attaches payload and addresses to a packet just emitted by the connection.
     fn attach(&self, packet: PacketRef, cx: &mut Ctx<'_>);
 
-    /// Gives back what memory it doesn't need for now; bytes of our stream before `acknowledged` are done
-    /// with.
+    /// Frees memory not needed at present; bytes of our stream before `acknowledged` are no longer
+    /// needed.
     fn shrink(&mut self, acknowledged: u64);
 
-    /// Bytes of memory it takes.
+    /// Allocated memory in bytes.
     fn memory(&self) -> usize;
 }
 
-/// A simulated stream: ranges alone. What is written is not kept, and what is read is [`filler`].
+/// A simulated stream of offset ranges: written data is not stored, and read data is [`filler`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Ranges;
 
@@ -127,8 +127,8 @@ impl Payload for Ranges {
     }
 }
 
-/// A real stream: what was written and is not acknowledged, and what has arrived and was not read,
-/// each in a ring that grows to what it holds. The connection's buffers bound both.
+/// A real stream: unacknowledged and unread data, each in a ring that grows as needed. The
+/// connection's buffers limit both.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Rings {
     ip: Option<(IpAddr, IpAddr)>,
@@ -188,7 +188,7 @@ impl Payload for Rings {
             Some(payload) => payload
                 .get(range)
                 .is_some_and(|bytes| self.receive.store(accepted.offset, bytes)),
-            // A packet of a simulated host that has come here: its bytes are what it stands for.
+            // A packet of a simulated host has no bytes: its payload is the filler.
             None => {
                 let mut bytes = vec![0; accepted.length as usize];
                 filler::fill(accepted.offset, &mut bytes);

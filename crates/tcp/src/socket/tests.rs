@@ -1,4 +1,5 @@
-//! Two sockets and a hostile network between them; and a gateway that relays between four.
+//! Tests of sockets over a network with loss, delay and duplication, and of a gateway that relays
+//! between sockets.
 
 use std::sync::Arc;
 
@@ -10,19 +11,19 @@ use crate::Config;
 use crate::connection::{ShortWay, TAKEN};
 use crate::testing::{A, B, endpoint, world};
 
-/// Packets on their way, by when they arrive, and to whom.
+/// Packets in transit: arrival time, receiver, packet.
 type Wire = Vec<(Time, usize, PacketRef)>;
 
-/// Sockets that share a store; the network loses, delays and duplicates.
+/// Sockets that share a packet store, and a network that loses, delays and duplicates.
 struct Net<P> {
     world: World,
     sockets: Vec<Socket<P>>,
-    /// Which socket is at the other end of each.
+    /// Index of each socket's peer.
     peers: Vec<usize>,
     wire: Wire,
     luck: RandomStream,
     loss: f64,
-    /// When each packet was sent, by whom, and what was in it.
+    /// Packets sent: time, sender, and contents.
     sent: Vec<(Time, usize, String)>,
 }
 
@@ -39,7 +40,7 @@ impl<P: Payload> Net<P> {
         }
     }
 
-    /// Two more sockets, connected to each other once the network has run.
+    /// Creates two sockets, which are connected once the network has run.
     fn pair(&mut self, config: &Config) -> (usize, usize) {
         let config = Arc::new(config.clone());
         let opening = |side: usize, sequence| Opening {
@@ -64,7 +65,7 @@ impl<P: Payload> Net<P> {
         (first, first + 1)
     }
 
-    /// Lets a socket's owner do something.
+    /// Calls a function on a socket, as its owner.
     fn with<R>(&mut self, index: usize, act: impl FnOnce(&mut Socket<P>, &mut Ctx<'_>) -> R) -> R {
         let result = act(&mut self.sockets[index], &mut self.world.cx());
         self.send_from(index);
@@ -78,7 +79,8 @@ impl<P: Payload> Net<P> {
             .expect("two sockets");
         let mut cx = self.world.cx();
         let moved = relay(from_socket, to_socket, maximum, &mut cx);
-        // Packets of both: told apart by their ports, and here by who is asked first.
+        // Packets of both sockets are mixed in the outbox. Data belongs to `to`, window updates to
+        // `from`.
         let mixed = std::mem::take(&mut self.world.outbox);
         let mut mixed: std::collections::VecDeque<_> = mixed.into();
         let data = |packet| self.world.packets.get(packet).payload_length > 0;
@@ -116,7 +118,7 @@ impl<P: Payload> Net<P> {
         }
     }
 
-    /// The next thing happens.
+    /// Processes the next event.
     fn step(&mut self) -> bool {
         let packet = (0..self.wire.len()).min_by_key(|i| self.wire[*i].0);
         let timer = (0..self.sockets.len())
@@ -147,12 +149,12 @@ fn small() -> Config {
     }
 }
 
-/// Text that is no filler.
+/// Data that is no filler.
 fn text(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * i / 7 + i) as u8).collect()
 }
 
-fn carries<P: Payload>(seed: u64, loss: f64, length: usize) {
+fn check_transfer<P: Payload>(seed: u64, loss: f64, length: usize) {
     let sent = text(length);
     let mut net = Net::<P>::new(seed, loss);
     let (client, server) = net.pair(&small());
@@ -167,7 +169,7 @@ fn carries<P: Payload>(seed: u64, loss: f64, length: usize) {
         }
         let read = net.with(server, |socket, cx| socket.read_bytes(&mut buffer, cx));
         received.extend_from_slice(&buffer[..read]);
-        // What has arrived may be more than one read takes.
+        // More may have arrived than one read takes.
         if received.len() == length || !net.step() && read == 0 {
             break;
         }
@@ -187,14 +189,18 @@ fn carries<P: Payload>(seed: u64, loss: f64, length: usize) {
 }
 
 #[test]
-fn what_is_read_is_what_was_written() {
-    carries::<Rings>(1, 0.0, 100_000);
-    // What a simulated stream consists of, whatever was written.
-    carries::<Ranges>(1, 0.0, 100_000);
+fn data_read_equals_data_written() {
+    check_transfer::<Rings>(1, 0.0, 100_000);
+    // A simulated stream consists of filler, whatever was written.
+    check_transfer::<Ranges>(1, 0.0, 100_000);
 }
 
-/// What is fed arrives, and closes the stream at its end. Returns what was sent on the way.
-fn feeds<P: Payload>(seed: u64, loss: f64, header_prediction: bool) -> Vec<(Time, usize, String)> {
+/// Runs a transfer with `feed`, and checks that it arrives and ends. Returns the packets sent.
+fn run_feed<P: Payload>(
+    seed: u64,
+    loss: f64,
+    header_prediction: bool,
+) -> Vec<(Time, usize, String)> {
     const LENGTH: usize = 200_000;
     let config = Config {
         congestion_control: crate::CongestionControlKind::Reno,
@@ -217,22 +223,26 @@ fn feeds<P: Payload>(seed: u64, loss: f64, header_prediction: bool) -> Vec<(Time
 }
 
 #[test]
-fn what_is_fed_is_the_same_without_header_prediction() {
+fn feed_is_the_same_without_header_prediction() {
     let refilled = || TAKEN.get()[ShortWay::Refill as usize];
     let before = refilled();
     for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
-        let ranges = [true, false].map(|predicts| feeds::<Ranges>(seed, loss, predicts));
+        let ranges = [true, false].map(|predicts| run_feed::<Ranges>(seed, loss, predicts));
         assert!(ranges[0] == ranges[1], "seed {seed}");
         let taken = refilled();
-        assert!(taken > before, "what keeps no bytes is not refilled");
-        let rings = [true, false].map(|predicts| feeds::<Rings>(seed, loss, predicts));
+        assert!(taken > before, "the refill path was not taken");
+        let rings = [true, false].map(|predicts| run_feed::<Rings>(seed, loss, predicts));
         assert!(rings[0] == rings[1], "seed {seed}");
-        assert_eq!(refilled(), taken, "bytes are for the socket to write");
+        assert_eq!(
+            refilled(),
+            taken,
+            "the refill path was taken with real bytes"
+        );
     }
 }
 
-/// client -> gateway, gateway -> server: the gateway relays.
-fn splits<P: Payload>(seed: u64, loss: f64) -> (Vec<u8>, Vec<u8>) {
+/// Client to gateway, gateway to server: the gateway relays.
+fn run_relay<P: Payload>(seed: u64, loss: f64) -> (Vec<u8>, Vec<u8>) {
     let sent = text(60_000);
     let mut net = Net::<P>::new(seed, loss);
     let (client, near) = net.pair(&small());
@@ -246,7 +256,7 @@ fn splits<P: Payload>(seed: u64, loss: f64) -> (Vec<u8>, Vec<u8>) {
         net.relay(near, far, u64::MAX);
         let read = net.with(server, |socket, cx| socket.read_bytes(&mut buffer, cx));
         received.extend_from_slice(&buffer[..read]);
-        // What has arrived may be more than one read takes.
+        // More may have arrived than one read takes.
         if received.len() == sent.len() || !net.step() && read == 0 {
             break;
         }
@@ -257,22 +267,22 @@ fn splits<P: Payload>(seed: u64, loss: f64) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn a_relay_moves_bytes_from_one_connection_to_another() {
-    let (sent, received) = splits::<Rings>(3, 0.0);
+fn relay_moves_bytes_between_connections() {
+    let (sent, received) = run_relay::<Rings>(3, 0.0);
     assert!(sent == received);
-    let (sent, received) = splits::<Ranges>(3, 0.0);
+    let (sent, received) = run_relay::<Ranges>(3, 0.0);
     assert_eq!(sent.len(), received.len());
 }
 
 #[test]
-fn a_relay_says_when_there_is_room_again() {
+fn relay_raises_writable_when_there_is_room() {
     let mut net = Net::<Rings>::new(1, 0.0);
     let (client, near) = net.pair(&small());
-    let narrow = Config {
+    let small_send_buffer = Config {
         send_buffer: 3_000,
         ..small()
     };
-    let (far, _server) = net.pair(&narrow);
+    let (far, _server) = net.pair(&small_send_buffer);
     for _ in 0..40 {
         net.step();
     }
@@ -290,7 +300,7 @@ fn a_relay_says_when_there_is_room_again() {
 }
 
 #[test]
-fn a_sink_keeps_nothing() {
+fn a_sink_stores_nothing() {
     let mut net = Net::<Rings>::new(1, 0.0);
     let (client, server) = net.pair(&small());
     net.sockets[server].set_sink();
@@ -307,7 +317,7 @@ fn a_sink_keeps_nothing() {
 }
 
 #[test]
-fn data_on_the_syn_is_there_at_once() {
+fn data_on_the_syn_is_readable_at_once() {
     let config = small().into();
     let mut world = world(1);
     let opening = |side: usize| Opening {
@@ -341,23 +351,23 @@ fn data_on_the_syn_is_there_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever the network does to packets, the bytes are exact, and in order.
+    /// For any behaviour of the network, the bytes are exact and in order.
     #[test]
     fn bytes_survive_hostile_networks(seed in any::<u64>(), loss in 0.0_f64..0.2, length in 1_usize..60_000) {
-        carries::<Rings>(seed, loss, length);
+        check_transfer::<Rings>(seed, loss, length);
     }
 
-    /// Through a gateway, too.
+    /// Also through a gateway.
     #[test]
-    fn bytes_survive_a_split(seed in any::<u64>(), loss in 0.0_f64..0.1) {
-        let (sent, received) = splits::<Rings>(seed, loss);
+    fn bytes_survive_a_relay(seed in any::<u64>(), loss in 0.0_f64..0.1) {
+        let (sent, received) = run_relay::<Rings>(seed, loss);
         prop_assert!(sent == received, "{} of {} bytes", received.len(), sent.len());
     }
 }
 
-/// Linux takes a segment that ends beyond its window as it is: there is room for it.
+/// Linux accepts a segment that ends beyond its window as a whole: there must be room for it.
 #[test]
-fn a_segment_that_ends_beyond_the_window_is_kept_whole() {
+fn a_segment_beyond_the_window_is_stored_as_a_whole() {
     let config = Config {
         receive_buffer: 4_096,
         receive_sizes: None,

@@ -1,4 +1,4 @@
-//! When the receiver acknowledges, and the window it advertises.
+//! Tests of the ACK policy and the advertised window.
 
 use bentpipe_types::{Flags, Span};
 
@@ -10,13 +10,13 @@ fn receiver(config: Config) -> Single {
 }
 
 #[test]
-fn every_second_full_segment_or_this_late() {
+fn acknowledges_every_second_segment_or_after_the_delay() {
     let mut tcp = receiver(Config::default());
     tcp.data(1, 1448);
     assert!(tcp.sent().is_empty());
     tcp.data(1449, 1448);
     assert_eq!(tcp.sent_acks(), [2897]);
-    assert_eq!(tcp.tcp.next_deadline(), None, "the timer went with it");
+    assert_eq!(tcp.tcp.next_deadline(), None, "the timer is stopped");
     tcp.data(2897, 1448);
     tcp.wait(Span::from_millis(39));
     assert!(tcp.sent().is_empty());
@@ -26,7 +26,7 @@ fn every_second_full_segment_or_this_late() {
 }
 
 #[test]
-fn the_delay_counts_from_the_first_segment() {
+fn ack_delay_starts_with_the_first_segment() {
     let mut tcp = receiver(Config::default());
     tcp.data(1, 1448);
     tcp.data(1449, 1448);
@@ -34,7 +34,7 @@ fn the_delay_counts_from_the_first_segment() {
     tcp.data(2897, 100);
     tcp.wait(Span::from_millis(30));
     tcp.data(2997, 100);
-    assert!(tcp.sent().is_empty(), "small ones may wait together");
+    assert!(tcp.sent().is_empty(), "short segments share the delay");
     tcp.wait(Span::from_millis(10));
     assert_eq!(tcp.sent_acks(), [3097]);
 }
@@ -52,7 +52,7 @@ fn without_delay_every_segment_is_acknowledged() {
 }
 
 #[test]
-fn the_first_acknowledgments_may_be_quick() {
+fn first_acknowledgments_may_be_immediate() {
     let mut tcp = receiver(Config {
         quick_acks: QuickAcks::First(2),
         ..Config::default()
@@ -66,17 +66,17 @@ fn the_first_acknowledgments_may_be_quick() {
 }
 
 #[test]
-fn gaps_and_what_fills_them_are_acknowledged_at_once() {
+fn out_of_order_segments_and_gap_fills_are_acknowledged_at_once() {
     let mut tcp = receiver(Config::default());
-    tcp.data(101, 100); // ahead
+    tcp.data(101, 100); // out of order
     assert_eq!(tcp.sent_acks(), [1]);
-    tcp.data(301, 100); // ahead
+    tcp.data(301, 100); // out of order
     assert_eq!(tcp.sent_acks(), [1]);
-    tcp.data(1, 100); // fills a part
+    tcp.data(1, 100); // fills a part of the gap
     assert_eq!(tcp.sent_acks(), [201]);
-    tcp.data(201, 100); // fills the rest
+    tcp.data(201, 100); // fills the rest of the gap
     assert_eq!(tcp.sent_acks(), [401]);
-    tcp.data(201, 100); // again
+    tcp.data(201, 100); // duplicate
     assert_eq!(tcp.sent_acks(), [401]);
 }
 
@@ -92,7 +92,7 @@ fn data_carries_the_acknowledgment() {
 }
 
 #[test]
-fn a_sink_keeps_the_window_open_and_the_rest_closes_it() {
+fn window_stays_open_only_with_a_sink() {
     for sink in [true, false] {
         let mut tcp = receiver(Config {
             receive_buffer: 20_000,
@@ -113,7 +113,7 @@ fn a_sink_keeps_the_window_open_and_the_rest_closes_it() {
 }
 
 #[test]
-fn rfc1122_the_window_does_not_open_by_crumbs() {
+fn rfc1122_receiver_avoids_silly_windows() {
     let mut tcp = receiver(Config {
         receive_buffer: 5792,
         ..Config::default()
@@ -124,7 +124,7 @@ fn rfc1122_the_window_does_not_open_by_crumbs() {
     let sent = tcp.sent();
     assert_eq!(sent.last().unwrap().packet.window, 0);
     assert_eq!(tcp.tcp.advertised_window(), 0);
-    // 100 bytes at a time: nothing, until a segment's worth is free.
+    // 100 bytes at a time: no update until a segment's worth is free.
     for n in 1..=14 {
         tcp.read(100);
         assert!(tcp.sent().is_empty(), "{n}");
@@ -162,7 +162,7 @@ fn the_right_edge_never_moves_back() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_not_taken() {
+fn data_beyond_the_window_is_dropped() {
     let mut tcp = receiver(Config {
         receive_buffer: 1000,
         ..Config::default()
@@ -170,14 +170,15 @@ fn what_lies_beyond_the_window_is_not_taken() {
     tcp.data(1, 1448);
     assert_eq!(tcp.tcp.readable(), 1000);
     assert_eq!(tcp.sent_acks(), [1001]);
-    // The window is closed: a probe is acknowledged and not taken, but what it acknowledges counts.
+    // The window is closed: a probe's data is not accepted, but it is acknowledged, and its
+    // acknowledgment counts.
     tcp.write(10);
     tcp.sent();
     tcp.arrives(tcp.segment(1001, 11, 1, Flags::ACK));
     assert_eq!(tcp.tcp.acknowledged_offset(), 10);
     assert_eq!(tcp.sent_acks(), [1001]);
     assert_eq!(tcp.tcp.readable(), 1000);
-    // Far beyond: acknowledged, dropped.
+    // Far beyond the window: acknowledged and dropped.
     tcp.arrives(tcp.segment(50_000, 11, 100, Flags::ACK));
     assert_eq!(tcp.sent_acks(), [1001]);
 }

@@ -1,8 +1,8 @@
-//! What an echoed mark does to the window, by RFC 3168 section 6.1.2.
+//! Reaction of the congestion window to ECE by RFC 3168 section 6.1.2.
 
 use bentpipe_types::Span;
 
-use super::marked::{hear, sender_with, window};
+use super::marked::{acknowledge_segments, sender_with, window};
 use crate::{Habits, RecoveryKind};
 
 const RECOVERIES: [RecoveryKind; 4] = [
@@ -12,49 +12,51 @@ const RECOVERIES: [RecoveryKind; 4] = [
     RecoveryKind::Fack,
 ];
 
-/// The peer echoes until it hears that the window was reduced, which the first new data say: the acknowledgment of all that was
-/// sent before them echoes, too, and is of the same window. One for each segment comes by that place, every time.
+/// The peer sends ECE until it receives CWR on the first new data after the reduction.
+/// Acknowledgments of all data sent before carry ECE too, and belong to the same window.
 #[test]
 fn a_mark_reduces_the_window_once() {
     for recovery in RECOVERIES {
         let mut tcp = sender_with(recovery, Habits::RFC);
         for before in 1..=10 {
-            hear(&mut tcp, before, None, true);
+            acknowledge_segments(&mut tcp, before, None, true);
             assert_eq!(window(&tcp), 5, "{recovery:?}: {before}");
         }
         for before in 11..=15 {
-            hear(&mut tcp, before, None, false);
+            acknowledge_segments(&mut tcp, before, None, false);
         }
         assert_eq!(window(&tcp), 6, "{recovery:?}: it grows again");
     }
 }
 
-/// An echo after the peer has heard is of a mark of the reduced window.
+/// RFC 3168 section 6.1.2: ECE after the peer has received CWR reports a mark of the reduced
+/// window.
 #[test]
-fn a_mark_of_a_later_window_reduces_it_again() {
+fn a_mark_of_the_next_window_reduces_it_again() {
     for recovery in RECOVERIES {
         let mut tcp = sender_with(recovery, Habits::RFC);
         for before in 1..=10 {
-            hear(&mut tcp, before, None, true);
+            acknowledge_segments(&mut tcp, before, None, true);
         }
-        hear(&mut tcp, 11, None, true);
+        acknowledge_segments(&mut tcp, 11, None, true);
         assert_eq!(window(&tcp), 2, "{recovery:?}");
     }
 }
 
-/// A mark is heard of, then nothing for long. What is sent again can't say that the window was reduced, so that the peer goes on
-/// to echo: slow start goes on all the same, or ten segments would go one a round trip.
+/// After a mark and a timeout, retransmissions cannot carry CWR, so the peer continues to send ECE.
+/// Slow start continues in spite of it; otherwise ten segments would be retransmitted one per round
+/// trip.
 #[test]
-fn after_a_timeout_the_window_grows_whatever_is_echoed() {
+fn after_a_timeout_the_window_grows_in_spite_of_ece() {
     for recovery in RECOVERIES {
         let mut tcp = sender_with(recovery, Habits::RFC);
-        hear(&mut tcp, 1, None, true);
+        acknowledge_segments(&mut tcp, 1, None, true);
         tcp.wait(Span::from_secs(2));
         assert!(tcp.tcp.statistics().timeouts > 0, "{recovery:?}");
         assert_eq!(window(&tcp), 1, "{recovery:?}");
         tcp.sent_ranges();
         for (before, expected) in [(2, 2), (3, 2)] {
-            hear(&mut tcp, before, None, true);
+            acknowledge_segments(&mut tcp, before, None, true);
             assert!(window(&tcp) >= expected, "{recovery:?}: {before}");
         }
     }

@@ -1,4 +1,4 @@
-//! TCP Fast Open (RFC 7413).
+//! Tests of TCP Fast Open (RFC 7413).
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn single(world: World, tcp: Connection) -> Single {
     }
 }
 
-/// A SYN with a cookie and `bytes` bytes, still in the outbox.
+/// A client that has sent a SYN with a cookie and `bytes` bytes, still in the outbox.
 fn active(bytes: u64) -> Single {
     let mut world = world(1);
     let fast = ActiveFastOpen {
@@ -51,7 +51,7 @@ fn active(bytes: u64) -> Single {
     single(world, tcp)
 }
 
-/// What comes of a SYN with `length` bytes.
+/// A server that has received a SYN with `length` bytes.
 fn passive(length: u16, fast_open: PassiveFastOpen) -> Single {
     let mut world = world(1);
     let mut syn = Packet::new(endpoint(B), endpoint(A), plain().ip_version);
@@ -65,18 +65,18 @@ fn passive(length: u16, fast_open: PassiveFastOpen) -> Single {
 }
 
 #[test]
-fn a_syn_carries_what_has_room() {
+fn a_syn_carries_as_much_data_as_fits() {
     let mut tcp = active(5000);
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.flags, Flags::SYN);
     assert_eq!(sent[0].packet.payload_length, 1000);
     assert_eq!(sent[0].options.fast_open, FastOpen::new(&[7; 8], false));
-    // Its length is right: 20 + 20, MSS, SACK-permitted, 10 of Fast Open, padding
+    // The header length is right: 20 + 20, MSS, SACK-permitted, 10 of Fast Open, padding.
     assert_eq!(sent[0].packet.header_length, 40 + 4 + 4 + 12);
 }
 
 #[test]
-fn whatever_part_is_acknowledged_the_rest_goes_again() {
+fn unacknowledged_syn_data_is_retransmitted() {
     for position in 0..=103_u32 {
         let mut tcp = active(100);
         tcp.sent();
@@ -111,7 +111,7 @@ fn whatever_part_is_acknowledged_the_rest_goes_again() {
 }
 
 #[test]
-fn a_lost_syn_goes_again_without() {
+fn a_retransmitted_syn_has_no_fast_open_option() {
     let mut tcp = active(100);
     tcp.sent();
     tcp.wait(Span::from_millis(1100));
@@ -123,7 +123,7 @@ fn a_lost_syn_goes_again_without() {
 }
 
 #[test]
-fn a_good_cookie_opens_at_once() {
+fn a_valid_cookie_opens_at_once() {
     let mut tcp = passive(100, PassiveFastOpen::Take);
     assert_eq!(tcp.tcp.state(), State::SynReceived);
     assert_eq!(tcp.tcp.received_offset(), 100);
@@ -131,7 +131,10 @@ fn a_good_cookie_opens_at_once() {
     let syn_ack = tcp.sent();
     assert_eq!(syn_ack[0].packet.acknowledgment, THEIR_ISN + 101);
     tcp.write(2000);
-    assert!(!tcp.sent().is_empty(), "data before the handshake is over");
+    assert!(
+        !tcp.sent().is_empty(),
+        "data is sent before the handshake is complete"
+    );
     let mut packet = tcp.segment(101, 2001, 0, Flags::ACK);
     packet.window = 65_535;
     tcp.arrives_with(packet, SynOptions::default());
@@ -140,8 +143,8 @@ fn a_good_cookie_opens_at_once() {
 }
 
 #[test]
-fn a_reset_is_told_to_who_has_the_connection() {
-    for (fast_open, told) in [
+fn a_reset_is_reported_if_the_application_has_the_connection() {
+    for (fast_open, reported) in [
         (PassiveFastOpen::Take, true),
         (PassiveFastOpen::Ignore, false),
     ] {
@@ -151,12 +154,12 @@ fn a_reset_is_told_to_who_has_the_connection() {
         let packet = tcp.segment(1 + taken, 0, 0, Flags::RST);
         tcp.arrives_with(packet, SynOptions::default());
         assert_eq!(tcp.tcp.state(), State::Closed);
-        assert_eq!(tcp.tcp.take_events().has(Events::RESET), told);
+        assert_eq!(tcp.tcp.take_events().has(Events::RESET), reported);
     }
 }
 
 #[test]
-fn without_a_good_cookie_nothing_is_taken() {
+fn without_a_valid_cookie_syn_data_is_dropped() {
     let cookie = FastOpen::new(&[1, 2, 3, 4], true).expect("a cookie");
     for fast_open in [PassiveFastOpen::Ignore, PassiveFastOpen::Offer(cookie)] {
         let mut tcp = passive(100, fast_open);

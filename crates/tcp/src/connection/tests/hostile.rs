@@ -1,4 +1,5 @@
-//! Any network, any settings: the streams are exact, both ends close, time and memory are bounded.
+//! Property tests with arbitrary networks and settings: streams are exact, both ends close, time
+//! and memory are bounded.
 
 use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
@@ -12,21 +13,21 @@ use crate::{
     PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
 };
 
-/// How an application hands over what it writes.
+/// How an application writes.
 #[derive(Clone, Copy, Debug)]
-enum Manner {
+enum WriteMode {
     /// As a stream.
     Stream,
-    /// Each write is a record of its own (MSG_EOR).
+    /// Each write is a record (MSG_EOR).
     Records,
-    /// More is to come, three times in four (MSG_MORE).
+    /// Three of four writes announce more data (MSG_MORE).
     More,
-    /// All of that in turn.
+    /// All of these in turn.
     Mixed,
 }
 
-impl Manner {
-    /// The write before which so many bytes were written.
+impl WriteMode {
+    /// Writes `chunk` bytes, after `written` bytes were written.
     fn write(self, pair: &mut Pair, side: usize, written: u64, chunk: u64) -> u64 {
         pair.with(side, |tcp, cx| match (self, written % 4) {
             (Self::Records, _) | (Self::Mixed, 1) => tcp.write_record(chunk, cx),
@@ -36,18 +37,18 @@ impl Manner {
     }
 }
 
-/// What one end's application does.
+/// Behaviour of one end's application.
 #[derive(Clone, Debug)]
 struct Application {
     to_write: u64,
     chunk: u64,
-    manner: Manner,
+    manner: WriteMode,
     sink: bool,
     read_at_most: u64,
-    /// It stops reading in this time, in milliseconds.
-    asleep: (u64, u64),
-    /// It closes when the peer has, and no sooner.
-    patient: bool,
+    /// Period without reading, in milliseconds.
+    pause: (u64, u64),
+    /// It closes only after the peer has closed.
+    closes_last: bool,
 }
 
 fn application() -> impl Strategy<Value = Application> {
@@ -58,14 +59,14 @@ fn application() -> impl Strategy<Value = Application> {
         50_u64..20_000,
         (0_u64..2_000, 0_u64..20_000),
         prop_oneof![
-            3 => Just(Manner::Stream),
-            1 => Just(Manner::Records),
-            1 => Just(Manner::More),
-            1 => Just(Manner::Mixed),
+            3 => Just(WriteMode::Stream),
+            1 => Just(WriteMode::Records),
+            1 => Just(WriteMode::More),
+            1 => Just(WriteMode::Mixed),
         ],
     )
         .prop_map(
-            |(to_write, chunk, sink, read_at_most, asleep, manner)| Application {
+            |(to_write, chunk, sink, read_at_most, pause, manner)| Application {
                 to_write: if chunk < 1000 {
                     to_write / 20
                 } else {
@@ -75,8 +76,8 @@ fn application() -> impl Strategy<Value = Application> {
                 manner,
                 sink,
                 read_at_most,
-                asleep: (asleep.0, asleep.0 + asleep.1),
-                patient: false,
+                pause: (pause.0, pause.0 + pause.1),
+                closes_last: false,
             },
         )
 }
@@ -93,7 +94,7 @@ fn hybla(estimate: bool) -> HyblaSettings {
     }
 }
 
-/// A window rule and how it is set up, and pacing.
+/// A window rule with its settings, and pacing.
 fn rule_and_pacing() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(WindowRule::ALL),
@@ -159,7 +160,7 @@ fn config() -> impl Strategy<Value = Config> {
                         probes: 40,
                     }),
                     path_mtu_discovery: path.1,
-                    // A byte a segment would only make the test slow.
+                    // One byte per segment would only make the test slow.
                     mss: mss.max(40),
                     initial_window: window,
                     initial_slow_start_threshold: on[0].then_some(send),
@@ -241,7 +242,7 @@ fn network(lies: bool) -> impl Strategy<Value = Hostility> {
         )
 }
 
-/// Lets both applications do what they can.
+/// Lets both applications write, read and close.
 fn act(pair: &mut Pair, applications: &[Application; 2], written: &mut [u64; 2]) {
     let now = pair.world.now.since(Time::ZERO).as_millis_f64() as u64;
     for side in [A, B] {
@@ -254,20 +255,20 @@ fn act(pair: &mut Pair, applications: &[Application; 2], written: &mut [u64; 2])
             let chunk = left.min(application.chunk);
             let manner = application.manner;
             written[side] += manner.write(pair, side, written[side], chunk);
-            if written[side] == application.to_write && !application.patient {
+            if written[side] == application.to_write && !application.closes_last {
                 pair.with(side, |tcp, cx| tcp.close(cx));
             }
         } else if left == 0
             && application.to_write == 0
             && tcp.state() == State::Established
-            && !application.patient
+            && !application.closes_last
         {
             pair.with(side, |tcp, cx| tcp.close(cx));
         } else if left == 0 && tcp.state() == State::CloseWait {
             pair.with(side, |tcp, cx| tcp.close(cx));
         }
-        let asleep = (application.asleep.0..application.asleep.1).contains(&now);
-        if !application.sink && !asleep {
+        let pause = (application.pause.0..application.pause.1).contains(&now);
+        if !application.sink && !pause {
             pair.with(side, |tcp, cx| tcp.read(application.read_at_most, cx));
         }
     }
@@ -289,7 +290,8 @@ fn run(
         pair.connect(B);
     }
     let mut written = [0; 2];
-    // More than two hours: with 250 timeouts of up to 8 s, a window of 200 bytes has taken half an hour.
+    // More than two hours: with 250 timeouts of up to 8 s, a window of 200 bytes has taken half an
+    // hour.
     for tick in 0_u64..160_000 {
         let end = Time::ZERO + Span::from_millis(50 * tick);
         while pair.step(end) {
@@ -314,8 +316,8 @@ fn run(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 300, ..ProptestConfig::default() })]
 
-    /// Loss, bursts, reordering, duplication, false headers, tiny and closed windows, applications
-    /// that sleep: what is written is delivered, in order and once, and both ends close.
+    /// With loss, bursts, reordering, duplication, false headers, small and closed windows, and
+    /// applications that pause: written data is delivered in order and once, and both ends close.
     #[test]
     fn streams_are_exact(
         configs in [config(), config()],
@@ -326,10 +328,10 @@ proptest! {
     ) {
         let mut applications = applications;
         let mut network = network;
-        // Who only listens to routers is lost where they say nothing.
+        // An end with only ICMP-based discovery cannot work in a black hole.
         network.speaks |= configs.iter().any(|c| c.path_mtu_discovery == PathMtuDiscovery::Icmp);
         for side in [A, B] {
-            // A small window needs a round trip each time.
+            // A small window takes a round trip each time.
             let limit = 300 * configs[1 - side].receive_buffer;
             applications[side].to_write = applications[side].to_write.min(limit);
         }
@@ -347,10 +349,10 @@ proptest! {
         }
     }
 
-    /// A path that lies, with false acknowledgments, resets, ends and timestamps: whatever comes of
-    /// it, nobody panics, works for ever or remembers without bound.
+    /// On a path with false acknowledgments, resets, FINs and timestamps, no end panics, runs for
+    /// ever or uses unbounded memory.
     #[test]
-    fn lies_do_no_harm_beyond_the_stream(
+    fn a_lying_path_only_affects_the_stream(
         configs in [config(), config()],
         applications in [application(), application()],
         network in network(true),
@@ -365,13 +367,13 @@ proptest! {
     }
 }
 
-/// All packets of a case, and what both ends counted.
+/// All packets of a case, and the counters of both ends.
 fn everything(mut pair: Pair) -> (Vec<(usize, Time, bentpipe_types::Packet)>, String) {
     let counted = [A, B].map(|side| pair.ends[side].as_ref().map(|tcp| tcp.statistics().clone()));
     (pair.log.take().unwrap_or_default(), format!("{counted:?}"))
 }
 
-/// Two ends, what is between them, whether both open, and what else tells cases apart.
+/// Both ends, the network, the seed, whether both open, and further switches.
 type Case = (
     [Config; 2],
     [Application; 2],
@@ -381,10 +383,10 @@ type Case = (
     [bool; 3],
 );
 
-/// The short ways through a connection lead to the same place: with and without them, a case is the same
-/// packet for packet, count for count. And each of them is taken.
+/// The fast paths have the same result as the general path: with and without them, a case is equal
+/// in each packet and counter. Each of them is taken.
 #[test]
-fn header_prediction_changes_nothing() {
+fn fast_paths_change_nothing() {
     let cases = (
         [config(), config()],
         [application(), application()],
@@ -401,13 +403,13 @@ fn header_prediction_changes_nothing() {
     };
     let taken_before = TAKEN.get();
     let compare = |case: Case| {
-        let (configs, mut applications, network, seed, both, [bare, sized, patient]) = case;
-        // An end that has closed is not at rest.
-        applications[B].patient = patient;
+        let (configs, mut applications, network, seed, both, [bare, sized, closes_last]) = case;
+        // An end that has closed cannot take the fast path for data.
+        applications[B].closes_last = closes_last;
         let [with, without] = [true, false].map(|header_prediction| {
             let configs = configs.clone().map(|mut config| {
                 config.header_prediction = header_prediction;
-                // Most often, nothing stands in the way of the short ways.
+                // Most often, nothing prevents the fast paths.
                 if bare {
                     config.congestion_control = CongestionControlKind::Cubic;
                     config.pacing = PacingKind::Off;
@@ -422,7 +424,7 @@ fn header_prediction_changes_nothing() {
             let (applications, network) = (applications.clone(), network.clone());
             everything(run(configs, applications, network, seed, both))
         });
-        // Where they part is worth more than how many there are.
+        // The first difference is more useful than the number of packets.
         for (number, (one, other)) in with.0.iter().zip(&without.0).enumerate() {
             prop_assert_eq!(one, other, "packet {}", number);
         }
@@ -430,8 +432,8 @@ fn header_prediction_changes_nothing() {
         prop_assert_eq!(with.1, without.1);
         Ok(())
     };
-    // (Chance may leave a way out that few take, but not again and again.)
-    // (Nobody feeds a connection but its socket, whose tests have that way.)
+    // By chance, a case may not occur, but not five times in a row. (`Refill` requires a socket,
+    // and is tested there.)
     let ways = Way::Refill as usize;
     let never = || (0..ways).find(|way| TAKEN.get()[*way] == taken_before[*way]);
     for _ in 0..5 {
@@ -442,5 +444,5 @@ fn header_prediction_changes_nothing() {
             return;
         }
     }
-    panic!("way {:?} was never taken", never());
+    panic!("fast path {:?} was never taken", never());
 }

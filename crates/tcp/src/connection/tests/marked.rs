@@ -1,4 +1,5 @@
-//! What a mark does to the window, as Linux has it: `tcp_enter_cwr`, `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction`.
+//! Reaction of the congestion window to ECN marks as in Linux: `tcp_enter_cwr`,
+//! `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction`.
 
 use bentpipe_types::{Ecn, Flags, SackBlock, SackBlocks, Span, SynOptions};
 
@@ -8,10 +9,10 @@ use crate::{
     RecoveryKind, SlowStartKind,
 };
 
-/// Of a segment.
+/// Payload of a segment.
 const BYTES: u32 = 1000;
 
-/// A sender by Reno's window of ten segments of 1000 bytes, all of which are outstanding; both ends have agreed on ECN.
+/// A Reno sender with ECN and a window of ten segments of 1000 bytes, all outstanding.
 fn sender() -> Single {
     let habits = Habits {
         reduces_gradually_for_marks: true,
@@ -21,7 +22,7 @@ fn sender() -> Single {
     sender_with(RecoveryKind::Sack, habits)
 }
 
-/// The same with this recovery, and these habits.
+/// Such a sender with this recovery and these Linux behaviours.
 pub(super) fn sender_with(recovery: RecoveryKind, habits: Habits) -> Single {
     let config = Config {
         recovery,
@@ -50,15 +51,15 @@ pub(super) fn sender_with(recovery: RecoveryKind, habits: Habits) -> Single {
     assert_eq!(
         tcp.sent_ranges().len(),
         10,
-        "the SYN+ACK's ECE is no echo (RFC 3168 section 6.1.1)"
+        "ECE on a SYN+ACK reports no mark (RFC 3168 section 6.1.1)"
     );
     tcp.wait(Span::from_millis(100));
     tcp
 }
 
-/// Everything before this segment has arrived, and those between these; `marked`: the path has marked. Returns how many
-/// segments leave for it.
-pub(super) fn hear(
+/// Processes an acknowledgment of everything before segment `before`, with a SACK block for the
+/// segments `ahead`, and with ECE if `marked`. Returns how many segments it lets out.
+pub(super) fn acknowledge_segments(
     tcp: &mut Single,
     before: u32,
     ahead: Option<(u32, u32)>,
@@ -92,85 +93,89 @@ fn state(tcp: &Single) -> CongestionState {
     tcp.tcp.info(tcp.world.now).congestion_state
 }
 
-/// Half of what is acknowledged leaves again, until half of the window is in flight; it grows no sooner than more is
-/// acknowledged than was sent before the mark was heard of. RFC 3168 section 6.1.2 would have it at five at once: nothing leaves
-/// for the first five of ten acknowledgments.
+/// Half of the acknowledged data is replaced until half of the window is in flight. The window
+/// grows only after more is acknowledged than was sent before the first ECE. RFC 3168 section 6.1.2
+/// would reduce it to five at once, and no segment would leave for the first five of ten
+/// acknowledgments.
 #[test]
-fn the_window_comes_down_in_proportion_and_stays_there() {
+fn window_is_reduced_proportionally_and_held() {
     let mut tcp = sender();
     let sent: Vec<usize> = (1..=10)
-        .map(|before| hear(&mut tcp, before, None, true))
+        .map(|before| acknowledge_segments(&mut tcp, before, None, true))
         .collect();
     assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 0, 1]);
     assert_eq!(window(&tcp), 5);
     assert_eq!(
         state(&tcp),
         CongestionState::WindowReduced,
-        "ten were sent before the mark, and no more than they are acknowledged"
+        "only the ten segments sent before the mark are acknowledged"
     );
-    assert_eq!(hear(&mut tcp, 11, None, false), 1);
+    assert_eq!(acknowledge_segments(&mut tcp, 11, None, false), 1);
     assert_eq!(state(&tcp), CongestionState::Open);
     for before in 12..=15 {
-        hear(&mut tcp, before, None, false);
+        acknowledge_segments(&mut tcp, before, None, false);
     }
     assert_eq!(window(&tcp), 6, "it grows again");
 }
 
-/// A mark that is echoed once more, after what was sent before the first one was heard of has arrived, is another one.
+/// ECE after the acknowledgment of all data sent before the first ECE reports another mark.
 #[test]
-fn a_mark_of_a_later_window_reduces_it_again() {
+fn a_mark_of_the_next_window_reduces_it_again() {
     let mut tcp = sender();
     for before in 1..=10 {
-        hear(&mut tcp, before, None, true);
+        acknowledge_segments(&mut tcp, before, None, true);
     }
-    assert_eq!(hear(&mut tcp, 11, None, true), 1);
+    assert_eq!(acknowledge_segments(&mut tcp, 11, None, true), 1);
     assert_eq!(state(&tcp), CongestionState::WindowReduced);
     for before in 12..=15 {
-        hear(&mut tcp, before, None, false);
+        acknowledge_segments(&mut tcp, before, None, false);
     }
     assert_eq!(window(&tcp), 2);
 }
 
-/// What is lost while the window comes down is of the same congestion: it comes down to where it would have, and recovery is over
-/// when what was sent before the mark has arrived (tcp_enter_recovery).
+/// A loss during the reduction belongs to the same congestion. The window comes down to the same
+/// value, and recovery ends when the data sent before the mark is acknowledged
+/// (tcp_enter_recovery).
 #[test]
-fn a_loss_on_the_way_down_reduces_it_no_further() {
+fn a_loss_during_the_reduction_reduces_no_further() {
     let mut tcp = sender();
-    hear(&mut tcp, 1, None, true);
+    acknowledge_segments(&mut tcp, 1, None, true);
     for after in 3..=5 {
-        hear(&mut tcp, 1, Some((2, after)), false);
+        acknowledge_segments(&mut tcp, 1, Some((2, after)), false);
     }
     assert_eq!(state(&tcp), CongestionState::Recovery);
     for after in 6..=10 {
-        hear(&mut tcp, 1, Some((2, after)), false);
+        acknowledge_segments(&mut tcp, 1, Some((2, after)), false);
     }
     assert_eq!(window(&tcp), 5);
-    hear(&mut tcp, 10, None, false);
+    acknowledge_segments(&mut tcp, 10, None, false);
     assert_eq!(state(&tcp), CongestionState::Open);
     assert_eq!(window(&tcp), 5);
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
 }
 
-/// Everything has arrived twice: nothing was lost. But the path has marked, and the window stays (prior_ssthresh is 0).
+/// All data has arrived twice, so nothing was lost. But a mark was received, and the window stays
+/// (prior_ssthresh is 0).
 #[test]
-fn what_was_reduced_for_a_mark_is_not_taken_back() {
+fn a_reduction_for_a_mark_is_not_undone() {
     for (marked, expected) in [(true, 5), (false, 11)] {
         let mut tcp = sender();
-        hear(&mut tcp, 1, None, marked);
+        acknowledge_segments(&mut tcp, 1, None, marked);
         for after in 3..=8 {
-            hear(&mut tcp, 1, Some((2, after)), false);
+            acknowledge_segments(&mut tcp, 1, Some((2, after)), false);
         }
         assert_eq!(state(&tcp), CongestionState::Recovery);
         assert_eq!(tcp.tcp.statistics().segments_retransmitted, 1);
-        // It has come twice.
-        hear(&mut tcp, 9, Some((1, 2)), false);
+        // It has arrived twice.
+        acknowledge_segments(&mut tcp, 9, Some((1, 2)), false);
         assert_eq!(tcp.tcp.statistics().spurious, 1);
         assert_eq!(window(&tcp), expected, "marked: {marked}");
     }
 }
 
-/// RFC 3168 section 6.1.5: what is outside of the window is not asked for its mark, whichever way acknowledgments go: what is old
-/// altogether (which Linux takes for acceptable up to what was acknowledged last), and what a closed window keeps out.
+/// RFC 3168 section 6.1.5: marks of segments outside of the window are ignored, with either ACK
+/// policy. This concerns old segments (which Linux accepts from the last acknowledgment on), and
+/// those that a closed window excludes.
 #[test]
 fn a_mark_outside_of_the_window_is_not_echoed() {
     for (quick_acks, whole) in [(QuickAcks::First(0), false), (QuickAcks::Linux, true)] {
@@ -195,26 +200,32 @@ fn a_mark_outside_of_the_window_is_not_echoed() {
         };
         tcp.arrives_with(answer, options);
         tcp.sent();
-        let hears = |tcp: &mut Single, start: u32, mark: Ecn| {
+        let echoes_mark = |tcp: &mut Single, start: u32, mark: Ecn| {
             let mut packet = tcp.segment(start, 1, 1000, Flags::ACK);
             packet.set_ecn(mark);
             tcp.arrives(packet);
             tcp.wait(Span::from_millis(300));
             let sent = tcp.sent();
-            let last = sent.last().expect("it is acknowledged");
+            let last = sent.last().expect("an acknowledgment");
             last.packet.flags.has(Flags::ECE)
         };
-        assert!(!hears(&mut tcp, 1, Ecn::Capable0));
-        assert!(!hears(&mut tcp, 1, Ecn::Congestion), "{quick_acks:?}: old");
+        assert!(!echoes_mark(&mut tcp, 1, Ecn::Capable0));
+        assert!(
+            !echoes_mark(&mut tcp, 1, Ecn::Congestion),
+            "{quick_acks:?}: old"
+        );
         for start in [1001, 2001] {
-            assert!(!hears(&mut tcp, start, Ecn::Capable0));
+            assert!(!echoes_mark(&mut tcp, start, Ecn::Capable0));
         }
         assert!(
-            !hears(&mut tcp, 3001, Ecn::Congestion),
+            !echoes_mark(&mut tcp, 3001, Ecn::Congestion),
             "{quick_acks:?}: the window is closed"
         );
         tcp.read(3000);
         tcp.sent();
-        assert!(hears(&mut tcp, 3001, Ecn::Congestion), "{quick_acks:?}");
+        assert!(
+            echoes_mark(&mut tcp, 3001, Ecn::Congestion),
+            "{quick_acks:?}"
+        );
     }
 }

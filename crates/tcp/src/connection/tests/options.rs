@@ -1,4 +1,4 @@
-//! Window scaling, timestamps, PAWS, SACK.
+//! Tests of window scaling, timestamps, PAWS and SACK.
 
 use bentpipe_types::{Flags, Span, SynOptions};
 
@@ -16,7 +16,7 @@ fn all() -> SynOptions {
     }
 }
 
-/// Established with every option; the peer's timestamps start at 1000.
+/// An established connection with every option; the peer's timestamps start at 1000.
 fn with_timestamps() -> Single {
     let mut tcp = Single::connect(&Config::default());
     tcp.timestamp = Some(1000);
@@ -27,11 +27,11 @@ fn with_timestamps() -> Single {
 }
 
 #[test]
-fn windows_are_scaled_but_not_in_a_syn() {
+fn window_is_scaled_except_in_a_syn() {
     let mut tcp = with_timestamps();
     assert_eq!(tcp.tcp.peer_window(), 5000);
     let ack = tcp.sent();
-    // 6 MiB, less nothing, shifted by 7
+    // 6 MiB, shifted by 7.
     assert_eq!(ack[0].packet.window, 49_152);
     assert_eq!(tcp.tcp.advertised_window(), 6 << 20);
     tcp.ack(1, 5000);
@@ -39,14 +39,14 @@ fn windows_are_scaled_but_not_in_a_syn() {
 }
 
 #[test]
-fn without_scaling_the_window_is_what_sixteen_bits_hold() {
+fn without_scaling_the_window_is_at_most_65535() {
     let tcp = Single::established(&Config::default(), 5000);
     assert_eq!(tcp.tcp.advertised_window(), 65_535);
     assert_eq!(tcp.tcp.segment_size(), 1448);
 }
 
 #[test]
-fn timestamps_are_echoed_and_counted() {
+fn timestamps_are_echoed_and_in_header_length() {
     let mut tcp = with_timestamps();
     tcp.wait(Span::from_millis(250));
     let ack = tcp.sent();
@@ -59,7 +59,7 @@ fn timestamps_are_echoed_and_counted() {
 
 #[test]
 fn rfc7323_the_echo_times_the_earliest_unacknowledged_segment() {
-    // Section 4.3, the first example: delayed acknowledgments
+    // RFC 7323 section 4.3, first example: delayed acknowledgments.
     let mut tcp = with_timestamps();
     tcp.sent();
     tcp.timestamp = Some(2000);
@@ -67,7 +67,7 @@ fn rfc7323_the_echo_times_the_earliest_unacknowledged_segment() {
     tcp.timestamp = Some(2001);
     tcp.data(1449, 1448);
     assert_eq!(tcp.sent()[0].packet.timestamps().unwrap().1, 2000);
-    // The second: a gap. The echo stays with the last segment in order.
+    // RFC 7323 section 4.3, second example: a gap. The echo stays with the last segment in order.
     tcp.timestamp = Some(2003);
     tcp.data(1 + 3 * 1448, 1448);
     assert_eq!(tcp.sent()[0].packet.timestamps().unwrap().1, 2000);
@@ -77,7 +77,7 @@ fn rfc7323_the_echo_times_the_earliest_unacknowledged_segment() {
 }
 
 #[test]
-fn paws_refuses_what_is_from_an_earlier_time_round() {
+fn paws_drops_segments_with_old_timestamps() {
     let mut tcp = with_timestamps();
     tcp.sent();
     tcp.timestamp = Some(999);
@@ -91,7 +91,7 @@ fn paws_refuses_what_is_from_an_earlier_time_round() {
 }
 
 #[test]
-fn paws_does_not_protect_from_a_reset_and_expires() {
+fn paws_ignores_resets_and_expires() {
     let mut tcp = with_timestamps();
     tcp.timestamp = Some(5);
     tcp.wait(Span::from_secs(25 * 24 * 3600));
@@ -103,7 +103,7 @@ fn paws_does_not_protect_from_a_reset_and_expires() {
 }
 
 #[test]
-fn a_segment_without_the_agreed_timestamp_is_dropped() {
+fn a_segment_without_the_negotiated_timestamp_is_dropped() {
     let mut tcp = with_timestamps();
     tcp.sent();
     tcp.timestamp = None;
@@ -117,7 +117,7 @@ fn a_retransmission_is_timed_by_its_echo() {
     let mut tcp = with_timestamps();
     tcp.sent();
     tcp.write(100);
-    tcp.wait(Span::from_secs(2)); // lost, and sent again at least once
+    tcp.wait(Span::from_secs(2)); // lost, and retransmitted at least once
     let sent = tcp.sent();
     assert!(sent.len() > 1);
     let last = sent.last().unwrap().packet.timestamps().unwrap().0;
@@ -129,11 +129,12 @@ fn a_retransmission_is_timed_by_its_echo() {
     assert_eq!(tcp.tcp.statistics().rtt.max(), Some(Span::from_millis(70)));
 }
 
-/// All acknowledgments of a flight are lost, and so its first segment is sent again, which had arrived
-/// long ago. It is outside the window (RFC 7323 section 5.3, R2 before R3), so that TS.Recent stays,
-/// and the sender's sample of what is acknowledged at last spans the time without acknowledgments.
+/// All acknowledgments of a flight are lost, so that its first segment is retransmitted, which had
+/// arrived before. It is outside of the window, and TS.Recent stays (RFC 7323 section 5.3, R2
+/// before R3). The sender's sample of the next acknowledgment then spans the time without
+/// acknowledgments.
 #[test]
-fn rfc7323_an_old_duplicate_leaves_the_echo_as_it_was() {
+fn rfc7323_an_old_duplicate_does_not_change_the_echo() {
     let mut tcp = with_timestamps();
     tcp.sent();
     tcp.timestamp = Some(2000);
@@ -185,7 +186,7 @@ fn sack_blocks_report_the_latest_first() {
 }
 
 #[test]
-fn timestamps_leave_room_for_three_blocks() {
+fn with_timestamps_three_sack_blocks_fit() {
     let mut tcp = with_timestamps();
     tcp.sent();
     for n in 1..=5 {
@@ -203,12 +204,12 @@ fn rfc2883_duplicates_are_reported_once() {
     tcp.data(1, 500);
     tcp.data(501, 500);
     tcp.sent();
-    // Below the acknowledgment (section 4.1.1)
+    // Below the acknowledgment (RFC 2883 section 4.1.1).
     tcp.data(501, 500);
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.acknowledgment, THEIR_ISN + 1001);
     assert_eq!(relative(&tcp, &sent[0]), [(501, 1001)]);
-    // Above it, part of a block (section 4.1.2 and 4.2.2)
+    // Above it, part of a block (RFC 2883 sections 4.1.2 and 4.2.2).
     tcp.data(2001, 500);
     tcp.data(2501, 500);
     tcp.sent();
@@ -219,7 +220,7 @@ fn rfc2883_duplicates_are_reported_once() {
     let sent = tcp.sent();
     assert_eq!(relative(&tcp, &sent[0]), [(2001, 3501)]);
     assert_eq!(tcp.tcp.statistics().duplicates_received, 2);
-    // Half old, half new
+    // Half old, half new.
     tcp.data(501, 1000);
     let sent = tcp.sent();
     assert_eq!(relative(&tcp, &sent[0]), [(501, 1001), (2001, 3501)]);
@@ -227,7 +228,7 @@ fn rfc2883_duplicates_are_reported_once() {
 }
 
 #[test]
-fn blocks_are_sent_only_when_agreed() {
+fn sack_blocks_are_sent_only_if_negotiated() {
     let config = Config {
         sack: false,
         ..Config::default()
@@ -240,7 +241,7 @@ fn blocks_are_sent_only_when_agreed() {
 }
 
 #[test]
-fn blocks_take_their_room_from_the_data() {
+fn sack_blocks_reduce_the_payload() {
     let mut tcp = with_timestamps();
     tcp.ack(1, 8000);
     tcp.data(1001, 100);
@@ -256,7 +257,7 @@ fn blocks_take_their_room_from_the_data() {
 }
 
 #[test]
-fn every_other_byte_is_bounded() {
+fn memory_for_every_other_byte_is_bounded() {
     let mut tcp = Single::established(&Config::default(), 65_535);
     for n in 0..30_000 {
         tcp.data(3 + 2 * n, 1);
@@ -267,14 +268,14 @@ fn every_other_byte_is_bounded() {
 }
 
 #[test]
-fn accepted_ranges_let_a_host_keep_the_bytes() {
+fn accepted_ranges_allow_storing_the_bytes() {
     let mut tcp = Single::established(&Config::default(), 65_535);
     let mut bytes = vec![None; 400];
     for (sequence, length) in [(101, 100), (1, 50), (31, 100), (1, 300)] {
         let packet = tcp.segment(sequence, 1, length, ACK);
         let packet = tcp.world.packets.insert(packet);
         let accepted = tcp.tcp.on_packet_accepting(packet, &mut tcp.world.cx());
-        let accepted = accepted.expect("all of these bring something");
+        let accepted = accepted.expect("each has new data");
         for n in 0..accepted.length {
             bytes[accepted.offset as usize + n as usize] =
                 Some(sequence as usize - 1 + (accepted.skip + n) as usize);
@@ -292,7 +293,7 @@ fn accepted_ranges_let_a_host_keep_the_bytes() {
 }
 
 #[test]
-fn a_lying_payload_is_counted() {
+fn payload_mismatches_are_counted() {
     let mut tcp = Single::established(&Config::default(), 65_535);
     let mut packet = tcp.segment(1, 1, 100, ACK);
     packet.payload_offset = 5;
@@ -301,7 +302,7 @@ fn a_lying_payload_is_counted() {
 }
 
 #[test]
-fn ends_with_different_options_understand_each_other() {
+fn ends_with_different_options_interoperate() {
     for bits in 0..64_u32 {
         let on = |n: u32| bits & (1 << n) != 0;
         let a = Config {

@@ -1,4 +1,4 @@
-//! What a path says, and what it keeps to itself: ICMP errors, path MTU discovery, black holes.
+//! Tests of ICMP errors, path MTU discovery and black hole detection.
 
 use bentpipe_types::{Flags, IcmpError, IpVersion, Span, SynOptions, Time};
 
@@ -34,9 +34,9 @@ fn sender(recovery: RecoveryKind) -> Single {
     tcp
 }
 
-/// Linux's `tcp_req_err`; RFC 5927 section 4.1: only the SYN+ACK is outstanding.
+/// `tcp_req_err` in Linux, and RFC 5927 section 4.1: only the SYN+ACK is outstanding.
 #[test]
-fn an_error_about_what_answers_a_segment_that_opens_nothing_ends_no_handshake() {
+fn only_an_error_about_the_syn_ack_ends_a_passive_handshake() {
     let linux = Config {
         habits: Habits::LINUX,
         ..Config::default()
@@ -56,14 +56,14 @@ fn an_error_about_what_answers_a_segment_that_opens_nothing_ends_no_handshake() 
 }
 
 #[test]
-fn rfc1191_too_long_segments_go_again_at_once_and_it_is_no_congestion() {
+fn rfc1191_too_long_segments_are_retransmitted_at_once_without_congestion() {
     for recovery in EVERY_RECOVERY {
         let mut tcp = sender(recovery);
         let threshold = tcp.tcp.slow_start_threshold();
         icmp(&mut tcp, too_big(1000), 1);
         let sent = tcp.sent_ranges();
-        // The window is of as many segments as before, which are shorter; with SACK, what was one
-        // segment is two.
+        // The congestion window keeps its number of segments, which are shorter; with SACK, one
+        // segment becomes two.
         let selective = matches!(recovery, RecoveryKind::Sack | RecoveryKind::Fack);
         assert_eq!(sent.len(), if selective { 12 } else { 10 }, "{recovery:?}");
         for (n, (sequence, length)) in sent.iter().enumerate() {
@@ -82,7 +82,7 @@ fn rfc1191_too_long_segments_go_again_at_once_and_it_is_no_congestion() {
         assert_eq!(tcp.tcp.slow_start_threshold(), threshold);
         let statistics = tcp.tcp.statistics();
         assert_eq!((statistics.timeouts, statistics.fast_recoveries), (0, 0));
-        // The other nine say the same.
+        // The errors for the other nine segments change nothing.
         for n in 1..10 {
             icmp(&mut tcp, too_big(1000), 1 + n * 1448);
         }
@@ -99,7 +99,7 @@ fn rfc1191_too_long_segments_go_again_at_once_and_it_is_no_congestion() {
 }
 
 #[test]
-fn rfc5927_only_an_error_about_what_is_outstanding_counts() {
+fn rfc5927_only_errors_about_outstanding_data_count() {
     let mut tcp = sender(RecoveryKind::Sack);
     tcp.ack(1449, 65_535);
     tcp.sent();
@@ -107,7 +107,7 @@ fn rfc5927_only_an_error_about_what_is_outstanding_counts() {
         icmp(&mut tcp, too_big(576), sequence);
     }
     assert_eq!(tcp.tcp.statistics().icmp_ignored, 4);
-    // Nor is it a reason to send longer ones, or as long.
+    // An error with the same or a larger MTU has no effect.
     icmp(&mut tcp, too_big(1488), 1449);
     icmp(&mut tcp, too_big(65_535), 1449);
     assert_eq!(tcp.tcp.segment_size(), 1448);
@@ -117,18 +117,18 @@ fn rfc5927_only_an_error_about_what_is_outstanding_counts() {
 }
 
 #[test]
-fn rfc1191_a_router_that_does_not_say_how_long_is_answered_with_the_next_plateau() {
+fn rfc1191_without_an_mtu_in_the_error_the_next_plateau_is_used() {
     let mut tcp = sender(RecoveryKind::Sack);
     for mtu in [1006, 508, 296, 88, 88] {
         icmp(&mut tcp, too_big(0), 1);
-        // The smallest leaves room for no more than a peer may ask for.
+        // The minimum segment size is the smallest that a peer may request.
         assert_eq!(tcp.tcp.path_mtu(), mtu);
     }
     assert_eq!(tcp.tcp.segment_size(), 48);
 }
 
 #[test]
-fn rfc8201_not_below_1280_bytes() {
+fn rfc8201_path_mtu_is_at_least_1280_bytes() {
     let config = Config {
         ip_version: IpVersion::V6,
         mss: 1428,
@@ -141,7 +141,7 @@ fn rfc8201_not_below_1280_bytes() {
 }
 
 #[test]
-fn rfc1191_after_ten_minutes_the_path_may_take_more() {
+fn rfc1191_a_larger_mtu_is_tried_after_ten_minutes() {
     let mut tcp = sender(RecoveryKind::Sack);
     icmp(&mut tcp, too_big(1000), 1);
     tcp.ack(14_481, 65_535);
@@ -156,7 +156,7 @@ fn rfc1191_after_ten_minutes_the_path_may_take_more() {
 }
 
 #[test]
-fn who_does_not_listen_hears_nothing() {
+fn without_discovery_errors_are_ignored() {
     let config = Config {
         path_mtu_discovery: PathMtuDiscovery::Off,
         ..Config::default()
@@ -178,15 +178,15 @@ fn limit(mtu: u32, seconds: u64) -> PathLimit {
 }
 
 #[test]
-fn rfc8201_what_another_connection_was_told_holds_from_the_next_segment_on() {
+fn rfc8201_a_limit_of_another_connection_applies_to_new_segments() {
     for recovery in EVERY_RECOVERY {
         let mut tcp = sender(recovery);
         tcp.tcp.limit_path(limit(1000, 600));
-        assert!(tcp.sent().is_empty(), "what is outstanding may arrive");
+        assert!(tcp.sent().is_empty(), "outstanding data may arrive");
         assert_eq!(tcp.tcp.segment_size(), 960);
         assert_eq!(tcp.tcp.congestion_window(), 9600);
         assert_eq!(tcp.tcp.statistics().path_mtu_reductions, 1);
-        // It has.
+        // The outstanding data has arrived.
         tcp.ack(14_481, 65_535);
         tcp.write(2000);
         assert_eq!(
@@ -194,7 +194,8 @@ fn rfc8201_what_another_connection_was_told_holds_from_the_next_segment_on() {
             [(14_481, 960), (15_441, 960), (16_401, 80)]
         );
         tcp.ack(16_481, 65_535);
-        // What is known already is not less for what another was told; and it lasts as long as that.
+        // A known lower limit is kept when another connection received a higher one, and expires
+        // with the later of both.
         tcp.tcp.limit_path(limit(1200, 700));
         assert_eq!(tcp.tcp.segment_size(), 960);
         tcp.tcp.limit_path(limit(1000, 800));
@@ -208,9 +209,9 @@ fn rfc8201_what_another_connection_was_told_holds_from_the_next_segment_on() {
     }
 }
 
-/// A window of one short segment takes a long one when segments are long again.
+/// A congestion window of one short segment admits a long one when segments become longer again.
 #[test]
-fn what_may_leave_when_the_path_takes_more_again_is_a_segment_at_least() {
+fn window_is_at_least_one_segment_after_the_mtu_grows() {
     let config = Config {
         initial_window: 1,
         ..Config::default()
@@ -226,15 +227,15 @@ fn what_may_leave_when_the_path_takes_more_again_is_a_segment_at_least() {
     assert_eq!(tcp.sent_ranges(), [(1, 1448)]);
 }
 
-/// A router says of each of them that it was too long: it goes again as if nobody had been told before.
+/// A router reports each of them as too long: they are retransmitted as without a previous limit.
 #[test]
-fn rfc8201_what_was_outstanding_then_goes_again_when_it_was_too_long() {
+fn rfc8201_outstanding_data_is_retransmitted_if_it_was_too_long() {
     for recovery in EVERY_RECOVERY {
         let [told, first] = [true, false].map(|told| {
             let mut tcp = sender(recovery);
             if told {
                 tcp.tcp.limit_path(limit(1000, 600));
-                // That it was not too long for a longer link is no reason.
+                // An error with a larger MTU is no reason to retransmit.
                 icmp(&mut tcp, too_big(1500), 1);
                 assert!(tcp.sent().is_empty());
             }
@@ -248,7 +249,7 @@ fn rfc8201_what_was_outstanding_then_goes_again_when_it_was_too_long() {
 }
 
 #[test]
-fn rfc8201_a_connection_that_begins_goes_by_what_is_known_and_announces_what_it_takes() {
+fn rfc8201_a_new_connection_uses_the_limit_and_announces_its_own_mss() {
     for discovery in [
         PathMtuDiscovery::Icmp,
         PathMtuDiscovery::BlackHole,
@@ -282,7 +283,7 @@ fn rfc8201_a_connection_that_begins_goes_by_what_is_known_and_announces_what_it_
             assert_eq!(tcp.tcp.congestion_window(), 10 * 960);
             assert_eq!(tcp.tcp.statistics().path_mtu_reductions, 0);
             tcp.ack(2001, 65_535);
-            // No search looks above it.
+            // The search does not exceed the limit.
             tcp.write(40_000);
             let sent = tcp.sent_ranges();
             assert!(sent.iter().all(|range| range.1 <= 960), "{sent:?}");
@@ -293,7 +294,7 @@ fn rfc8201_a_connection_that_begins_goes_by_what_is_known_and_announces_what_it_
     }
 }
 
-fn narrow(mtu: u32, speaks: bool, loss: f64) -> Hostility {
+fn path_with_mtu(mtu: u32, speaks: bool, loss: f64) -> Hostility {
     Hostility {
         mtu,
         speaks,
@@ -315,7 +316,7 @@ fn check(pair: &Pair, bytes: u64) {
 }
 
 #[test]
-fn a_narrow_path_that_speaks_costs_one_round_trip() {
+fn icmp_errors_cost_one_round_trip() {
     for recovery in EVERY_RECOVERY {
         for loss in [0.0, 0.02] {
             for seed in 0..5 {
@@ -323,7 +324,7 @@ fn a_narrow_path_that_speaks_costs_one_round_trip() {
                     recovery,
                     ..Config::default()
                 };
-                let pair = transfer(&config, narrow(1100, true, loss), 500_000, seed);
+                let pair = transfer(&config, path_with_mtu(1100, true, loss), 500_000, seed);
                 check(&pair, 500_000);
                 let a = pair.a();
                 assert_eq!(a.path_mtu(), 1100, "{recovery:?} {loss} {seed}");
@@ -338,29 +339,29 @@ fn a_narrow_path_that_speaks_costs_one_round_trip() {
 }
 
 #[test]
-fn rfc4821_a_black_hole_is_the_end_or_is_found() {
+fn rfc4821_a_black_hole_is_detected_only_if_enabled() {
     for recovery in EVERY_RECOVERY {
         for loss in [0.0, 0.01] {
             let config = Config {
                 recovery,
                 ..Config::default()
             };
-            let pair = transfer(&config, narrow(1100, false, loss), 200_000, 1);
+            let pair = transfer(&config, path_with_mtu(1100, false, loss), 200_000, 1);
             assert_eq!(pair.b().statistics().bytes_delivered, 0);
             assert!(pair.events[A].has(Events::TIMED_OUT));
             let config = Config {
                 path_mtu_discovery: PathMtuDiscovery::BlackHole,
                 ..config
             };
-            let pair = transfer(&config, narrow(1100, false, loss), 200_000, 1);
+            let pair = transfer(&config, path_with_mtu(1100, false, loss), 200_000, 1);
             check(&pair, 200_000);
             assert!(pair.a().path_mtu() <= 1100);
-            // A segment that is lost by chance just then makes them smaller than need be.
+            // A chance loss at that time makes segments smaller than necessary.
             if loss == 0.0 {
                 assert!(pair.a().path_mtu() >= 1024 + 52, "{recovery:?}");
             }
-            // And a narrower one, in steps
-            let pair = transfer(&config, narrow(300, false, loss), 20_000, 1);
+            // A lower MTU is found in steps.
+            let pair = transfer(&config, path_with_mtu(300, false, loss), 20_000, 1);
             check(&pair, 20_000);
             assert!(pair.a().path_mtu() > 150 && pair.a().path_mtu() <= 300);
         }
@@ -368,7 +369,7 @@ fn rfc4821_a_black_hole_is_the_end_or_is_found() {
 }
 
 #[test]
-fn rfc4821_a_search_finds_what_the_path_takes_and_no_probe_is_congestion() {
+fn rfc4821_a_search_finds_the_mtu_and_probe_losses_are_no_congestion() {
     for recovery in EVERY_RECOVERY {
         for mtu in [1100, 1234, 1499, 1500] {
             let config = Config {
@@ -376,7 +377,7 @@ fn rfc4821_a_search_finds_what_the_path_takes_and_no_probe_is_congestion() {
                 path_mtu_discovery: PathMtuDiscovery::Probe,
                 ..Config::default()
             };
-            let pair = transfer(&config, narrow(mtu, false, 0.0), 2_000_000, 1);
+            let pair = transfer(&config, path_with_mtu(mtu, false, 0.0), 2_000_000, 1);
             check(&pair, 2_000_000);
             let (found, statistics) = (pair.a().path_mtu(), pair.a().statistics());
             assert!(
@@ -385,8 +386,8 @@ fn rfc4821_a_search_finds_what_the_path_takes_and_no_probe_is_congestion() {
             );
             assert!(statistics.path_mtu_probes >= 5, "{recovery:?} {mtu}");
             assert_eq!(statistics.timeouts, 0, "{recovery:?} {mtu}");
-            // Reno sends but one segment again in a recovery, and so takes the second half of a probe
-            // that was lost for another loss.
+            // Reno retransmits only one segment per recovery, and so takes the second half of a
+            // lost probe for another loss.
             if recovery != RecoveryKind::Reno {
                 assert_eq!(statistics.fast_recoveries, 0, "{recovery:?} {mtu}");
             }
@@ -395,13 +396,18 @@ fn rfc4821_a_search_finds_what_the_path_takes_and_no_probe_is_congestion() {
 }
 
 #[test]
-fn rfc4821_a_search_goes_on_where_segments_are_lost() {
+fn rfc4821_a_search_works_with_losses() {
     for seed in 0..10 {
         let config = Config {
             path_mtu_discovery: PathMtuDiscovery::Probe,
             ..Config::default()
         };
-        let pair = transfer(&config, narrow(1300, seed % 2 == 0, 0.01), 3_000_000, seed);
+        let pair = transfer(
+            &config,
+            path_with_mtu(1300, seed % 2 == 0, 0.01),
+            3_000_000,
+            seed,
+        );
         check(&pair, 3_000_000);
         assert!(pair.a().path_mtu() <= 1300);
         assert!(
@@ -413,7 +419,7 @@ fn rfc4821_a_search_goes_on_where_segments_are_lost() {
 }
 
 #[test]
-fn rfc6069_for_want_of_a_route_the_timeout_is_not_doubled() {
+fn rfc6069_without_a_route_the_timeout_is_not_doubled() {
     let mut tcp = sender(RecoveryKind::Sack);
     tcp.wait(Span::from_secs(1));
     let rto = tcp.tcp.rto();
@@ -430,12 +436,12 @@ fn rfc6069_for_want_of_a_route_the_timeout_is_not_doubled() {
     assert_eq!(
         tcp.tcp.state(),
         State::Established,
-        "nothing counts against it"
+        "these timeouts do not count"
     );
     assert_eq!(tcp.tcp.path_error(), Some(IcmpError::HostUnreachable));
     tcp.ack(1449, 65_535);
     assert_eq!(tcp.tcp.path_error(), None);
-    // Without it, the same number of timeouts is too many.
+    // Without ICMP errors, the same number of timeouts is too many.
     let mut tcp = sender(RecoveryKind::Sack);
     tcp.wait(Span::from_secs(10_000));
     assert_eq!(tcp.tcp.state(), State::Closed);
@@ -452,12 +458,12 @@ const EVERY_ERROR: [(IcmpError, bool); 7] = [
 ];
 
 #[test]
-fn rfc1122_hard_errors_end_a_handshake_and_for_linux_soft_ones_too() {
+fn rfc1122_hard_errors_end_a_handshake_and_in_linux_soft_ones_too() {
     for (error, hard) in EVERY_ERROR {
         for (config, ends) in [(Config::default(), hard), (Config::linux(), true)] {
             let mut tcp = Single::connect(&config);
             icmp(&mut tcp, error, 2);
-            assert_eq!(tcp.tcp.state(), State::SynSent, "of nothing that was sent");
+            assert_eq!(tcp.tcp.state(), State::SynSent, "about data never sent");
             icmp(&mut tcp, error, 0);
             let closed = tcp.tcp.state() == State::Closed;
             assert_eq!(closed, ends, "{error:?}");
@@ -469,7 +475,7 @@ fn rfc1122_hard_errors_end_a_handshake_and_for_linux_soft_ones_too() {
 }
 
 #[test]
-fn a_listening_hosts_half_open_connection_goes_without_a_word() {
+fn an_error_ends_a_passive_handshake_without_an_event() {
     for (error, hard) in EVERY_ERROR {
         let linux = !hard && error != IcmpError::Prohibited;
         for (config, ends) in [(Config::default(), hard), (Config::linux(), linux)] {
@@ -492,9 +498,9 @@ fn rfc5927_no_error_ends_a_synchronized_connection() {
     }
 }
 
-/// What both ends hear is drawn from everything there is, at any time.
+/// ICMP errors of all kinds at random times.
 #[test]
-fn whatever_the_path_says_the_stream_arrives() {
+fn any_icmp_errors_leave_the_stream_intact() {
     for seed in 0..200_u64 {
         let discovery = [
             PathMtuDiscovery::Off,

@@ -1,11 +1,11 @@
-//! Recovery by SACK blocks, script by script: RFC 6675, RFC 9937, RFC 8985, RFC 5682, undo.
+//! Scripted tests of recovery with SACK: RFC 6675, RFC 9937, RFC 8985, RFC 5682, undo.
 
 use bentpipe_types::{Flags, SackBlock, SackBlocks, Span, SynOptions};
 
 use crate::testing::Single;
 use crate::{Config, CongestionControlKind, Habits, RecoveryKind, SlowStartKind};
 
-/// RFC 6675 and nothing more.
+/// RFC 6675 without extensions.
 fn rfc6675() -> Config {
     Config {
         recovery: RecoveryKind::Sack,
@@ -18,15 +18,15 @@ fn rfc6675() -> Config {
     }
 }
 
-/// A sender with segments of 1000 bytes and a window of `window` of them, a round-trip time of 100
-/// ms, that has written `written` segments.
+/// A sender with segments of 1000 bytes, a window of `window` segments and a round-trip time of 100
+/// ms, which has written `written` segments.
 fn sender(window: u32, written: u64, config: Config) -> Single {
     let config = Config {
         mss: 1000,
         initial_window: window,
         timestamps: false,
         window_scaling: false,
-        // The windows that these scripts expect are Reno's.
+        // The scripts expect Reno's windows.
         congestion_control: CongestionControlKind::Reno,
         slow_start: SlowStartKind::AppropriateByteCounting {
             limit_segments: u32::MAX,
@@ -55,7 +55,8 @@ fn segments(range: std::ops::Range<u32>) -> Vec<(u32, u16)> {
     range.map(at).collect()
 }
 
-/// The peer has everything before segment `ack`, and these others.
+/// Processes an acknowledgment of everything before segment `ack`, with SACK blocks for these
+/// ranges of segments.
 fn sack(tcp: &mut Single, ack: u32, ranges: &[(u32, u32)]) {
     let mut packet = tcp.segment(1, at(ack).0, 0, Flags::ACK);
     packet.window = 65_535;
@@ -82,13 +83,13 @@ fn rfc6675_limited_transmit_and_the_third_duplicate() {
     assert_eq!(tcp.sent_ranges(), segments(11..12));
     assert!(!tcp.tcp.is_recovering());
     sack(&mut tcp, 0, &[(1, 4)]);
-    // Step 4: FlightSize without what limited transmit sent
+    // RFC 6675 section 5 step 4: FlightSize without the data of limited transmit.
     assert!(tcp.tcp.is_recovering());
     assert_eq!(tcp.tcp.congestion_window(), 5000);
     assert_eq!(tcp.sent_ranges(), segments(0..1));
-    // Twelve outstanding, three SACKed, one lost and sent again
+    // Twelve outstanding, three SACKed, one lost and retransmitted.
     assert_eq!(tcp.tcp.in_flight(), 9000);
-    // A duplicate without news is none.
+    // A duplicate without new SACK information does not count.
     sack(&mut tcp, 0, &[(1, 4)]);
     assert_eq!(tcp.tcp.in_flight(), 9000);
     for (after, flight) in [(5, 8000), (6, 7000), (7, 6000), (8, 5000)] {
@@ -98,7 +99,8 @@ fn rfc6675_limited_transmit_and_the_third_duplicate() {
     }
     sack(&mut tcp, 0, &[(1, 9)]);
     assert_eq!(tcp.sent_ranges(), segments(12..13), "step C");
-    // The retransmission arrives: recovery ends with what was outstanding at its start.
+    // The retransmission arrives. Recovery lasts until everything outstanding at its start is
+    // acknowledged.
     sack(&mut tcp, 11, &[]);
     assert!(tcp.tcp.is_recovering());
     sack(&mut tcp, 12, &[]);
@@ -108,14 +110,15 @@ fn rfc6675_limited_transmit_and_the_third_duplicate() {
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
 }
 
-/// RFC 6675 section 5 step 2: duplicates may be missing, their blocks are not.
+/// RFC 6675 section 5 step 2: detection works without some of the duplicates, because of their SACK
+/// blocks.
 #[test]
-fn rfc6675_three_segments_in_one_block_are_enough() {
+fn rfc6675_three_sacked_segments_in_one_block_trigger_recovery() {
     let mut tcp = sender(10, 1000, rfc6675());
     tcp.sent();
     sack(&mut tcp, 0, &[(4, 7)]);
     assert!(tcp.tcp.is_recovering());
-    // Four lost: ten outstanding, three SACKed; the window is five.
+    // Four lost, ten outstanding, three SACKed; the window is five.
     assert_eq!(tcp.sent_ranges(), segments(0..2));
     assert_eq!(tcp.tcp.in_flight(), 5000);
 }
@@ -141,7 +144,7 @@ fn rfc6675_next_segment_rule_3() {
         [at(3), at(5)],
         "more than two segments above 5"
     );
-    // Rule 1 and 2 give nothing: 7 is not lost, but it may be.
+    // RFC 6675 section 4, NextSeg () rules 1 and 2 give nothing: 7 is not marked lost, but may be.
     sack(&mut tcp, 1, &[(8, 10), (6, 7), (4, 5)]);
     assert_eq!(tcp.sent_ranges(), [at(7)]);
 }
@@ -151,7 +154,8 @@ fn rfc6675_rescue_retransmission() {
     let mut tcp = sender(10, 10, rfc6675());
     tcp.sent();
     sack(&mut tcp, 0, &[(1, 7)]);
-    // 0 is lost; 7, 8 and 9 may be, and nothing will tell: the last one, once.
+    // 0 is lost; 7, 8 and 9 may be, without any further evidence: the last one is retransmitted
+    // once.
     assert_eq!(tcp.sent_ranges(), [at(0), at(9)]);
     sack(&mut tcp, 7, &[]);
     assert!(tcp.sent().is_empty());
@@ -163,7 +167,7 @@ fn rfc6675_rescue_retransmission() {
 }
 
 #[test]
-fn fack_counts_the_distance() {
+fn fack_detects_losses_by_distance() {
     let config = Config {
         recovery: RecoveryKind::Fack,
         ..rfc6675()
@@ -174,18 +178,18 @@ fn fack_counts_the_distance() {
     sack(&mut tcp, 0, &[(2, 3)]);
     assert_eq!(tcp.sent_ranges(), segments(10..13));
     assert!(!tcp.tcp.is_recovering());
-    // snd.fack - snd.una = 4 segments
+    // snd.fack - snd.una = 4 segments.
     sack(&mut tcp, 0, &[(3, 4), (2, 3)]);
     assert!(tcp.tcp.is_recovering());
     assert_eq!(tcp.tcp.congestion_window(), 5000);
     assert_eq!(tcp.sent_ranges(), [at(0)]);
-    // 13 sent, 4 below snd.fack, one sent again
+    // 13 sent, 4 below snd.fack, one retransmitted.
     assert_eq!(tcp.tcp.in_flight(), 10_000);
 }
 
 /// RFC 6937 section 4, the first example: 20 segments, the first is lost, the window is halved.
 #[test]
-fn rfc9937_sends_one_segment_for_two_that_arrive() {
+fn rfc9937_sends_one_segment_per_two_delivered() {
     let config = Config {
         proportional_rate_reduction: true,
         ..rfc6675()
@@ -201,8 +205,8 @@ fn rfc9937_sends_one_segment_for_two_that_arrive() {
         sent.push(' ');
     }
     assert_eq!(sent, "N N R  N  N  N  N  N  N  N   ");
-    assert_eq!(tcp.tcp.in_flight(), 10_000, "at the threshold");
-    // The end: the window is the threshold, and nothing bursts.
+    assert_eq!(tcp.tcp.in_flight(), 10_000, "equals the threshold");
+    // At the end, the window is the threshold, and there is no burst.
     sack(&mut tcp, 20, &[]);
     sack(&mut tcp, 22, &[]);
     assert!(!tcp.tcp.is_recovering());
@@ -210,9 +214,10 @@ fn rfc9937_sends_one_segment_for_two_that_arrive() {
     assert!(tcp.tcp.in_flight() <= 10_000);
 }
 
-/// RFC 9937: below the threshold, as much as arrives, and a segment more when all is well.
+/// RFC 9937 section 6.2: below the threshold, as much is sent as arrives, and one segment more for
+/// a safe acknowledgment.
 #[test]
-fn rfc9937_makes_up_for_heavy_loss() {
+fn rfc9937_compensates_heavy_loss() {
     let config = Config {
         proportional_rate_reduction: true,
         ..rfc6675()
@@ -221,15 +226,15 @@ fn rfc9937_makes_up_for_heavy_loss() {
     tcp.sent();
     // Fifteen of twenty are lost: pipe is 2, the threshold 10.
     sack(&mut tcp, 0, &[(15, 18)]);
-    assert_eq!(tcp.sent_ranges().len(), 3, "as many as arrived");
+    assert_eq!(tcp.sent_ranges().len(), 3, "as many segments as arrived");
     sack(&mut tcp, 0, &[(15, 19)]);
     assert_eq!(tcp.sent_ranges(), [at(3)]);
-    // It advances and tells of no more loss: one more
+    // It advances and reports no further loss: one segment more.
     sack(&mut tcp, 1, &[(15, 19)]);
     assert_eq!(tcp.sent_ranges(), [at(4), at(5)]);
 }
 
-/// RFC 8985 with nothing else.
+/// RFC 8985 without other extensions.
 fn rack() -> Config {
     Config {
         rack: true,
@@ -247,7 +252,7 @@ fn rfc8985_waits_a_quarter_of_a_round_trip_for_reordering() {
     tcp.wait(Span::from_millis(24));
     assert!(tcp.sent().is_empty());
     tcp.wait(Span::from_millis(1));
-    // Sent before it, and not there; the window has room for one.
+    // The two segments sent before it are lost; the window has room for one.
     assert_eq!(tcp.sent_ranges(), segments(0..1));
     assert_eq!(tcp.tcp.scoreboard().lost(), 2000);
     assert!(tcp.tcp.is_recovering());
@@ -255,7 +260,7 @@ fn rfc8985_waits_a_quarter_of_a_round_trip_for_reordering() {
 }
 
 #[test]
-fn rfc8985_three_segments_are_enough_while_nothing_was_reordered() {
+fn rfc8985_three_sacked_segments_suffice_without_reordering() {
     let mut tcp = sender(10, 10, rack());
     tcp.sent();
     tcp.wait(Span::from_millis(100));
@@ -267,12 +272,12 @@ fn rfc8985_three_segments_are_enough_while_nothing_was_reordered() {
 }
 
 #[test]
-fn rfc8985_reordering_that_was_seen_is_given_time() {
+fn rfc8985_waits_after_observed_reordering() {
     let mut tcp = sender(10, 10, rack());
     tcp.sent();
     tcp.wait(Span::from_millis(100));
     sack(&mut tcp, 0, &[(1, 2)]);
-    sack(&mut tcp, 2, &[]); // late, but sent once
+    sack(&mut tcp, 2, &[]); // late original
     sack(&mut tcp, 2, &[(3, 7)]);
     assert!(!tcp.tcp.is_recovering(), "four SACKed");
     tcp.wait(Span::from_millis(25));
@@ -281,17 +286,17 @@ fn rfc8985_reordering_that_was_seen_is_given_time() {
 }
 
 #[test]
-fn rfc8985_finds_a_retransmission_that_is_lost_too() {
+fn rfc8985_detects_a_lost_retransmission() {
     let mut tcp = sender(10, 1000, rack());
     tcp.sent();
     tcp.wait(Span::from_millis(100));
     sack(&mut tcp, 0, &[(1, 9)]);
-    // The retransmission, and new data after it
+    // The retransmission, and new data after it.
     assert_eq!(tcp.sent_ranges()[0], at(0));
     tcp.wait(Span::from_millis(100));
     sack(&mut tcp, 0, &[(1, 10)]);
     assert!(tcp.sent_ranges().iter().all(|&segment| segment != at(0)));
-    sack(&mut tcp, 0, &[(1, 11)]); // sent after the retransmission
+    sack(&mut tcp, 0, &[(1, 11)]); // data sent after the retransmission
     assert_eq!(tcp.sent_ranges()[0], at(0));
     sack(&mut tcp, 11, &[]);
     assert!(!tcp.tcp.is_recovering());
@@ -309,11 +314,11 @@ fn rfc8985_a_probe_turns_a_lost_tail_into_fast_recovery() {
     let mut tcp = sender(10, 10, config);
     tcp.sent();
     tcp.wait(Span::from_millis(100));
-    sack(&mut tcp, 7, &[]); // and nothing of 7, 8 and 9
+    sack(&mut tcp, 7, &[]); // 7, 8 and 9 are lost
     tcp.wait(Span::from_millis(199));
     assert!(tcp.sent().is_empty());
     tcp.wait(Span::from_millis(1));
-    assert_eq!(tcp.sent_ranges(), [at(9)], "two round trips after");
+    assert_eq!(tcp.sent_ranges(), [at(9)], "after two round trips");
     assert_eq!(tcp.tcp.statistics().loss_probes, 1);
     tcp.wait(Span::from_millis(100));
     sack(&mut tcp, 7, &[(9, 10)]);
@@ -324,10 +329,11 @@ fn rfc8985_a_probe_turns_a_lost_tail_into_fast_recovery() {
     assert_eq!((counted.timeouts, counted.fast_recoveries), (0, 1));
 }
 
-/// To Linux a segment that a probe sends again is the same transmission, which left later (`__tcp_retransmit_skb`): three are in
-/// flight after it as before, and fourteen may follow where seventeen may be.
+/// In Linux, a segment retransmitted as a probe counts as the original transmission, sent later
+/// (`__tcp_retransmit_skb`). Three segments remain in flight, so that fourteen may follow into a
+/// window of seventeen.
 #[test]
-fn a_probe_of_linux_is_not_in_flight_twice() {
+fn linux_probe_does_not_count_twice_in_flight() {
     for (counts_no_probes, more) in [(false, 13), (true, 14)] {
         let config = Config {
             tail_loss_probe: true,
@@ -347,7 +353,8 @@ fn a_probe_of_linux_is_not_in_flight_twice() {
         assert_eq!(retransmitted, u64::from(!counts_no_probes));
         tcp.write(20_000);
         assert_eq!(tcp.sent_ranges(), segments(10..10 + more));
-        // It was lost, as the two before it, and they go again: it is no retransmission that was lost.
+        // The probe is lost, like the two segments before it, and all are retransmitted. It does
+        // not count as a lost retransmission.
         tcp.wait(Span::from_millis(100));
         sack(&mut tcp, 7, &[(10, 10 + more)]);
         tcp.wait(Span::from_millis(25));
@@ -359,7 +366,7 @@ fn a_probe_of_linux_is_not_in_flight_twice() {
 }
 
 #[test]
-fn rfc8985_a_probe_that_repairs_a_loss_counts_as_one() {
+fn rfc8985_a_probe_that_repairs_a_loss_counts_as_recovery() {
     let config = Config {
         tail_loss_probe: true,
         ..rack()
@@ -369,7 +376,7 @@ fn rfc8985_a_probe_that_repairs_a_loss_counts_as_one() {
         tcp.sent();
         tcp.wait(Span::from_millis(100));
         sack(&mut tcp, 9, &[]);
-        tcp.wait(Span::from_millis(400)); // a lone segment: 200 ms more
+        tcp.wait(Span::from_millis(400)); // 200 ms more for a single segment
         assert_eq!(tcp.sent_ranges(), [at(9)]);
         if twice {
             // The original was only late: a D-SACK.
@@ -388,7 +395,7 @@ fn rfc8985_a_probe_that_repairs_a_loss_counts_as_one() {
 }
 
 #[test]
-fn rfc8985_a_probe_is_new_data_if_there_is_some() {
+fn rfc8985_a_probe_is_new_data_if_available() {
     let config = Config {
         tail_loss_probe: true,
         ..rack()
@@ -397,7 +404,7 @@ fn rfc8985_a_probe_is_new_data_if_there_is_some() {
     assert_eq!(tcp.sent_ranges(), segments(0..5), "the window is full");
     tcp.wait(Span::from_millis(200));
     assert_eq!(tcp.sent_ranges(), segments(5..6), "and one segment more");
-    // Then the timer, which has begun anew.
+    // Then the restarted retransmission timer.
     tcp.wait(Span::from_millis(299));
     assert!(tcp.sent().is_empty());
     tcp.wait(Span::from_millis(1));
@@ -413,13 +420,13 @@ fn f_rto() -> Config {
 }
 
 #[test]
-fn rfc5682_a_needless_timeout_is_found_and_taken_back() {
+fn rfc5682_a_spurious_timeout_is_undone() {
     let mut tcp = sender(10, 1000, f_rto());
     tcp.sent();
     tcp.wait(Span::from_millis(350));
     assert_eq!(tcp.sent_ranges(), segments(0..1), "step 1");
     assert_eq!(tcp.tcp.congestion_window(), 1000);
-    // The late acknowledgment of the original
+    // The late acknowledgment of the original.
     sack(&mut tcp, 1, &[]);
     assert_eq!(
         tcp.sent_ranges(),
@@ -438,12 +445,12 @@ fn rfc5682_a_needless_timeout_is_found_and_taken_back() {
 }
 
 #[test]
-fn rfc5682_a_real_timeout_is_recovered_from() {
+fn rfc5682_a_genuine_timeout_is_recovered() {
     let mut tcp = sender(10, 1000, f_rto());
     tcp.sent();
     tcp.wait(Span::from_millis(350));
     tcp.sent();
-    // The retransmission has arrived, nothing else.
+    // Only the retransmission has arrived.
     sack(&mut tcp, 1, &[]);
     assert_eq!(tcp.sent_ranges(), segments(10..12));
     sack(&mut tcp, 1, &[(10, 11)]);
@@ -458,7 +465,7 @@ fn rfc5682_a_real_timeout_is_recovered_from() {
 }
 
 #[test]
-fn rfc5682_without_new_data_it_is_a_timeout_like_any_other() {
+fn rfc5682_without_new_data_f_rto_is_skipped() {
     let mut tcp = sender(10, 10, f_rto());
     tcp.sent();
     tcp.wait(Span::from_millis(350));
@@ -468,7 +475,7 @@ fn rfc5682_without_new_data_it_is_a_timeout_like_any_other() {
 }
 
 #[test]
-fn duplicate_sacks_for_every_retransmission_undo() {
+fn dsacks_for_every_retransmission_undo_the_reduction() {
     let config = Config {
         undo: true,
         ..rfc6675()
@@ -476,7 +483,7 @@ fn duplicate_sacks_for_every_retransmission_undo() {
     for all in [true, false] {
         let mut tcp = sender(10, 1000, config.clone());
         tcp.sent();
-        sack(&mut tcp, 0, &[(2, 5)]); // 0 and 1 only come late
+        sack(&mut tcp, 0, &[(2, 5)]); // 0 and 1 are only late
         sack(&mut tcp, 0, &[(2, 8)]);
         assert_eq!(tcp.sent_ranges()[..2], segments(0..2));
         assert_eq!(tcp.tcp.congestion_window(), 5000);
@@ -492,10 +499,10 @@ fn duplicate_sacks_for_every_retransmission_undo() {
     }
 }
 
-/// What the network doubles was not sent again, and says nothing of what was: RFC 3708 section 3, as Linux's
-/// `tcp_dsack_seen` and `tcp_check_dsack` have it.
+/// RFC 3708 section 3: duplicates created by the network are no retransmissions and allow no
+/// conclusion about them (`tcp_dsack_seen` and `tcp_check_dsack` in Linux).
 #[test]
-fn what_the_network_doubles_undoes_nothing() {
+fn duplicates_created_by_the_network_undo_nothing() {
     let config = Config {
         undo: true,
         ..rfc6675()
@@ -516,15 +523,15 @@ fn what_the_network_doubles_undoes_nothing() {
         tcp.sent();
     }
     assert_eq!(tcp.tcp.statistics().spurious, 0);
-    // It comes when its original is acknowledged, and nothing is known of that any more: as many are believed as
-    // were sent again, so that the two of before leave none.
+    // The D-SACK arrives after the record of the original is gone. As many D-SACKs are accepted as
+    // segments were retransmitted, and the two before have used these up.
     let mut tcp = recovered();
     for segment in 9..=10 {
         sack(&mut tcp, segment, &[(segment - 1, segment)]);
         sack(&mut tcp, segment, &[(segment - 1, segment)]);
     }
     assert_eq!(tcp.tcp.statistics().spurious, 0);
-    // An original that waits behind a gap.
+    // A duplicate of an original that is out of order.
     let mut tcp = recovered();
     for segment in 10..=13 {
         sack(&mut tcp, 8, &[(9, 10), (9, segment)]);
@@ -534,7 +541,7 @@ fn what_the_network_doubles_undoes_nothing() {
 }
 
 #[test]
-fn without_the_options_of_the_peer_it_is_newreno() {
+fn without_negotiated_sack_newreno_is_used() {
     let config = Config {
         sack: false,
         ..Config::default()
@@ -546,17 +553,17 @@ fn without_the_options_of_the_peer_it_is_newreno() {
     }
     assert!(tcp.tcp.is_recovering());
     assert_eq!(tcp.sent_ranges(), [at(10), at(11), at(0)]);
-    assert_eq!(tcp.tcp.scoreboard().sacked(), 0, "never asked for");
+    assert_eq!(tcp.tcp.scoreboard().sacked(), 0, "SACK was not negotiated");
 }
 
 #[test]
-fn a_peer_that_forgets_what_it_sacked_gets_it_again() {
+fn data_is_retransmitted_to_a_reneging_peer() {
     let mut tcp = sender(10, 10, Config::default());
     tcp.sent();
     tcp.wait(Span::from_millis(100));
     sack(&mut tcp, 0, &[(1, 10)]);
     assert_eq!(tcp.sent_ranges(), [at(0)]);
-    sack(&mut tcp, 1, &[]); // and not 10
+    sack(&mut tcp, 1, &[]); // the SACKed data is not acknowledged
     tcp.wait(Span::from_secs(5));
     assert_eq!(tcp.sent_ranges()[0], at(1));
     for segment in 2..=10 {
@@ -566,7 +573,7 @@ fn a_peer_that_forgets_what_it_sacked_gets_it_again() {
 }
 
 #[test]
-fn a_closed_window_is_probed_and_its_byte_sent_again() {
+fn a_window_probe_byte_is_retransmitted() {
     let mut tcp = sender(10, 10, Config::default());
     tcp.sent();
     tcp.ack(at(10).0, 0);
@@ -576,8 +583,8 @@ fn a_closed_window_is_probed_and_its_byte_sent_again() {
     tcp.ack(at(10).0, 0);
     tcp.wait(Span::from_secs(1));
     assert_eq!(tcp.sent_ranges(), [(at(10).0, 1)]);
-    // It opens: the byte that was not taken goes first, and the rest follows; its small end waits,
-    // as Nagle has it.
+    // The window opens: the byte that was not accepted is sent first, and the rest follows. The
+    // short end waits for Nagle's algorithm.
     tcp.ack(at(10).0, 5000);
     let next = at(10).0;
     let full = (0..4).map(|n| (next + 1 + 1000 * n, 1000));

@@ -1,4 +1,4 @@
-//! What the sender sends, and when: windows, Nagle, probes, timeouts.
+//! Tests of the sender: windows, Nagle's algorithm, probes, timeouts.
 
 mod as_linux;
 mod repairing;
@@ -12,8 +12,7 @@ use crate::{
     RecoveryKind, SlowStartKind, State,
 };
 
-/// Duplicate acknowledgments without SACK blocks, as these tests send them, tell NewReno something;
-/// and the windows they expect are Reno's.
+/// Settings for NewReno, for which duplicates without SACK blocks count, and with Reno's windows.
 fn newreno() -> Config {
     Config {
         congestion_control: CongestionControlKind::Reno,
@@ -25,7 +24,8 @@ fn newreno() -> Config {
     }
 }
 
-/// A sender with segments of 1000 bytes and a window of `window` of them, that has written plenty.
+/// A sender with segments of 1000 bytes and a window of `window` segments, which has written plenty
+/// of data.
 fn sender(window: u32, config: Config) -> Single {
     let mut tcp = Single::established(
         &Config {
@@ -47,7 +47,7 @@ fn segments(range: std::ops::Range<u32>) -> Vec<(u32, u16)> {
     range.map(at).collect()
 }
 
-/// The peer has everything before this segment.
+/// Processes an acknowledgment of everything before this segment.
 fn acknowledge(tcp: &mut Single, segment: u32) {
     tcp.ack(1 + 1000 * segment, 65_535);
 }
@@ -59,7 +59,7 @@ fn duplicate(tcp: &mut Single, segment: u32, times: u32) {
 }
 
 #[test]
-fn initial_window_and_slow_start_by_bytes() {
+fn initial_window_and_slow_start_counting_bytes() {
     let mut tcp = sender(10, newreno());
     assert_eq!(tcp.sent_ranges(), segments(0..10));
     acknowledge(&mut tcp, 2);
@@ -69,7 +69,7 @@ fn initial_window_and_slow_start_by_bytes() {
 }
 
 #[test]
-fn slow_start_by_acknowledgments_and_the_threshold() {
+fn slow_start_counting_acknowledgments_up_to_the_threshold() {
     let mut tcp = sender(
         2,
         Config {
@@ -83,7 +83,7 @@ fn slow_start_by_acknowledgments_and_the_threshold() {
     assert_eq!(tcp.tcp.congestion_window(), 3000);
     acknowledge(&mut tcp, 4);
     assert_eq!(tcp.tcp.congestion_window(), 4000);
-    // Congestion avoidance: four acknowledgments for a segment
+    // Congestion avoidance: one segment per four acknowledgments.
     for (ack, window) in [(5, 4000), (6, 4000), (7, 4000), (8, 5000)] {
         acknowledge(&mut tcp, ack);
         assert_eq!(tcp.tcp.congestion_window(), window);
@@ -109,7 +109,8 @@ fn the_window_grows_only_when_it_is_the_limit() {
         }
         let window = tcp.tcp.congestion_window();
         assert_eq!(window, if validation { 10_000 } else { 110_000 });
-        // The peer's window is the limit: up to twice what is outstanding, in slow start.
+        // The peer's window is the limit: in slow start, the window grows up to twice the
+        // outstanding data.
         tcp.write(5_000_000);
         let mut acknowledged = 100;
         for _ in 0..200 {
@@ -123,7 +124,7 @@ fn the_window_grows_only_when_it_is_the_limit() {
 }
 
 #[test]
-fn a_send_buffer_that_is_full_says_when_it_is_not() {
+fn a_full_send_buffer_raises_writable_when_it_has_room() {
     let mut tcp = Single::established(
         &Config {
             mss: 1000,
@@ -140,15 +141,15 @@ fn a_send_buffer_that_is_full_says_when_it_is_not() {
     assert_eq!(tcp.tcp.writable(), 1000);
     assert_eq!(tcp.write(1000), 1000);
     tcp.ack(3001, 65_535);
-    assert_eq!(tcp.tcp.take_events(), Events::NONE, "nobody waits");
+    assert_eq!(tcp.tcp.take_events(), Events::NONE, "no writer waits");
 }
 
 #[test]
-fn nagle_holds_small_after_small() {
+fn nagle_holds_a_short_segment_after_a_short_one() {
     for (nagle, after) in [(true, vec![]), (false, vec![(101, 100)])] {
         let mut tcp = Single::established(&Config { nagle, ..newreno() }, 65_535);
         tcp.write(100);
-        assert_eq!(tcp.sent_ranges(), [(1, 100)], "nothing before it");
+        assert_eq!(tcp.sent_ranges(), [(1, 100)], "no short segment before it");
         tcp.write(100);
         assert_eq!(tcp.sent_ranges(), after);
         if nagle {
@@ -160,14 +161,14 @@ fn nagle_holds_small_after_small() {
 }
 
 #[test]
-fn minshall_does_not_hold_the_end_of_a_transfer() {
+fn minshall_variant_does_not_delay_the_end_of_a_transfer() {
     let mut tcp = Single::established(&newreno(), 65_535);
     tcp.write(2000);
     assert_eq!(tcp.sent_ranges(), [(1, 1448), (1449, 552)]);
 }
 
 #[test]
-fn closing_pushes_what_nagle_holds() {
+fn closing_sends_what_nagle_holds_back() {
     let mut tcp = Single::established(&newreno(), 65_535);
     tcp.write(100);
     tcp.write(100);
@@ -187,10 +188,10 @@ fn silly_windows_are_not_filled() {
         5,
         "7240 of 8000 bytes: full segments only"
     );
-    // Everything acknowledged, and a little room.
+    // Everything is acknowledged, and the window is small.
     tcp.ack(7241, 600);
     assert!(tcp.sent().is_empty());
-    // Override: after a while even that is used.
+    // RFC 9293 section 3.8.6.2.1: after the override timeout, a small window is used.
     tcp.wait(Span::from_millis(210));
     assert_eq!(tcp.sent_ranges(), [(7241, 600)]);
     tcp.ack(7841, 8000);
@@ -209,7 +210,7 @@ fn half_of_the_largest_window_is_not_silly() {
 }
 
 #[test]
-fn zero_windows_are_probed_for_as_long_as_there_is_an_answer() {
+fn zero_windows_are_probed_as_long_as_the_peer_answers() {
     let mut tcp = Single::established(&newreno(), 2896);
     tcp.write(10_000);
     tcp.sent();
@@ -224,20 +225,20 @@ fn zero_windows_are_probed_for_as_long_as_there_is_an_answer() {
         assert_eq!(tcp.sent_ranges(), [(2897, 1)]);
         gaps.push(at.since(last));
         last = at;
-        tcp.ack(2897, 0); // still closed
+        tcp.ack(2897, 0); // window still closed
     }
     assert!(gaps.windows(2).all(|w| w[1] >= w[0]), "{gaps:?}");
     assert_eq!(gaps[39], Span::from_secs(120));
     assert_eq!(tcp.tcp.statistics().window_probes, 40);
     assert_eq!(tcp.tcp.statistics().timeouts, 0);
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
-    // The probe's byte was taken, and the window opens.
+    // The byte of the probe was accepted, and the window opens.
     tcp.ack(2898, 4000);
     assert_eq!(tcp.sent_ranges(), [(2898, 1448), (4346, 1448)]);
 }
 
 #[test]
-fn probes_without_answer_are_given_up() {
+fn unanswered_probes_end_the_connection() {
     let mut tcp = Single::established(&newreno(), 1448);
     tcp.write(10_000);
     tcp.ack(1449, 0);
@@ -252,7 +253,7 @@ fn a_window_that_closes_over_data_is_probed_too() {
     let mut tcp = Single::established(&newreno(), 10_000);
     tcp.write(5000);
     tcp.sent();
-    tcp.ack(1449, 0); // taken back
+    tcp.ack(1449, 0); // window shrunk
     tcp.wait(Span::from_millis(300));
     assert_eq!(tcp.sent_ranges(), [(1449, 1)]);
     assert_eq!(tcp.tcp.statistics().timeouts, 0);
@@ -260,12 +261,12 @@ fn a_window_that_closes_over_data_is_probed_too() {
     assert_eq!(
         tcp.sent_ranges(),
         [(1449, 1448), (2897, 1448), (4345, 656)],
-        "and then sent again"
+        "and then retransmitted"
     );
 }
 
 #[test]
-fn a_window_taken_back_never_makes_anything_negative() {
+fn a_shrinking_window_causes_no_underflow() {
     let mut tcp = sender(10, newreno());
     tcp.sent();
     for window in [3, 0, 20_000, 1, 65_535] {
@@ -276,7 +277,7 @@ fn a_window_taken_back_never_makes_anything_negative() {
 }
 
 #[test]
-fn timeouts_go_back_and_back_off() {
+fn timeouts_go_back_to_the_first_segment_and_double() {
     let mut tcp = sender(10, newreno());
     tcp.sent();
     tcp.wait(Span::from_millis(250));
@@ -284,29 +285,29 @@ fn timeouts_go_back_and_back_off() {
     assert_eq!(tcp.tcp.congestion_window(), 1000);
     assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
     assert_eq!(tcp.tcp.rto(), Span::from_nanos(400_000_002));
-    // Again: the threshold stays (RFC 5681 section 3.1).
+    // RFC 5681 section 3.1: the second timeout keeps the threshold.
     tcp.wait(Span::from_millis(400));
     assert_eq!(tcp.sent_ranges(), segments(0..1));
     assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
     assert_eq!(tcp.tcp.statistics().timeouts, 2);
-    // Go-back-N in slow start, skipping nothing.
+    // Go-back-N in slow start, without gaps.
     acknowledge(&mut tcp, 1);
     assert_eq!(tcp.sent_ranges(), segments(1..3));
     acknowledge(&mut tcp, 2);
     assert_eq!(tcp.sent_ranges(), segments(3..5));
-    // What had arrived is acknowledged at once; sending goes on behind it, and the window opens by
-    // one segment only (RFC 3465 section 2.3).
+    // The segments that had arrived are acknowledged at once. Sending continues behind them, and
+    // the window opens by only one segment (RFC 3465 section 2.3).
     acknowledge(&mut tcp, 10);
     assert_eq!(tcp.sent_ranges(), segments(10..14));
     assert_eq!(tcp.tcp.statistics().segments_retransmitted, 6);
-    // RFC 6298 section 5.7 and Karn: no sample yet, so the timeout stays backed off.
+    // RFC 6298 section 3 (Karn's algorithm): no sample yet, so the timeout stays backed off.
     assert!(tcp.tcp.rto() > Span::from_millis(700));
     acknowledge(&mut tcp, 11);
     assert!(tcp.tcp.rto() < Span::from_secs(3));
 }
 
 #[test]
-fn a_silent_peer_is_given_up_after_fifteen_timeouts() {
+fn fifteen_timeouts_end_the_connection() {
     let mut tcp = sender(10, newreno());
     tcp.wait(Span::from_secs(3600));
     assert_eq!(tcp.tcp.state(), State::Closed);
@@ -316,11 +317,11 @@ fn a_silent_peer_is_given_up_after_fifteen_timeouts() {
 }
 
 #[test]
-fn window_updates_and_data_are_no_duplicates() {
+fn window_updates_and_data_are_no_duplicate_acks() {
     let mut tcp = sender(10, newreno());
     tcp.sent();
     for n in 0..10 {
-        tcp.ack(1, 60_000 + n); // another window each time
+        tcp.ack(1, 60_000 + n); // window updates
     }
     tcp.data(1, 100);
     tcp.data(101, 100);
@@ -329,7 +330,7 @@ fn window_updates_and_data_are_no_duplicates() {
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
 }
 
-/// A window rule of a user's own, and a bad one.
+/// A custom window rule that returns absurd values.
 #[derive(Debug)]
 struct Absurd(u32);
 
@@ -350,7 +351,7 @@ impl CongestionControl for Absurd {
 }
 
 #[test]
-fn whatever_a_custom_rule_says_there_is_a_segment_of_window_and_an_end_to_it() {
+fn window_of_a_custom_rule_is_clamped() {
     fn assert_send<T: Send>(_: &T) {}
     let custom = CustomFactory::new("absurd", || Box::new(Absurd(0)));
     let mut tcp = sender(
@@ -369,14 +370,14 @@ fn whatever_a_custom_rule_says_there_is_a_segment_of_window_and_an_end_to_it() {
         assert!(tcp.tcp.congestion_window() <= 1 << 40);
         assert!(
             tcp.tcp.next_deadline().is_some(),
-            "never asleep with data to send"
+            "a timer runs while there is data to send"
         );
     }
     assert_eq!(tcp.tcp.acknowledged_offset(), 299_000);
 }
 
 #[test]
-fn idle_connections_start_again() {
+fn window_after_an_idle_period() {
     for (restart, window, threshold) in [
         (IdleRestart::Off, 20_000, u64::MAX),
         (IdleRestart::RestartWindow, 10_000, u64::MAX),
@@ -401,19 +402,19 @@ fn idle_connections_start_again() {
 }
 
 #[test]
-fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
+fn a_pure_acknowledgment_has_the_highest_sequence_number() {
     let mut tcp = sender(10, newreno());
-    tcp.wait(Span::from_millis(250)); // a timeout: SND.NXT is back
+    tcp.wait(Span::from_millis(250)); // a timeout: SND.NXT goes back
     tcp.sent();
-    tcp.data(101, 100); // ahead: acknowledged at once
+    tcp.data(101, 100); // out of order: acknowledged at once
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.sequence - tcp.ours, 10_001);
 }
 
-/// BBR 1 probes the round trip with four segments, every ten seconds. With the first segment after a silence that has lasted
-/// for long enough the probe is over, and all that the window before it has room for leaves at once.
+/// BBRv1 probes the round trip with four segments every ten seconds. The first segment after a
+/// sufficiently long idle period ends the probe, and the previous window is available at once.
 #[test]
-fn what_ends_a_probe_of_the_round_trip_opens_the_window_at_once() {
+fn end_of_a_bbr_round_trip_probe_opens_the_window_at_once() {
     let mut tcp = Single::established(
         &Config {
             mss: 1000,
@@ -424,22 +425,22 @@ fn what_ends_a_probe_of_the_round_trip_opens_the_window_at_once() {
         },
         65_535,
     );
-    // Four segments each 50 ms, which is half a round trip: there is no silence.
-    let mut heard = 0;
+    // Four segments every 50 ms, half a round trip, so that there is no idle period.
+    let mut acknowledged = 0;
     let mut go_on = |tcp: &mut Single, four: u64| {
         tcp.write(1000 * four);
         tcp.wait(Span::from_millis(50));
         tcp.sent();
-        acknowledge(tcp, heard);
-        heard += 4;
-        heard
+        acknowledge(tcp, acknowledged);
+        acknowledged += 4;
+        acknowledged
     };
     let mut sent = 0;
     while tcp.tcp.congestion_window() > 4_000 {
-        assert!(sent < 4 * 300, "never probes");
+        assert!(sent < 4 * 300, "no probe of the round trip");
         sent = go_on(&mut tcp, 4);
     }
-    // The probe lasts for 200 ms from when no more than four are outstanding, and a round.
+    // The probe lasts 200 ms from when at most four segments are outstanding, plus a round.
     for _ in 0..3 {
         sent = go_on(&mut tcp, 4);
     }

@@ -1,4 +1,4 @@
-//! Keep-alive, and what a peer hears that has lost the thread.
+//! Tests of keep-alive, of D-SACK for partly new segments, and of answers in TIME-WAIT.
 
 use bentpipe_types::{Flags, SackBlock, Span};
 
@@ -20,7 +20,7 @@ fn kept_alive() -> Single {
 }
 
 #[test]
-fn an_idle_connection_is_silent_unless_asked() {
+fn no_probes_without_keep_alive() {
     let mut tcp = Single::established(&Config::default(), 65_535);
     tcp.wait(Span::from_secs(100_000));
     assert!(tcp.sent().is_empty());
@@ -28,11 +28,15 @@ fn an_idle_connection_is_silent_unless_asked() {
     let mut ctx = tcp.world.cx();
     tcp.tcp.set_keep_alive(Some(KEEP_ALIVE), &mut ctx);
     tcp.wait(Span::ZERO);
-    assert_eq!(tcp.sent_ranges(), [(0, 0)], "it has been idle for long");
+    assert_eq!(
+        tcp.sent_ranges(),
+        [(0, 0)],
+        "the idle time has passed already"
+    );
 }
 
 #[test]
-fn rfc9293_a_probe_is_of_what_the_peer_has() {
+fn rfc9293_a_probe_has_an_old_sequence_number() {
     let mut tcp = kept_alive();
     tcp.wait(Span::from_secs(59));
     assert!(tcp.sent().is_empty());
@@ -41,7 +45,7 @@ fn rfc9293_a_probe_is_of_what_the_peer_has() {
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].packet.sequence, tcp.ours, "SND.NXT - 1");
     assert_eq!(sent[0].packet.flags, Flags::ACK);
-    // It answers, as often as it is asked.
+    // The peer answers each probe.
     for _ in 0..20 {
         tcp.ack(1, 65_535);
         tcp.wait(Span::from_secs(60));
@@ -52,7 +56,7 @@ fn rfc9293_a_probe_is_of_what_the_peer_has() {
 }
 
 #[test]
-fn rfc9293_no_single_probe_counts_but_all_together_do() {
+fn rfc9293_only_several_unanswered_probes_end_the_connection() {
     let mut tcp = kept_alive();
     tcp.wait(Span::from_secs(89));
     assert_eq!(tcp.sent_ranges(), [(0, 0); 3]);
@@ -67,7 +71,7 @@ fn rfc9293_no_single_probe_counts_but_all_together_do() {
 }
 
 #[test]
-fn a_connection_with_data_outstanding_is_the_retransmission_timers() {
+fn no_probes_while_data_is_outstanding() {
     let mut tcp = kept_alive();
     tcp.wait(Span::from_secs(59));
     tcp.write(10);
@@ -76,13 +80,16 @@ fn a_connection_with_data_outstanding_is_the_retransmission_timers() {
     tcp.ack(11, 65_535);
     tcp.sent();
     tcp.wait(Span::from_secs(59));
-    assert!(tcp.sent().is_empty(), "the peer has just been heard");
+    assert!(
+        tcp.sent().is_empty(),
+        "the peer has just sent an acknowledgment"
+    );
     tcp.wait(Span::from_secs(1));
     assert_eq!(tcp.sent_ranges(), [(10, 0)]);
 }
 
 #[test]
-fn a_silent_peer_is_asked_as_often_as_is_wanted() {
+fn number_of_probes_may_exceed_255() {
     let config = Config {
         keep_alive: Some(KeepAlive {
             probes: 300,
@@ -99,24 +106,24 @@ fn a_silent_peer_is_asked_as_often_as_is_wanted() {
 }
 
 #[test]
-fn linuxs_timer_goes_on_for_years() {
+fn linux_timer_survives_a_tick_counter_wrap() {
     let mut config = Config::default();
     config.habits.keeps_alive_by_timer = true;
     let mut tcp = Single::established(&config, 65_535);
-    // Its clock has gone round by then.
+    // The 32-bit tick counter has wrapped by then.
     tcp.wait(Span::from_secs(300 * 24 * 3600));
     tcp.ack(1, 65_535);
     let mut ctx = tcp.world.cx();
     tcp.tcp.set_keep_alive(Some(KEEP_ALIVE), &mut ctx);
     tcp.wait(Span::from_secs(59));
     assert!(tcp.sent().is_empty());
-    // For so long it goes in slots of 2.048 s.
+    // For this delay the timer has steps of 2.048 s.
     tcp.wait(Span::from_secs(4));
     assert_eq!(tcp.sent_ranges(), [(0, 0)]);
 }
 
 #[test]
-fn a_user_timeout_counts_instead_of_the_probes() {
+fn a_user_timeout_replaces_the_number_of_probes() {
     let mut tcp = kept_alive();
     tcp.tcp.set_user_timeout(Some(Span::from_secs(65)));
     tcp.wait(Span::from_secs(69));
@@ -150,7 +157,7 @@ fn blocks(tcp: &Single, ranges: &[(u32, u32)]) -> [Option<SackBlock>; 4] {
 }
 
 #[test]
-fn rfc2883_what_is_partly_new_is_reported_for_the_part_that_is_not() {
+fn rfc2883_a_dsack_reports_the_duplicate_part_of_a_segment() {
     let mut tcp = Single::established(&Config::default(), 65_535);
     tcp.data(1001, 500);
     tcp.data(3001, 500);
@@ -163,7 +170,7 @@ fn rfc2883_what_is_partly_new_is_reported_for_the_part_that_is_not() {
         sent[0].sack,
         blocks(&tcp, &[(1001, 1501), (501, 2001), (3001, 3501)])
     );
-    // It fills the gap, and more: the known part ends where the new segment does.
+    // It fills the gap and more: the known part ends where the new segment does.
     tcp.data(1, 700);
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.acknowledgment, tcp.theirs + 2001);
@@ -176,21 +183,21 @@ fn rfc2883_what_is_partly_new_is_reported_for_the_part_that_is_not() {
 }
 
 #[test]
-fn time_wait_tells_a_peer_that_has_lost_the_thread() {
+fn time_wait_answers_an_unsynchronized_peer() {
     let mut tcp = Single::established(&Config::default(), 65_535);
     tcp.close();
     tcp.arrives(tcp.segment(1, 2, 0, Flags::ACK.with(Flags::FIN)));
     assert_eq!(tcp.tcp.state(), State::TimeWait);
     tcp.sent();
-    // A bare acknowledgment says nothing.
+    // A pure acknowledgment is not answered.
     tcp.arrives(tcp.segment(2, 2, 0, Flags::ACK));
     assert!(tcp.sent().is_empty());
-    // Text beyond the FIN, and a segment out of order
+    // Data beyond the FIN, and a segment out of order.
     for (sequence, length) in [(2, 100), (500, 100), (900, 0)] {
         tcp.arrives(tcp.segment(sequence, 2, length, Flags::ACK));
         assert_eq!(tcp.sent_acks(), [2], "{sequence}");
     }
-    // Two ends in TIME-WAIT do not go on for ever.
+    // Two ends in TIME-WAIT do not answer each other for ever.
     tcp.arrives(tcp.segment(900, 2, 0, Flags::ACK));
     assert!(tcp.sent().is_empty());
     assert_eq!(tcp.tcp.state(), State::TimeWait);
@@ -198,7 +205,7 @@ fn time_wait_tells_a_peer_that_has_lost_the_thread() {
 }
 
 #[test]
-fn a_peer_that_answers_late_is_not_taken_for_dead() {
+fn a_late_answer_keeps_the_connection() {
     let config = Config {
         keep_alive: Some(KeepAlive {
             idle: Span::from_millis(100),
@@ -209,7 +216,7 @@ fn a_peer_that_answers_late_is_not_taken_for_dead() {
     };
     let mut tcp = Single::established(&config, 65_535);
     for _ in 0..20 {
-        // It answers, and by the time of the next probe has been silent for longer than the idle time.
+        // It answers late: at the next probe, the peer has been idle for longer than the idle time.
         tcp.wait(Span::from_millis(500));
         tcp.ack(1, 65_535);
         tcp.wait(Span::from_millis(500));

@@ -1,4 +1,4 @@
-//! RFC 9293's transitions, one by one: section 3.3.2's diagram and 3.10's events.
+//! Tests of the state transitions: RFC 9293 section 3.3.2 (diagram) and section 3.10 (events).
 
 use bentpipe_types::{Flags, Span, SynOptions};
 
@@ -50,7 +50,7 @@ fn passive_open() {
 }
 
 #[test]
-fn data_on_the_handshakes_last_segment_is_taken() {
+fn data_on_the_last_segment_of_the_handshake_is_accepted() {
     let mut tcp = Single::accept(&Config::default(), SynOptions::default());
     tcp.arrives(tcp.segment(1, 1, 300, ACK));
     assert_eq!(tcp.tcp.readable(), 300);
@@ -58,7 +58,7 @@ fn data_on_the_handshakes_last_segment_is_taken() {
 }
 
 #[test]
-fn a_syn_again_gets_the_syn_ack_again() {
+fn a_repeated_syn_is_answered_with_the_syn_ack() {
     let mut tcp = Single::accept(&Config::default(), SynOptions::default());
     tcp.sent();
     tcp.arrives(tcp.segment(0, 0, 0, Flags::SYN));
@@ -109,7 +109,7 @@ fn an_old_syn_ack_is_reset_and_the_right_one_still_opens() {
 #[test]
 fn a_refused_connection() {
     let mut tcp = Single::connect(&Config::default());
-    tcp.arrives(tcp.segment(0, 7, 0, RST_ACK)); // not of our SYN
+    tcp.arrives(tcp.segment(0, 7, 0, RST_ACK)); // does not acknowledge our SYN
     assert_eq!(tcp.tcp.state(), State::SynSent);
     tcp.arrives(tcp.segment(0, 1, 0, RST)); // acknowledges nothing
     assert_eq!(tcp.tcp.state(), State::SynSent);
@@ -120,14 +120,14 @@ fn a_refused_connection() {
 }
 
 #[test]
-fn an_unanswered_syn_is_given_up() {
+fn an_unanswered_syn_ends_the_attempt() {
     let config = Config {
         maximum_syn_retransmissions: 3,
         ..Config::default()
     };
     let mut tcp = Single::connect(&config);
     assert_eq!(tcp.sent().len(), 1);
-    // 1, 2, 4, 8 s
+    // Retransmissions after 1, 2, 4 and 8 s.
     for second in [1, 3, 7] {
         tcp.wait(Span::from_secs(second).saturating_sub(tcp.world.now.since(Default::default())));
         assert_eq!(tcp.sent().len(), 1, "{second}");
@@ -139,16 +139,16 @@ fn an_unanswered_syn_is_given_up() {
 }
 
 #[test]
-fn a_syn_that_was_lost_leaves_one_segment_and_three_seconds() {
+fn a_lost_syn_gives_a_window_of_one_segment_and_an_rto_of_3_s() {
     let mut tcp = Single::connect(&Config {
         timestamps: false,
         ..Config::default()
     });
     tcp.wait(Span::from_millis(1500));
     tcp.syn_ack(65_535, SynOptions::default());
-    // RFC 5681 section 3.1
+    // RFC 5681 section 3.1: the initial window after a lost SYN.
     assert_eq!(tcp.tcp.congestion_window(), 536);
-    // RFC 6298 section 5.7
+    // RFC 6298 section 5.7: the RTO after a lost SYN.
     assert_eq!(tcp.tcp.rto(), Span::from_secs(3));
 }
 
@@ -162,7 +162,7 @@ fn active_close() {
     tcp.ack(2, 1000);
     assert_eq!(tcp.tcp.state(), State::FinWait2);
     assert!(tcp.tcp.take_events().has(Events::DRAINED));
-    // Half closed: data still comes.
+    // Half closed: data still arrives.
     tcp.arrives(tcp.segment(1, 2, 100, ACK));
     assert_eq!(tcp.read(1000), 100);
     tcp.wait(Span::from_secs(100));
@@ -172,7 +172,7 @@ fn active_close() {
     assert_eq!(tcp.tcp.state(), State::TimeWait);
     assert!(tcp.tcp.take_events().has(Events::PEER_CLOSED));
     assert_eq!(tcp.sent_acks(), [102]);
-    // The FIN again: acknowledged, and the wait starts again.
+    // The FIN is retransmitted: it is acknowledged, and the timer restarts.
     tcp.wait(Span::from_secs(59));
     tcp.arrives(tcp.segment(101, 2, 0, FIN));
     assert_eq!(tcp.sent_acks(), [102]);
@@ -190,7 +190,7 @@ fn passive_close() {
     assert_eq!(tcp.tcp.state(), State::CloseWait);
     assert_eq!(tcp.sent_acks(), [52]);
     assert_eq!(tcp.read(1000), 50);
-    // Still ours to write.
+    // Our direction is still open.
     assert_eq!(tcp.write(100), 100);
     assert_eq!(tcp.sent_ranges(), [(1, 100)]);
     tcp.close();
@@ -225,7 +225,7 @@ fn three_segment_close() {
 }
 
 #[test]
-fn the_fin_waits_for_the_data_and_goes_with_the_last_of_it() {
+fn the_fin_is_sent_with_the_last_data() {
     let mut tcp = Single::established(&Config::default(), 3000);
     tcp.write(5000);
     tcp.close();
@@ -240,7 +240,7 @@ fn the_fin_waits_for_the_data_and_goes_with_the_last_of_it() {
 }
 
 #[test]
-fn a_fin_ahead_of_a_gap_waits() {
+fn an_out_of_order_fin_waits_for_the_gap() {
     let mut tcp = established();
     tcp.arrives(tcp.segment(101, 1, 100, FIN));
     assert_eq!(tcp.tcp.state(), State::Established);
@@ -251,11 +251,11 @@ fn a_fin_ahead_of_a_gap_waits() {
 }
 
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn a_lost_fin_is_retransmitted() {
     let mut tcp = established();
     tcp.close();
     assert_eq!(tcp.sent_ranges(), [(1, 0)]);
-    // A tail loss probe, and then the timer.
+    // A tail loss probe, and then the retransmission timer.
     for (probes, timeouts) in [(1, 0), (1, 1)] {
         tcp.wait(Span::from_millis(210));
         let sent = tcp.sent();
@@ -266,12 +266,12 @@ fn a_lost_fin_is_sent_again() {
 }
 
 #[test]
-fn rfc5961_only_the_exact_reset_counts() {
+fn rfc5961_only_a_reset_at_rcv_nxt_resets() {
     let mut tcp = established();
-    tcp.arrives(tcp.segment(2, 1, 0, RST)); // in the window: a challenge
+    tcp.arrives(tcp.segment(2, 1, 0, RST)); // in the window: a challenge ACK
     assert_eq!(tcp.sent_acks(), [1]);
     assert_eq!(tcp.tcp.state(), State::Established);
-    tcp.arrives(tcp.segment(0xf000_0000, 1, 0, RST)); // outside: silence
+    tcp.arrives(tcp.segment(0xf000_0000, 1, 0, RST)); // outside: no answer
     assert!(tcp.sent().is_empty());
     tcp.arrives(tcp.segment(1, 1, 0, RST));
     assert_eq!(tcp.tcp.state(), State::Closed);
@@ -279,7 +279,7 @@ fn rfc5961_only_the_exact_reset_counts() {
 }
 
 #[test]
-fn rfc5961_a_syn_is_challenged() {
+fn rfc5961_a_syn_is_answered_with_a_challenge_ack() {
     let mut tcp = established();
     for sequence in [0, 1, 500, 0x8000_0000] {
         tcp.wait(Span::from_secs(1));
@@ -290,7 +290,7 @@ fn rfc5961_a_syn_is_challenged() {
 }
 
 #[test]
-fn rfc5961_acknowledgments_out_of_range_are_challenged_but_not_every_one() {
+fn rfc5961_challenge_acks_for_unacceptable_acknowledgments_are_rate_limited() {
     let mut tcp = established();
     for ack in [2, 100_000, 0x7000_0000, 0x9000_0000] {
         tcp.wait(Span::from_secs(1));
@@ -299,17 +299,18 @@ fn rfc5961_acknowledgments_out_of_range_are_challenged_but_not_every_one() {
         tcp.arrives(tcp.segment(1, ack, 0, ACK));
         assert!(tcp.sent().is_empty());
     }
-    // Old, but from this connection's window: nothing.
+    // Old, but within this connection's window: no answer.
     tcp.wait(Span::from_secs(1));
     tcp.arrives(tcp.segment(1, 0, 0, ACK));
     assert!(tcp.sent().is_empty());
 }
 
-/// Both ends may send again what the other has, each before what the other expects, since the window has shut behind
-/// it; then what an old segment acknowledges counts (as in BSD). But not of one so old that nobody has it outstanding,
-/// whatever window it was told by whomever.
+/// Both ends may retransmit data that the other has received, each before RCV.NXT, since the window
+/// has closed behind it. The acknowledgment of an old segment then counts (as in BSD). It does not
+/// count if the segment is so old that no peer can have it outstanding, whatever window was
+/// advertised.
 #[test]
-fn rfc5961_an_old_segment_acknowledges_nothing_from_before_the_widest_window() {
+fn rfc5961_acknowledgments_on_very_old_segments_are_ignored() {
     for scaled in [false, true] {
         let config = Config {
             receive_buffer: 300_000,
@@ -318,7 +319,7 @@ fn rfc5961_an_old_segment_acknowledges_nothing_from_before_the_widest_window() {
         };
         let shift = if scaled { 3 } else { 0 };
         let widest = 65_535 << shift;
-        // A FIN and a probe's byte are in no window.
+        // A FIN and the byte of a window probe lie outside of any window.
         for (back, counts) in [
             (1, true),
             (widest, true),
@@ -358,7 +359,8 @@ fn an_unacceptable_acknowledgment_in_syn_received_is_reset() {
         (RST, OUR_ISN + 9)
     );
     assert_eq!(tcp.tcp.state(), State::SynReceived);
-    // A reset brings a passive open back to LISTEN; nobody needs to know.
+    // RFC 9293 section 3.10.7.4 step 2: a RST returns a passive open to LISTEN, without informing
+    // the user.
     tcp.arrives(tcp.segment(1, 0, 0, RST));
     assert_eq!(tcp.tcp.state(), State::Closed);
     assert_eq!(tcp.tcp.take_events(), Events::CLOSED);
@@ -394,7 +396,7 @@ fn aborting_resets_the_peer() {
     );
     assert_eq!(tcp.tcp.state(), State::Closed);
     assert_eq!(tcp.tcp.next_deadline(), None);
-    // What still comes goes nowhere.
+    // Later data belongs to no connection.
     tcp.arrives(tcp.segment(1, 101, 100, ACK));
     let sent = tcp.sent();
     assert_eq!(
@@ -404,7 +406,7 @@ fn aborting_resets_the_peer() {
 }
 
 #[test]
-fn closing_before_anything_came_of_it() {
+fn closing_before_the_handshake_is_complete() {
     let mut tcp = Single::connect(&Config::default());
     tcp.close();
     assert_eq!(tcp.tcp.state(), State::Closed);
@@ -418,7 +420,7 @@ fn closing_before_anything_came_of_it() {
 }
 
 #[test]
-fn a_segment_to_nowhere_is_reset() {
+fn a_segment_without_a_connection_is_reset() {
     let mut tcp = established();
     let segment = tcp.segment(7, 9, 100, ACK);
     let cases = [
@@ -448,7 +450,7 @@ fn a_segment_to_nowhere_is_reset() {
 }
 
 #[test]
-fn a_listener_takes_nothing_but_a_syn() {
+fn a_listener_accepts_only_a_syn() {
     let mut world = crate::testing::world(1);
     for flags in [ACK, RST, SYN_ACK, Flags::SYN.with(RST), Flags::NONE] {
         let mut packet = bentpipe_types::Packet::new(endpoint(B), endpoint(A), Default::default());

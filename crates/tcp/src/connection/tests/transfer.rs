@@ -1,4 +1,4 @@
-//! Whole transfers between two connections.
+//! Tests with whole transfers between two connections.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn pair(config: &Config) -> Pair {
     Pair::new(config, config, Hostility::default(), 1)
 }
 
-/// The segments with these numbers, as first sent, are lost.
+/// Drops the first transmissions of the segments with these numbers.
 fn lose(pair: &mut Pair, config: &Config, segments: impl IntoIterator<Item = u64>) {
     let mut segments: BTreeSet<u64> = segments
         .into_iter()
@@ -54,9 +54,9 @@ fn without_loss_everything_is_sent_once() {
     assert_eq!(sent.rtt.min(), Some(Span::from_millis(20)));
 }
 
-/// More than twice around the sequence numbers, on the fast path.
+/// More than two wraps of the sequence numbers, on the fast path.
 #[test]
-fn ten_gigabytes() {
+fn ten_gigabytes_wrap_the_sequence_numbers_twice() {
     let config = Config::default();
     let mut pair = pair(&config);
     pair.transfer(10_000_000_000, at(1_000));
@@ -65,14 +65,14 @@ fn ten_gigabytes() {
 }
 
 #[test]
-fn recovery_across_the_end_of_the_sequence_numbers() {
+fn recovery_across_the_sequence_number_wrap() {
     for recovery in EVERY_RECOVERY {
         for segment in 0..12 {
             let config = Config {
                 recovery,
                 ..Config::default()
             };
-            // The harness starts A's sequence numbers less than 4096 before the end.
+            // The harness starts A's sequence numbers less than 4096 before the wrap.
             let mut pair = pair(&config);
             lose(&mut pair, &config, [segment, segment + 2]);
             pair.transfer(100_000, at(100));
@@ -104,7 +104,7 @@ fn one_loss_costs_one_fast_retransmit_and_no_timeout() {
     }
 }
 
-/// RFC 6582's reason to be: several losses in one window.
+/// The motivation of RFC 6582: several losses in one window.
 #[test]
 fn newreno_recovers_from_several_losses_without_a_timeout() {
     let config = Config {
@@ -133,9 +133,10 @@ fn reordering_by_less_than_three_segments_is_no_loss() {
     check(&pair, 28_960);
 }
 
-/// RFC 6298 and Karn: the timeout never fires while acknowledgments come as they always do.
+/// RFC 6298 section 3 (Karn's algorithm): the timeout never fires while acknowledgments arrive
+/// regularly.
 #[test]
-fn no_spurious_timeout_on_a_long_quiet_path() {
+fn no_spurious_timeout_on_a_long_path() {
     let config = Config {
         delayed_ack: Some(Span::from_millis(200)),
         ..Config::default()

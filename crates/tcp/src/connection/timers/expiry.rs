@@ -231,9 +231,9 @@ impl Sender {
             self.note_reduction();
         } else {
             // Fast recovery has halved the window for this loss already. Its outstanding data would
-            // be a wrong measure for a second reduction: each duplicate ACK has let another segment
-            // out, so that half of it may be many times the window. So the threshold stays, but is
-            // limited to that half (RFC 5681 section 3.1, for a segment that the timer has not
+            // be a wrong measure for a second reduction: half of it may be many times the window,
+            // because each duplicate ACK has let another segment out. So the threshold stays, but
+            // is limited to that half (RFC 5681 section 3.1, for a segment that the timer has not
             // retransmitted before). Linux's tcp_enter_loss keeps it.
             let keeps = self.config.habits.keeps_threshold_in_recovery || self.send.attempts != 1;
             let flight_size = (!keeps).then(|| self.send.sequence.outstanding());

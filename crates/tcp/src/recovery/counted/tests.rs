@@ -6,7 +6,7 @@ use crate::{Habits, timestamp};
 
 const SEGMENT: u64 = 1000;
 
-/// A sender that has sent ten segments.
+/// A sender that has sent some segments.
 struct Flow {
     recovery: Counted,
     board: Scoreboard,
@@ -46,8 +46,9 @@ impl Flow {
         }
     }
 
-    /// An acknowledgment of so many segments more, or a duplicate; what it means, and what it tells of.
-    fn hear(&mut self, segments: u64) -> (Reaction, u64) {
+    /// Processes an acknowledgment of `segments` more segments, or a duplicate if 0. Returns the
+    /// reaction, and the number of segments newly reported as delivered.
+    fn acknowledge(&mut self, segments: u64) -> (Reaction, u64) {
         self.now += Span::from_millis(10);
         self.send.unacknowledged += segments * SEGMENT;
         let arrival = Arrival {
@@ -74,18 +75,18 @@ impl Flow {
     fn duplicates(&mut self, count: u64) -> Reaction {
         let mut last = Reaction::Hold;
         for _ in 0..count {
-            last = self.hear(0).0;
+            last = self.acknowledge(0).0;
         }
         last
     }
 
-    /// What is sent again at once.
-    fn again(&mut self) -> Vec<u64> {
+    /// Retransmits all segments that are to be retransmitted. Returns them.
+    fn retransmit(&mut self) -> Vec<u64> {
         let mut segments = Vec::new();
-        while let Some(again) = self.recovery.next_retransmit(&self.send, &mut self.board) {
-            segments.push((again.position - 1) / SEGMENT);
+        while let Some(retransmit) = self.recovery.next_retransmit(&self.send, &mut self.board) {
+            segments.push((retransmit.position - 1) / SEGMENT);
             self.recovery
-                .on_retransmitted(again.position, self.now, &mut self.board);
+                .on_retransmitted(retransmit.position, self.now, &mut self.board);
         }
         segments
     }
@@ -96,10 +97,10 @@ impl Flow {
             smoothed_rtt: None,
             now: self.now,
         };
-        let again = self
+        let retransmit = self
             .recovery
             .on_timeout(&timeout, &self.send, &mut self.board);
-        assert_eq!(again, Again::Marked);
+        assert_eq!(retransmit, Again::Marked);
     }
 
     fn in_flight(&self) -> u64 {
@@ -115,28 +116,33 @@ const GOES_ON: Reaction = Reaction::Partial {
 };
 
 #[test]
-fn a_duplicate_counts_as_a_segment_that_has_arrived() {
+fn a_duplicate_counts_as_a_delivered_segment() {
     let mut flow = Flow::new(10);
-    assert_eq!(flow.hear(0), (Reaction::Hold, 1));
-    assert_eq!(flow.hear(0), (Reaction::Hold, 1));
+    assert_eq!(flow.acknowledge(0), (Reaction::Hold, 1));
+    assert_eq!(flow.acknowledge(0), (Reaction::Hold, 1));
     assert_eq!(flow.in_flight(), 8);
-    assert_eq!(flow.hear(0), (ENTERS, 1));
-    assert_eq!(flow.in_flight(), 6, "three arrived, and one lost");
-    assert_eq!(flow.again(), [0]);
+    assert_eq!(flow.acknowledge(0), (ENTERS, 1));
+    assert_eq!(flow.in_flight(), 6, "three delivered and one lost");
+    assert_eq!(flow.retransmit(), [0]);
     assert_eq!(flow.in_flight(), 7);
-    // It fills the hole; three of the others are known of. The next is missing, too.
-    assert_eq!(flow.hear(5), (GOES_ON, 2));
-    assert_eq!(flow.again(), [5]);
+    // The acknowledgment covers the lost segment, three counted before, and one more. The next is
+    // missing too.
+    assert_eq!(flow.acknowledge(5), (GOES_ON, 2));
+    assert_eq!(flow.retransmit(), [5]);
     assert_eq!(flow.in_flight(), 5);
 }
 
 #[test]
-fn no_more_has_arrived_than_is_outstanding_and_not_missing() {
+fn duplicates_are_limited_by_the_outstanding_segments() {
     let mut flow = Flow::new(3);
     assert_eq!(flow.duplicates(2), Reaction::Hold);
-    assert_eq!(flow.hear(0), (Reaction::Hold, 0), "one of three is missing");
+    assert_eq!(
+        flow.acknowledge(0),
+        (Reaction::Hold, 0),
+        "one of three is missing"
+    );
     assert_eq!((flow.in_flight(), flow.recovery.reordering), (1, 3));
-    // Of ten, none was missing: so many duplicates tell of reordering by ten.
+    // None of ten was missing: this many duplicates indicate a reordering degree of ten.
     let mut flow = Flow::new(10);
     assert_eq!(flow.duplicates(3), ENTERS);
     assert_eq!(flow.duplicates(7), Reaction::Hold);
@@ -147,22 +153,22 @@ fn no_more_has_arrived_than_is_outstanding_and_not_missing() {
 fn recovery_is_held_until_more_is_acknowledged() {
     let mut flow = Flow::new(10);
     flow.duplicates(3);
-    flow.again();
+    flow.retransmit();
     flow.send(4);
-    assert_eq!(flow.hear(10).0, GOES_ON);
+    assert_eq!(flow.acknowledge(10).0, GOES_ON);
     assert!(flow.recovery.is_recovering());
     assert!(
         !flow.recovery.is_reduced_for(&flow.send),
-        "a timeout would be a new sign"
+        "a timeout would be a new sign of congestion"
     );
     assert_eq!(flow.duplicates(3), Reaction::Hold);
-    assert_eq!((flow.in_flight(), flow.again()), (4, vec![]));
-    assert_eq!(flow.hear(1).0, Reaction::Exit { limit: None });
+    assert_eq!((flow.in_flight(), flow.retransmit()), (4, vec![]));
+    assert_eq!(flow.acknowledge(1).0, Reaction::Exit { limit: None });
     assert!(!flow.recovery.is_recovering());
 }
 
 #[test]
-fn after_a_timeout_duplicates_tell_of_what_was_sent_since() {
+fn after_a_timeout_duplicates_count_for_data_sent_since() {
     let mut flow = Flow::new(10);
     flow.timeout();
     assert_eq!(flow.in_flight(), 0);
@@ -178,59 +184,60 @@ fn after_a_timeout_duplicates_tell_of_what_was_sent_since() {
         }
     );
     flow.recovery.on_retransmitted(1, flow.now, &mut flow.board);
-    assert_eq!(flow.hear(0), (Reaction::Hold, 0));
-    // F-RTO: two new ones go out, and tell.
-    assert_eq!(flow.hear(1), (Reaction::Grow, 1));
+    assert_eq!(flow.acknowledge(0), (Reaction::Hold, 0));
+    // F-RTO: new segments are sent, and their acknowledgments decide.
+    assert_eq!(flow.acknowledge(1), (Reaction::Grow, 1));
     assert!(!flow.recovery.wants_retransmit(&flow.board));
     flow.send(5);
-    assert_eq!(flow.hear(0), (Reaction::Hold, 1));
-    assert_eq!(flow.again(), (1..10).collect::<Vec<_>>());
+    assert_eq!(flow.acknowledge(0), (Reaction::Hold, 1));
+    assert_eq!(flow.retransmit(), (1..10).collect::<Vec<_>>());
     assert_eq!(flow.duplicates(3), Reaction::Hold);
-    // All of before is there: that is held. With one more, what duplicates have told of counts.
-    assert_eq!(flow.hear(9), (Reaction::Grow, 5));
+    // All earlier data is acknowledged, which is held. With one more acknowledged, the duplicates
+    // count.
+    assert_eq!(flow.acknowledge(9), (Reaction::Grow, 5));
     assert_eq!(flow.in_flight(), 5);
-    assert_eq!(flow.hear(1).0, Reaction::Grow);
+    assert_eq!(flow.acknowledge(1).0, Reaction::Grow);
     assert!(flow.recovery.is_quiet(&flow.send, &flow.board));
 }
 
 #[test]
-fn duplicates_of_before_a_recovery_was_over_begin_the_next() {
+fn duplicates_from_before_the_end_of_recovery_begin_the_next() {
     let mut flow = Flow::new(3);
     flow.timeout();
-    flow.again();
-    flow.hear(1);
+    flow.retransmit();
+    flow.acknowledge(1);
     flow.send(9);
     flow.duplicates(6);
-    assert_eq!(flow.hear(2), (Reaction::Grow, 1));
+    assert_eq!(flow.acknowledge(2), (Reaction::Grow, 1));
     assert_eq!(
-        flow.hear(1).0,
+        flow.acknowledge(1).0,
         Reaction::Enter {
             flight_size: 9 * SEGMENT
         }
     );
-    assert_eq!(flow.again(), [4]);
+    assert_eq!(flow.retransmit(), [4]);
 }
 
 #[test]
-fn f_rto_finds_a_timeout_needless_by_what_was_sent_once() {
+fn f_rto_detects_a_spurious_timeout() {
     let mut flow = Flow::new(10);
     flow.timeout();
     let first = flow.recovery.next_retransmit(&flow.send, &mut flow.board);
-    assert!(first.is_some_and(|again| again.position == 1));
+    assert!(first.is_some_and(|retransmit| retransmit.position == 1));
     flow.recovery.on_retransmitted(1, flow.now, &mut flow.board);
-    assert_eq!(flow.hear(1).0, Reaction::Grow);
+    assert_eq!(flow.acknowledge(1).0, Reaction::Grow);
     flow.send(2);
-    assert_eq!(flow.hear(1).0, Reaction::Undo);
-    assert_eq!((flow.in_flight(), flow.again()), (10, vec![]));
+    assert_eq!(flow.acknowledge(1).0, Reaction::Undo);
+    assert_eq!((flow.in_flight(), flow.retransmit()), (10, vec![]));
 }
 
 #[test]
-fn what_comes_late_takes_the_reduction_back_and_raises_the_reordering() {
+fn a_late_original_undoes_the_reduction_and_raises_the_reordering_degree() {
     let mut flow = Flow::new(10);
     let sent = timestamp(flow.now);
     assert_eq!(flow.duplicates(6), Reaction::Hold);
-    assert_eq!(flow.again(), [0]);
+    assert_eq!(flow.retransmit(), [0]);
     flow.echo = Some(sent);
-    assert_eq!(flow.hear(6).0, Reaction::Undo);
+    assert_eq!(flow.acknowledge(6).0, Reaction::Undo);
     assert_eq!((flow.in_flight(), flow.recovery.reordering), (3, 6));
 }

@@ -179,10 +179,10 @@ impl Scoreboard {
         number + 1 < self.ring.next && self.ring.get(number).is(GOES_ON)
     }
 
-    /// Merges following segments into the one that begins at `position`, as long as they have at
-    /// most `payload` bytes together, end at or before `edge`, and each is a whole buffer
-    /// (tcp_retrans_try_collapse). A FIN after `stream_end` takes no room. `ends_record`: whether a
-    /// record ends at a position.
+    /// Merges following segments into the one that begins at `position` (tcp_retrans_try_collapse).
+    /// Together they have at most `payload` bytes and end at or before `edge`, and each is a whole
+    /// buffer. A FIN after `stream_end` takes no room. `ends_record`: whether a record ends at a
+    /// position.
     ///
     /// Walks all outstanding segments if any is merged.
     pub(crate) fn collapse(

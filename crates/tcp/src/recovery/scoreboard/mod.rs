@@ -4,12 +4,12 @@
 //! segment to send are known without a walk. The cost of an acknowledgment does not depend on the
 //! window:
 //!
-//! * a SACK block is compared with the previous acknowledgment's blocks; what it adds is found by
-//!   stepping over the SACKed runs that it covers, one step each;
-//! * segments below a threshold that only rises (too much is SACKed above, or they were sent too
-//!   long ago) are marked by a cursor that only rises;
-//! * retransmissions are tracked in a queue, in send order;
-//! * lost segments are retransmitted lowest first: a cursor for those lost once, a bit set for
+//! * A SACK block is compared with the previous acknowledgment's blocks. Its new part is found by
+//!   stepping over the SACKed runs that it covers, one step each.
+//! * Segments below a threshold that only rises (too much is SACKed above, or they were sent too
+//!   long ago) are marked by a cursor that only rises.
+//! * Retransmissions are tracked in a queue, in send order.
+//! * Lost segments are retransmitted lowest first: a cursor for those lost once, a bit set for
 //!   those whose retransmission was lost as well.
 
 mod blocks;

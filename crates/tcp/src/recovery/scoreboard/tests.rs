@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::naive::{Naive, Record};
 use super::*;
 
-/// Far up, so that sequence numbers wrap.
+/// Near the maximum, so that sequence numbers wrap.
 const INITIAL: Seq = Seq::new(0xffff_f000);
 
 fn wire(position: u64) -> Seq {
@@ -36,8 +36,9 @@ fn arrival(milliseconds: u64) -> Arrival {
     }
 }
 
-/// An acknowledgment's blocks come in, the short way where there is one. Returns whether there was.
-fn tell(board: &mut Scoreboard, ranges: &[(u64, u64)], una: u64, highest: u64) -> bool {
+/// Processes the SACK blocks of an acknowledgment, on the fast path if possible. Returns whether it
+/// was.
+fn process_blocks(board: &mut Scoreboard, ranges: &[(u64, u64)], una: u64, highest: u64) -> bool {
     let blocks = blocks(ranges);
     let covered = board.covers_one_more(blocks.as_slice(), una, highest);
     match covered {
@@ -47,7 +48,7 @@ fn tell(board: &mut Scoreboard, ranges: &[(u64, u64)], una: u64, highest: u64) -
     covered.is_some()
 }
 
-/// How the naive and the real scoreboard find losses.
+/// Loss detection in the reference implementation and the scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Method {
     Sacked,
@@ -57,18 +58,19 @@ enum Method {
 
 #[derive(Clone, Debug)]
 enum Operation {
-    /// Segments of these lengths are sent.
+    /// Sends segments of these lengths.
     Send(Vec<u32>),
-    /// Shares of what is outstanding: acknowledged, and blocks as (start, length); snapped to
-    /// segments' ends or not.
+    /// An acknowledgment and its SACK blocks as (start, length), in shares of the outstanding data,
+    /// snapped to segment boundaries or not.
     Acknowledge(f64, Vec<(f64, f64)>, bool),
-    /// The last blocks again, the first of them up to this share of what is outstanding.
+    /// Repeats the last blocks, with the first extended to this share of the outstanding data.
     Grow(f64),
-    /// So many segments behind all that has arrived, one more has.
+    /// SACKs one more segment, this many segments behind the highest one SACKed.
     Next(usize),
-    /// The next lost segments are sent again, this many.
+    /// Retransmits this many lost segments.
     Retransmit(usize),
-    /// The same, together, as far as they are so long and lie in this share of what is outstanding.
+    /// Retransmits lost segments in one step: maximum number, length, and share of the outstanding
+    /// data.
     RetransmitAlike(u64, u32, f64),
     Suspect,
     Timeout,
@@ -98,7 +100,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-struct Both {
+struct Comparison {
     board: Scoreboard,
     naive: Naive,
     method: Method,
@@ -106,14 +108,14 @@ struct Both {
     una: u64,
     highest: u64,
     newest: Option<Transmission>,
-    /// The ranges that the last acknowledgment told of.
-    told: Vec<(u64, u64)>,
-    /// Buffers sent, and buffers cut.
+    /// The SACK blocks of the last acknowledgment.
+    acknowledge: Vec<(u64, u64)>,
+    /// Number of buffers sent, and number of buffers split.
     buffers: u64,
     parts: u64,
 }
 
-impl Both {
+impl Comparison {
     fn new(method: Method, full: u32) -> Self {
         let mut board = Scoreboard::new();
         board.count_segments(full);
@@ -126,13 +128,13 @@ impl Both {
             una: 1,
             highest: 1,
             newest: None,
-            told: Vec::new(),
+            acknowledge: Vec::new(),
             buffers: 0,
             parts: 0,
         }
     }
 
-    /// `goes_on`: in one buffer with what was sent last.
+    /// `goes_on`: in one buffer with the previous segment.
     fn send(&mut self, length: u32, goes_on: bool) {
         let end = self.highest + u64::from(length);
         if goes_on && self.board.full > 0 {
@@ -157,7 +159,7 @@ impl Both {
         self.highest = end;
     }
 
-    /// A position this share of the way through what is outstanding.
+    /// The position at this share of the outstanding data.
     fn position(&self, share: f64, snap: bool) -> u64 {
         let position = self.una + ((self.highest - self.una) as f64 * share) as u64;
         if !snap {
@@ -170,7 +172,8 @@ impl Both {
     }
 
     fn acknowledge(&mut self, share: f64, shares: &[(f64, f64)], snap: bool) {
-        // An honest receiver doesn't acknowledge SACKed data without all before it; a false one may.
+        // An honest receiver does not acknowledge SACKed data without all data before it; another
+        // may.
         self.una = self.position(share, snap);
         self.board.acknowledge(self.una, arrival(self.now));
         self.naive.acknowledge(self.una);
@@ -193,13 +196,13 @@ impl Both {
             && first.0 >= second.0
             && first.1 <= second.1
         {
-            ranges.remove(0); // that would be a D-SACK
+            ranges.remove(0); // it would be a D-SACK
         }
-        tell(&mut self.board, &ranges, self.una, self.highest);
+        process_blocks(&mut self.board, &ranges, self.una, self.highest);
         for &(start, end) in &ranges {
             self.naive.sack(start, end);
         }
-        self.told = ranges;
+        self.acknowledge = ranges;
         if let Some(newest) = self.board.delivered().newest()
             && newest.is_newer_than(self.newest.as_ref())
         {
@@ -234,7 +237,7 @@ impl Both {
             Operation::Acknowledge(share, shares, snap) => self.acknowledge(*share, shares, *snap),
             Operation::Grow(share) => {
                 let end = self.position(*share, true);
-                let mut ranges = self.told.clone();
+                let mut ranges = self.acknowledge.clone();
                 let Some(first) = ranges.first_mut() else {
                     return;
                 };
@@ -249,7 +252,7 @@ impl Both {
                 let Some(&Record { start, end, .. }) = above.nth(*behind) else {
                     return;
                 };
-                let mut ranges = self.told.clone();
+                let mut ranges = self.acknowledge.clone();
                 let block = match ranges.iter().position(|range| range.1 == start) {
                     Some(place) => (ranges.remove(place).0, end),
                     None => (start, end),
@@ -284,7 +287,7 @@ impl Both {
                 while (expected.len() as u64) < *most
                     && let Some(lost) = self.naive.next_lost()
                     && lost.length == *length
-                    // (What counts for more than it is long is sent by itself.)
+                    // Short segments that count as full ones are retransmitted one by one.
                     && lost.length >= self.board.full
                     && lost.position + u64::from(lost.length) <= edge
                 {
@@ -293,7 +296,7 @@ impl Both {
                 }
                 assert_eq!(sent, expected);
             }
-            // RFC 6675's, which RACK has no need of
+            // RFC 6675 only; RACK does not need it.
             Operation::Suspect if self.method == Method::Time => {}
             Operation::Suspect => {
                 let suspect = self.board.next_suspect();
@@ -302,7 +305,7 @@ impl Both {
                     self.retransmit(suspect);
                 }
             }
-            // A tail loss probe, which only RACK has, in Linux's way
+            // A tail loss probe, which only RACK uses, in Linux's variant.
             Operation::Probe if self.method != Method::Time => {}
             Operation::Probe => {
                 let last = self.board.highest_not_sacked();
@@ -334,7 +337,7 @@ impl Both {
     }
 
     fn cut(&mut self, position: u64) {
-        // (Parts are no buffers that left.)
+        // Split parts are not counted as buffers sent.
         self.parts += 1;
         self.naive.cut_buffer(position, u64::MAX - self.parts);
     }
@@ -375,27 +378,27 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// Whatever is sent, acknowledged, SACKed, lost and sent again: the same as a scoreboard that
-    /// walks over everything.
+    /// For any sequence of operations, the scoreboard equals the reference implementation, which
+    /// walks all segments.
     #[test]
-    fn as_if_everything_were_walked(
+    fn equals_the_reference_implementation(
         method in prop_oneof![Just(Method::Sacked), Just(Method::Forward), Just(Method::Time)],
         full in prop_oneof![Just(0_u32), Just(1000)],
         operations in proptest::collection::vec(operation(), 1..120),
     ) {
-        let mut both = Both::new(method, full);
+        let mut comparison = Comparison::new(method, full);
         for operation in &operations {
-            both.apply(operation);
+            comparison.apply(operation);
             if matches!(operation, Operation::Acknowledge(..)) {
-                prop_assert_eq!(both.board.delivered().bytes(), both.naive.delivered);
+                prop_assert_eq!(comparison.board.delivered().bytes(), comparison.naive.delivered);
             }
-            both.compare();
+            comparison.compare();
         }
     }
 
-    /// Blocks without sense: nothing is marked that was not sent, and nothing panics.
+    /// With arbitrary SACK blocks, only sent data is marked, and nothing panics.
     #[test]
-    fn lies_are_ignored(
+    fn invalid_blocks_are_ignored(
         words in proptest::collection::vec((any::<u32>(), any::<u32>()), 1..200),
         sent in 1_u64..100,
     ) {
@@ -430,7 +433,7 @@ fn ten() -> Scoreboard {
 }
 
 #[test]
-fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
+fn invalid_blocks_are_counted() {
     let mut board = ten();
     board.acknowledge(2001, arrival(100));
     let lies = [(5001, 10_002), (3001, 3001), (1, 1001), (20_001, 21_001)];
@@ -440,7 +443,7 @@ fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
 }
 
 #[test]
-fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block() {
+fn dsacks_are_below_the_acknowledgment_or_inside_the_second_block() {
     let mut board = ten();
     board.watch(true);
     board.acknowledge(2001, arrival(100));
@@ -466,27 +469,39 @@ fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block()
 }
 
 #[test]
-fn one_segment_more_goes_the_short_way() {
+fn one_more_segment_takes_the_fast_path() {
     let mut board = ten();
-    let mut told = |ranges: &[(u64, u64)]| tell(&mut board, ranges, 1, 10_001);
-    assert!(!told(&[(2001, 3001)]), "nothing to compare it with");
-    assert!(told(&[(2001, 4001)]));
-    assert!(told(&[(6001, 7001), (2001, 4001)]), "another gap");
-    assert!(told(&[(6001, 8001), (2001, 4001)]));
-    assert!(!told(&[(2001, 5001), (6001, 8001)]), "not the highest");
-    assert!(told(&[(6001, 9001), (2001, 5001)]), "it was the second");
-    assert!(!told(&[(6001, 9001), (2001, 5001)]), "nothing new");
-    assert!(!told(&[(6001, 10_001), (1001, 5001)]), "both have grown");
+    let mut acknowledge = |ranges: &[(u64, u64)]| process_blocks(&mut board, ranges, 1, 10_001);
+    assert!(!acknowledge(&[(2001, 3001)]), "no previous blocks");
+    assert!(acknowledge(&[(2001, 4001)]));
+    assert!(
+        acknowledge(&[(6001, 7001), (2001, 4001)]),
+        "behind another gap"
+    );
+    assert!(acknowledge(&[(6001, 8001), (2001, 4001)]));
+    assert!(
+        !acknowledge(&[(2001, 5001), (6001, 8001)]),
+        "not the highest"
+    );
+    assert!(
+        acknowledge(&[(6001, 9001), (2001, 5001)]),
+        "it was the second block"
+    );
+    assert!(!acknowledge(&[(6001, 9001), (2001, 5001)]), "no new data");
+    assert!(
+        !acknowledge(&[(6001, 10_001), (1001, 5001)]),
+        "comparison blocks have grown"
+    );
     assert_eq!((board.sacked(), board.ignored_blocks()), (8000, 0));
 }
 
 #[test]
-fn a_receiver_that_goes_back_on_its_sacks_is_sent_everything_again() {
+fn everything_is_retransmitted_to_a_reneging_receiver() {
     let mut board = ten();
     board.sack(blocks(&[(1001, 10_001)]).as_slice(), 1, wire(1), 10_001);
     assert_eq!(board.sacked(), 9000);
     board.acknowledge(1001, arrival(200));
-    // It should have acknowledged everything.
+    // The peer should have acknowledged everything.
     assert!(board.mark_after_timeout(None, at(1000)));
     assert_eq!(
         (board.sacked(), board.lost(), board.pipe(9000)),
@@ -496,10 +511,9 @@ fn a_receiver_that_goes_back_on_its_sacks_is_sent_everything_again() {
     assert_eq!(first.map(|lost| lost.position), Some(1001));
 }
 
-/// Work doesn't grow with the window, measured as the memory that steady work needs: nothing is
-/// allocated once the window has been full.
+/// The memory for steady work does not grow: nothing is allocated once the window has been full.
 #[test]
-fn memory_is_bounded_by_what_is_outstanding() {
+fn memory_is_bounded_by_the_outstanding_data() {
     let mut board = Scoreboard::new();
     board.watch_retransmissions(true);
     let mut position = 1;
@@ -512,7 +526,7 @@ fn memory_is_bounded_by_what_is_outstanding() {
         }
         una += 1000;
         board.acknowledge(una, arrival(round));
-        // Every ninth is lost for a while.
+        // Every ninth segment is lost for a while.
         if round % 9 != 0 {
             let end = position - 1000;
             board.sack(
@@ -535,10 +549,10 @@ fn memory_is_bounded_by_what_is_outstanding() {
     assert!(trouble.lost_again.len() <= board.segments());
 }
 
-/// tcp_check_sack_reordering: from what came late to the highest that has arrived by now, by the same acknowledgment,
-/// too.
+/// tcp_check_sack_reordering: the distance from the late segment to the highest one received so
+/// far, also by the same acknowledgment.
 #[test]
-fn how_late_something_came_is_measured_from_the_highest_by_then() {
+fn reordering_is_measured_from_the_highest_segment_received() {
     let mut board = ten();
     board.sack(blocks(&[(2001, 3001)]).as_slice(), 1, wire(1), 10_001);
     board.acknowledge(1001, arrival(100));
@@ -552,9 +566,10 @@ fn how_late_something_came_is_measured_from_the_highest_by_then() {
     assert_eq!((board.reordering(), board.reorderings_seen()), (6000, 1));
 }
 
-/// tcp_sacktag_one: what was sent again, SACKed and then is said to have arrived twice had come late, the first time.
+/// tcp_sacktag_one: a segment that was retransmitted, SACKed and then reported by a D-SACK had
+/// arrived late the first time.
 #[test]
-fn what_was_sacked_and_arrives_twice_because_it_was_sent_again_was_late() {
+fn dsack_of_a_sacked_retransmission_shows_reordering() {
     let mut board = ten();
     board.sack(
         blocks(&[(1001, 2001), (3001, 6001)]).as_slice(),
@@ -568,7 +583,7 @@ fn what_was_sacked_and_arrives_twice_because_it_was_sent_again_was_late() {
     assert_eq!(
         board.reordering(),
         0,
-        "it may have been sent again for a loss"
+        "the retransmission may have been necessary"
     );
     assert!(board.is_sacked_and_sent_again(2001));
     assert!(!board.is_sacked_and_sent_again(3001));
@@ -580,15 +595,15 @@ fn what_was_sacked_and_arrives_twice_because_it_was_sent_again_was_late() {
     assert_eq!(board.late_twice(), Some(2001));
     board.came_late_and_twice(2001, 1);
     assert_eq!(board.reordering(), 4000);
-    // So far out of order nothing comes if it was a loss.
+    // A loss limits the presumed reordering degree.
     board.limit_reordering(3000);
     assert_eq!(board.reordering(), 3000);
 }
 
-/// tcp_rack_advance: what is SACKed is taken for the last transmission whatever the echo says, which is of before the
-/// gap.
+/// tcp_rack_advance: a SACKed segment counts as delivered by its last transmission, whatever the
+/// timestamp echo, which is from before the gap.
 #[test]
-fn the_echo_of_before_a_gap_says_nothing_of_what_is_sacked() {
+fn timestamp_echo_is_ignored_for_sacked_segments() {
     for ignore in [false, true] {
         let mut board = ten();
         board.ignore_echo_of_sacked(ignore);
@@ -603,8 +618,8 @@ fn the_echo_of_before_a_gap_says_nothing_of_what_is_sacked() {
     }
 }
 
-/// All that is lost, as it goes again.
-fn sent_again(board: &mut Scoreboard) -> Vec<(u64, u32)> {
+/// Retransmits all lost segments. Returns them.
+fn retransmit_all_lost(board: &mut Scoreboard) -> Vec<(u64, u32)> {
     let mut sent = Vec::new();
     while let Some(lost) = board.next_lost() {
         board.on_retransmitted(lost.position, at(20));
@@ -614,7 +629,7 @@ fn sent_again(board: &mut Scoreboard) -> Vec<(u64, u32)> {
 }
 
 #[test]
-fn what_left_as_one_buffer_is_cut_anew_as_a_whole() {
+fn a_buffer_is_split_as_a_whole() {
     let cut = |full: u32| {
         let mut board = Scoreboard::new();
         board.count_segments(full);
@@ -631,16 +646,20 @@ fn what_left_as_one_buffer_is_cut_anew_as_a_whole() {
     };
     let mut board = cut(1000);
     assert_eq!(board.begin_buffer(1, 2), 2);
-    assert_eq!(board.begin_buffer(1921, 2), 1, "the rest is on its own");
-    assert_eq!(board.begin_buffer(2001, 1), 1, "no more may leave");
+    assert_eq!(
+        board.begin_buffer(1921, 2),
+        1,
+        "the rest is a buffer of its own"
+    );
+    assert_eq!(board.begin_buffer(2001, 1), 1, "only one may be sent");
     assert!(!board.is_pushed(2961) && board.is_pushed(3001));
     let parts = [(1, 960), (961, 960), (1921, 80), (2001, 960), (2961, 40)];
-    assert_eq!(sent_again(&mut board), parts);
-    assert_eq!(board.pipe(3000), 5 * 960, "each counts for a full one");
+    assert_eq!(retransmit_all_lost(&mut board), parts);
+    assert_eq!(board.pipe(3000), 5 * 960, "each counts as a full segment");
 }
 
 #[test]
-fn a_short_segment_that_goes_again_takes_in_those_behind_it() {
+fn a_short_retransmission_merges_following_segments() {
     let four = || {
         let mut board = Scoreboard::new();
         board.count_segments(1000);
@@ -654,20 +673,28 @@ fn a_short_segment_that_goes_again_takes_in_those_behind_it() {
     };
     let never = |_| false;
     let mut board = four();
-    assert_eq!(board.collapse(1, 1000, 400, 1501, never), None, "no window");
+    assert_eq!(
+        board.collapse(1, 1000, 400, 1501, never),
+        None,
+        "outside of the window"
+    );
     assert_eq!(board.collapse(1, 1000, 9000, 1501, |end| end == 11), None);
     let length = |segment: Option<LostSegment>| segment.map(|it| it.length);
     let first = board.collapse(1, 1000, 9000, 1501, never);
-    assert_eq!(length(first), Some(510), "and no more than fits");
+    assert_eq!(
+        length(first),
+        Some(510),
+        "not more than fits into a full segment"
+    );
     let second = board.collapse(511, 1000, 9000, 1501, never);
     assert_eq!(length(second), Some(990));
     assert!(board.is_pushed(1501));
-    assert_eq!(sent_again(&mut board), [(1, 510), (511, 990)]);
+    assert_eq!(retransmit_all_lost(&mut board), [(1, 510), (511, 990)]);
     assert_eq!(board.pipe(1500), 2000);
 
-    // What is SACKed, or left with more, stays as it is.
+    // SACKed segments, and segments sent in one buffer with others, are not merged.
     let mut board = four();
-    tell(&mut board, &[(11, 511)], 1, 1501);
+    process_blocks(&mut board, &[(11, 511)], 1, 1501);
     assert_eq!(board.collapse(1, 1000, 9000, 1501, never), None);
     let mut board = Scoreboard::new();
     board.push(1, 11, at(1));

@@ -7,9 +7,10 @@ fn segment(start: u64, length: u32) -> Buffer {
 }
 
 #[test]
-fn what_fits_behind_the_text_before_it_takes_nothing() {
+fn data_that_fits_into_the_previous_buffer_uses_no_memory() {
     let mut memory = Memory::default();
-    // Linux 6.18.44 (SO_MEMINFO): 536 bytes take 1280, the 46 after them nothing, and 103 would not fit into the 18 left.
+    // Linux 6.18.44 (SO_MEMINFO): 536 bytes use 1280, the next 46 nothing, and 103 do not fit into
+    // the 18 left.
     memory.queue(segment(1, 536));
     assert_eq!(memory.taken(), 1280);
     memory.queue(segment(537, 46));
@@ -19,7 +20,7 @@ fn what_fits_behind_the_text_before_it_takes_nothing() {
 }
 
 #[test]
-fn a_buffer_is_given_back_when_its_last_byte_was_read() {
+fn a_buffer_is_freed_when_its_last_byte_was_read() {
     let mut memory = Memory::default();
     memory.queue(segment(1, 1000));
     memory.queue(segment(1001, 1000));
@@ -32,17 +33,17 @@ fn a_buffer_is_given_back_when_its_last_byte_was_read() {
 }
 
 #[test]
-fn what_is_ahead_is_kept_once_unless_it_overlaps_in_part() {
+fn out_of_order_duplicates_are_dropped_and_overlaps_kept() {
     let mut memory = Memory::default();
     assert_eq!(memory.put_ahead(segment(2000, 1000)), Placed::Alone);
     assert_eq!(memory.put_ahead(segment(2500, 500)), Placed::Nowhere);
     assert_eq!(memory.put_ahead(segment(2500, 1000)), Placed::Alone);
     assert_eq!(memory.put_ahead(segment(3500, 600)), Placed::Joined);
     assert_eq!(memory.taken(), 2 * 2304);
-    // One that covers both takes their place.
+    // A segment that covers both replaces them.
     assert_eq!(memory.put_ahead(segment(1900, 2200)), Placed::Alone);
     assert_eq!(memory.taken(), true_size(2240));
-    // In order, it is still what it was.
+    // Moving data into order does not change its memory.
     memory.queue(segment(1, 1899));
     memory.advance(1900);
     assert_eq!(memory.taken(), true_size(1939) + true_size(2240));
@@ -52,7 +53,8 @@ fn what_is_ahead_is_kept_once_unless_it_overlaps_in_part() {
 
 #[test]
 fn a_full_buffer_is_copied_together() {
-    // Linux 6.18.44, SO_RCVBUF 3000, segments of 536 bytes: 6400 bytes taken of 6000 when the next came, and 3584 with it.
+    // Linux 6.18.44, SO_RCVBUF 3000, segments of 536 bytes: 6400 bytes used of 6000 when the next
+    // segment arrived, and 3584 including it.
     let mut memory = Memory::default();
     memory.queue(segment(1, 536));
     memory.queue(segment(306, 536));
@@ -76,7 +78,7 @@ fn a_full_buffer_is_copied_together() {
 }
 
 #[test]
-fn what_is_furthest_ahead_goes_where_copying_does_not_help() {
+fn highest_out_of_order_data_is_discarded_if_copying_does_not_suffice() {
     let mut memory = Memory::default();
     memory.queue(segment(1, 1460));
     for start in [3000, 6000, 9000] {
@@ -89,15 +91,16 @@ fn what_is_furthest_ahead_goes_where_copying_does_not_help() {
         next: 1461,
         ratio: 162,
     };
-    // No two of them follow each other: the last of four goes, and nothing is left beyond the third.
+    // No two of them are adjacent: the highest of four is discarded, and nothing remains beyond the
+    // third.
     assert_eq!(memory.prune(&pressure), Some(7460));
     assert_eq!(memory.taken(), 3 * 2304);
-    // What would be the last itself throws nothing away.
+    // A segment that would be the highest itself discards nothing.
     pressure.allowed = 5000;
     pressure.incoming = 12_000;
     assert_eq!(memory.prune(&pressure), None);
     assert_eq!(memory.taken(), 3 * 2304);
-    // All that is ahead, and then it is no use.
+    // All out-of-order data is discarded, without success.
     pressure.allowed = 2000;
     pressure.incoming = 1461;
     assert_eq!(memory.prune(&pressure), Some(0));
@@ -105,10 +108,11 @@ fn what_is_furthest_ahead_goes_where_copying_does_not_help() {
 }
 
 proptest! {
-    // Whether text is there already is looked for in one buffer, where that is known to reach furthest: as if all were
-    // asked, of segments that overlap in any way, join each other, are read and are copied together.
+    // Whether data is already present is checked in one buffer, if that is known to reach furthest.
+    // The result equals a check of all buffers, for segments that overlap in any way, are appended
+    // to each other, read, and copied together.
     #[test]
-    fn what_was_there_is_found_without_asking_all(
+    fn check_of_one_buffer_equals_a_check_of_all(
         segments in prop::collection::vec((2..400_u64, 1..80_u32, 0..8_u8), 1..80),
     ) {
         let mut memory = Memory::default();
@@ -135,8 +139,9 @@ proptest! {
 }
 
 #[test]
-fn segments_of_one_length_never_lie_in_each_other() {
-    // So that none of them costs more where many are held: lost ones, what goes again and what comes twice are of that length.
+fn segments_of_equal_length_are_never_nested() {
+    // Lost, retransmitted and duplicate segments have equal lengths, so that a check of one buffer
+    // suffices where many are held.
     let mut memory = Memory::default();
     let at = |number: u64| 1 + 1448 * number;
     for number in (1..2_000).filter(|number| number % 7 != 0) {

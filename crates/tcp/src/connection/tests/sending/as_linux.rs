@@ -1,9 +1,9 @@
-//! What leaves at once, and when it is written: as Linux's.
+//! Linux's bursts, write calls and send buffer.
 
 use super::*;
 
 #[test]
-fn in_linux_a_window_decays_by_whole_segments() {
+fn linux_window_decays_by_whole_segments() {
     let config = Config {
         mss: 1000,
         timestamps: false,
@@ -18,7 +18,8 @@ fn in_linux_a_window_decays_by_whole_segments() {
     let rto = tcp.tcp.rto();
     tcp.wait(rto * 3 / 2);
     tcp.sent();
-    // 21 segments, and some of another: tcp_cwnd_restart has 10, and tcp_current_ssthresh 10 and 5.
+    // 21 segments and a part of another: tcp_cwnd_restart gives 10, and tcp_current_ssthresh 10 and
+    // 5.
     tcp.tcp.sender.congestion.restart(21_700, 5000);
     tcp.write(15_000);
     assert_eq!(tcp.tcp.slow_start_threshold(), 15_000);
@@ -26,7 +27,8 @@ fn in_linux_a_window_decays_by_whole_segments() {
     assert_eq!(tcp.sent_ranges().len(), 10);
 }
 
-/// Its SYN was answered after so long, by a peer of the same segments with this window and scale, and SACK.
+/// A connection whose SYN was answered after `rtt`, by a peer with the same segment size, this
+/// window and scale, and SACK.
 fn answered_after(rtt: Span, config: &Config, window: u16, scale: u8) -> Single {
     let mut tcp = Single::connect(config);
     tcp.sent();
@@ -43,9 +45,9 @@ fn answered_after(rtt: Span, config: &Config, window: u16, scale: u8) -> Single 
     tcp
 }
 
-/// With a round trip of 50 ms, a window of 150 segments of which all are outstanding, and plenty to send:
-/// three leave at once (1.2 windows a round trip, for 1/1024 s).
-fn as_linux_with_a_full_window() -> Single {
+/// A sender with a round trip of 50 ms, a window of 150 segments, all outstanding, and more data to
+/// send. A burst has three segments (1.2 windows per round trip, for 1/1024 s).
+fn linux_sender_with_a_full_window() -> Single {
     let mut config = Config {
         mss: 1000,
         initial_window: 150,
@@ -60,7 +62,7 @@ fn as_linux_with_a_full_window() -> Single {
     config.timestamps = false;
     let mut tcp = answered_after(Span::from_millis(50), &config, 65_535, 7);
     tcp.sent();
-    // The window that follows is scaled.
+    // Later windows are scaled.
     tcp.ack(1, 65_535);
     tcp.write(1_000_000);
     assert_eq!(tcp.sent_ranges(), segments(0..150));
@@ -68,14 +70,14 @@ fn as_linux_with_a_full_window() -> Single {
 }
 
 #[test]
-fn what_could_leave_waits_for_the_next_acknowledgment_if_more_leaves_then() {
+fn a_short_burst_waits_for_the_next_acknowledgment() {
     // tcp_tso_should_defer
-    let mut tcp = as_linux_with_a_full_window();
+    let mut tcp = linux_sender_with_a_full_window();
     tcp.wait(Span::from_millis(50));
-    // Nothing was sent for a millisecond: all that may leave leaves.
+    // After a millisecond without transmission, a burst is not deferred.
     acknowledge(&mut tcp, 2);
     assert_eq!(tcp.sent_ranges(), segments(150..152));
-    // Then two wait for a third, and a fourth for two more.
+    // Then two segments wait for a third, and a fourth for two more.
     let mut sent = Vec::new();
     for acknowledged in [4, 6, 8, 10] {
         tcp.wait(Span::from_micros(200));
@@ -83,18 +85,18 @@ fn what_could_leave_waits_for_the_next_acknowledgment_if_more_leaves_then() {
         sent.push(tcp.sent_ranges().len());
     }
     assert_eq!(sent, [0, 3, 3, 0]);
-    // What waited leaves when the acknowledgments have stopped for a while.
+    // Deferred segments are sent when acknowledgments have stopped for a while.
     tcp.wait(Span::from_millis(2));
     acknowledge(&mut tcp, 11);
     assert_eq!(tcp.sent_ranges(), segments(158..161));
 }
 
 #[test]
-fn nothing_waits_for_an_acknowledgment_that_is_not_due() {
-    // Linux 6.18: the oldest segment's acknowledgment is due a smoothed round trip, 50 ms, after it left.
-    // (What acknowledges before that is a surprise.)
+fn a_burst_is_not_deferred_if_no_acknowledgment_is_due() {
+    // Linux 6.18: the oldest segment's acknowledgment is due a smoothed round trip, 50 ms, after it
+    // was sent. (An acknowledgment before that is unexpected.)
     for since_it_left in [10, 48] {
-        let mut tcp = as_linux_with_a_full_window();
+        let mut tcp = linux_sender_with_a_full_window();
         tcp.wait(Span::from_millis(since_it_left));
         acknowledge(&mut tcp, 2);
         tcp.sent_ranges();
@@ -105,18 +107,19 @@ fn nothing_waits_for_an_acknowledgment_that_is_not_due() {
 }
 
 #[test]
-fn after_a_silence_one_buffer_leaves_and_what_is_less_than_another_waits() {
-    let mut tcp = as_linux_with_a_full_window();
+fn after_an_idle_period_one_burst_is_sent_and_the_rest_waits() {
+    let mut tcp = linux_sender_with_a_full_window();
     tcp.wait(Span::from_millis(50));
-    // Three leave at once; of the other two the sender has just sent something.
+    // A burst of three is sent; then the last transmission is recent, and the other two are
+    // deferred.
     acknowledge(&mut tcp, 5);
     assert_eq!(tcp.sent_ranges(), segments(150..153));
 }
 
 #[test]
-fn a_buffer_ends_where_the_peers_window_does() {
-    // tcp_mss_split_point: of a window of 5 segments and 456 bytes, two and two leave, and then one and the 456 bytes.
-    // Where two and two are all whole ones, what is less than another waits.
+fn a_burst_extends_to_the_edge_of_the_window() {
+    // tcp_mss_split_point: of a window of 5 segments and 456 bytes, two and two are sent, and then
+    // one and 456 bytes. If two and two fill all whole segments, the short rest waits.
     for (window, ends) in [(5 * 1448 + 456, 456), (4 * 1448 + 456, 1448)] {
         let mut tcp = linux_reno(window);
         tcp.write(1 << 20);
@@ -130,9 +133,10 @@ fn a_buffer_ends_where_the_peers_window_does() {
     }
 }
 
-/// SACK blocks take 12 bytes of each segment: then more of them fit into the window than whole ones would.
+/// SACK blocks take 12 bytes of each segment: more of these fit into the window than full ones
+/// would.
 #[test]
-fn a_buffer_that_ends_at_the_window_holds_no_more_than_was_written() {
+fn a_burst_to_the_edge_has_no_unwritten_data() {
     let mut tcp = linux_reno(65_535);
     let mut ahead = tcp.segment(101, 1, 100, Flags::ACK);
     ahead.window = 1448 + 1430;
@@ -143,11 +147,13 @@ fn a_buffer_that_ends_at_the_window_holds_no_more_than_was_written() {
     assert_eq!(lengths, [1436, 1436, 6]);
 }
 
-/// forced_push and tcp_push_one: what comes behind half of the largest window is not written yet when that leaves, and its
-/// buffer ends there. (The first as Linux 6.18.44, `receive_buffer = "19608 B"`.)
+/// forced_push and tcp_push_one: data behind half of the largest window is not written yet when
+/// that is sent, and its buffer ends there. (The first case as observed with Linux 6.18.44,
+/// `receive_buffer = "19608 B"`.)
 #[test]
-fn a_call_is_pushed_after_half_of_the_largest_window() {
-    // Buffers of five: two leave when it is full, two more are written, and then all of it leaves, and so on.
+fn a_write_is_pushed_after_half_of_the_largest_window() {
+    // Buffers of five segments: two are sent when a buffer is full, two more are written, and then
+    // everything is sent.
     let ten = vec![2, 4, 6, 7, 9];
     for (window, pushes) in [
         (10, ten),
@@ -170,7 +176,7 @@ fn a_call_is_pushed_after_half_of_the_largest_window() {
 }
 
 #[test]
-fn a_paced_writer_counts_on_what_leaves_at_once() {
+fn a_paced_writer_has_room_for_what_is_sent_at_once() {
     let mut config = Config {
         send_sizes: Some(crate::config::BufferSizes {
             most: 65_536,
@@ -180,10 +186,11 @@ fn a_paced_writer_counts_on_what_leaves_at_once() {
     };
     config.congestion_control = CongestionControlKind::Bbr1;
     let mut tcp = answered_after(Span::from_millis(100), &config, 65_160, 10);
-    // Ten one by one, and two buffers of 22.
+    // Ten segments one by one, and two buffers of 22.
     assert_eq!(tcp.write(1 << 20), 54 * 1448);
     tcp.sent();
-    // The pacer's time has long come when there is room again: a buffer leaves at once, and one more is written.
+    // When there is room again, the pacing timer has long expired: a buffer is sent at once, and
+    // one more is written.
     let paced = tcp.tcp.sender.room_in_send_buffer(Time::ZERO);
     let now = tcp.world.now;
     assert_eq!(tcp.tcp.sender.room_in_send_buffer(now), paced);
@@ -207,15 +214,16 @@ fn as_linux_reno() -> Config {
     }
 }
 
-/// After a handshake in which the peer offered `window` bytes, and does not scale its windows.
+/// A Linux sender with Reno after a handshake in which the peer advertised `window` bytes without
+/// scaling.
 fn linux_reno(window: u16) -> Single {
     answered_after(Span::from_millis(100), &as_linux_reno(), window, 0)
 }
 
-/// What `ss` says of a kernel's sender (Linux 6.18.44 in slow start, 10 Mbit/s and 800 ms, tcp_wmem as it comes):
-/// segments acknowledged, written, and sk_sndbuf at each write.
+/// Values shown by `ss` for a kernel's sender (Linux 6.18.44 in slow start, 10 Mbit/s and 800 ms,
+/// default tcp_wmem): segments acknowledged, segments written, and sk_sndbuf at each write.
 #[test]
-fn a_writer_goes_on_where_linuxs_does() {
+fn a_writer_continues_where_linux_does() {
     const SEEN: [(u32, u64, u64); 4] = [
         (0, 32, 46_080),
         (12, 88, 101_376),
@@ -232,7 +240,7 @@ fn a_writer_goes_on_where_linuxs_does() {
         ..Config::linux()
     };
     let mut tcp = answered_after(Span::from_millis(800), &config, 65_160, 10);
-    // One by one, and, when the receiver's quick acknowledgments are used up, in pairs.
+    // One by one, and in pairs when the receiver's quick ACKs are used up.
     let pairs = (26..=32).step_by(2);
     let acknowledged = (1..=24).chain(pairs).chain(33..=56).chain([58]);
     let mut seen = Vec::new();
@@ -244,7 +252,7 @@ fn a_writer_goes_on_where_linuxs_does() {
             _ => tcp.wait(Span::from_micros(1_200)),
         }
         if una > 0 {
-            // As the receiver's grows.
+            // The window of an autotuned receiver.
             let window = if una > 30 {
                 (1448 * (2 * una + 12)) >> 10
             } else {
@@ -264,9 +272,10 @@ fn a_writer_goes_on_where_linuxs_does() {
     assert_eq!(seen, SEEN);
 }
 
-/// A recovery of Reno's with the kernel's own buffers over 10 Mbit/s and 540 ms: so many segments of the first window are
-/// acknowledged one by one, the next ones are lost, and what is above them is SACKed one by one. Returns, when so many of
-/// them are SACKed and where the writer goes on, how many, what the buffers take (sk_wmem_queued), and may take.
+/// Runs a recovery with Reno and autotuned buffers, over 10 Mbit/s and 540 ms. This many segments
+/// of the first window are acknowledged one by one, the next `lost` are lost, and those above are
+/// SACKed one by one. Returns the threshold and a list, with entries for the numbers in `sacked`
+/// and whenever the writer continues: segments SACKed, sk_wmem_queued, and sk_sndbuf.
 fn recovery(acknowledged: u32, lost: u32, sacked: &[u32]) -> (u64, Vec<(u32, u64, u64)>) {
     let mut tcp = answered_after(Span::from_millis(540), &as_linux_reno(), 65_160, 10);
     tcp.write(1 << 30);
@@ -305,19 +314,20 @@ fn recovery(acknowledged: u32, lost: u32, sacked: &[u32]) -> (u64, Vec<(u32, u64
     (tcp.tcp.slow_start_threshold() / 1448, seen)
 }
 
-/// What `ss` says of a kernel's sender in a recovery (Linux 6.18.44). SACKed buffers become one, one of which a part goes
-/// again becomes two, and what they may take grows with the window as it is on its way down: so the writer goes on in the midst of it.
+/// Values shown by `ss` for a kernel's sender in recovery (Linux 6.18.44). SACKed buffers are
+/// merged, and a partly retransmitted buffer is split. The send buffer grows with the window during
+/// its reduction, so that the writer continues in the middle of recovery.
 #[test]
-fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
+fn a_writer_continues_in_recovery_where_linux_does() {
     let (threshold, seen) = recovery(9, 1, &[5, 12, 16]);
-    assert_eq!(threshold, 9, "of 19 the half");
+    assert_eq!(threshold, 9, "half of 19");
     let of_linux = [
         (5, 43_288, 46_080),
         (12, 40_792, 59_904),
         (16, 39_128, 59_904),
     ];
     assert_eq!(seen, of_linux);
-    // Both segments of a buffer are lost, and go again one by one.
+    // Both segments of a buffer are lost, and retransmitted one by one.
     let (threshold, seen) = recovery(10, 2, &[1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(threshold, 10);
     let of_linux = [
@@ -329,5 +339,5 @@ fn a_writer_goes_on_in_a_recovery_where_linuxs_does() {
         (6, 41_008, 46_080),
     ];
     assert_eq!(seen[..6], of_linux);
-    assert_eq!((seen[6].0, seen[6].2), (7, 73_728), "it goes on");
+    assert_eq!((seen[6].0, seen[6].2), (7, 73_728), "the writer continues");
 }

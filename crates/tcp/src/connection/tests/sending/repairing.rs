@@ -1,4 +1,4 @@
-//! Without SACK: limited transmit, fast retransmit, Reno and NewReno.
+//! Recovery without SACK: limited transmit, fast retransmit, Reno and NewReno.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn limited_transmit_sends_one_for_each_of_two_duplicates() {
         duplicate(&mut tcp, 0, 2);
         assert_eq!(tcp.sent_ranges(), expected);
         assert_eq!(tcp.tcp.congestion_window(), 10_000);
-        // The third: FlightSize doesn't count them.
+        // The third duplicate: FlightSize excludes the data of limited transmit.
         duplicate(&mut tcp, 0, 1);
         assert_eq!(tcp.sent_ranges(), segments(0..1));
         assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
@@ -42,7 +42,7 @@ fn recovering_with(config: Config) -> Single {
     duplicate(&mut tcp, 0, 3);
     assert_eq!(tcp.sent_ranges(), segments(0..1), "fast retransmit");
     assert_eq!(tcp.tcp.congestion_window(), 5000);
-    // RFC 5681 section 3.2 step 4: inflated to ssthresh + 3, and one for each duplicate more
+    // RFC 5681 section 3.2 step 4: inflated to ssthresh + 3, and by one for each further duplicate.
     assert_eq!(tcp.tcp.in_flight(), 7000);
     duplicate(&mut tcp, 0, 3);
     assert_eq!(tcp.sent_ranges(), segments(10..11), "5 + 6 segments");
@@ -54,20 +54,20 @@ fn recovering_with(config: Config) -> Single {
 #[test]
 fn reno_recovery_ends_with_the_first_new_acknowledgment() {
     let mut tcp = recovering(RecoveryKind::Reno);
-    acknowledge(&mut tcp, 5); // partial: something else is missing
+    acknowledge(&mut tcp, 5); // partial: more data is missing
     assert!(!tcp.tcp.is_recovering());
     assert_eq!(tcp.tcp.congestion_window(), 5000);
     assert!(tcp.sent().is_empty(), "eight outstanding, five allowed");
-    // Three more duplicates: another fast retransmit, another halving.
+    // Three more duplicates: another fast retransmit and another reduction.
     duplicate(&mut tcp, 5, 3);
     assert_eq!(tcp.sent_ranges(), segments(5..6));
     assert_eq!(
         tcp.tcp.slow_start_threshold(),
         2500,
-        "of five, not of eight"
+        "half of five segments, not of eight"
     );
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
-    // So with a timeout instead.
+    // The same with a timeout instead.
     let mut tcp = recovering(RecoveryKind::Reno);
     acknowledge(&mut tcp, 5);
     tcp.wait(Span::from_secs(1));
@@ -75,18 +75,19 @@ fn reno_recovery_ends_with_the_first_new_acknowledgment() {
 }
 
 #[test]
-fn newreno_sends_the_next_hole_on_a_partial_acknowledgment() {
+fn newreno_retransmits_the_next_gap_on_a_partial_acknowledgment() {
     let mut tcp = recovering(RecoveryKind::NewReno);
     acknowledge(&mut tcp, 5);
     assert!(tcp.tcp.is_recovering());
     assert_eq!(tcp.sent_ranges()[0], at(5));
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
     assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
-    // Full: everything that was outstanding when it began.
+    // RFC 6582 section 3.2 step 3, full acknowledgment: everything outstanding at the start of
+    // recovery.
     acknowledge(&mut tcp, 10);
     assert!(!tcp.tcp.is_recovering());
     assert!(tcp.tcp.congestion_window() <= 5000);
-    // Not again for the same window of data (RFC 6582 section 3.2 step 2).
+    // RFC 6582 section 3.2 step 2: not again for the same window of data.
     duplicate(&mut tcp, 10, 3);
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
     acknowledge(&mut tcp, 11);
@@ -97,12 +98,12 @@ fn newreno_sends_the_next_hole_on_a_partial_acknowledgment() {
 }
 
 #[test]
-fn rfc5681_a_timeout_in_recovery_leaves_no_more_than_half_of_what_is_outstanding() {
-    // Half of the thirteen that are outstanding would be more than fast recovery has left.
+fn rfc5681_a_timeout_in_recovery_limits_the_threshold_to_half_of_the_outstanding_data() {
+    // Half of the thirteen outstanding segments would be more than the threshold of fast recovery.
     let mut tcp = recovering(RecoveryKind::NewReno);
     tcp.wait(Span::from_secs(1));
     assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
-    // Late in a recovery it is less; in Linux, the threshold stays.
+    // Late in recovery half is less; in Linux, the threshold stays.
     for (linux, expected) in [(false, 2500), (true, 5000)] {
         let mut config = newreno();
         config.habits.keeps_threshold_in_recovery = linux;
@@ -116,7 +117,7 @@ fn rfc5681_a_timeout_in_recovery_leaves_no_more_than_half_of_what_is_outstanding
     }
 }
 
-/// What has just gone again is given a whole timeout to be acknowledged, as in ns-2, BSD and Linux.
+/// A retransmission restarts the timer, as in ns-2, BSD and Linux.
 #[test]
 fn a_fast_retransmission_restarts_the_timer() {
     for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
@@ -140,7 +141,7 @@ fn a_fast_retransmission_restarts_the_timer() {
 }
 
 #[test]
-fn old_data_sent_again_causes_no_fast_retransmit() {
+fn duplicates_after_a_timeout_cause_no_fast_retransmit() {
     for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
         let mut tcp = sender(
             10,
@@ -160,7 +161,7 @@ fn old_data_sent_again_causes_no_fast_retransmit() {
 }
 
 #[test]
-fn impatient_and_slow_but_steady() {
+fn rfc6582_impatient_and_slow_but_steady_timers() {
     for (impatient, timeouts) in [(true, 1), (false, 0)] {
         let mut tcp = sender(
             10,
