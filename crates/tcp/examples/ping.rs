@@ -1,12 +1,12 @@
-//! How long the sender and the receiver take per delivered packet, with nothing between them but two
-//! queues: `cargo run --release -p bentpipe-tcp --example ping [SEGMENTS]`.
+//! Measures the processing time of sender and receiver per delivered packet, with only two queues
+//! between them: `cargo run --release -p bentpipe-tcp --example ping [SEGMENTS]`.
 
 use std::collections::VecDeque;
 
 use bentpipe_tcp::{Config, Connection};
 use bentpipe_types::{Address, Endpoint, PacketRef, Port, RandomStream, Seq, Span, Time, World};
 
-/// A link of 100 Mbit/s and some delay, one way: when what arrives.
+/// A link of 100 Mbit/s with a delay, in one direction: packets with their arrival times.
 #[derive(Default)]
 struct Pipe {
     ring: VecDeque<(Time, PacketRef)>,

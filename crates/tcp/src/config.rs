@@ -1,18 +1,18 @@
 //! Settings of a connection.
 
-mod words;
+mod choices;
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, LazyLock};
 
 use bentpipe_types::{BitRate, IpVersion, Span};
 
-pub use words::{
+pub use choices::{
     AvoidanceKind, EcnMode, IdleRestart, NewRenoKind, PathMtuDiscovery, RtoFrom, RtoRule,
 };
 
 use crate::congestion::{BandwidthFilter, HyblaSettings, WestwoodSettings};
-use crate::{CongestionControlKind, Habits, PacingKind, RecoveryKind, SlowStartKind};
+use crate::{CongestionControlKind, LinuxQuirks, PacingKind, RecoveryKind, SlowStartKind};
 
 /// The settings of a connection. The default is a simplified Linux.
 #[derive(Clone, Debug)]
@@ -58,13 +58,13 @@ pub struct Config {
     pub timestamps: bool,
     /// Offers SACK (RFC 2018).
     pub sack: bool,
-    /// Maximum delay of an acknowledgment while waiting for a second segment; at most 500 ms by RFC
-    /// 9293 section 3.8.6.3. `None`: every segment is acknowledged at once.
+    /// Maximum delay of an acknowledgment while waiting for a second segment; at most 500 ms by
+    /// RFC 9293 section 3.8.6.3. `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Span>,
     /// Acknowledgments that are not delayed.
     pub quick_acks: QuickAcks,
-    /// Nagle's algorithm with Minshall's modification, as in Linux: holds a small segment back
-    /// while an earlier small one is unacknowledged.
+    /// Nagle's algorithm (RFC 9293 section 3.7.4) with Minshall's modification, as in Linux: holds
+    /// a small segment back while an earlier small one is unacknowledged.
     pub nagle: bool,
     /// The application writes with blocking calls. In Linux, such a call does not check again for
     /// an application limit.
@@ -82,9 +82,10 @@ pub struct Config {
     pub rto_rule: RtoRule,
     /// Start of the retransmission timer.
     pub rto_from: RtoFrom,
-    /// Explicit congestion notification.
+    /// Explicit congestion notification (RFC 3168).
     pub ecn: EcnMode,
-    /// Maximum number of timeouts of one segment before the connection is closed. Linux has 15.
+    /// Maximum number of timeouts of one segment before the connection is closed
+    /// (RFC 9293 section 3.8.3: R2). Linux has 15.
     pub maximum_retransmissions: u32,
     /// Maximum time that data may stay unacknowledged before the connection is closed, regardless
     /// of the number of retransmissions (RFC 5482). `None`: `maximum_retransmissions` applies.
@@ -92,7 +93,7 @@ pub struct Config {
     /// Keep-alive probes (RFC 9293 section 3.8.4). `None`, the default that the RFC requires: no
     /// probes.
     pub keep_alive: Option<KeepAlive>,
-    /// Path MTU discovery.
+    /// Path MTU discovery (RFC 9293 section 3.7.2).
     pub path_mtu_discovery: PathMtuDiscovery,
     /// Payload of a full segment at the start of a path MTU search, in bytes (Linux's tcp_base_mss;
     /// RFC 4821 section 7.2).
@@ -102,10 +103,11 @@ pub struct Config {
     pub announced_mss: Option<u16>,
     /// The initial path MTU: the longest IP packet that passes, in bytes.
     pub path_mtu: Option<u32>,
-    /// Maximum number of retransmissions of the SYN or SYN+ACK.
+    /// Maximum number of retransmissions of the SYN or SYN+ACK (RFC 9293 section 3.8.3: R2 for a
+    /// SYN).
     pub maximum_syn_retransmissions: u32,
-    /// Limited transmit: a new segment for each of the first two duplicate acknowledgments (RFC
-    /// 3042).
+    /// Limited transmit: a new segment for each of the first two duplicate acknowledgments
+    /// (RFC 3042).
     pub limited_transmit: bool,
     /// The window rule.
     pub congestion_control: CongestionControlKind,
@@ -133,8 +135,8 @@ pub struct Config {
     /// With SACK or FACK: F-RTO, which sends new data after a timeout to detect whether it was
     /// spurious (RFC 5682).
     pub f_rto: bool,
-    /// With SACK or FACK: undoes a window reduction when timestamps (RFC 3522) or D-SACKs (RFC
-    /// 3708) show that no data was lost.
+    /// With SACK or FACK: undoes a window reduction when timestamps (RFC 3522) or D-SACKs
+    /// (RFC 3708) show that no data was lost.
     pub undo: bool,
     /// The partial acknowledgments that restart the retransmission timer (RFC 6582 section 4).
     pub newreno: NewRenoKind,
@@ -147,12 +149,12 @@ pub struct Config {
     pub window_validation: bool,
     /// Congestion window after an idle period.
     pub idle_restart: IdleRestart,
-    /// Duration of TIME-WAIT: twice the maximum segment lifetime.
+    /// Duration of TIME-WAIT: twice the maximum segment lifetime (RFC 9293 section 3.6.1).
     pub time_wait: Span,
     /// Version of the IP header of every segment.
     pub ip_version: IpVersion,
     /// Linux behaviours without settings of their own.
-    pub habits: Habits,
+    pub linux_quirks: LinuxQuirks,
     /// Uses the fast paths for common segments (Van Jacobson's header prediction) and omits work
     /// without effect. The outcome is the same. Turned off only by tests, which compare both.
     pub header_prediction: bool,
@@ -218,7 +220,7 @@ impl Default for Config {
             idle_restart: IdleRestart::Decay,
             time_wait: Span::from_secs(60),
             ip_version: IpVersion::V4,
-            habits: Habits::RFC,
+            linux_quirks: LinuxQuirks::NONE,
             header_prediction: true,
         }
     }
@@ -226,7 +228,7 @@ impl Default for Config {
 
 impl Config {
     /// The default, in one shared instance.
-    pub(crate) fn usual() -> Arc<Self> {
+    pub(crate) fn shared_default() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
         Arc::clone(&USUAL)
     }
@@ -245,7 +247,7 @@ impl Config {
     /// whole.
     #[must_use]
     pub fn most_kept(&self) -> u64 {
-        let beyond = if self.habits.takes_whole_segments {
+        let beyond = if self.linux_quirks.accepts_beyond_window {
             u64::from(u16::MAX)
         } else {
             0
@@ -262,7 +264,7 @@ impl Config {
             quick_acks: QuickAcks::Linux,
             slow_start: SlowStartKind::LinuxHyStart,
             newreno: NewRenoKind::SlowButSteady,
-            habits: Habits::LINUX,
+            linux_quirks: LinuxQuirks::ALL,
             ..Self::default()
         }
     }

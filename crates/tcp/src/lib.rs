@@ -12,29 +12,29 @@
 //! range of stream offsets; with real data it is held in ring buffers. Hosts and gateways are built
 //! on it.
 //!
-//! Not modelled: the urgent pointer (urgent data is treated as ordinary data), and accepting a new
-//! SYN in TIME-WAIT (RFC 6191).
+//! Not modelled: the urgent pointer of RFC 9293 section 3.8.5 (urgent data is treated as ordinary
+//! data), and accepting a new SYN in TIME-WAIT (RFC 6191).
 
 mod config;
 pub mod congestion;
 mod connection;
-mod delivered;
-mod habits;
-mod limited;
+mod delivered_estimate;
+mod linux_quirks;
+mod linux_ticks;
 mod options;
 mod pacing;
 mod rate_sample;
 mod reassembly;
+mod receive_buffer_autotuning;
 pub mod recovery;
-mod right_sizing;
 mod rtt;
-mod send_sizing;
+mod send_buffer_autotuning;
+mod sender_limits;
 pub mod slow_start;
 mod socket;
 mod statistics;
 #[cfg(test)]
 mod testing;
-mod ticks;
 
 pub use config::{
     AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, IdleRestart, KeepAlive,
@@ -45,13 +45,13 @@ pub use connection::{
     Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
     PassiveFastOpen, PathLimit, Sender, State, TcpInfo, reset_reply,
 };
-pub use habits::Habits;
-pub use limited::{Limit, LimitedTimes};
+pub use linux_quirks::LinuxQuirks;
 pub use options::TIMESTAMPS_LENGTH;
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
+pub use receive_buffer_autotuning::memory_for;
 pub use recovery::RecoveryKind;
-pub use right_sizing::memory_for;
+pub use sender_limits::{Limit, LimitedTimes};
 pub use slow_start::SlowStartKind;
 pub use socket::{
     CALL, Calls, Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay,

@@ -12,7 +12,7 @@ pub const TIMESTAMPS_LENGTH: u8 = 12;
 const MAXIMUM_SHIFT: u8 = 14;
 
 /// net.core.rmem_max of Linux 6.18: maximum receive buffer that an application may set.
-const WIDEST_TO_SET: u64 = 4 << 20;
+const MAXIMUM_SETTABLE_BUFFER: u64 = 4 << 20;
 
 /// Minimum MSS accepted from a peer (Linux's TCP_MIN_SND_MSS), because a header per byte would be
 /// an attack.
@@ -119,10 +119,10 @@ pub(crate) fn full_mss(config: &Config) -> u16 {
 }
 
 /// The window scale: the smallest shift from `window_shift` on that can express the whole receive
-/// buffer. Its unit is at most half of the buffer. The field is rounded down to whole units (RFC
-/// 7323 section 2.3), and the window opens in steps of up to half the buffer (RFC 9293 section
-/// 3.8.6.2.2). With a smaller buffer than both together, the field could stay 0 for ever. (Linux's
-/// __tcp_select_window rounds up.)
+/// buffer. Its unit is at most half of the buffer. The field is rounded down to whole units
+/// (RFC 7323 section 2.3), and the window opens in steps of up to half the buffer
+/// (RFC 9293 section 3.8.6.2.2). With a smaller buffer than both together, the field could stay 0
+/// for ever. (Linux's __tcp_select_window rounds up.)
 fn receive_shift(config: &Config) -> u8 {
     if let Some(sizes) = config.receive_sizes {
         // tcp_select_initial_window in Linux: for the size that the buffer can reach or an
@@ -131,7 +131,10 @@ fn receive_shift(config: &Config) -> u8 {
         let widest = if sizes.locked {
             config.window_clamp.unwrap_or(sizes.initial / 2)
         } else {
-            config.most_received().max(sizes.initial).max(WIDEST_TO_SET)
+            config
+                .most_received()
+                .max(sizes.initial)
+                .max(MAXIMUM_SETTABLE_BUFFER)
         };
         let widest = widest.max(1);
         return (widest.ilog2().saturating_sub(15) as u8).min(MAXIMUM_SHIFT);
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_come_off_the_announced_mss() {
+    fn timestamps_are_subtracted_from_the_announced_mss() {
         let config = Config::default();
         let ours = offer(&config, None);
         assert_eq!(ours.maximum_segment_size, Some(1460));
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_mss_counts_and_none_means_536() {
+    fn smaller_mss_applies_and_the_default_is_536() {
         let config = Config::default();
         for (mss, expected) in [
             (Some(1000), 988),
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn scaling_needs_both() {
+    fn scaling_requires_both_ends() {
         let config = Config::default();
         let ours = offer(&config, None);
         // 6 MiB / 65535 is a little more than 96.
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_of_the_window_is_no_more_than_half_the_buffer() {
+    fn window_unit_is_at_most_half_the_buffer() {
         for (receive_buffer, window_shift, expected) in [
             (394, 12, 7),
             (6 << 20, 10, 10),
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linux_window_is_scaled_for_what_an_application_may_set() {
+    fn linux_window_scale_covers_settable_buffers() {
         // As observed with Linux 6.18.44, tcp_rmem 4096 65536 65536 and net.core.rmem_max of 4 MiB.
         let mut config = Config::linux();
         let sizes = config.receive_sizes.as_mut().unwrap();

@@ -29,18 +29,18 @@ const UNPACED_SEGMENTS: u64 = 10;
 
 /// Maximum duration of a burst at the pacing rate: 0.98 ms in Linux (sk_pacing_shift is 10), 1 ms
 /// in draft-ietf-ccwg-bbr section 5.6.3.
-const BURST: Span = Span::from_millis(1);
+const BURST_DURATION: Span = Span::from_millis(1);
 
 /// Maximum size of a burst: 64 KiB, the limit of segmentation offload.
-const LONGEST_BURST: u64 = 64 << 10;
+const MAXIMUM_BURST: u64 = 64 << 10;
 
 /// Rate in bit/s below which a burst may be one segment; above, it has at least two. Linux's
 /// bbr_min_tso_rate, applied to every rule; draft-ietf-ccwg-bbr section 5.6.3 has two at any rate.
-const SLOW: u64 = 1_200_000;
+const SINGLE_SEGMENT_RATE: u64 = 1_200_000;
 
 /// Minimum pacing rate: one segment in this time. A rate measured on a failing path may be
 /// arbitrarily low; the window then limits the sender, not the pacer.
-const LONGEST_WAIT: Span = Span::from_secs(1);
+const MAXIMUM_SEGMENT_TIME: Span = Span::from_secs(1);
 
 /// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent.
 const SLOW_START_RATIO: u64 = 200;
@@ -49,13 +49,17 @@ const AVOIDANCE_RATIO: u64 = 120;
 /// Bytes that may be sent in one burst at this rate: a whole number of segments.
 pub(crate) fn burst(rate: BitRate, segment: u32) -> u64 {
     let segment = u64::from(segment.max(1));
-    let bytes = rate.bytes_in(BURST).get().min(LONGEST_BURST);
+    let bytes = rate.bytes_in(BURST_DURATION).get().min(MAXIMUM_BURST);
     (bytes / segment).max(shortest_burst(rate)) * segment
 }
 
 /// Minimum number of segments per burst.
 pub(crate) fn shortest_burst(rate: BitRate) -> u64 {
-    if rate.bits_per_second() < SLOW { 1 } else { 2 }
+    if rate.bits_per_second() < SINGLE_SEGMENT_RATE {
+        1
+    } else {
+        2
+    }
 }
 
 /// Bytes that may be sent unpaced, after `sent` segments.
@@ -105,13 +109,13 @@ pub(crate) struct Pacer {
     most: Option<BitRate>,
     next_send: Time,
     on: bool,
-    // See `Habits::paces_tenth_segment`.
+    // See `LinuxQuirks::paces_tenth_segment`.
     counts_tenth: bool,
 }
 
 impl Pacer {
     /// Creates a pacer. `wanted`: the window rule requests pacing. `counts_tenth`: see
-    /// [`Habits`](crate::Habits).
+    /// [`LinuxQuirks`](crate::LinuxQuirks).
     pub(crate) const fn new(kind: PacingKind, wanted: bool, counts_tenth: bool) -> Self {
         Self {
             counts_tenth,
@@ -141,7 +145,8 @@ impl Pacer {
     /// The pacing rate, if the rule or the window requests `wanted`.
     #[inline]
     pub(crate) fn limit(&self, wanted: Option<BitRate>, segment: u32) -> Option<BitRate> {
-        let slowest = LONGEST_WAIT.as_nanos() / 1_000_000_000 * 8 * u64::from(segment.max(1));
+        let slowest =
+            MAXIMUM_SEGMENT_TIME.as_nanos() / 1_000_000_000 * 8 * u64::from(segment.max(1));
         let rate = match (wanted, self.most) {
             (Some(wanted), Some(most)) => Some(wanted.min(most)),
             (wanted, most) => wanted.or(most),
@@ -151,14 +156,14 @@ impl Pacer {
 
     /// Whether nothing may be sent before `next_send`, at any rate. `sent`: segments sent before.
     #[inline]
-    pub(crate) fn holds(&self, sent: u64, now: Time) -> bool {
+    pub(crate) fn holds_back(&self, sent: u64, now: Time) -> bool {
         self.on && now < self.next_send && sent >= UNPACED_SEGMENTS
     }
 
     /// Bytes that may be sent now; 0: none before `next_send`. `sent`: segments sent before.
     pub(crate) fn allowance(&self, rate: BitRate, segment: u32, sent: u64, now: Time) -> u64 {
         if sent < UNPACED_SEGMENTS {
-            return self.free(sent, rate, segment);
+            return self.unpaced_allowance(sent, rate, segment);
         }
         if now < self.next_send {
             0
@@ -169,7 +174,7 @@ impl Pacer {
 
     /// Bytes that may be sent unpaced at the start of a connection.
     #[cold]
-    fn free(&self, sent: u64, rate: BitRate, segment: u32) -> u64 {
+    fn unpaced_allowance(&self, sent: u64, rate: BitRate, segment: u32) -> u64 {
         let free = unpaced(sent, segment);
         if self.counts_tenth {
             // The tenth segment is sent with the rest of its buffer.
@@ -181,9 +186,9 @@ impl Pacer {
 
     /// Records a transmission at this rate.
     #[inline]
-    pub(crate) fn on_sent(&mut self, left: &Departure, rate: BitRate, segment: u32, now: Time) {
+    pub(crate) fn on_sent(&mut self, left: &SentBurst, rate: BitRate, segment: u32, now: Time) {
         let paced = if left.before < UNPACED_SEGMENTS {
-            self.paced_of_first(left, rate, segment, now)
+            self.paced_part_of_first(left, rate, segment, now)
         } else {
             Some(left.bytes)
         };
@@ -199,9 +204,9 @@ impl Pacer {
 
     /// Bytes of the first segments that count for pacing; `None`: no effect.
     #[cold]
-    fn paced_of_first(
+    fn paced_part_of_first(
         &mut self,
-        left: &Departure,
+        left: &SentBurst,
         rate: BitRate,
         segment: u32,
         now: Time,
@@ -224,7 +229,7 @@ impl Pacer {
 
 /// A transmission of one or more segments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
+pub(crate) struct SentBurst {
     /// Payload bytes.
     pub(crate) bytes: u64,
     /// Number of segments sent before it.
@@ -247,7 +252,7 @@ mod tests {
 
     /// Sends `segments` segments of 1000 bytes.
     fn send(pacer: &mut Pacer, segments: u64, pace: BitRate, before: u64, now: Time) {
-        let left = Departure {
+        let left = SentBurst {
             bytes: 1000 * segments,
             before,
             after: before + segments,
@@ -264,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_a_window_is_linuxs() {
+    fn rate_of_a_window_as_in_linux() {
         let rtt = Span::from_millis(100);
         let slow_start = Window::new(1000, 10_000, u64::MAX);
         assert_eq!(rate_of_window(&slow_start, 0, rtt), Some(rate(1_600_000)));
@@ -274,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_segments_go_at_once_and_then_a_burst_at_a_time() {
+    fn ten_segments_are_unpaced_and_then_bursts_follow() {
         let mut pacer = Pacer::new(PacingKind::On, false, false);
         let pace = rate(8_000_000);
         assert_eq!(pacer.allowance(pace, 1000, 0, at(0)), 10_000);
@@ -287,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_the_buffer_with_the_tenth_segment_takes_its_time() {
+    fn linux_paces_the_buffer_with_the_tenth_segment() {
         let mut pacer = Pacer::new(PacingKind::On, false, true);
         let pace = rate(8_000_000);
         // A first flight of three segments, and one round trip later as much as allowed.
@@ -305,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_makes_up_for_half_at_most() {
+    fn a_late_sender_catches_up_by_at_most_half() {
         let mut pacer = Pacer::new(PacingKind::On, false, false);
         let pace = rate(8_000_000);
         send(&mut pacer, 2, pace, 10, at(0));
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn no_wait_is_long() {
+    fn pacing_rate_has_a_minimum() {
         let pacer = Pacer::new(PacingKind::AtMost(rate(1)), false, false);
         let pace = pacer.limit(Some(rate(1_000_000)), 1000).unwrap();
         assert_eq!(

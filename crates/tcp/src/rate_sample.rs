@@ -136,7 +136,7 @@ impl Segment {
 
 /// Further inputs for a sample.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct SampleContext {
     pub(crate) now: Time,
     pub(crate) in_flight: u64,
     pub(crate) rtt: Option<Span>,
@@ -166,7 +166,7 @@ pub(crate) struct DeliveryRate {
     prior_in_flight: u64,
     delivered_before: u64,
     lost_before: u64,
-    arrived: Arrived,
+    newly_delivered: NewlyDelivered,
     // Number of segments removed at the front, and the number of the one after the last SACKed,
     // which usually is the next to be SACKed. Both count from the first segment ever sent.
     forgotten: u64,
@@ -175,13 +175,13 @@ pub(crate) struct DeliveryRate {
 
 /// Segments newly delivered by one acknowledgment.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Arrived {
+struct NewlyDelivered {
     // The one that was sent last.
     newest: Option<Segment>,
     records: u32,
 }
 
-impl Arrived {
+impl NewlyDelivered {
     /// draft-ietf-ccwg-bbr section 4.1.2.3, UpdateRateSample: the sample uses the segment sent
     /// last. Returns whether it is this one so far.
     #[inline]
@@ -251,7 +251,7 @@ impl DeliveryRate {
         self.prior_in_flight = in_flight;
         self.delivered_before = self.delivered;
         self.lost_before = self.lost;
-        self.arrived = Arrived::default();
+        self.newly_delivered = NewlyDelivered::default();
     }
 
     /// Processes an acknowledgment up to `position`, with `bytes` newly acknowledged.
@@ -260,7 +260,7 @@ impl DeliveryRate {
     pub(crate) fn on_acknowledged(&mut self, position: u64, bytes: u64, now: Time) {
         let by_duplicates = self.by_duplicates.min(bytes);
         self.by_duplicates -= by_duplicates;
-        let (sacked, besides) = self.forget(position);
+        let (sacked, besides) = self.remove_acknowledged(position);
         let newly = bytes.saturating_sub(by_duplicates + sacked);
         self.deliver(newly + besides, now);
     }
@@ -268,14 +268,14 @@ impl DeliveryRate {
     /// Processes an acknowledgment where duplicates count as delivered segments; `bytes` are newly
     /// reported.
     pub(crate) fn on_counted(&mut self, position: u64, bytes: u64, now: Time) {
-        self.forget(position);
+        self.remove_acknowledged(position);
         self.deliver(bytes, now);
     }
 
     /// Removes the segments before `position`. Returns how many of their bytes were delivered
     /// before, and by how much the others fall short of whole units.
     #[inline(always)]
-    fn forget(&mut self, position: u64) -> (u64, u64) {
+    fn remove_acknowledged(&mut self, position: u64) -> (u64, u64) {
         let (mut known, mut short) = (0, 0);
         while let Some(segment) = self.segments.front()
             && segment.end <= position
@@ -284,7 +284,7 @@ impl DeliveryRate {
                 known += u64::from(segment.length);
             } else {
                 short += short_by(self.unit, segment.length);
-                if self.arrived.consider(segment) {
+                if self.newly_delivered.consider(segment) {
                     self.first_sent_at = segment.departure.at;
                 }
             }
@@ -306,7 +306,7 @@ impl DeliveryRate {
             if !segment.delivered {
                 segment.delivered = true;
                 bytes += u64::from(segment.length) + short_by(unit, segment.length);
-                if self.arrived.consider(segment) {
+                if self.newly_delivered.consider(segment) {
                     self.first_sent_at = segment.departure.at;
                 }
             }
@@ -364,20 +364,20 @@ impl DeliveryRate {
     }
 
     /// draft-ietf-ccwg-bbr section 4.1.2.3, GenerateRateSample: the sample of the acknowledgment.
-    pub(crate) fn sample(&mut self, around: &Surroundings) -> RateSample {
+    pub(crate) fn sample(&mut self, context: &SampleContext) -> RateSample {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        if around.phase == RecoveryPhase::Open {
+        if context.phase == RecoveryPhase::Open {
             // Duplicates created by the network are no evidence of delivery.
             self.by_duplicates = 0;
         }
-        if let Some(rtt) = around.rtt {
+        if let Some(rtt) = context.rtt {
             self.minimum_rtt = Some(self.minimum_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         let acknowledged = self.delivered - self.delivered_before;
         let mut sample = RateSample {
-            now: around.now,
+            now: context.now,
             delivered: 0,
             interval: None,
             prior_delivered: 0,
@@ -389,20 +389,20 @@ impl DeliveryRate {
             total_delivered: self.delivered,
             total_lost: self.lost,
             prior_in_flight: self.prior_in_flight,
-            in_flight: around.in_flight,
-            rtt: around.rtt,
+            in_flight: context.in_flight,
+            rtt: context.rtt,
             delayed: false,
-            window_limited: around.window_limited,
-            next_send: around.next_send,
-            phase: around.phase,
-            selective: around.selective,
+            window_limited: context.window_limited,
+            next_send: context.next_send,
+            phase: context.phase,
+            selective: context.selective,
         };
         let Some(Segment {
             departure,
             app_limited,
             length,
             ..
-        }) = self.arrived.newest
+        }) = self.newly_delivered.newest
         else {
             return sample;
         };
@@ -416,13 +416,13 @@ impl DeliveryRate {
             _ => u64::from(length),
         };
         // Linux's FLAG_ACK_MAYBE_DELAYED
-        sample.delayed = self.arrived.records == 1
-            && bytes < u64::from(around.segment)
+        sample.delayed = self.newly_delivered.records == 1
+            && bytes < u64::from(context.segment)
             && sample.delivered == acknowledged;
         // The longer of the send and the acknowledgment phase, because both transmissions and
         // acknowledgments may be compressed.
         let send_elapsed = departure.at.since(departure.first_sent_at);
-        let ack_elapsed = around.now.since(departure.delivered_at);
+        let ack_elapsed = context.now.since(departure.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         // Shorter than a round trip: the first transmission of a retransmitted segment arrived.
         let least = self.minimum_rtt.unwrap_or(Span::from_nanos(1));

@@ -1,4 +1,5 @@
-//! Reassembly queue: data received out of order.
+//! Reassembly queue: data received out of order. RFC 9293 section 3.10.7.4: "Segments with higher
+//! beginning sequence numbers SHOULD be held for later processing."
 
 use std::collections::VecDeque;
 
@@ -13,10 +14,10 @@ pub(crate) struct Range {
 }
 
 /// Number of blocks remembered for the SACK option: as many as fit into one (RFC 2018 section 3).
-const REPORTED: usize = 4;
+const MAXIMUM_BLOCKS: usize = 4;
 
-/// Flag in `limit`; see [`Reassembly::forgetting`].
-const FORGETS: u32 = 1 << 31;
+/// Flag in `limit`; see [`Reassembly::with_linux_blocks`].
+const LINUX_BLOCKS: u32 = 1 << 31;
 
 /// The ranges received out of order: disjoint, not adjacent, in ascending order.
 ///
@@ -29,8 +30,8 @@ pub(crate) struct Reassembly {
     bytes: u64,
     // Allocated with the first out-of-order data.
     ahead: Option<Box<Ahead>>,
-    // Maximum number of ranges. The highest bit is Habits::forgets_blocks, because the cache lines
-    // of a connection have no byte left.
+    // Maximum number of ranges. The highest bit is LinuxQuirks::remembers_four_sack_blocks, because
+    // the cache lines of a connection have no byte left.
     limit: u32,
     // The peer's initial sequence number, for SACK blocks.
     initial: Seq,
@@ -39,9 +40,9 @@ pub(crate) struct Reassembly {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ahead {
     ranges: VecDeque<Range>,
-    // Ranges of the latest segments, latest first (RFC 2018 section 4). With `forgetting`, the
-    // remembered blocks instead (tp->selective_acks). They never touch each other.
-    recent: [Range; REPORTED],
+    // Ranges of the latest segments, latest first (RFC 2018 section 4). With `with_linux_blocks`,
+    // the remembered blocks instead (tp->selective_acks). They never touch each other.
+    recent: [Range; MAXIMUM_BLOCKS],
     recent_count: usize,
     // The same ranges as SACK blocks, except for the end of the first: a full read directly after a
     // partial write would stall.
@@ -73,32 +74,32 @@ impl Reassembly {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: 0,
-            limit: limit.clamp(1, (FORGETS - 1) as usize) as u32,
+            limit: limit.clamp(1, (LINUX_BLOCKS - 1) as usize) as u32,
             initial: Seq::default(),
             ahead: None,
         }
     }
 
     /// Sets whether SACK blocks only report what is remembered:
-    /// [`Habits::forgets_blocks`](crate::Habits::forgets_blocks).
-    pub(crate) fn forgetting(self, forgets: bool) -> Self {
-        let limit = self.limit() as u32 | if forgets { FORGETS } else { 0 };
+    /// [`LinuxQuirks::remembers_four_sack_blocks`](crate::LinuxQuirks::remembers_four_sack_blocks).
+    pub(crate) fn with_linux_blocks(self, forgets: bool) -> Self {
+        let limit = self.limit() as u32 | if forgets { LINUX_BLOCKS } else { 0 };
         Self { limit, ..self }
     }
 
-    /// See [`forgetting`](Self::forgetting).
-    pub(crate) fn forgets_blocks(&self) -> bool {
-        self.limit & FORGETS != 0
+    /// See [`with_linux_blocks`](Self::forgetting).
+    pub(crate) fn has_linux_blocks(&self) -> bool {
+        self.limit & LINUX_BLOCKS != 0
     }
 
     #[inline]
     fn limit(&self) -> usize {
-        (self.limit & !FORGETS) as usize
+        (self.limit & !LINUX_BLOCKS) as usize
     }
 
     /// Sets the peer's initial sequence number, that of position 0, before any insertion.
     pub(crate) fn begin(&mut self, initial: Seq) {
-        debug_assert!(self.ahead.is_none(), "blocks tell of another stream");
+        debug_assert!(self.ahead.is_none(), "blocks of another stream");
         self.initial = initial;
     }
 
@@ -136,7 +137,7 @@ impl Reassembly {
     #[inline(always)]
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
-        let (limit, forgets) = (self.limit(), self.forgets_blocks());
+        let (limit, forgets) = (self.limit(), self.has_linux_blocks());
         let ahead = self.ahead.get_or_insert_default();
         // Most segments extend the last range, and most others begin the next one.
         if let Some(last) = ahead.ranges.back_mut()
@@ -159,7 +160,7 @@ impl Reassembly {
 
     #[inline(never)]
     fn insert_anywhere(&mut self, range: Range) -> Inserted {
-        let (limit, forgets) = (self.limit(), self.forgets_blocks());
+        let (limit, forgets) = (self.limit(), self.has_linux_blocks());
         let ahead = self.ahead.get_or_insert_default();
         // The ranges that touch or overlap this one are [first, after).
         let first = ahead.ranges.partition_point(|r| r.end < range.start);
@@ -232,7 +233,7 @@ impl Reassembly {
 
     /// Discards all data from `position` on, and all SACK blocks, for lack of memory
     /// (tcp_prune_ofo_queue).
-    pub(crate) fn throw_away(&mut self, position: u64) {
+    pub(crate) fn discard_from(&mut self, position: u64) {
         let Some(ahead) = self.ahead.as_deref_mut() else {
             return;
         };
@@ -316,7 +317,7 @@ impl Ahead {
             first.start = first.start.min(recent[place].start);
             first.end = first.end.max(recent[place].end);
         }
-        let mut rest = [Range::default(); REPORTED];
+        let mut rest = [Range::default(); MAXIMUM_BLOCKS];
         let mut count = 0;
         for (index, &block) in recent.iter().enumerate() {
             if Some(index) == place {
@@ -331,7 +332,7 @@ impl Ahead {
             }
         }
         self.recent[0] = first;
-        let kept = count.min(REPORTED - 1);
+        let kept = count.min(MAXIMUM_BLOCKS - 1);
         self.recent[1..=kept].copy_from_slice(&rest[..kept]);
         self.recent_count = 1 + kept;
         self.write_blocks(initial);
@@ -352,8 +353,8 @@ impl Ahead {
             self.blocks
                 .set_first_end(initial + self.recent[0].end as u32);
         }
-        tell_first(&mut self.recent, new, REPORTED);
-        self.recent_count = (self.recent_count + 1).min(REPORTED);
+        tell_first(&mut self.recent, new, MAXIMUM_BLOCKS);
+        self.recent_count = (self.recent_count + 1).min(MAXIMUM_BLOCKS);
         self.blocks.push_front(new.block(initial));
     }
 
@@ -382,7 +383,7 @@ impl Ahead {
             kept += 1;
             held = entry;
         }
-        if kept < REPORTED {
+        if kept < MAXIMUM_BLOCKS {
             self.recent[kept] = held;
             kept += 1;
         }

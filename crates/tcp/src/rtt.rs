@@ -1,20 +1,21 @@
-//! Round-trip time estimation and the retransmission timeout (RFC 6298).
+//! Round-trip time estimation and the retransmission timeout (RFC 6298, which
+//! RFC 9293 section 3.8.1 requires).
 
 use bentpipe_types::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, RtoRule};
-use crate::ticks;
+use crate::linux_ticks;
 
 /// RFC 6298 section 2: G, the clock granularity. Timers here are exact to the nanosecond; a
 /// millisecond is the granularity of a host's clock and of timestamps.
 const CLOCK_GRANULARITY: u64 = 1_000_000;
 
 /// Value of a round-trip time that was not measured.
-const NEVER: Span = Span::from_nanos(u64::MAX);
+const UNMEASURED: Span = Span::from_nanos(u64::MAX);
 
 /// Upper limit of round trips and timeouts, almost two days, which avoids overflows.
-const LONGEST: u64 = 1 << 47;
+const MAXIMUM_RTT: u64 = 1 << 47;
 
 /// RFC 6298 section 5.7: the RTO when data transmission begins, if the SYN was retransmitted.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
@@ -29,12 +30,12 @@ pub(crate) struct RttEstimator {
     base: u64,
     backoff: u32,
     rule: RtoRule,
-    // Habits::times_in_ticks
+    // See `LinuxQuirks::timer_ticks`.
     in_ticks: bool,
     // Linux's icsk_backoff: number of doublings of the zero-window probe interval.
     probe_backoff: u8,
-    // Minimum so far; `NEVER` before the first sample.
-    shortest: Span,
+    // Minimum so far; `UNMEASURED` before the first sample.
+    minimum_rtt: Span,
     minimum: u64,
     // RFC 6298: RTTVAR. Linux: four times RTTVAR, and at least the minimum.
     variation: u64,
@@ -50,10 +51,10 @@ impl RttEstimator {
         let maximum = config
             .maximum_rto
             .as_nanos()
-            .clamp(CLOCK_GRANULARITY, LONGEST);
+            .clamp(CLOCK_GRANULARITY, MAXIMUM_RTT);
         Self {
             rule: config.rto_rule,
-            in_ticks: config.habits.times_in_ticks,
+            in_ticks: config.linux_quirks.timer_ticks,
             minimum: config.minimum_rto.as_nanos().min(maximum),
             maximum,
             smoothed: 0,
@@ -67,7 +68,7 @@ impl RttEstimator {
                 .clamp(CLOCK_GRANULARITY, maximum),
             backoff: 0,
             probe_backoff: 0,
-            shortest: NEVER,
+            minimum_rtt: UNMEASURED,
         }
     }
 
@@ -127,13 +128,13 @@ impl RttEstimator {
     /// delay.
     #[inline]
     pub(crate) fn minimum(&self) -> Option<Span> {
-        (self.shortest != NEVER).then_some(self.shortest)
+        (self.minimum_rtt != UNMEASURED).then_some(self.minimum_rtt)
     }
 
     /// Records a round trip measured exactly, not by timestamps.
     #[inline]
     pub(crate) fn note_minimum(&mut self, rtt: Span) {
-        self.shortest = self.shortest.min(rtt);
+        self.minimum_rtt = self.minimum_rtt.min(rtt);
     }
 
     /// RFC 6298 section 5.5: doubles the timeout ("back off the timer").
@@ -145,7 +146,7 @@ impl RttEstimator {
     }
 
     /// Undoes the last doubling. Returns false if there is none.
-    pub(crate) fn take_back_off_back(&mut self) -> bool {
+    pub(crate) fn undo_backoff(&mut self) -> bool {
         let doubled = self.backoff > 0;
         self.backoff -= u32::from(doubled);
         doubled
@@ -158,7 +159,7 @@ impl RttEstimator {
     }
 
     /// Sets the RTO at the end of a handshake with a retransmitted SYN.
-    pub(crate) fn syn_was_lost(&mut self) {
+    pub(crate) fn set_rto_after_lost_syn(&mut self) {
         if self.smoothed > 0 {
             return; // Timestamps have identified the acknowledged SYN.
         }
@@ -171,7 +172,7 @@ impl RttEstimator {
     #[inline(always)]
     pub(crate) fn on_sample(&mut self, rtt: Span, acknowledged: u64, highest: u64) {
         // Zero means that there is no sample yet.
-        let rtt = rtt.as_nanos().clamp(1, LONGEST);
+        let rtt = rtt.as_nanos().clamp(1, MAXIMUM_RTT);
         // RFC 6298 section 5: the backed-off RTO holds until a new sample ("the retransmission
         // timer is computed anew").
         self.forget_back_off();
@@ -197,7 +198,8 @@ impl RttEstimator {
             self.variation = self.variation - self.variation / 4 + error / 4;
             self.smoothed = (self.smoothed - self.smoothed / 8 + rtt / 8).max(1);
         }
-        // RFC 6298 sections 2.3 and 2.4, with a configurable minimum (1 second in the RFC).
+        // RFC 6298 section 2.3 and RFC 6298 section 2.4, with a configurable minimum (1 second in
+        // the RFC).
         let base = self.smoothed + (4 * self.variation).max(CLOCK_GRANULARITY);
         self.base = base.max(self.minimum).min(self.maximum);
     }
@@ -241,7 +243,7 @@ impl RttEstimator {
         }
         let base = (self.smoothed + self.variation).min(self.maximum);
         self.base = if self.in_ticks {
-            ticks::whole(base)
+            linux_ticks::whole(base)
         } else {
             base
         };
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_is_of_the_whole_or_of_the_variation() {
+    fn minimum_applies_to_the_rto_or_to_the_variation() {
         for (rule, expected) in [
             (RtoRule::Rfc6298, Span::from_millis(1000)),
             (RtoRule::Linux, Span::from_millis(1100)),
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn backing_off_doubles_up_to_the_ceiling_and_ends_with_a_sample() {
+    fn backoff_doubles_up_to_the_maximum_and_ends_with_a_sample() {
         let mut rtt = estimator(RtoRule::Rfc6298, Span::from_secs(1));
         let mut previous = rtt.rto();
         for _ in 0..100 {
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn any_sample_leaves_a_timeout_in_bounds() {
+    fn rto_stays_in_bounds_for_any_sample() {
         for rule in [RtoRule::Linux, RtoRule::Rfc6298] {
             let mut rtt = estimator(rule, Span::from_millis(200));
             for n in [0, 1, u64::MAX, 5, 0, u64::MAX / 2, 1_000_000, 0] {

@@ -3,7 +3,7 @@
 use bentpipe_types::{SpanStatistics, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::limited::LimitedTimes;
+use crate::sender_limits::LimitedTimes;
 
 /// Counters of one connection, both directions. Plain integers, always on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -93,7 +93,7 @@ impl<P: Payload> Split<P> {
     pub fn new(mut settings: Settings) -> Self {
         for tcp in [&mut settings.facing_tcp, &mut settings.host_tcp] {
             // What has been promised is all that there is room for, whatever else Linux would take.
-            tcp.habits.takes_whole_segments = false;
+            tcp.linux_quirks.accepts_beyond_window = false;
         }
         Self {
             budget: Budget::new(settings.memory),

@@ -2,7 +2,7 @@
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, NewRenoKind, RecoveryKind,
+    BufferSizes, Config, HYSTART_LIMIT, KeepAlive, LinuxQuirks, NewRenoKind, RecoveryKind,
     SlowStartKind, memory_for,
 };
 use bentpipe_types::{Bytes, IpVersion, Span};
@@ -250,12 +250,20 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
 
 /// What a profile stands for beyond the defaults of keys.
 fn profile(tcp: &mut TcpSettings) {
-    let (habits, quick_acks, newreno) = match tcp.file.profile {
-        Profile::Rfc => (Habits::RFC, QuickAcks::First(0), NewRenoKind::Impatient),
+    let (linux_quirks, quick_acks, newreno) = match tcp.file.profile {
+        Profile::Rfc => (
+            LinuxQuirks::NONE,
+            QuickAcks::First(0),
+            NewRenoKind::Impatient,
+        ),
         // tcp_rearm_rto, after whatever is acknowledged
-        Profile::Linux => (Habits::LINUX, QuickAcks::Auto, NewRenoKind::SlowButSteady),
+        Profile::Linux => (
+            LinuxQuirks::ALL,
+            QuickAcks::Auto,
+            NewRenoKind::SlowButSteady,
+        ),
     };
-    tcp.config.habits = habits;
+    tcp.config.linux_quirks = linux_quirks;
     tcp.config.newreno = *tcp.file.newreno.get_or_insert(newreno);
     tcp.config.quick_acks = (*tcp.file.quick_acks.get_or_insert(quick_acks)).into();
 }
@@ -402,8 +410,9 @@ fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
         return refuse("recovery", message);
     }
     // Without SACK, Linux's recovery is as with it, by duplicates that count as SACKs (tcp_add_reno_sack).
-    let counted =
-        config.habits.counts_duplicates && !file.sack && recovery == RecoveryKind::NewReno;
+    let counted = config.linux_quirks.counts_duplicates_as_sacks
+        && !file.sack
+        && recovery == RecoveryKind::NewReno;
     config.recovery = if counted {
         RecoveryKind::Sack
     } else {

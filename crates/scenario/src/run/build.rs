@@ -5,7 +5,7 @@ use bentpipe_sim::{
     FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Neighbourhood, Network, NetworkBuilder,
     NodeId, Probe, ProbeTarget, Sampling, Spread, Traffic,
 };
-use bentpipe_tcp::{Config, Habits};
+use bentpipe_tcp::{Config, LinuxQuirks};
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
 
 use super::tcp::Ends;
@@ -114,7 +114,7 @@ pub(super) fn network(
     for (node, id) in scenario.nodes.iter().zip(&nodes) {
         if let NodeKind::Host(host) = &node.kind {
             // By the wall's clock, hosts take what time they take.
-            if host.tcp.config.habits == Habits::LINUX && outside.is_empty() {
+            if host.tcp.config.linux_quirks == LinuxQuirks::ALL && outside.is_empty() {
                 builder.sleeps_when_idle(*id);
             }
             if let Some(processing) = host.processing {

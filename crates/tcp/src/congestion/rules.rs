@@ -94,7 +94,7 @@ macro_rules! rules {
                 match &config.congestion_control {
                     $(
                         $(
-                            CongestionControlKind::$kind if config.habits.$habit => {
+                            CongestionControlKind::$kind if config.linux_quirks.$habit => {
                                 Self::$other(BuiltIn::of(config))
                             }
                         )?
@@ -137,7 +137,7 @@ rules! { $
     EnhancedHybla = "enhanced-hybla" => EnhancedHybla: EnhancedHybla(Box<EnhancedHybla>);
 
     /// A cubic function of the time since the last loss (RFC 9438).
-    Cubic = "cubic" => Cubic: Cubic(Cubic), with counts_cubic_in_whole_numbers LinuxCubic(LinuxCubic);
+    Cubic = "cubic" => Cubic: Cubic(Cubic), with integer_cubic LinuxCubic(LinuxCubic);
 
     /// BBR version 1: a model of the path's bandwidth and round-trip time instead of a window
     /// that grows until something is lost. What Linux calls "bbr".

@@ -1,29 +1,31 @@
 //! Processing of acknowledgments (RFC 9293 section 3.10.7.4 step 5, RFC 5681).
 
-mod blocks;
 mod reaction;
-mod window;
+mod scoreboard_update;
+mod send_window;
 
 use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Span, Time};
 
-use super::known::{Known, Nothing};
+use super::specialization::{General, Specialization};
 use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;
 use crate::congestion::AckSample;
-use crate::recovery::{Covered, LossRecovery, MOST_REORDERING, Reaction, USUAL_REORDERING, Whole};
+use crate::recovery::{
+    DEFAULT_REORDERING, LossRecovery, MAXIMUM_REORDERING, OneMoreSegment, Reaction, WholeSegments,
+};
 
 /// Out-of-order data that an acknowledgment reports.
 #[derive(Clone, Copy)]
-pub(super) enum Told<'a> {
+pub(super) enum SackReport<'a> {
     /// The SACK blocks of the segment, if any.
     Blocks(Option<&'a [SackBlock]>),
     /// The same blocks as the previous acknowledgment, extended by [one
-    /// segment](crate::recovery::Scoreboard::covers_one_more).
-    OneMore(Covered),
+    /// segment](crate::recovery::Scoreboard::one_more_segment).
+    OneMore(OneMoreSegment),
 }
 
-impl Told<'_> {
+impl SackReport<'_> {
     /// Whether it reports exactly one more segment.
     #[inline(always)]
     fn is_one_more(&self) -> bool {
@@ -37,7 +39,7 @@ pub(super) enum Acknowledged<'a> {
     /// [Whole segments](crate::recovery::Scoreboard::acknowledges_whole), each sent once, at a
     /// sender whose recovery is loss-free before and after, and does not count duplicates like SACK
     /// blocks.
-    Whole(Whole),
+    WholeSegments(WholeSegments),
     /// Any data, with the SACK blocks of the segment, if any.
     Something(Option<&'a SackBlocks>),
 }
@@ -45,9 +47,9 @@ pub(super) enum Acknowledged<'a> {
 impl Acknowledged<'_> {
     /// The whole segments, if nothing else is acknowledged.
     #[inline(always)]
-    fn whole(&self) -> Option<Whole> {
+    fn whole(&self) -> Option<WholeSegments> {
         match self {
-            Self::Whole(whole) => Some(*whole),
+            Self::WholeSegments(whole) => Some(*whole),
             Self::Something(_) => None,
         }
     }
@@ -63,22 +65,22 @@ impl Connection {
         sack: Option<&SackBlocks>,
         now: Time,
     ) -> bool {
-        let probed = self.answers_no_probe(packet);
+        let probed = self.is_no_probe_answer(packet);
         match self.sender.on_acknowledgment(packet, sack, now) {
             Ok(0) if probed => self.receive.heard_at = now,
-            Ok(0) => self.heard(now),
+            Ok(0) => self.note_peer_alive(now),
             Ok(_) => {
-                self.progressed(now);
+                self.raise_progress_events(now);
                 if self.sender.timers.is_stopped() {
-                    self.rest(now);
+                    self.start_keep_alive_timer(now);
                 }
             }
             Err(_) => {
                 self.sender.statistics.unacceptable += 1;
-                if self.sender.config.habits.limits_challenges {
-                    self.challenge_within_limit(now);
+                if self.sender.config.linux_quirks.rate_limits_challenge_acks {
+                    self.send_rate_limited_challenge_ack(now);
                 } else {
-                    self.challenge(packet, now);
+                    self.send_challenge_ack(packet, now);
                 }
                 return false;
             }
@@ -88,8 +90,8 @@ impl Connection {
 
     /// Raises the events for newly acknowledged data.
     #[inline]
-    fn progressed(&mut self, now: Time) {
-        if self.makes_room::<Nothing>(now) > 0 {
+    fn raise_progress_events(&mut self, now: Time) {
+        if self.freed_room::<General>(now) > 0 {
             self.events |= Events::WRITABLE;
         }
         let send = &self.sender.send;
@@ -103,8 +105,8 @@ impl Connection {
     /// buffer has, if a writer waits and there is room for a segment ([`Events::WRITABLE`]); else
     /// 0.
     #[inline(always)]
-    pub(super) fn makes_room<K: Known>(&mut self, now: Time) -> u64 {
-        self.heard(now);
+    pub(super) fn freed_room<K: Specialization>(&mut self, now: Time) -> u64 {
+        self.note_peer_alive(now);
         self.path_error = None;
         let send = &mut self.sender.send;
         if !K::SIMPLE
@@ -131,10 +133,10 @@ impl Sender {
         distance: i64,
         now: Time,
     ) {
-        self.peer_lives();
+        self.reset_probe_attempts();
         if distance > 0 {
             self.update_window::<false>(packet, true);
-            let _ = self.new_data_acknowledged::<Nothing>(
+            let _ = self.new_data_acknowledged::<General>(
                 packet,
                 distance as u64,
                 Acknowledged::Something(sack),
@@ -144,11 +146,11 @@ impl Sender {
             let window = self.send.window;
             self.update_window::<false>(packet, false);
             // For in-order data with an unchanged window, Linux does not restart the probe timer.
-            if self.config.habits.restarts_probe_timer
+            if self.config.linux_quirks.restarts_probe_timer
                 && self.timers.runs(Purpose::Probe)
                 && (packet.payload_length == 0 || self.send.window != window)
             {
-                self.put_off_probe(now);
+                self.restart_probe_timer(now);
             }
             // RFC 5681 section 2: a duplicate acknowledgment. With a closed window it answers a
             // probe.
@@ -158,29 +160,29 @@ impl Sender {
                 && self.send.window == window;
             let duplicate = repeats && !idle && window > 0;
             // SACK blocks may come with data, and a D-SACK when everything is acknowledged.
-            if duplicate || sack.is_some() && self.recovery.hears_blocks() {
-                self.nothing_new(packet, duplicate, sack, now);
+            if duplicate || sack.is_some() && self.recovery.uses_sack() {
+                self.process_no_new_data(packet, duplicate, sack, now);
             } else if repeats && idle {
-                self.recovery.hear_duplicate_at_rest();
+                self.recovery.on_duplicate_while_idle();
             } else if self.ecn.is_on() && !idle {
-                self.hear_echo(packet, now);
+                self.process_ece(packet, now);
             }
         } else if let Some(sack) = sack {
-            self.overtaken(packet, sack, now);
+            self.process_reordered_acknowledgment(packet, sack, now);
         }
     }
 
     /// Processes a reordered, older acknowledgment. Its SACK blocks above SND.UNA may still be new
     /// (old_ack in tcp_ack).
     #[inline(never)]
-    fn overtaken(&mut self, packet: &Packet, sack: &SackBlocks, now: Time) {
+    fn process_reordered_acknowledgment(&mut self, packet: &Packet, sack: &SackBlocks, now: Time) {
         let first = self.send.wire(self.send.sequence.unacknowledged);
         let is_ahead = |block: &SackBlock| block.start.distance_from(first) >= 0;
         let ahead: SackBlocks = sack.as_slice().iter().copied().filter(is_ahead).collect();
-        if !ahead.as_slice().is_empty() && self.recovery.hears_blocks() {
+        if !ahead.as_slice().is_empty() && self.recovery.uses_sack() {
             let mut packet = *packet;
             packet.acknowledgment = first;
-            self.nothing_new(&packet, false, Some(&ahead), now);
+            self.process_no_new_data(&packet, false, Some(&ahead), now);
         }
     }
 
@@ -188,7 +190,7 @@ impl Sender {
     /// acknowledgments in response to the probe segments, the sending TCP peer MUST allow the
     /// connection to stay open."
     #[inline]
-    fn peer_lives(&mut self) {
+    fn reset_probe_attempts(&mut self) {
         if self.send.window == 0 {
             self.send.attempts = 0;
         }
@@ -197,15 +199,15 @@ impl Sender {
     /// Processes an [acknowledgment of SND.UNA](Self::acknowledged) without SACK blocks or SYN,
     /// while nothing is outstanding.
     #[inline]
-    pub(super) fn nothing_acknowledged(&mut self, packet: &Packet) {
-        self.peer_lives();
+    pub(super) fn process_idle_acknowledgment(&mut self, packet: &Packet) {
+        self.reset_probe_attempts();
         self.update_window::<true>(packet, false);
     }
 
     /// Processes an acknowledgment of new data. Returns whether the congestion window alone
     /// determines how much may be in flight afterwards.
     #[inline(always)]
-    pub(super) fn new_data_acknowledged<K: Known>(
+    pub(super) fn new_data_acknowledged<K: Specialization>(
         &mut self,
         packet: &Packet,
         acknowledged: u64,
@@ -214,34 +216,34 @@ impl Sender {
     ) -> bool {
         if K::PACED {
             // On a path with only new data, recovery was loss-free before.
-            self.before_delivery(K::PLAIN);
+            self.before_delivery(K::NEW_DATA_ONLY);
         }
         let send = &mut self.send;
         let before = send.sequence.unacknowledged;
         let position = before + acknowledged;
         send.sequence.unacknowledged = position;
-        if !K::PLAIN {
+        if !K::NEW_DATA_ONLY {
             send.sequence.next = send.sequence.next.max(position);
         }
-        while !K::PLAIN && send.records.front().is_some_and(|&end| end <= position) {
+        while !K::NEW_DATA_ONLY && send.records.front().is_some_and(|&end| end <= position) {
             send.records.pop_front();
         }
         send.attempts = 0;
         send.excused = 0;
-        self.statistics.bytes_acknowledged = if K::PLAIN {
+        self.statistics.bytes_acknowledged = if K::NEW_DATA_ONLY {
             position - 1
         } else {
             position.clamp(1, send.end) - 1
         };
         let segments = match what {
-            Acknowledged::Whole(whole) => {
+            Acknowledged::WholeSegments(whole) => {
                 self.scoreboard.acknowledge_whole(&whole, acknowledged, now);
                 whole.segments()
             }
             Acknowledged::Something(sack) => {
                 let segments = self.scoreboard.acknowledged_segments();
-                let told = Told::Blocks(sack.map(SackBlocks::as_slice));
-                self.update_scoreboard::<true>(packet, told, now);
+                let report = SackReport::Blocks(sack.map(SackBlocks::as_slice));
+                self.update_scoreboard::<true>(packet, report, now);
                 self.scoreboard.acknowledged_segments() - segments
             }
         };
@@ -249,28 +251,31 @@ impl Sender {
         let restarts = what.whole().is_some()
             || segments > 0
             || K::SIMPLE
-            || !self.config.habits.times_in_ticks;
-        if !K::PLAIN {
+            || !self.config.linux_quirks.timer_ticks;
+        if !K::NEW_DATA_ONLY {
             self.path_mtu_probe_arrived();
         }
         let rtt = self.measure(packet, before, what.whole(), now);
-        if K::SIMPLE || self.recovery.hears_blocks() {
+        if K::SIMPLE || self.recovery.uses_sack() {
             if restarts {
-                self.timers.review();
+                self.timers.request_restart();
             }
             let newly = self.newly_acknowledged(what, acknowledged);
             self.delivered.add(newly);
         } else if self.counts_duplicates(what) {
-            self.count(false);
+            self.count_duplicates(false);
         } else {
             self.delivered
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
         }
         let last = what.whole().map(|whole| whole.last());
-        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, last, now);
-        debug_assert!(what.whole().is_none() || self.is_quiet(), "as before");
-        let marked = !K::PLAIN && self.ecn.is_on() && self.goes_on_for_mark();
-        let quiet = what.whole().is_some() || !marked && self.is_quiet();
+        (self.recovery).observe_ack(&self.send.sequence, &self.scoreboard, last, now);
+        debug_assert!(
+            what.whole().is_none() || self.is_loss_free(),
+            "loss-free as before"
+        );
+        let marked = !K::NEW_DATA_ONLY && self.ecn.is_on() && self.continue_reduction_for_mark();
+        let quiet = what.whole().is_some() || !marked && self.is_loss_free();
 
         if self.congestion.sees_every_ack() {
             let in_flight = self.in_flight_if(quiet);
@@ -280,7 +285,7 @@ impl Sender {
         let reaction = if quiet {
             Reaction::Grow
         } else {
-            self.recover(packet, acknowledged, false, false, now)
+            self.run_loss_recovery(packet, acknowledged, false, false, now)
         };
         let mut restart_timer = true;
         if let Reaction::Partial {
@@ -290,8 +295,10 @@ impl Sender {
             restart_timer = restart;
         } else {
             self.react(reaction, now);
-            if matches!(reaction, Reaction::Grow) || self.counts_last_of_recovery(reaction) {
-                if self.window_may_grow() && (K::PLAIN || !self.marks_hold(packet)) {
+            if matches!(reaction, Reaction::Grow) || self.grows_on_recovery_exit(reaction) {
+                if self.window_may_grow()
+                    && (K::NEW_DATA_ONLY || !self.marks_prevent_growth(packet))
+                {
                     let counted = self.counts_for_growth::<K>(what, acknowledged, before, segments);
                     let in_flight = self.in_flight_if(quiet);
                     let sample = self.ack_sample(counted, in_flight, rtt, now);
@@ -304,14 +311,14 @@ impl Sender {
         if K::PACED {
             self.after_delivery(acknowledged, reaction, quiet, rtt, now);
         }
-        let begins = !K::PLAIN && self.ecn.is_on() && self.hear_echo(packet, now);
+        let begins = !K::NEW_DATA_ONLY && self.ecn.is_on() && self.process_ece(packet, now);
         if !quiet || begins {
-            self.regulate_as_it_advances();
+            self.update_recovery_window_on_progress();
         }
 
-        // RFC 6298 sections 5.2 and 5.3: turn off the timer when all data is acknowledged; else
-        // restart it.
-        if !K::PLAIN && self.send.is_idle() {
+        // RFC 6298 section 5.2: turn off the timer when all data is acknowledged.
+        // RFC 6298 section 5.3: else restart it.
+        if !K::NEW_DATA_ONLY && self.send.is_idle() {
             self.timers.stop();
         } else if restart_timer && restarts || !self.timers.retransmits() {
             let rto = self.rtt.rto();
@@ -323,33 +330,33 @@ impl Sender {
             };
             self.timers.set(Purpose::Retransmit, at);
             if !quiet {
-                self.supersede_early(now);
+                self.replace_early_timer(now);
             }
         }
         quiet
     }
 
-    /// Like [`nothing_new_acknowledged`](Self::nothing_new_acknowledged), on the general path.
-    fn nothing_new(
+    /// Like [`no_new_data_acknowledged`](Self::nothing_new_acknowledged), on the general path.
+    fn process_no_new_data(
         &mut self,
         packet: &Packet,
         duplicate: bool,
         sack: Option<&SackBlocks>,
         now: Time,
     ) {
-        let told = Told::Blocks(sack.map(SackBlocks::as_slice));
-        let _ = self.nothing_new_acknowledged::<Nothing>(packet, duplicate, told, now);
+        let report = SackReport::Blocks(sack.map(SackBlocks::as_slice));
+        let _ = self.no_new_data_acknowledged::<General>(packet, duplicate, report, now);
     }
 
     /// Processes an acknowledgment that does not advance SND.UNA; SACK blocks may still report new
-    /// data. With `K::PLAIN`, recovery uses SACK and ECN is not negotiated. Returns the reaction of
-    /// recovery, and the bytes in flight if they were computed.
+    /// data. With `K::NEW_DATA_ONLY`, recovery uses SACK and ECN is not negotiated. Returns the
+    /// reaction of recovery, and the bytes in flight if they were computed.
     #[inline(always)]
-    pub(super) fn nothing_new_acknowledged<K: Known>(
+    pub(super) fn no_new_data_acknowledged<K: Specialization>(
         &mut self,
         packet: &Packet,
         duplicate: bool,
-        told: Told<'_>,
+        report: SackReport<'_>,
         now: Time,
     ) -> (Reaction, Option<u64>) {
         if duplicate {
@@ -358,60 +365,66 @@ impl Sender {
         if K::PACED {
             self.before_delivery(false);
         }
-        self.update_scoreboard::<false>(packet, told, now);
+        self.update_scoreboard::<false>(packet, report, now);
         let mut rtt = None;
-        if !K::PLAIN && self.recovery.counts_duplicates() {
-            self.count(duplicate);
-        } else if !K::PLAIN && !self.recovery.hears_blocks() {
+        if !K::NEW_DATA_ONLY && self.recovery.counts_duplicates() {
+            self.count_duplicates(duplicate);
+        } else if !K::NEW_DATA_ONLY && !self.recovery.uses_sack() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
-        } else if told.is_one_more() || self.scoreboard.delivered().sacked() > 0 {
-            rtt = self.measure_sacked(told, now);
-            self.delivered.add(self.newly_told(told));
+        } else if report.is_one_more() || self.scoreboard.delivered().sacked() > 0 {
+            rtt = self.measure_sacked(report, now);
+            self.delivered.add(self.newly_reported(report));
         }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);
         }
-        let last = match told {
-            Told::OneMore(covered) => Some(covered.transmission()),
-            Told::Blocks(_) => None,
+        let last = match report {
+            SackReport::OneMore(covered) => Some(covered.transmission()),
+            SackReport::Blocks(_) => None,
         };
-        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, last, now);
-        let reaction = self.recover(packet, 0, duplicate, told.is_one_more(), now);
+        (self.recovery).observe_ack(&self.send.sequence, &self.scoreboard, last, now);
+        let reaction = self.run_loss_recovery(packet, 0, duplicate, report.is_one_more(), now);
         self.react(reaction, now);
         if self.scoreboard.reordering() > 0 {
-            self.grow_ahead(packet, reaction, rtt, now);
+            self.grow_while_reordered(packet, reaction, rtt, now);
         }
         if K::PACED {
             self.after_delivery(0, reaction, false, rtt, now);
         }
-        if !K::PLAIN && self.ecn.is_on() {
-            self.hear_echo(packet, now);
+        if !K::NEW_DATA_ONLY && self.ecn.is_on() {
+            self.process_ece(packet, now);
         }
-        let in_flight = self.regulate(false, self.newly_told(told));
+        let in_flight = self.update_recovery_window(false, self.newly_reported(report));
         (reaction, in_flight)
     }
 
     /// Passes a duplicate acknowledgment, or progress, to a recovery that counts duplicates.
     #[inline(never)]
-    fn count(&mut self, duplicate: bool) {
+    fn count_duplicates(&mut self, duplicate: bool) {
         let board = &mut self.scoreboard;
-        (self.recovery).count(&self.send.sequence, board, duplicate);
+        (self.recovery).count_duplicates(&self.send.sequence, board, duplicate);
         self.delivered.add(board.delivered().bytes());
     }
 
     /// Grows the window for SACKed data while the reordering degree is above Linux's default, so
     /// that no segment is considered lost yet (tcp_may_raise_cwnd).
     #[inline(never)]
-    fn grow_ahead(&mut self, packet: &Packet, reaction: Reaction, rtt: Option<Span>, now: Time) {
-        if self.config.habits.grows_while_reordered
+    fn grow_while_reordered(
+        &mut self,
+        packet: &Packet,
+        reaction: Reaction,
+        rtt: Option<Span>,
+        now: Time,
+    ) {
+        if self.config.linux_quirks.grows_while_reordered
             && matches!(reaction, Reaction::Hold)
             && !self.recovery.is_recovering()
             && self.scoreboard.delivered().sacked() > 0
-            && self.reordering() > USUAL_REORDERING
+            && self.reordering() > DEFAULT_REORDERING
             && self.window_may_grow()
-            && !self.marks_hold(packet)
+            && !self.marks_prevent_growth(packet)
         {
             let sample = self.ack_sample(self.newly_delivered(), self.in_flight(), rtt, now);
             self.congestion.on_ack(&sample);
@@ -423,8 +436,8 @@ impl Sender {
     pub(super) fn reordering(&self) -> u64 {
         let seen = self.scoreboard.reordering();
         let segment = u64::from(self.negotiated.segment.max(1));
-        let seen = seen.div_ceil(segment).max(USUAL_REORDERING);
-        seen.min(MOST_REORDERING).max(self.recovery.reordering())
+        let seen = seen.div_ceil(segment).max(DEFAULT_REORDERING);
+        seen.min(MAXIMUM_REORDERING).max(self.recovery.reordering())
     }
 
     /// The acknowledgment as passed to congestion control.
@@ -461,12 +474,12 @@ impl Sender {
         self.scoreboard.delivered_with_short() + self.delivered_twice()
     }
 
-    /// Newly delivered bytes according to `told`.
+    /// Newly delivered bytes according to `report`.
     #[inline(always)]
-    fn newly_told(&self, told: Told<'_>) -> u64 {
-        match told {
-            Told::OneMore(covered) => covered.length(),
-            Told::Blocks(_) => self.newly_delivered(),
+    fn newly_reported(&self, report: SackReport<'_>) -> u64 {
+        match report {
+            SackReport::OneMore(covered) => covered.length(),
+            SackReport::Blocks(_) => self.newly_delivered(),
         }
     }
 
@@ -476,7 +489,8 @@ impl Sender {
     fn delivered_twice(&self) -> u64 {
         match self.scoreboard.delivered().duplicate() {
             Some((start, end))
-                if self.config.habits.counts_spurious && self.scoreboard.explains_duplicate() =>
+                if self.config.linux_quirks.counts_duplicates_as_delivered
+                    && self.scoreboard.explains_duplicate() =>
             {
                 (end - start).next_multiple_of(u64::from(self.negotiated.segment))
             }
@@ -486,17 +500,18 @@ impl Sender {
 
     /// Bytes by which the acknowledgment may grow the congestion window.
     #[inline]
-    fn counts_for_growth<K: Known>(
+    fn counts_for_growth<K: Specialization>(
         &self,
         what: Acknowledged<'_>,
         acknowledged: u64,
         before: u64,
         segments: u64,
     ) -> u64 {
-        if K::SIMPLE || self.recovery.hears_blocks() || self.counts_duplicates(what) {
+        if K::SIMPLE || self.recovery.uses_sack() || self.counts_duplicates(what) {
             // As in Linux: all newly delivered data, including SACKed data.
             let newly = self.newly_acknowledged(what, acknowledged);
-            if !K::SIMPLE && newly == acknowledged && self.config.habits.counts_short_segments {
+            if !K::SIMPLE && newly == acknowledged && self.config.linux_quirks.counts_short_segments
+            {
                 segments * u64::from(self.negotiated.segment)
             } else {
                 newly
@@ -516,7 +531,7 @@ impl Sender {
     #[inline(always)]
     fn newly_acknowledged(&self, what: Acknowledged<'_>, acknowledged: u64) -> u64 {
         match what {
-            Acknowledged::Whole(_) => acknowledged,
+            Acknowledged::WholeSegments(_) => acknowledged,
             Acknowledged::Something(_) => self.newly_delivered(),
         }
     }

@@ -3,8 +3,8 @@
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq, Time};
 
 use super::{Connection, Events, State};
-use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, timestamp};
+use crate::sender_limits::Limit;
 use crate::statistics::{Failure, FailureKind};
 
 impl Connection {
@@ -18,7 +18,7 @@ impl Connection {
         match self.state {
             State::Closed | State::TimeWait => return,
             State::SynSent if self.sender.send.end == 1 => {
-                self.closed(Events::NONE, cx.now);
+                self.enter_closed(Events::NONE, cx.now);
                 return;
             }
             // The FIN is queued until the connection is established. RFC 9293 would discard data
@@ -33,15 +33,16 @@ impl Connection {
     }
 
     /// Closes both directions, because the application has ended. Like [`close`](Self::close), but
-    /// unread and later data is answered with a RST. The peer then knows that the data is lost (RFC
-    /// 1122 section 4.2.2.13, RFC 2525 section 2.17).
+    /// unread and later data is answered with a RST. RFC 9293 section 3.6.1: "its TCP
+    /// implementation SHOULD send a RST to show that data was lost" (see also
+    /// RFC 2525 section 2.17).
     pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
-        self.receive.refuses = true;
-        self.changed();
+        self.receive.reader_gone = true;
+        self.invalidate_fast_path();
         if let Some(sizing) = &mut self.receive.sizing {
-            sizing.forget();
+            sizing.discard_unread();
         }
-        self.receive.reconsider_window();
+        self.receive.invalidate_window_field();
         // In TIME-WAIT the peer has closed too and is not told about unread data. Its
         // retransmissions must be acknowledged as long as they may arrive (Linux's __tcp_close
         // finds the socket closed; tcp_time_wait has replaced it).
@@ -58,9 +59,9 @@ impl Connection {
     }
 
     /// Resets the connection in answer to data for an application that has ended.
-    pub(super) fn refuse(&mut self, packet: &Packet, cx: &mut Ctx<'_>) {
+    pub(super) fn reset_for_data(&mut self, packet: &Packet, cx: &mut Ctx<'_>) {
         self.send_reset(packet.acknowledgment, false, cx);
-        self.closed(Events::NONE, cx.now);
+        self.enter_closed(Events::NONE, cx.now);
     }
 
     /// Ends the connection at once with a RST to the peer (RFC 9293 section 3.10.5).
@@ -77,16 +78,16 @@ impl Connection {
             }
             State::SynSent | State::Closing | State::LastAck | State::TimeWait => {}
         }
-        self.closed(Events::NONE, cx.now);
+        self.enter_closed(Events::NONE, cx.now);
     }
 
     /// Moves to CLOSED, with `why` among the events.
-    pub(super) fn closed(&mut self, why: Events, now: Time) {
-        if let Some(why) = self.failure(why) {
+    pub(super) fn enter_closed(&mut self, why: Events, now: Time) {
+        if let Some(why) = self.failure_kind(why) {
             self.sender.statistics.failure = Some(Failure { at: now, why });
         }
         self.state = State::Closed;
-        self.changed();
+        self.invalidate_fast_path();
         self.events |= Events::CLOSED | why;
         self.sender.timers.stop_all();
         self.receive.acknowledge_now = false;
@@ -95,7 +96,7 @@ impl Connection {
     }
 
     /// The kind of failure that closing for this reason is in the current state.
-    fn failure(&self, why: Events) -> Option<FailureKind> {
+    fn failure_kind(&self, why: Events) -> Option<FailureKind> {
         if why.has(Events::TIMED_OUT) {
             return Some(FailureKind::TimedOut);
         }
@@ -129,7 +130,7 @@ impl Connection {
         }
         self.sender.statistics.control_segments_sent += 1;
         let reference = cx.packets.insert(packet);
-        let told = acknowledge && self.sender.config.habits.tells_blocks_in_reset;
+        let told = acknowledge && self.sender.config.linux_quirks.sends_sack_in_reset;
         if told && self.sender.negotiated.sack && self.receive.has_blocks() {
             self.add_sack(reference, 0, cx);
         }
@@ -141,28 +142,28 @@ impl Connection {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
-                self.rest(cx.now);
+                self.start_keep_alive_timer(cx.now);
             }
-            State::Closing => self.wait_for_stragglers(cx.now),
-            State::LastAck => self.closed(Events::NONE, cx.now),
+            State::Closing => self.enter_time_wait(cx.now),
+            State::LastAck => self.enter_closed(Events::NONE, cx.now),
             _ => {}
         }
     }
 
     /// Changes the state when the peer's FIN is in order (RFC 9293 section 3.10.7.4 step 8).
-    pub(super) fn peer_closed(&mut self, cx: &Ctx<'_>) {
+    pub(super) fn on_peer_fin(&mut self, cx: &Ctx<'_>) {
         self.events |= Events::PEER_CLOSED;
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.wait_for_stragglers(cx.now),
+            State::FinWait2 => self.enter_time_wait(cx.now),
             _ => {}
         }
     }
 }
 
-/// Answers a segment that belongs to no connection and no listener (RFC 9293 section 3.10.7.1),
-/// with the addresses swapped. Consumes it.
+/// Answers a segment that belongs to no connection and no listener (RFC 9293 section 3.5.2,
+/// RFC 9293 section 3.10.7.1), with the addresses swapped. Consumes it.
 pub fn reset_reply(packet: PacketRef, egress: Port, cx: &mut Ctx<'_>) {
     let segment = *cx.packets.get(packet);
     let ip = cx.packets.ip(packet);

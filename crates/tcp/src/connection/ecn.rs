@@ -15,7 +15,7 @@ const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 /// ECN state of one end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
-pub(super) struct Notification {
+pub(super) struct EcnState {
     /// ECN was negotiated.
     on: bool,
     /// RFC 3168 section 6.1.3: every acknowledgment carries ECE until the peer sends CWR.
@@ -29,13 +29,13 @@ pub(super) struct Notification {
     /// ECN-capable data has been received.
     seen: bool,
     /// The last window reduction must not be undone, because of a mark at that time or since.
-    stays_reduced: bool,
+    undo_forbidden: bool,
     /// Position of the first new data after the last window reduction, which carries CWR. Until
     /// more is acknowledged, the peer has not received CWR and echoes marks of the reduced window.
-    reduced_until: u64,
+    cwr_position: u64,
 }
 
-impl Notification {
+impl EcnState {
     /// Whether ECN was negotiated. Segments then do not take the fast paths.
     #[inline]
     pub(super) const fn is_on(&self) -> bool {
@@ -44,9 +44,9 @@ impl Notification {
 }
 
 impl Connection {
-    /// ECN flags for our SYN, or SYN+ACK if `answers`. RFC 3168 section 6.1.1.1: a retransmitted
-    /// SYN does not request ECN, because the path may drop SYNs that do.
-    pub(super) fn ecn_setup(&mut self, answers: bool) -> Flags {
+    /// ECN flags for our SYN, or SYN+ACK if `enter_interactive_mode`. RFC 3168 section 6.1.1.1: a
+    /// retransmitted SYN does not request ECN, because the path may drop SYNs that do.
+    pub(super) fn ecn_syn_flags(&mut self, answers: bool) -> Flags {
         if answers {
             return if self.sender.ecn.on {
                 Flags::ECE
@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Completes the ECN negotiation with the peer's SYN or SYN+ACK.
-    pub(super) fn agree_on_ecn(&mut self, syn: &Packet) {
+    pub(super) fn negotiate_ecn(&mut self, syn: &Packet) {
         let both = syn.flags.has(Flags::ECE) && syn.flags.has(Flags::CWR);
         self.sender.ecn.on = if syn.flags.has(Flags::ACK) {
             self.sender.ecn.requested && syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
@@ -76,7 +76,7 @@ impl Connection {
     /// Processes the ECN fields of an acceptable segment. A CE mark is to be echoed. An ECE reduces
     /// the window, once per window of data (RFC 3168 section 6.1.2). `start`: distance of its data
     /// from RCV.NXT.
-    pub(super) fn notified(&mut self, packet: &Packet, start: i64, now: Time) {
+    pub(super) fn process_ecn(&mut self, packet: &Packet, start: i64, now: Time) {
         if !self.sender.ecn.on {
             return;
         }
@@ -89,18 +89,20 @@ impl Connection {
         if !old {
             self.acknowledged_in_window = packet.acknowledgment;
         }
-        if packet.flags.has(Flags::CWR) && !(old && self.sender.config.habits.overlooks_old_cwr) {
+        if packet.flags.has(Flags::CWR)
+            && !(old && self.sender.config.linux_quirks.ignores_cwr_of_old_acks)
+        {
             self.sender.ecn.echoes = false;
             // tcp_ecn_accept_cwr: acknowledges at once, since the peer's window may be one segment.
-            let linux = self.receive.quick_as_linux;
+            let linux = self.receive.linux_ack_policy;
             self.receive.acknowledge_now |= linux && packet.payload_length > 0;
         }
         // RFC 3168 section 6.1.5: marks outside of the receive window are ignored. With Linux's ACK
-        // policy, `mark_of_text` checks this together with the data.
+        // policy, `record_mark` checks this together with the data.
         let window = self.receive.window() as i64;
         let end = start + i64::from(packet.payload_length);
         let in_window = packet.payload_length > 0 && start < window && end > 0;
-        if in_window && !self.receive.quick_as_linux && self.mark_has_come(packet.ecn()) {
+        if in_window && !self.receive.linux_ack_policy && self.process_mark(packet.ecn()) {
             // As in Linux, at once: an early reaction of the sender keeps the queue short.
             self.receive.acknowledge_now |= packet.ecn() == Ecn::Congestion;
         }
@@ -123,23 +125,23 @@ impl Connection {
     /// whether to acknowledge sooner (tcp_event_data_recv). Marks of old data, or of data beyond
     /// the window, are ignored.
     #[inline]
-    pub(super) fn mark_of_text(&mut self, packet: &Packet) -> bool {
-        self.sender.ecn.on && self.receive.quick_as_linux && self.mark_has_come(packet.ecn())
+    pub(super) fn record_mark(&mut self, packet: &Packet) -> bool {
+        self.sender.ecn.on && self.receive.linux_ack_policy && self.process_mark(packet.ecn())
     }
 
     /// Records the mark of out-of-order data, whether there is room for it or not
     /// (tcp_data_queue_ofo).
-    pub(super) fn mark_ahead(&mut self, packet: &Packet) {
-        if self.mark_of_text(packet)
+    pub(super) fn record_out_of_order_mark(&mut self, packet: &Packet) {
+        if self.record_mark(packet)
             && let Some(sizing) = &mut self.receive.sizing
         {
-            sizing.should_hurry();
+            sizing.quicken_for_mark();
         }
     }
 
     /// Records the mark of received data (tcp_data_ecn_check).
     #[inline(never)]
-    fn mark_has_come(&mut self, mark: Ecn) -> bool {
+    fn process_mark(&mut self, mark: Ecn) -> bool {
         let ecn = &mut self.sender.ecn;
         let quicker = match mark {
             Ecn::Congestion => !std::mem::replace(&mut ecn.echoes, true),
@@ -151,9 +153,10 @@ impl Connection {
         quicker
     }
 
-    /// Sets the ECN fields of a segment that is no SYN. New data is ECN-capable; retransmissions
-    /// and pure acknowledgments are not (RFC 3168 sections 6.1.4 and 6.1.5).
-    pub(super) fn mark_outgoing(
+    /// Sets the ECN fields of a segment that is no SYN. New data is ECN-capable; pure
+    /// acknowledgments (RFC 3168 section 6.1.4) and retransmissions (RFC 3168 section 6.1.5) are
+    /// not.
+    pub(super) fn set_ecn_fields(
         &mut self,
         reference: PacketRef,
         length: u32,
@@ -186,13 +189,13 @@ impl Sender {
     /// segment per round trip. (ns-2 reaches the same by allowing CWR on retransmissions,
     /// SetCWRonRetransmit_.)
     #[inline]
-    pub(super) fn marks_hold(&self, packet: &Packet) -> bool {
+    pub(super) fn marks_prevent_growth(&self, packet: &Packet) -> bool {
         self.ecn.on
             && self.phase() != RecoveryPhase::AfterTimeout
-            && (self.echo_counts(packet) || self.is_reducing_for_mark())
+            && (self.ece_counts(packet) || self.is_reducing_for_mark())
     }
 
-    fn echo_counts(&self, packet: &Packet) -> bool {
+    fn ece_counts(&self, packet: &Packet) -> bool {
         packet.flags.has(Flags::ECE)
             && !(self.reduces_gradually() && self.recovery.phase() != RecoveryPhase::Open)
     }
@@ -204,14 +207,14 @@ impl Sender {
         } else {
             // As in Linux: "CWR is to be held something *above* high_seq is ACKed for CWR bit to
             // reach receiver".
-            self.send.sequence.unacknowledged <= self.ecn.reduced_until
+            self.send.sequence.unacknowledged <= self.ecn.cwr_position
         }
     }
 
     /// Whether a mark reduces the window gradually. Model-based congestion control sets its window
     /// itself.
     fn reduces_gradually(&self) -> bool {
-        self.config.habits.reduces_gradually_for_marks
+        self.config.linux_quirks.reduces_gradually_for_marks
             && self.recovery.can_reduce_for_marks()
             && self.delivery_rate.is_none()
     }
@@ -219,7 +222,7 @@ impl Sender {
     /// Reacts to ECE on an acknowledgment of outstanding data, after loss recovery has processed it
     /// (tcp_try_to_open). Returns whether a window reduction begins.
     #[inline(never)]
-    pub(super) fn hear_echo(&mut self, packet: &Packet, now: Time) -> bool {
+    pub(super) fn process_ece(&mut self, packet: &Packet, now: Time) -> bool {
         // tcp_ecn_rcv_ecn_echo: ECE on a SYN+ACK is part of the negotiation.
         let echoes = packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::SYN);
         if !echoes || !self.reduces_gradually() {
@@ -230,7 +233,7 @@ impl Sender {
         if begins {
             self.reduce_for_mark(now);
         }
-        self.ecn.stays_reduced = true;
+        self.ecn.undo_forbidden = true;
         begins
     }
 
@@ -244,26 +247,27 @@ impl Sender {
     /// Ends the reduction for a mark if new data was acknowledged beyond it. Returns whether it
     /// continues.
     #[inline(never)]
-    pub(super) fn goes_on_for_mark(&mut self) -> bool {
-        self.recovery.end_of_mark(self.send.sequence.unacknowledged);
+    pub(super) fn continue_reduction_for_mark(&mut self) -> bool {
+        self.recovery
+            .end_reduction_for_mark(self.send.sequence.unacknowledged);
         self.recovery.is_reducing_for_mark()
     }
 
     /// At the start of recovery: whether a reduction for a mark is in progress already.
     #[inline(never)]
     pub(super) fn is_reduced_for_mark(&self) -> bool {
-        self.reduces_gradually() && self.recovery.goes_on_reducing()
+        self.reduces_gradually() && self.recovery.is_reducing()
     }
 
     /// Whether the last window reduction may be undone.
-    pub(super) fn may_restore_window(&self) -> bool {
-        !self.ecn.stays_reduced
+    pub(super) fn may_undo_reduction(&self) -> bool {
+        !self.ecn.undo_forbidden
     }
 
     /// After a repeated timeout that does not reduce the window, Linux sends CWR all the same
     /// (tcp_enter_loss).
     pub(super) fn note_repeated_timeout(&mut self) {
-        if self.ecn.on && self.config.habits.reduces_gradually_for_marks {
+        if self.ecn.on && self.config.linux_quirks.reduces_gradually_for_marks {
             self.ecn.reduced = true;
         }
     }
@@ -272,8 +276,8 @@ impl Sender {
     pub(super) fn note_reduction(&mut self) {
         if self.ecn.on {
             self.ecn.reduced = true;
-            self.ecn.stays_reduced = false;
-            self.ecn.reduced_until = self.send.sequence.highest;
+            self.ecn.undo_forbidden = false;
+            self.ecn.cwr_position = self.send.sequence.highest;
         }
     }
 }

@@ -27,8 +27,8 @@ pub enum PassiveFastOpen {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ActiveFastOpen {
     /// The server's cookie, or a cookie request. Data may be sent on the SYN without it, if the
-    /// application knows that the server accepts it and that it may arrive twice (RFC 7413 section
-    /// 6.1).
+    /// application knows that the server accepts it and that it may arrive twice
+    /// (RFC 7413 section 6.1).
     pub option: Option<FastOpen>,
     /// Bytes of the stream to send with the SYN.
     pub bytes: u64,
@@ -53,7 +53,7 @@ pub struct Opening<'a> {
 
 /// Fast Open state of a connection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct FastOpening {
+pub(super) struct FastOpenState {
     /// Bytes of our stream on our SYN, until the SYN is answered.
     pub(super) on_syn: u32,
     /// End of the data sent on our SYN. When retransmitted, it is no small segment for Nagle's
@@ -93,7 +93,10 @@ impl Connection {
 
     /// Sends the SYN of a [prepared](Self::prepare) connection, with as much written data as fits.
     pub fn launch(&mut self, fast: ActiveFastOpen, cx: &mut Ctx<'_>) {
-        debug_assert_eq!(self.sender.send.sequence.highest, 0, "it was sent");
+        debug_assert_eq!(
+            self.sender.send.sequence.highest, 0,
+            "the SYN was sent before"
+        );
         let on_syn = (self.sender.send.end - 1).min(u64::from(fast.room));
         self.fast_open.on_syn = on_syn as u32;
         self.fast_open.text_end = 1 + on_syn;
@@ -107,7 +110,7 @@ impl Connection {
     /// then lets the data acknowledge the peer's SYN.
     pub fn announce_write(&mut self) {
         self.sender.send.writer_waits = true;
-        self.changed();
+        self.invalidate_fast_path();
     }
 
     /// Whether data on our SYN or the peer's SYN was accepted.
@@ -143,7 +146,7 @@ impl Connection {
 
     /// Records that our SYN is acknowledged up to `position`. Unacknowledged data of the SYN counts
     /// as new (RFC 7413 section 4.2.1).
-    pub(super) fn settle_syn_text(&mut self, position: u64) {
+    pub(super) fn settle_syn_data(&mut self, position: u64) {
         if self.fast_open.on_syn == 0 {
             return;
         }
@@ -155,7 +158,7 @@ impl Connection {
     }
 
     /// Number of outstanding segments whose data was on our SYN before.
-    pub(super) fn syn_text_again(&self) -> u64 {
+    pub(super) fn resent_syn_segments(&self) -> u64 {
         if !self.fast_open.again {
             return 0;
         }
@@ -165,13 +168,13 @@ impl Connection {
         left.div_ceil(u64::from(self.sender.negotiated.segment.max(1)))
     }
 
-    /// Accepts the data on the SYN; the application may use the connection (RFC 7413 section
-    /// 4.2.2).
-    pub(super) fn take_syn_text(&mut self, packet: &Packet, now: Time) {
+    /// Accepts the data on the SYN; the application may use the connection
+    /// (RFC 7413 section 4.2.2).
+    pub(super) fn accept_syn_data(&mut self, packet: &Packet, now: Time) {
         self.fast_open.taken = true;
         let length = u64::from(packet.payload_length).min(self.receive.window());
         self.receive.next += length;
-        self.receive.reconsider_window();
+        self.receive.invalidate_window_field();
         self.receive.data_at = now;
         if length > 0 {
             self.fast_open.succeeded = true;
@@ -180,7 +183,7 @@ impl Connection {
     }
 
     /// Whether data may be sent before the handshake is complete.
-    pub(super) fn sends_early(&self) -> bool {
+    pub(super) fn may_send_before_established(&self) -> bool {
         self.fast_open.taken && self.state == State::SynReceived
     }
 }

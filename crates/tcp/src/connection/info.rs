@@ -97,7 +97,7 @@ pub struct TcpInfo {
 }
 
 impl Connection {
-    /// Snapshot of the connection at `now`.
+    /// Snapshot of the connection at `now` (RFC 9293 section 3.10.6).
     #[must_use]
     pub fn info(&self, now: Time) -> TcpInfo {
         let segment = u64::from(self.sender.negotiated.segment.max(1));
@@ -127,7 +127,7 @@ impl Connection {
             sacked: ahead,
             lost: self.sender.scoreboard.lost().div_ceil(segment),
             retransmitted: (self.sender.scoreboard.retransmitted_segments())
-                .max(self.syn_text_again()),
+                .max(self.resent_syn_segments()),
             since_data_sent: (self.sender.statistics.first_data_at)
                 .map(|_| now.since(self.sender.send.last_sent_at)),
             since_data_received: now.since(self.receive.data_at),

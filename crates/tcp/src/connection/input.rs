@@ -2,11 +2,11 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
-use super::known::{
-    Nothing, PacedQuiet, PacedRepairing, Quiet, Repairing, SimpleQuiet, SimpleRepairing,
+use super::header_prediction::{FastPath, SenderKind, TakenPath};
+use super::receive::UNSET;
+use super::specialization::{
+    General, LossFree, PacedLossFree, PacedRecovering, Recovering, SimpleLossFree, SimpleRecovering,
 };
-use super::prediction::{Foresight, Manner, Way};
-use super::receive::NOWHERE;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, State};
 use crate::reassembly::Range;
@@ -20,79 +20,95 @@ const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 const TIMESTAMP_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
 
 /// Flags that a segment on the fast path must not have.
-const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
+const SPECIAL_FLAGS: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
 
 impl Connection {
     /// Processes an arriving segment. `KEPT`: the feeder of the stream keeps its bytes.
     #[inline(always)]
-    pub(super) fn segment_arrives<const KEPT: bool>(
+    pub(super) fn process_segment<const KEPT: bool>(
         &mut self,
         reference: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         self.sender.statistics.segments_received += 1;
         let packet = cx.packets.get(reference);
-        match self.foresight() {
-            Foresight::Text => {
-                if let Some(start) = self.only_brings_text(packet) {
-                    return self.next_text(reference, start, cx);
+        match self.fast_path() {
+            FastPath::Text => {
+                if let Some(start) = self.is_pure_data(packet) {
+                    return self.process_pure_data(reference, start, cx);
                 }
             }
-            Foresight::Acknowledgment(manner) => {
-                if let Some(newly) = self.only_acknowledges(packet, cx.now) {
+            FastPath::Acknowledgment(manner) => {
+                if let Some(newly) = self.is_pure_acknowledgment(packet, cx.now) {
                     match manner {
-                        Manner::Simple => {
-                            self.next_acknowledgment::<SimpleQuiet, KEPT>(reference, newly, cx);
+                        SenderKind::Simple => {
+                            self.process_pure_acknowledgment::<SimpleLossFree, KEPT>(
+                                reference, newly, cx,
+                            );
                         }
-                        Manner::Unpaced => {
-                            self.next_acknowledgment::<Quiet, KEPT>(reference, newly, cx);
+                        SenderKind::Unpaced => {
+                            self.process_pure_acknowledgment::<LossFree, KEPT>(
+                                reference, newly, cx,
+                            );
                         }
-                        Manner::Paced => {
-                            self.next_acknowledgment::<PacedQuiet, KEPT>(reference, newly, cx);
+                        SenderKind::Paced => {
+                            self.process_pure_acknowledgment::<PacedLossFree, KEPT>(
+                                reference, newly, cx,
+                            );
                         }
                     }
                     return None;
                 }
             }
-            Foresight::Duplicate(manner) => {
-                if self.only_repeats(packet, cx.now) {
+            FastPath::Duplicate(manner) => {
+                if self.is_pure_duplicate(packet, cx.now) {
                     match manner {
-                        Manner::Simple => self.next_duplicate::<SimpleRepairing>(reference, cx),
-                        Manner::Unpaced => self.next_duplicate::<Repairing>(reference, cx),
-                        Manner::Paced => self.next_duplicate::<PacedRepairing>(reference, cx),
+                        SenderKind::Simple => {
+                            self.process_pure_duplicate::<SimpleRecovering>(reference, cx)
+                        }
+                        SenderKind::Unpaced => {
+                            self.process_pure_duplicate::<Recovering>(reference, cx)
+                        }
+                        SenderKind::Paced => {
+                            self.process_pure_duplicate::<PacedRecovering>(reference, cx)
+                        }
                     }
                     return None;
                 }
             }
-            Foresight::Nothing | Foresight::Unknown => {}
+            FastPath::None | FastPath::Unknown => {}
         }
-        self.any_segment(reference, cx)
+        self.process_on_general_path(reference, cx)
     }
 
     /// Processes a segment on the general path.
     #[inline(never)]
-    fn any_segment(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
-        self.changed();
+    fn process_on_general_path(
+        &mut self,
+        reference: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
+        self.invalidate_fast_path();
         let packet = *cx.packets.get(reference);
-        let accepted = match self.is_ordinary(&packet) {
+        let accepted = match self.check_ordinary(&packet) {
             Some(start) => {
-                Way::Ordinary.taken();
+                TakenPath::Ordinary.count();
                 let sack = packet
                     .has_sack_blocks()
                     .then(|| cx.packets.sack_blocks(reference));
                 cx.packets.release(reference);
-                self.ordinary_segment(&packet, start, sack.as_ref(), cx)
+                self.process_ordinary_segment(&packet, start, sack.as_ref(), cx)
             }
-            None => self.unusual_segment(reference, &packet, cx),
+            None => self.process_unusual_segment(reference, &packet, cx),
         };
-        self.check_space::<Nothing>(cx.now);
+        self.check_space::<General>(cx.now);
         accepted
     }
 
     /// Processes a segment that passes every check, like
-    /// [`in_order_of_the_rfc`](Self::in_order_of_the_rfc).
+    /// [`process_by_rfc_steps`](Self::in_order_of_the_rfc).
     #[inline]
-    fn ordinary_segment(
+    fn process_ordinary_segment(
         &mut self,
         packet: &Packet,
         start: i64,
@@ -100,19 +116,19 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         let mut accepted = None;
-        let asks = self.asks_again(packet);
+        let asks = self.reconsiders_delayed_ack(packet);
         if self.acknowledgment(packet, sack, cx.now) {
             self.update_timestamp(packet, start, cx.now);
             if self.sender.send.fin_acknowledged() {
                 self.fin_acknowledged(cx);
             }
-            if self.receive.refuses && packet.payload_length > 0 {
-                self.refuse(packet, cx);
+            if self.receive.reader_gone && packet.payload_length > 0 {
+                self.reset_for_data(packet, cx);
             } else if packet.payload_length > 0 {
-                accepted = self.text(packet, start, cx.now);
+                accepted = self.accept_data(packet, start, cx.now);
             }
             if asks {
-                self.ask_again(cx.now);
+                self.reconsider_delayed_ack(cx.now);
             }
         }
         self.output(cx);
@@ -123,7 +139,7 @@ impl Connection {
     /// window or is an acknowledgment, and that it has no other features except SACK blocks. Such a
     /// segment passes every check of the general path. Returns its distance from RCV.NXT.
     #[inline]
-    fn is_ordinary(&self, packet: &Packet) -> Option<i64> {
+    fn check_ordinary(&self, packet: &Packet) -> Option<i64> {
         let timestamps = match packet.timestamps() {
             Some((value, _)) => {
                 self.sender.negotiated.timestamps
@@ -135,18 +151,18 @@ impl Connection {
         let end = start + i64::from(packet.payload_length);
         let ordinary = self.sender.config.header_prediction
             && matches!(self.state, State::Established | State::FinWait1)
-            && !packet.flags.has(UNUSUAL)
+            && !packet.flags.has(SPECIAL_FLAGS)
             && !self.sender.ecn.is_on()
             && packet.flags.has(Flags::ACK)
             && start >= 0
             && end <= self.receive.window() as i64
-            && self.receive.fin == NOWHERE
+            && self.receive.fin == UNSET
             && timestamps
             && (self.sender.negotiated.sack || !packet.has_sack_blocks());
         ordinary.then_some(start)
     }
 
-    fn unusual_segment(
+    fn process_unusual_segment(
         &mut self,
         reference: PacketRef,
         packet: &Packet,
@@ -163,15 +179,15 @@ impl Connection {
         let accepted = if self.state == State::SynSent {
             self.syn_sent(packet, &options, cx)
         } else {
-            self.in_order_of_the_rfc(packet, sack.as_ref(), cx)
+            self.process_by_rfc_steps(packet, sack.as_ref(), cx)
         };
         self.output(cx);
         accepted
     }
 
-    /// Processes a segment in any state from SYN-RECEIVED on, in the order of RFC 9293 section
-    /// 3.10.7.4.
-    fn in_order_of_the_rfc(
+    /// Processes a segment in any state from SYN-RECEIVED on, in the order of
+    /// RFC 9293 section 3.10.7.4.
+    fn process_by_rfc_steps(
         &mut self,
         packet: &Packet,
         sack: Option<&SackBlocks>,
@@ -179,16 +195,16 @@ impl Connection {
     ) -> Option<Accepted> {
         let mut packet = *packet;
         let syn_again = self.state == State::SynReceived
-            && self.is_syn_again(&packet)
-            && self.takes_syn_again(&packet);
+            && self.is_repeated_syn(&packet)
+            && self.accepts_repeated_syn(&packet);
         if syn_again {
             if !packet.flags.has(Flags::ACK) {
-                self.answer_syn(cx);
+                self.resend_syn_ack(cx);
                 return None;
             }
             // Simultaneous open, and this is the peer's SYN+ACK. Its SYN is old, but its
-            // acknowledgment is not: the segment is trimmed to the window (RFC 9293 section
-            // 3.10.7.4).
+            // acknowledgment is not: the segment is trimmed to the window
+            // (RFC 9293 section 3.10.7.4).
             packet.sequence += 1;
             packet.payload_length = 0;
             packet.flags = Flags::SYN.with(Flags::ACK);
@@ -200,31 +216,31 @@ impl Connection {
         let timely = self.timestamp_is_acceptable(&packet, cx.now);
         if !timely || !self.is_acceptable(&packet, start) {
             self.sender.statistics.unacceptable += 1;
-            if timely || !self.overlooks(&packet, start) {
-                self.unacceptable(&packet, start, cx.now);
+            if timely || !self.is_ignorable_old_acknowledgment(&packet, start) {
+                self.answer_unacceptable(&packet, start, cx.now);
             }
             if timely && start < 0 {
-                self.acknowledgment_of_old(&packet, start, sack, cx);
+                self.process_old_acknowledgment(&packet, start, sack, cx);
             }
             return None;
         }
         // RFC 9293 section 3.10.7.4 step 2: RST.
         if packet.flags.has(Flags::RST) {
-            self.reset(&packet, start, cx.now);
+            self.process_reset(&packet, start, cx.now);
             return None;
         }
         // RFC 9293 section 3.10.7.4 step 3 (security) is empty. Step 4: SYN. RFC 5961 section 4.2:
         // in any synchronized state, a SYN is answered with a challenge ACK.
         if packet.flags.has(Flags::SYN) && !syn_again {
             self.sender.statistics.unacceptable += 1;
-            self.challenge(&packet, cx.now);
+            self.send_challenge_ack(&packet, cx.now);
             return None;
         }
         // RFC 9293 section 3.10.7.4 step 5: ACK.
         if !packet.flags.has(Flags::ACK) {
             return None;
         }
-        let asks = self.asks_again(&packet);
+        let asks = self.reconsiders_delayed_ack(&packet);
         if self.state == State::SynReceived {
             // RFC 9293 section 3.10.7.4 step 5: SND.UNA < SEG.ACK =< SND.NXT.
             let Some(position) = self.syn_acknowledged(&packet) else {
@@ -233,7 +249,13 @@ impl Connection {
                 return None;
             };
             self.established(&packet, sack, position, cx);
-            if syn_again && self.sender.config.habits.repeats_offer {
+            if syn_again
+                && self
+                    .sender
+                    .config
+                    .linux_quirks
+                    .simultaneous_open_repeats_options
+            {
                 // RFC 2883 section 4: the peer's SYN was received twice.
                 self.receive.duplicate = Some(Range { start: 0, end: 1 });
                 self.receive.acknowledge_now = true;
@@ -241,22 +263,22 @@ impl Connection {
         } else if !self.acknowledgment(&packet, sack, cx.now) {
             return None;
         }
-        self.notified(&packet, start, cx.now);
+        self.process_ecn(&packet, start, cx.now);
         // The timestamp of a dropped segment must not be recorded.
         self.update_timestamp(&packet, start, cx.now);
         if self.sender.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
         }
-        let accepted = self.text_and_fin(&packet, start, cx);
+        let accepted = self.process_data_and_fin(&packet, start, cx);
         if asks {
-            self.ask_again(cx.now);
+            self.reconsider_delayed_ack(cx.now);
         }
         accepted
     }
 
     /// Steps 6 to 8 of RFC 9293 section 3.10.7.4, for a segment whose data begins `start` after
     /// RCV.NXT.
-    pub(super) fn text_and_fin(
+    pub(super) fn process_data_and_fin(
         &mut self,
         packet: &Packet,
         start: i64,
@@ -269,19 +291,19 @@ impl Connection {
         // RFC 9293 section 3.10.7.4 step 7: data after the peer's FIN is ignored.
         let follows_fin = self.state.has_peers_fin() && start >= 0;
         // Linux treats an out-of-order FIN like out-of-order data (tcp_rcv_state_process).
-        let fin = packet.flags.has(Flags::FIN) && self.sender.config.habits.sacks_fin;
-        if self.receive.refuses
+        let fin = packet.flags.has(Flags::FIN) && self.sender.config.linux_quirks.sacks_fin;
+        if self.receive.reader_gone
             && !over
             && !follows_fin
             && (packet.payload_length > 0 || fin)
             && text_end > 0
         {
-            self.refuse(packet, cx);
+            self.reset_for_data(packet, cx);
             return None;
         }
         let due = self.receive.acknowledge_now || !self.receive.reassembly.is_empty();
         let accepted = if packet.payload_length > 0 && self.state.can_receive() {
-            self.text(packet, start, cx.now)
+            self.accept_data(packet, start, cx.now)
         } else {
             None
         };
@@ -289,30 +311,30 @@ impl Connection {
         // a different state. RFC 9293 acknowledges only its FIN, Linux's tcp_timewait_state_process
         // any such segment.
         if over && (start > 0 || packet.sequence_length() > 0) {
-            self.challenge(packet, cx.now);
+            self.send_challenge_ack(packet, cx.now);
         }
         // RFC 9293 section 3.10.7.4 step 8: FIN.
         if self.state.can_receive() {
             if packet.flags.has(Flags::FIN) {
-                self.note_fin(packet, start, accepted);
+                self.record_fin(packet, start, accepted);
             }
             if self.fin_in_order() {
                 self.delay_fin_acknowledgment(due, cx.now);
-                self.peer_closed(cx);
+                self.on_peer_fin(cx);
             }
         }
         accepted
     }
 
     /// Whether the connection is in SYN-RECEIVED and answers as Linux's listener does.
-    pub(super) fn answers_unestablished(&self) -> bool {
-        self.state == State::SynReceived && self.sender.config.habits.answers_as_listener
+    pub(super) fn answers_like_listener(&self) -> bool {
+        self.state == State::SynReceived && self.sender.config.linux_quirks.answers_as_listener
     }
 
     /// Whether the peer's repeated SYN is processed rather than treated as an old segment. Linux
     /// does so for the SYN of a client, and for the SYN+ACK of a simultaneous open.
-    fn takes_syn_again(&self, packet: &Packet) -> bool {
-        if !self.answers_unestablished() {
+    fn accepts_repeated_syn(&self, packet: &Packet) -> bool {
+        if !self.answers_like_listener() {
             return true;
         }
         let acknowledges = packet.flags.has(Flags::ACK);
@@ -320,7 +342,7 @@ impl Connection {
     }
 
     /// In SYN-RECEIVED: whether this is a retransmission of the peer's SYN.
-    fn is_syn_again(&self, packet: &Packet) -> bool {
+    fn is_repeated_syn(&self, packet: &Packet) -> bool {
         packet.flags.has(Flags::SYN)
             && !packet.flags.has(Flags::RST)
             && packet.sequence == self.receive.initial
@@ -329,12 +351,12 @@ impl Connection {
     /// Sends the SYN+ACK again, because the peer has not received it. RFC 9293 would acknowledge
     /// the old SYN with a plain ACK; Linux and BSD repeat the SYN+ACK, which the peer needs. The
     /// rate is limited. This is no timeout: the congestion window does not change.
-    fn answer_syn(&mut self, cx: &mut Ctx<'_>) {
+    fn resend_syn_ack(&mut self, cx: &mut Ctx<'_>) {
         if cx.now >= self.receive.challenge_after {
             self.receive.challenge_after = cx.now + CHALLENGE_INTERVAL;
             self.send_syn(cx);
             self.syn_answered_again = true;
-            if self.answers_unestablished() {
+            if self.answers_like_listener() {
                 let at = cx.now + self.sender.rtt.rto();
                 self.sender.timers.set(Purpose::Retransmit, at);
             }
@@ -345,7 +367,7 @@ impl Connection {
     fn is_acceptable(&self, packet: &Packet, start: i64) -> bool {
         let length = i64::from(packet.sequence_length());
         let window = self.receive.window() as i64;
-        let whole = self.sender.config.habits.takes_whole_segments;
+        let whole = self.sender.config.linux_quirks.accepts_beyond_window;
         // tcp_sequence: a segment is old only before the last position acknowledged (rcv_wup).
         let mut old = 0;
         if whole && start < 0 {
@@ -379,15 +401,18 @@ impl Connection {
         // RFC 7323 section 3.2: once timestamps are negotiated, a segment without the option is
         // dropped.
         let Some((value, _)) = packet.timestamps() else {
-            return self.sender.config.habits.takes_unstamped;
+            return self.sender.config.linux_quirks.accepts_missing_timestamps;
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
     }
 
     /// Whether a segment that fails PAWS is a pure acknowledgment that was reordered.
-    fn overlooks(&self, packet: &Packet, start: i64) -> bool {
-        self.sender.config.habits.overlooks_old_acknowledgments
+    fn is_ignorable_old_acknowledgment(&self, packet: &Packet, start: i64) -> bool {
+        self.sender
+            .config
+            .linux_quirks
+            .ignores_old_acks_failing_paws
             && packet.flags.has(Flags::ACK)
             && packet.sequence_length() == 0
             && start < 0
@@ -398,13 +423,13 @@ impl Connection {
     #[inline]
     pub(super) fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
         if self.sender.negotiated.timestamps {
-            self.note_timestamp(packet, start, now);
+            self.record_timestamp(packet, start, now);
         }
     }
 
     /// Updates TS.Recent, where a segment has a timestamp only if they are negotiated.
     #[inline]
-    pub(super) fn note_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
+    pub(super) fn record_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
         let receive = &mut self.receive;
         let behind = (receive.next - receive.last_acknowledged) as i64;
         if let Some((value, _)) = packet.timestamps()
@@ -416,27 +441,27 @@ impl Connection {
     }
 
     /// Answers a segment that fails the acceptability test or PAWS.
-    fn unacceptable(&mut self, packet: &Packet, start: i64, now: Time) {
+    fn answer_unacceptable(&mut self, packet: &Packet, start: i64, now: Time) {
         if packet.flags.has(Flags::RST) {
             return;
         }
         // RFC 7323 section 3.2: dropped silently.
-        let silent = !self.sender.config.habits.takes_unstamped;
+        let silent = !self.sender.config.linux_quirks.accepts_missing_timestamps;
         if silent && self.sender.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }
         // RFC 9293 section 3.10.7.4 step 8: a retransmitted FIN in TIME-WAIT restarts the timer.
         if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
-            self.wait_for_stragglers(now);
+            self.enter_time_wait(now);
         }
-        let whole = self.sender.config.habits.takes_whole_segments;
+        let whole = self.sender.config.linux_quirks.accepts_beyond_window;
         if packet.payload_length > 0 && (start < 0 || !whole) {
-            self.receive.is_odd();
+            self.receive.on_unexpected_segment();
         }
         if whole && let Some(sizing) = &mut self.receive.sizing {
-            sizing.is_unasked(); // tcp_send_dupack
+            sizing.mark_unscheduled(); // tcp_send_dupack
         }
-        let fin = self.sender.config.habits.sacks_fin
+        let fin = self.sender.config.linux_quirks.sacks_fin
             && packet.flags.has(Flags::FIN)
             && self.state != State::TimeWait;
         if (packet.payload_length > 0 || fin) && start < 0 {
@@ -455,16 +480,17 @@ impl Connection {
                 });
             }
         }
-        self.challenge(packet, now);
+        self.send_challenge_ack(packet, now);
     }
 
     /// Processes the acknowledgment of an entirely old segment, which begins `start` after RCV.NXT.
     /// RFC 9293 drops it. Two ends that both retransmit what the other has would then never see
     /// each other's progress, so new acknowledgments count, as in BSD. Unlike BSD, only where the
     /// peer may have to retransmit the segment: the peer knows that older data has arrived. A
-    /// forged acknowledgment must then also match a sequence number in that range (RFC 5961 section
-    /// 5), not half of the sequence space. Other fields are ignored, for example ECE.
-    fn acknowledgment_of_old(
+    /// forged acknowledgment must then also match a sequence number in that range
+    /// (RFC 5961 section 5), not half of the sequence space. Other fields are ignored, for example
+    /// ECE.
+    fn process_old_acknowledgment(
         &mut self,
         packet: &Packet,
         start: i64,
@@ -492,28 +518,28 @@ impl Connection {
 
     /// Sends a challenge ACK, which states our position, in answer to an unacceptable segment. At
     /// once for a segment with payload, which its sender retransmits; otherwise rate-limited.
-    pub(super) fn challenge(&mut self, packet: &Packet, now: Time) {
+    pub(super) fn send_challenge_ack(&mut self, packet: &Packet, now: Time) {
         let limited = packet.sequence_length() == 0 || packet.flags.has(Flags::SYN);
         if limited {
-            self.challenge_within_limit(now);
+            self.send_rate_limited_challenge_ack(now);
         } else {
             self.receive.acknowledge_now = true;
         }
     }
 
     /// Sends a challenge ACK at most once per interval, whatever the segment contains.
-    pub(super) fn challenge_within_limit(&mut self, now: Time) {
+    pub(super) fn send_rate_limited_challenge_ack(&mut self, now: Time) {
         if now >= self.receive.challenge_after {
             self.receive.challenge_after = now + CHALLENGE_INTERVAL;
             self.receive.acknowledge_now = true;
         }
     }
 
-    /// RFC 9293 section 3.10.7.4 step 2 with RFC 5961 section 3.2: only a RST at exactly RCV.NXT
-    /// resets; any other in the window is answered with a challenge ACK.
-    fn reset(&mut self, packet: &Packet, start: i64, now: Time) {
+    /// RFC 9293 section 3.5.3 and RFC 9293 section 3.10.7.4 step 2, with RFC 5961 section 3.2: only
+    /// a RST at exactly RCV.NXT resets; any other in the window is answered with a challenge ACK.
+    fn process_reset(&mut self, packet: &Packet, start: i64, now: Time) {
         if start != 0 {
-            self.challenge(packet, now);
+            self.send_challenge_ack(packet, now);
             return;
         }
         let ended = matches!(
@@ -522,13 +548,13 @@ impl Connection {
         );
         // RFC 9293 section 3.10.7.4 step 2: in SYN-RECEIVED after a passive open, return to LISTEN:
         // "The user need not be informed."
-        let quiet = ended || self.is_unborn();
+        let quiet = ended || self.is_half_open();
         let why = if quiet { Events::NONE } else { Events::RESET };
-        self.closed(why, now);
+        self.enter_closed(why, now);
     }
 
     /// Records the position of the peer's FIN, if all data before it was accepted.
-    fn note_fin(&mut self, packet: &Packet, start: i64, accepted: Option<Accepted>) {
+    fn record_fin(&mut self, packet: &Packet, start: i64, accepted: Option<Accepted>) {
         let length = i64::from(packet.payload_length);
         // `start` was computed before the data was accepted; RCV.NXT may have advanced since.
         let position = match accepted {
@@ -548,15 +574,15 @@ impl Connection {
             .reassembly
             .highest()
             .is_some_and(|h| h > position);
-        if self.receive.fin == NOWHERE && position >= self.receive.next && !beyond {
+        if self.receive.fin == UNSET && position >= self.receive.next && !beyond {
             self.receive.fin = position;
         }
         if position == self.receive.fin
             && position > self.receive.next
-            && self.sender.config.habits.sacks_fin
+            && self.sender.config.linux_quirks.sacks_fin
         {
             let sack = self.sender.negotiated.sack;
-            self.receive.keep_fin(position, sack);
+            self.receive.store_out_of_order_fin(position, sack);
         }
         // RFC 9293 section 3.10.7.4 step 8: a FIN is acknowledged at once; an out-of-order FIN like
         // any segment out of order.

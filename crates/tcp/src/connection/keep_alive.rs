@@ -5,18 +5,18 @@ use bentpipe_types::{Ctx, Packet, Span, Time};
 use super::timers::Purpose;
 use super::{Connection, Events, State};
 use crate::config::KeepAlive;
-use crate::right_sizing::RightSizing;
-use crate::ticks;
+use crate::linux_ticks;
+use crate::receive_buffer_autotuning::ReceiveBufferAutotuning;
 
 /// Limit of the probe counter.
-const MOST_PROBES: u32 = u16::MAX as u32;
+const MAXIMUM_PROBES: u32 = u16::MAX as u32;
 
 impl Connection {
     /// Turns keep-alive on or off: the socket option SO_KEEPALIVE.
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, cx: &mut Ctx<'_>) {
         let before = self.sender.config.keep_alive;
         self.sender.config_mut().keep_alive = keep_alive;
-        if self.sender.config.habits.keeps_alive_by_timer
+        if self.sender.config.linux_quirks.kernel_keep_alive_timer
             && let Some(new) = keep_alive
         {
             match before {
@@ -36,13 +36,13 @@ impl Connection {
             self.sender.timers.stop();
         }
         if self.sender.send.is_idle() && self.sender.timers.is_stopped() {
-            self.rest(cx.now);
+            self.start_keep_alive_timer(cx.now);
         }
     }
 
     /// Records an acknowledgment from the peer, of new data or not, which shows that it is alive.
     #[inline]
-    pub(super) fn heard(&mut self, now: Time) {
+    pub(super) fn note_peer_alive(&mut self, now: Time) {
         self.receive.heard_at = now;
         self.unanswered_probes = 0;
     }
@@ -53,27 +53,27 @@ impl Connection {
     /// except for the first data, before receive memory is set up. To be called before the packet
     /// is processed.
     #[inline]
-    pub(super) fn answers_no_probe(&self, packet: &Packet) -> bool {
+    pub(super) fn is_no_probe_answer(&self, packet: &Packet) -> bool {
         self.unanswered_probes > 0 && self.is_predicted_text(packet)
     }
 
     #[cold]
     fn is_predicted_text(&self, packet: &Packet) -> bool {
         let send = &self.sender.send;
-        self.sender.config.habits.keeps_alive_by_timer
+        self.sender.config.linux_quirks.kernel_keep_alive_timer
             && packet.payload_length > 0
-            && (self.receive.sizing.as_deref()).is_some_and(RightSizing::has_received)
+            && (self.receive.sizing.as_deref()).is_some_and(ReceiveBufferAutotuning::has_received)
             && packet.acknowledgment == send.wire(send.sequence.unacknowledged)
-            && !self.is_unexpected(packet)
+            && !self.deviates_from_linux_prediction(packet)
     }
 
     /// Starts the keep-alive timer when nothing is outstanding.
     #[inline]
-    pub(super) fn rest(&mut self, now: Time) {
+    pub(super) fn start_keep_alive_timer(&mut self, now: Time) {
         if let Some(keep_alive) = self.sender.config.keep_alive
             && self.is_kept_alive()
         {
-            let at = if self.sender.config.habits.keeps_alive_by_timer {
+            let at = if self.sender.config.linux_quirks.kernel_keep_alive_timer {
                 self.keep_alive_timer(keep_alive, now)
             } else {
                 self.receive.heard_at + keep_alive.idle
@@ -87,7 +87,7 @@ impl Connection {
         if self.keep_alive_tick == 0 {
             self.set_keep_alive_timer(keep_alive.idle, now);
         }
-        let mut at = ticks::nearest(self.keep_alive_tick, now);
+        let mut at = linux_ticks::nearest(self.keep_alive_tick, now);
         while at <= now && keep_alive.idle > Span::ZERO {
             at = self.set_keep_alive_timer(keep_alive.idle, at);
         }
@@ -95,14 +95,14 @@ impl Connection {
     }
 
     fn set_keep_alive_timer(&mut self, wait: Span, now: Time) -> Time {
-        let at = ticks::expiry(now, wait);
-        self.keep_alive_tick = ticks::number(at);
+        let at = linux_ticks::expiry(now, wait);
+        self.keep_alive_tick = linux_ticks::number(at);
         at
     }
 
     /// Sets the keep-alive timer to expire after `wait`.
-    fn keep_alive_after(&mut self, wait: Span, now: Time) {
-        let at = if self.sender.config.habits.keeps_alive_by_timer {
+    fn set_keep_alive_after(&mut self, wait: Span, now: Time) {
+        let at = if self.sender.config.linux_quirks.kernel_keep_alive_timer {
             self.set_keep_alive_timer(wait, now)
         } else {
             now + wait
@@ -110,8 +110,9 @@ impl Connection {
         self.sender.timers.set(Purpose::KeepAlive, at);
     }
 
-    /// Whether keep-alive applies. Not before the connection is established (RFC 9293 section
-    /// 3.8.4: only on an idle connection), and not in states that end by themselves.
+    /// Whether keep-alive applies. Not before the connection is established
+    /// (RFC 9293 section 3.8.4: only on an idle connection), and not in states that end by
+    /// themselves.
     pub(super) fn is_kept_alive(&self) -> bool {
         matches!(
             self.state,
@@ -120,7 +121,7 @@ impl Connection {
     }
 
     /// Handles the keep-alive timer: sends a probe, or closes the connection after too many.
-    pub(super) fn keep_alive(&mut self, cx: &mut Ctx<'_>) {
+    pub(super) fn on_keep_alive_timer(&mut self, cx: &mut Ctx<'_>) {
         self.sender.timers.stop();
         let Some(keep_alive) = self
             .sender
@@ -132,18 +133,18 @@ impl Connection {
         };
         let silent = cx.now.since(self.receive.heard_at);
         if silent < keep_alive.idle {
-            self.keep_alive_after(keep_alive.idle - silent, cx.now);
+            self.set_keep_alive_after(keep_alive.idle - silent, cx.now);
             return;
         }
         // RFC 9293 section 3.8.4: "it MUST NOT interpret failure to respond to any specific probe
         // as a dead connection." As in Linux, a user timeout replaces the number of probes.
         let over = match self.sender.config.user_timeout {
             Some(limit) => self.unanswered_probes > 0 && silent >= limit,
-            None => u32::from(self.unanswered_probes) >= keep_alive.probes.min(MOST_PROBES),
+            None => u32::from(self.unanswered_probes) >= keep_alive.probes.min(MAXIMUM_PROBES),
         };
         if over {
             self.send_reset(self.sender.send.wire(self.acceptable_position()), true, cx);
-            self.closed(Events::TIMED_OUT, cx.now);
+            self.enter_closed(Events::TIMED_OUT, cx.now);
             return;
         }
         self.unanswered_probes = self.unanswered_probes.saturating_add(1);
@@ -151,6 +152,6 @@ impl Connection {
         // RFC 9293 section 3.8.4: SEG.SEQ = SND.NXT - 1, without the "one garbage octet", which is
         // only for erroneous peers.
         self.send_empty_probe(cx);
-        self.keep_alive_after(keep_alive.interval, cx.now);
+        self.set_keep_alive_after(keep_alive.interval, cx.now);
     }
 }

@@ -28,35 +28,35 @@
 //! | `proxy` | operations for a gateway that splits a connection into two |
 
 mod ack;
+mod cache_layout;
 mod close;
 mod ecn;
 mod events;
 mod fast_open;
-mod fetch;
-mod full_buffer;
+mod header_prediction;
 mod icmp;
 mod info;
 mod input;
 mod keep_alive;
-mod known;
-mod layout;
-mod middle;
-mod next;
+mod linux_receive;
+mod next_segment;
 mod open;
 mod output;
-mod path;
+mod path_model;
 mod path_mtu;
-mod prediction;
+mod prefetch;
+mod proxy;
 mod receive;
-mod rest;
+mod receive_buffer_pruning;
 mod retransmit;
-mod retransmit_alike;
-mod room;
-mod round_trip;
-mod send;
+mod retransmit_equal_segments;
+mod rtt_measurement;
+mod send_buffer;
+mod send_state;
 mod sender;
-mod sized;
+mod specialization;
 mod state;
+mod suspend;
 mod timers;
 
 use std::num::NonZeroU32;
@@ -72,11 +72,12 @@ use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::socket::Feed;
 use crate::statistics::Statistics;
-use fast_open::FastOpening;
-use prediction::{Foresight, Way};
+use fast_open::FastOpenState;
+use header_prediction::FastPath;
+pub(crate) use header_prediction::TakenPath;
 
 #[cfg(test)]
-pub(crate) use prediction::{TAKEN, Way as ShortWay};
+pub(crate) use header_prediction::TAKEN_PATHS;
 use receive::Receive;
 
 pub use close::reset_reply;
@@ -131,12 +132,12 @@ pub struct Connection {
     events: Events,
     egress: Port,
     #[serde(skip)]
-    foresight: Foresight,
+    fast_path: FastPath,
     state: State,
     sender: Sender,
     // The last ICMP error.
     path_error: Option<IcmpError>,
-    fast_open: FastOpening,
+    fast_open: FastOpenState,
     // Fast Open option of the peer's SYN.
     peer_fast_open: Option<FastOpen>,
     // With ECN negotiated: highest acknowledgment number of an acceptable segment.
@@ -147,13 +148,13 @@ impl Connection {
     /// Processes a packet for this connection, and consumes it.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
-        let _ = self.segment_arrives::<false>(packet, cx);
+        let _ = self.process_segment::<false>(packet, cx);
     }
 
     /// Like [`on_packet`](Self::on_packet), and returns which part of the payload was accepted, for
     /// a host that keeps real bytes.
     pub fn on_packet_accepting(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
-        self.segment_arrives::<true>(packet, cx)
+        self.process_segment::<true>(packet, cx)
     }
 
     /// Runs expired timers. To be called when [`next_deadline`](Self::next_deadline) has come; an
@@ -186,8 +187,8 @@ impl Connection {
         self.sender.timers.next_before(time)
     }
 
-    /// Writes `bytes` more bytes of the stream. Returns how many of them the send buffer accepted.
-    /// [`Events::WRITABLE`] is raised once it has room again.
+    /// Writes `bytes` more bytes of the stream (RFC 9293 section 3.10.2). Returns how many of them
+    /// the send buffer accepted. [`Events::WRITABLE`] is raised once it has room again.
     #[inline(always)]
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable_at(cx.now));
@@ -214,7 +215,7 @@ impl Connection {
                 .send
                 .records
                 .push_back(self.sender.send.end + bytes);
-            self.changed();
+            self.invalidate_fast_path();
         }
         self.write(bytes, cx)
     }
@@ -230,47 +231,48 @@ impl Connection {
         {
             self.sender.check_app_limited();
         }
-        let held_up = self.is_held_up(cx.now);
+        let held_up = self.is_held_back(cx.now);
         let waited = self.sender.send.writer_waits;
         let waits = accepted < bytes && !self.sender.send.fin;
         if held_up {
-            self.took(accepted, waits, cx.now);
-            Way::Write.taken();
+            self.queue_written(accepted, waits, cx.now);
+            TakenPath::Write.count();
         } else {
-            self.take_and_send(accepted, waits, cx);
+            self.queue_and_send(accepted, waits, cx);
         }
         if waited && !self.sender.send.writer_waits {
-            self.waits_no_longer();
+            self.on_writer_done();
         }
         accepted
     }
 
     /// Queues `accepted` bytes in the send buffer. `writer_waits`: the writer has more.
     #[inline(always)]
-    fn took(&mut self, accepted: u64, writer_waits: bool, now: Time) {
+    fn queue_written(&mut self, accepted: u64, writer_waits: bool, now: Time) {
         self.sender.send.writer_waits = writer_waits;
         if accepted > 0 {
-            self.sender.before_write(accepted, now);
+            self.sender.account_write(accepted, now);
             self.sender.send.end += accepted;
         }
     }
 
     /// Queues `accepted` bytes in the send buffer and sends what may be sent.
     #[inline(never)]
-    fn take_and_send(&mut self, accepted: u64, writer_waits: bool, cx: &mut Ctx<'_>) {
+    fn queue_and_send(&mut self, accepted: u64, writer_waits: bool, cx: &mut Ctx<'_>) {
         let mut left = accepted;
         if self.counts_memory() {
             left -= self.write_buffers(accepted, writer_waits, cx);
         }
-        self.took(left, writer_waits, cx.now);
-        self.changed();
+        self.queue_written(left, writer_waits, cx.now);
+        self.invalidate_fast_path();
         if accepted > 0 {
             self.output(cx);
         }
     }
 
     /// Turns Nagle's algorithm on or off; `false` is the socket option TCP_NODELAY. Turning it off
-    /// sends the data it held back.
+    /// sends the data it held back. RFC 9293 section 3.7.4: "an application MUST be able to disable
+    /// the Nagle algorithm on an individual connection".
     pub fn set_nagle(&mut self, nagle: bool, cx: &mut Ctx<'_>) {
         self.sender.config_mut().nagle = nagle;
         if !nagle {
@@ -320,7 +322,7 @@ impl Connection {
     /// connections does (Linux's poll). If there is none, a send buffer that counts memory may
     /// grow; until it has, [`lacks_room`](Self::lacks_room) is true.
     pub fn poll_room(&mut self) {
-        self.sender.polled();
+        self.sender.note_poll();
     }
 
     /// Whether the last [poll](Self::poll_room) or [non-blocking write](Self::does_not_wait) found
@@ -335,9 +337,9 @@ impl Connection {
     /// takes whatever room there is.
     pub fn does_not_wait(&mut self) {
         if let Some(sizing) = &mut self.sender.send.sizing {
-            sizing.was_cut_short();
+            sizing.note_short_write();
             self.sender.send.writer_waits = false;
-            self.changed();
+            self.invalidate_fast_path();
         }
     }
 
@@ -346,7 +348,7 @@ impl Connection {
         let config = self.sender.config_mut();
         config.maximum_syn_retransmissions = times;
         // Measured: with TCP_SYNCNT, Linux 6.18.44 doubles the time.
-        config.habits.spaces_syns_evenly = false;
+        config.linux_quirks.linear_syn_timeouts = false;
     }
 
     /// Sets how long data may stay unacknowledged before the connection is closed (RFC 5482).
@@ -362,7 +364,7 @@ impl Connection {
         if self.sender.send.fin || self.state == State::Closed {
             return 0;
         }
-        self.sender.room_in_send_buffer(now)
+        self.sender.send_buffer_room(now)
     }
 
     /// Bytes that [`write`](Self::write) would accept now, without regard to the pacing timer.
@@ -372,18 +374,18 @@ impl Connection {
         self.writable_at(Time::ZERO)
     }
 
-    /// Reads up to `maximum` bytes that have arrived in order. Returns how many were read. Reading
-    /// may open the receive window.
+    /// Reads up to `maximum` bytes that have arrived in order (RFC 9293 section 3.10.3). Returns
+    /// how many were read. Reading may open the receive window.
     pub fn read(&mut self, maximum: u64, cx: &mut Ctx<'_>) -> u64 {
         let bytes = maximum.min(self.readable());
         if bytes > 0 {
             let before = self.receive.read;
             self.receive.read += bytes;
-            self.receive.reconsider_window();
+            self.receive.invalidate_window_field();
             self.sender.statistics.bytes_delivered += bytes;
             self.sender.statistics.last_delivery_at = Some(cx.now);
             if self.receive.sizing.is_some() {
-                self.has_read(before, cx.now);
+                self.after_read(before, cx.now);
             }
             let due = self.receive.acknowledge_now;
             let owes = due || self.receive.owes_window_update();
@@ -391,7 +393,7 @@ impl Connection {
                 && !due
                 && let Some(sizing) = &mut self.receive.sizing
             {
-                sizing.is_unasked();
+                sizing.mark_unscheduled();
             }
             if self.state.can_receive() && owes {
                 self.receive.acknowledge_now = true;

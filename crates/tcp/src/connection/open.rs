@@ -6,22 +6,22 @@ use bentpipe_types::{
     Ctx, Endpoint, Flags, Packet, PacketRef, Port, SackBlocks, Seq, Span, SynOptions, Time,
 };
 
-use super::fast_open::{FastOpening, Opening, PassiveFastOpen};
-use super::prediction::Foresight;
+use super::fast_open::{FastOpenState, Opening, PassiveFastOpen};
+use super::header_prediction::FastPath;
 use super::receive::Receive;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, Sender, State};
 use crate::Config;
 use crate::congestion::Controller;
-use crate::delivered::Delivered;
+use crate::delivered_estimate::DeliveredEstimate;
 use crate::options::{TIMESTAMPS_LENGTH, negotiate, offer};
-use crate::{ticks, timestamp};
+use crate::{linux_ticks, timestamp};
 
 /// Linux's TCP_TIMEOUT_MIN.
-const LEAST_TIMEOUT: Span = Span::from_millis(8);
+const MINIMUM_TIMEOUT: Span = Span::from_millis(8);
 
 /// Linux's TCP_DELACK_MAX.
-const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
+const MAXIMUM_DELAYED_ACK: Span = Span::from_millis(200);
 
 impl Connection {
     /// Opens a connection actively (RFC 9293 section 3.10.1): sends a SYN.
@@ -44,8 +44,8 @@ impl Connection {
         connection
     }
 
-    /// Opens a connection passively: a listening host has received `syn` (RFC 9293 section
-    /// 3.10.7.2). Sends a SYN+ACK. Consumes `syn`.
+    /// Opens a connection passively: a listening host has received `syn`
+    /// (RFC 9293 section 3.10.7.2). Sends a SYN+ACK. Consumes `syn`.
     ///
     /// A segment without SYN, or with ACK or RST, does not open a connection. The returned
     /// connection is then in [`State::Closed`], and the segment is answered like one to a closed
@@ -83,7 +83,7 @@ impl Connection {
         let packet = *cx.packets.get(syn);
         let unwanted = Flags::RST.with(Flags::ACK);
         if packet.flags.has(unwanted) || !packet.flags.has(Flags::SYN) {
-            connection.closed(Events::NONE, cx.now);
+            connection.enter_closed(Events::NONE, cx.now);
             super::reset_reply(syn, egress, cx);
             return connection;
         }
@@ -93,7 +93,9 @@ impl Connection {
         connection.syn_received(&packet, &options, cx);
         connection.state = State::SynReceived;
         // A connection that accepts the SYN's data may answer at once (tcp_fastopen_create_child).
-        if opening.config.habits.forgets_window_of_syn && fast_open != PassiveFastOpen::Take {
+        if opening.config.linux_quirks.ignores_syn_window_maximum
+            && fast_open != PassiveFastOpen::Take
+        {
             connection.sender.send.window_maximum = 0;
         }
         match fast_open {
@@ -102,7 +104,7 @@ impl Connection {
             PassiveFastOpen::Take => {
                 // The window that the SYN+ACK will advertise limits the data.
                 connection.receive.syn_window_field();
-                connection.take_syn_text(&packet, cx.now);
+                connection.accept_syn_data(&packet, cx.now);
             }
         }
         connection.send_syn(cx);
@@ -121,7 +123,7 @@ impl Connection {
             feed: None,
             state: State::SynSent,
             events: Events::NONE,
-            foresight: Foresight::Unknown,
+            fast_path: FastPath::Unknown,
             passive: false,
             syn_answered_again: false,
             egress,
@@ -129,7 +131,7 @@ impl Connection {
             receive: Receive::new(config),
             offered: offer(config, None),
             template: Packet::new(local, remote, config.ip_version),
-            fast_open: FastOpening::default(),
+            fast_open: FastOpenState::default(),
             peer_fast_open: None,
             acknowledged_in_window: initial_sequence,
             peer_mss: None,
@@ -143,17 +145,17 @@ impl Connection {
     fn syn_received(&mut self, packet: &Packet, options: &SynOptions, cx: &Ctx<'_>) {
         let timestamps = packet.timestamps();
         let negotiated = negotiate(&self.sender.config, options, timestamps.is_some());
-        self.sender.agreed(negotiated);
+        self.sender.on_negotiated(negotiated);
         self.template = self.bare_template();
         if negotiated.timestamps {
             self.template.header_length += TIMESTAMPS_LENGTH;
             self.template.set_timestamps(0, 0);
         }
-        self.sender.agree_on_path_mtu(self.passive, cx.now);
+        self.sender.init_path_mtu(self.passive, cx.now);
         self.offered = offer(&self.sender.config, Some(options));
         self.peer_fast_open = options.fast_open;
         self.peer_mss = options.maximum_segment_size;
-        self.agree_on_ecn(packet);
+        self.negotiate_ecn(packet);
         self.receive.synchronize(packet.sequence, &negotiated);
         if let Some((value, _)) = timestamps {
             self.receive.timestamp_recent = value;
@@ -178,15 +180,19 @@ impl Connection {
         position: u64,
         cx: &mut Ctx<'_>,
     ) {
-        self.settle_syn_text(position);
-        let early = self.sends_early();
+        self.settle_syn_data(position);
+        let early = self.may_send_before_established();
         let window = *self.sender.congestion.window();
         let _ = self.acknowledgment(packet, sack, cx.now);
         // RFC 7323 section 2.2: the window field of a SYN is not scaled. After a simultaneous open,
         // Linux scales it all the same (tcp_rcv_state_process).
         if self.state == State::SynReceived
             && packet.flags.has(Flags::SYN)
-            && self.sender.config.habits.repeats_offer
+            && self
+                .sender
+                .config
+                .linux_quirks
+                .simultaneous_open_repeats_options
         {
             let shift = self.sender.negotiated.send_shift;
             self.sender.set_window(packet, shift);
@@ -194,9 +200,10 @@ impl Connection {
         // RFC 6298 section 5.7: the RTO after a lost SYN. Linux applies this whenever the handshake
         // gave no round-trip sample, also if a repeated SYN was answered (tcp_init_metrics,
         // tcp_synack_rtt_meas).
-        let ambiguous = self.syn_answered_again && self.sender.config.habits.answers_as_listener;
+        let ambiguous =
+            self.syn_answered_again && self.sender.config.linux_quirks.answers_as_listener;
         if self.sender.send.syns_lost > 0 || ambiguous {
-            self.sender.rtt.syn_was_lost();
+            self.sender.rtt.set_rto_after_lost_syn();
         }
         // The SYN does not count for congestion control, unless it was retransmitted. The reset of
         // the window below is skipped if data was sent before the acknowledgment of the SYN and
@@ -208,8 +215,8 @@ impl Connection {
                 self.sender.initial_window(self.has_lost_syns()),
             );
         }
-        self.sender.delivered = Delivered::default();
-        self.sender.learn_path();
+        self.sender.delivered = DeliveredEstimate::default();
+        self.sender.init_path_model();
         self.sender
             .congestion
             .on_established(self.sender.rtt.smoothed(), cx.now);
@@ -224,14 +231,14 @@ impl Connection {
             State::Established
         };
         if self.sender.send.is_idle() {
-            self.rest(cx.now);
+            self.start_keep_alive_timer(cx.now);
         }
     }
 
     /// Whether our SYN was retransmitted so often that it counts for congestion control.
     fn has_lost_syns(&self) -> bool {
         let lost = self.sender.send.syns_lost;
-        if !self.sender.config.habits.forgives_lost_syn {
+        if !self.sender.config.linux_quirks.tolerates_one_lost_syn {
             return lost > 0;
         }
         // After a simultaneous open, Linux keeps no record of a retransmitted SYN once it is
@@ -270,15 +277,17 @@ impl Connection {
             if !packet.flags.has(Flags::RST) {
                 self.send_reset(packet.acknowledgment, false, cx);
             }
-            if self.sender.config.habits.hurries_syn && self.sender.send.attempts == 0 {
-                let at = ticks::expiry(cx.now, LEAST_TIMEOUT);
+            if self.sender.config.linux_quirks.resends_syn_after_bad_ack
+                && self.sender.send.attempts == 0
+            {
+                let at = linux_ticks::expiry(cx.now, MINIMUM_TIMEOUT);
                 self.sender.timers.set(Purpose::Retransmit, at);
             }
             return None;
         }
         // Linux refuses an acknowledgment whose timestamp echoes none of our SYNs.
         if acknowledges
-            && self.sender.config.habits.refuses_foreign_echoes
+            && self.sender.config.linux_quirks.checks_syn_timestamp_echo
             && !packet.flags.has(Flags::RST)
             && self.echoes_no_syn(packet, cx.now)
         {
@@ -289,7 +298,7 @@ impl Connection {
         // RFC 9293 section 3.10.7.3 step 2: RST.
         if packet.flags.has(Flags::RST) {
             if acknowledges {
-                self.closed(Events::RESET, cx.now);
+                self.enter_closed(Events::RESET, cx.now);
             }
             return None;
         }
@@ -300,23 +309,28 @@ impl Connection {
         }
         self.syn_received(packet, options, cx);
         if let Some(position) = position.filter(|_| acknowledges) {
-            let pending =
-                self.sender.send.writer_waits && self.sender.config.habits.acknowledges_with_data;
+            let pending = self.sender.send.writer_waits
+                && self.sender.config.linux_quirks.delays_handshake_ack;
             self.established(packet, None, position, cx);
             if pending {
                 // Linux saves an acknowledgment, because data is about to carry it.
-                self.receive.is_answered = true;
+                self.receive.answer_pending = true;
                 self.sender
                     .timers
-                    .delay_acknowledgment(cx.now + LONGEST_DELAYED_ACK);
+                    .delay_acknowledgment(cx.now + MAXIMUM_DELAYED_ACK);
             } else {
                 self.receive.acknowledge_now = true;
             }
-            return self.text_and_fin(packet, 0, cx);
+            return self.process_data_and_fin(packet, 0, cx);
         } else {
             // Simultaneous open (RFC 9293 section 3.5, figure 7).
             self.state = State::SynReceived;
-            if self.sender.config.habits.repeats_offer {
+            if self
+                .sender
+                .config
+                .linux_quirks
+                .simultaneous_open_repeats_options
+            {
                 self.offered = offer(&self.sender.config, None);
             } else {
                 let at = cx.now + self.sender.rtt.rto();

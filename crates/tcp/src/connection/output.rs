@@ -2,36 +2,37 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
-use super::known::{Known, Nothing, Plain};
-use super::next::Next;
-use super::prediction::Foresight;
-use super::room::Burst;
+use super::header_prediction::FastPath;
+use super::next_segment::NextSegment;
+use super::send_buffer::Burst;
+use super::specialization::{General, NewDataOnly, Specialization};
 use super::{Connection, Sender, State};
 use crate::config::IdleRestart;
-use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
-use crate::recovery::{LossRecovery, Standing};
+use crate::recovery::{LossRecovery, RecoveryStatus};
+use crate::sender_limits::Limit;
 use crate::timestamp;
 
 impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and no data segment carried it.
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
-        self.changed();
+        self.invalidate_fast_path();
         let again = self
             .sender
             .recovery
             .wants_retransmit(&self.sender.scoreboard);
-        if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
+        if (again || self.sender.send.has_unsent())
+            && (self.state.can_send() || self.may_send_before_established())
         {
-            self.transmit::<Nothing>(None, cx);
+            self.transmit::<General>(None, cx);
         } else if self.sender.statistics.limited.is_any() {
-            self.review_limit(cx.now);
+            self.update_limit(cx.now);
         }
         self.sender
-            .review_early_timer::<Nothing>(self.state.is_synchronized(), cx.now);
+            .update_early_timer::<General>(self.state.is_synchronized(), cx.now);
         if self.receive.acknowledge_now
-            && (self.state.is_synchronized() || self.answers_unestablished())
+            && (self.state.is_synchronized() || self.answers_like_listener())
         {
             self.send_acknowledgment(cx);
         }
@@ -39,19 +40,23 @@ impl Connection {
 
     /// Sends what the windows and the pacer admit. `in_flight`: bytes in flight, if known.
     #[inline]
-    pub(super) fn transmit<K: Known>(&mut self, mut in_flight: Option<u64>, cx: &mut Ctx<'_>) {
-        debug_assert!(in_flight.is_none_or(|known| known == self.in_flight()));
+    pub(super) fn transmit<K: Specialization>(
+        &mut self,
+        mut in_flight: Option<u64>,
+        cx: &mut Ctx<'_>,
+    ) {
+        debug_assert!(in_flight.is_none_or(|specialization| specialization == self.in_flight()));
         self.sender.send.left_in_parts = false;
         // An idle period ends when data may be sent again, not at a probe of a closed window
         // (tcp_ack_update_window).
-        if !K::PLAIN && self.sender.send.is_idle() && self.sender.send.window > 0 {
+        if !K::NEW_DATA_ONLY && self.sender.send.is_idle() && self.sender.send.window > 0 {
             self.sender.restart_after_idle(cx.now);
         }
         // Path MTU discovery comes before the windows, because it may change the segment size, and
         // a window is at least one segment.
-        let looked_after = !K::PLAIN && self.sender.path_mtu.is_looked_after(cx.now);
-        if looked_after {
-            self.sender.look_after_path_mtu(cx.now);
+        let path_mtu_active = !K::NEW_DATA_ONLY && self.sender.path_mtu.is_active(cx.now);
+        if path_mtu_active {
+            self.sender.update_path_mtu(cx.now);
         }
         let mut limited = false;
         let mut sent = false;
@@ -65,29 +70,29 @@ impl Connection {
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
         let mut congestion_window = self.congestion_window();
-        let standing = if K::QUIET {
-            Standing {
+        let status = if K::LOSS_FREE {
+            RecoveryStatus {
                 window: congestion_window,
                 wants_retransmit: false,
                 is_recovering: false,
             }
         } else {
-            (self.sender.recovery).standing(congestion_window, &self.sender.scoreboard)
+            (self.sender.recovery).status(congestion_window, &self.sender.scoreboard)
         };
-        let window = standing.window;
+        let window = status.window;
         // If the scoreboard has no room left, the congestion window is larger than the scoreboard
         // allows.
         let mut limit = Limit::CongestionWindow;
-        if standing.wants_retransmit {
+        if status.wants_retransmit {
             let left = self.retransmit_lost(window, allowance, cx);
             (allowance, sent, paced) = (left.allowance, left.sent, left.paced);
             in_flight = None;
         }
         // With Fast Open, our SYN may still be outstanding. It is not data.
-        let syn = u64::from(!K::PLAIN && self.sender.send.sequence.unacknowledged == 0);
-        let in_flight = in_flight.unwrap_or_else(|| self.sender.in_flight_if(K::QUIET));
+        let syn = u64::from(!K::NEW_DATA_ONLY && self.sender.send.sequence.unacknowledged == 0);
+        let in_flight = in_flight.unwrap_or_else(|| self.sender.in_flight_if(K::LOSS_FREE));
         let mut room = (window + syn).saturating_sub(in_flight);
-        if looked_after && let Some(length) = self.path_mtu_probe(room.min(allowance)) {
+        if path_mtu_active && let Some(length) = self.path_mtu_probe(room.min(allowance)) {
             let start = self.sender.send.sequence.next;
             self.send_segment(start, length, cx);
             self.sender.on_path_mtu_probe(start, length);
@@ -99,36 +104,36 @@ impl Connection {
         // Transmission does not change this limit.
         let open = self.sender.send.open_until();
         while self.sender.scoreboard.has_room() {
-            match self.next_to_send::<K>(room, open) {
-                Next::Send(length) if allowance < u64::from(length) => {
+            match self.next_segment::<K>(room, open) {
+                NextSegment::Send(length) if allowance < u64::from(length) => {
                     paced = true;
                     break;
                 }
-                Next::Send(length) => {
+                NextSegment::Send(length) => {
                     if self
                         .sender
-                        .before_next::<K>(&mut burst, room, allowance, cx.now)
+                        .prepare_next_segment::<K>(&mut burst, room, allowance, cx.now)
                     {
                         // If more is unsent than the congestion window has room for, the window is
                         // the limit, unless the deferral is due to a write that is still in
                         // progress.
                         let send = &self.sender.send;
-                        limited = room <= send.unsent() && send.lets_leave() == 0;
+                        limited = room <= send.unsent() && send.buffer_limit() == 0;
                         break;
                     }
                     self.send_next::<K>(length, cx);
-                    self.sender.after_next::<K>(&mut burst);
+                    self.sender.finish_segment::<K>(&mut burst);
                     // Sent data is in flight.
                     room = room.saturating_sub(u64::from(length));
                     allowance -= u64::from(length);
                     sent = true;
                 }
-                Next::CongestionWindow => {
+                NextSegment::CongestionWindow => {
                     // The first segment of the burst may have opened the window: with BBRv1,
                     // sending after an idle period ends its ProbeRTT. (Linux checks the window for
                     // each buffer: tcp_cwnd_test.)
                     let window = self.congestion_window();
-                    if K::PLAIN || window <= congestion_window || standing.is_recovering {
+                    if K::NEW_DATA_ONLY || window <= congestion_window || status.is_recovering {
                         limited = true;
                         break;
                     }
@@ -137,33 +142,33 @@ impl Connection {
                 }
                 // Only with Linux's burst behaviour. Unsent data remains, since the peer's window
                 // ends here.
-                Next::PeerWindow if burst.ends_at_edge && self.sender.send.usable() > 0 => {
+                NextSegment::PeerWindow if burst.ends_at_edge && self.sender.send.usable() > 0 => {
                     burst.ends_at_edge = false;
                     let usable = self.sender.send.usable().min(self.sender.send.unsent());
                     let length = usable.min(u64::from(self.payload_limit())) as u32;
                     self.sender
-                        .before_next::<K>(&mut burst, room, allowance, cx.now);
+                        .prepare_next_segment::<K>(&mut burst, room, allowance, cx.now);
                     self.send_next::<K>(length, cx);
-                    self.sender.after_next::<K>(&mut burst);
+                    self.sender.finish_segment::<K>(&mut burst);
                     room = room.saturating_sub(u64::from(length));
                     allowance = allowance.saturating_sub(u64::from(length));
                     sent = true;
                 }
-                next @ (Next::PeerWindow | Next::Corked) => {
-                    let idle = !K::PLAIN && self.sender.send.sequence.outstanding() == 0;
+                next @ (NextSegment::PeerWindow | NextSegment::Corked) => {
+                    let idle = !K::NEW_DATA_ONLY && self.sender.send.sequence.outstanding() == 0;
                     limit = match next {
                         // If neither window has room, the congestion window counts (checked first
                         // in tcp_write_xmit).
-                        Next::PeerWindow if !idle && room < segment => limit,
-                        Next::PeerWindow => Limit::ReceiveWindow,
+                        NextSegment::PeerWindow if !idle && room < segment => limit,
+                        NextSegment::PeerWindow => Limit::ReceiveWindow,
                         _ => Limit::Application,
                     };
                     if idle {
-                        self.sender.expect_window(cx.now);
+                        self.sender.start_probe_timer(cx.now);
                     }
                     break;
                 }
-                Next::Nothing => {
+                NextSegment::Nothing => {
                     limited = room < segment;
                     if !self.sender.send.writer_waits {
                         limit = Limit::Application;
@@ -174,9 +179,9 @@ impl Connection {
                 }
             }
         }
-        let recovering = standing.is_recovering;
+        let recovering = status.is_recovering;
         debug_assert_eq!(recovering, self.sender.recovery.is_recovering());
-        if recovering && !limited && !paced && self.sender.send.lets_leave() == 0 {
+        if recovering && !limited && !paced && self.sender.send.buffer_limit() == 0 {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;
@@ -190,39 +195,43 @@ impl Connection {
             self.sender.validate_window(limited);
         }
         let stopped = if paced { Limit::Pacing } else { limit };
-        self.note_limit(stopped, recovering, cx.now);
+        self.record_limit(stopped, recovering, cx.now);
     }
 
     /// Like [`transmit`](Self::transmit), for a sender that paces and sends only new data.
     #[inline(always)]
-    pub(super) fn transmit_paced<K: Known>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
+    pub(super) fn transmit_paced<K: Specialization>(
+        &mut self,
+        in_flight: Option<u64>,
+        cx: &mut Ctx<'_>,
+    ) {
         if self.only_pacer_holds::<K>(in_flight, cx.now) {
             self.sender.send.left_in_parts = false;
             self.sender.pace(0, 0, true, cx.now);
-            let recovering = !K::QUIET && self.sender.recovery.is_recovering();
-            self.note_limit(Limit::Pacing, recovering, cx.now);
+            let recovering = !K::LOSS_FREE && self.sender.recovery.is_recovering();
+            self.record_limit(Limit::Pacing, recovering, cx.now);
         } else {
             self.transmit_burst::<K>(in_flight, cx);
         }
     }
 
     #[inline(never)]
-    fn transmit_burst<K: Known>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
+    fn transmit_burst<K: Specialization>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
         self.transmit::<K>(in_flight, cx);
     }
 
     /// Whether the windows admit a new full segment and only the pacer holds it back, and with it
     /// any retransmission.
     #[inline(always)]
-    fn only_pacer_holds<K: Known>(&self, in_flight: Option<u64>, now: Time) -> bool {
+    fn only_pacer_holds<K: Specialization>(&self, in_flight: Option<u64>, now: Time) -> bool {
         let sender = &self.sender;
         let send = &sender.send;
         let full = u64::from(sender.negotiated.segment);
         if !sender.waits_for_pacer(now) || send.sequence.next + full > send.open_until() {
             return false;
         }
-        let in_flight = in_flight.unwrap_or_else(|| sender.in_flight_if(K::QUIET));
-        let window = if K::QUIET {
+        let in_flight = in_flight.unwrap_or_else(|| sender.in_flight_if(K::LOSS_FREE));
+        let window = if K::LOSS_FREE {
             sender.congestion_window()
         } else {
             sender.sending_window()
@@ -232,7 +241,7 @@ impl Connection {
 
     /// Records the limit that stopped the sender. During loss recovery, recovery is the limit.
     #[inline]
-    fn note_limit(&mut self, stopped: Limit, recovering: bool, now: Time) {
+    fn record_limit(&mut self, stopped: Limit, recovering: bool, now: Time) {
         let sender = &mut self.sender;
         let limit = if recovering {
             Limit::Recovery
@@ -245,32 +254,32 @@ impl Connection {
     }
 
     /// Updates the recorded limit when there is nothing to send.
-    fn review_limit(&mut self, now: Time) {
+    fn update_limit(&mut self, now: Time) {
         if self.sender.send.is_idle() {
             self.sender.statistics.limited.set(Limit::Idle, now);
         } else if !self.sender.send.writer_waits {
             let recovering = self.sender.recovery.is_recovering();
-            self.note_limit(Limit::Application, recovering, now);
+            self.record_limit(Limit::Application, recovering, now);
         }
     }
 
     /// Sends `length` bytes from `position` on, with the FIN if it follows them.
     #[inline(never)]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from::<Nothing, false>(position, length, cx);
+        self.send_range::<General, false>(position, length, cx);
     }
 
     /// Sends the next `length` bytes. Inlined into the transmission loop, because nearly every
     /// segment is sent here.
     #[inline(always)]
-    fn send_next<K: Known>(&mut self, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from::<K, false>(self.sender.send.sequence.next, length, cx);
+    fn send_next<K: Specialization>(&mut self, length: u32, cx: &mut Ctx<'_>) {
+        self.send_range::<K, false>(self.sender.send.sequence.next, length, cx);
     }
 
     /// Sends `length` bytes from `position` on. `AGAIN`: a retransmission, with more data behind
     /// it.
     #[inline(always)]
-    pub(super) fn send_from<K: Known, const AGAIN: bool>(
+    pub(super) fn send_range<K: Specialization, const AGAIN: bool>(
         &mut self,
         position: u64,
         length: u32,
@@ -280,8 +289,9 @@ impl Connection {
         let data_end = position + u64::from(length);
         let mut flags = Flags::ACK;
         let mut end = data_end;
-        let ends_record =
-            !K::PLAIN && !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
+        let ends_record = !K::NEW_DATA_ONLY
+            && !send.records.is_empty()
+            && send.records.binary_search(&data_end).is_ok();
         if ends_record || !K::SIMPLE && send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
@@ -297,65 +307,65 @@ impl Connection {
             }
         }
         let highest = send.sequence.highest;
-        debug_assert!(data_end <= send.end, "nobody has written that");
+        debug_assert!(data_end <= send.end, "beyond the data written");
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
-        self.sender.note_sent::<K, AGAIN>(position, end, cx.now);
+        self.sender.record_sent::<K, AGAIN>(position, end, cx.now);
         // A FIN without data does not count as an answer (__tcp_transmit_skb calls
         // tcp_event_data_sent only for segments with data).
-        if K::PLAIN || length > 0 {
-            self.notice_answer::<K>(cx.now);
+        if K::NEW_DATA_ONLY || length > 0 {
+            self.detect_answer::<K>(cx.now);
         }
         let send = &mut self.sender.send;
         if AGAIN || length > 0 {
             send.last_sent_at = cx.now;
             if length < self.sender.negotiated.segment && data_end != self.fast_open.text_end {
-                self.note_short(length, end, AGAIN || data_end <= highest);
+                self.record_short_segment(length, end, AGAIN || data_end <= highest);
             }
             self.sender.statistics.segments_sent += 1;
-            if AGAIN || !K::PLAIN && data_end <= highest {
+            if AGAIN || !K::NEW_DATA_ONLY && data_end <= highest {
                 self.sender.statistics.segments_retransmitted += 1;
             }
-            if !K::PLAIN && !AGAIN && self.sender.statistics.first_data_at.is_none() {
+            if !K::NEW_DATA_ONLY && !AGAIN && self.sender.statistics.first_data_at.is_none() {
                 self.sender.statistics.first_data_at = Some(cx.now);
             }
         } else {
             self.sender.statistics.control_segments_sent += 1;
             self.sender.scoreboard.measure_last(end);
         }
-        self.sender.ecn.fresh = K::PLAIN || !AGAIN && position >= highest;
+        self.sender.ecn.fresh = K::NEW_DATA_ONLY || !AGAIN && position >= highest;
         self.emit::<K>(position, length, flags, cx);
-        self.sender.expect_acknowledgment(cx.now);
+        self.sender.start_retransmission_timer(cx.now);
     }
 
     /// Records a segment of `length` bytes, shorter than a full one, that ends at `end`. `again`: a
     /// retransmission.
     #[inline(never)]
-    fn note_short(&mut self, length: u32, end: u64, again: bool) {
-        let habits = &self.sender.config.habits;
+    fn record_short_segment(&mut self, length: u32, end: u64, again: bool) {
+        let quirks = &self.sender.config.linux_quirks;
         // In Linux, Nagle's algorithm does not wait for retransmissions or for segments that are
         // full except for SACK blocks (tcp_minshall_update).
-        let full = habits.fits_blocks && length >= self.payload_limit();
-        if !(full || again && habits.counts_short_segments) {
+        let full = quirks.fits_sack_blocks && length >= self.payload_limit();
+        if !(full || again && quirks.counts_short_segments) {
             let fin = end > self.sender.send.end;
             self.sender.send.small_end = end - u64::from(fin);
         }
         self.sender.scoreboard.measure_last(end);
-        self.foresight = Foresight::Unknown;
+        self.fast_path = FastPath::Unknown;
     }
 
     /// Enters interactive mode if the segment being sent is an answer to received data.
     #[inline(always)]
-    pub(super) fn notice_answer<K: Known>(&mut self, now: Time) {
+    pub(super) fn detect_answer<K: Specialization>(&mut self, now: Time) {
         if !K::SIMPLE
-            && self.sender.config.habits.recognises_dialogue
+            && self.sender.config.linux_quirks.pingpong_mode
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
-            && self.receive.is_answered
+            && self.receive.answer_pending
             && self.receive.is_answer(now)
         {
             // "Pingpong mode" in Linux: acknowledgments are delayed.
             self.receive.quick_acks = 0;
             if let Some(sizing) = &mut self.receive.sizing {
-                sizing.answers();
+                sizing.enter_interactive_mode();
             }
         }
     }
@@ -364,7 +374,7 @@ impl Connection {
     #[inline(never)]
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
-        self.emit::<Nothing>(self.acceptable_position(), 0, Flags::ACK, cx);
+        self.emit::<General>(self.acceptable_position(), 0, Flags::ACK, cx);
     }
 
     /// Sends a probe without data, as Linux's tcp_xmit_probe_skb: its sequence number is old, so
@@ -372,7 +382,7 @@ impl Connection {
     pub(super) fn send_empty_probe(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
         let position = self.sender.send.sequence.unacknowledged - 1;
-        self.emit::<Nothing>(position, 0, Flags::ACK, cx);
+        self.emit::<General>(position, 0, Flags::ACK, cx);
     }
 
     /// Sequence number for segments without data that the peer accepts. RFC 9293 uses SND.NXT.
@@ -385,7 +395,7 @@ impl Connection {
             return sequence.highest;
         }
         let shift = self.sender.negotiated.receive_shift;
-        let rounded = self.sender.config.habits.overlooks_rounding
+        let rounded = self.sender.config.linux_quirks.tolerates_window_rounding
             && shift > 0
             && sequence.highest < edge + (1 << shift);
         if rounded { sequence.highest } else { edge }
@@ -399,19 +409,25 @@ impl Connection {
         let position = self.sender.send.sequence.highest;
         debug_assert_eq!(position, self.acceptable_position());
         let (reference, packet) = cx.packets.replace(segment, &self.template);
-        self.fill_in(packet, position, 0, Flags::ACK, cx.now);
-        if !self.receive.has_blocks() || self.add_few_blocks(packet) {
-            self.emit_filled::<Plain>(reference, 0, cx);
+        self.fill_segment(packet, position, 0, Flags::ACK, cx.now);
+        if !self.receive.has_blocks() || self.add_sack_in_place(packet) {
+            self.emit_filled::<NewDataOnly>(reference, 0, cx);
         } else {
-            self.emit_filled::<Nothing>(reference, 0, cx);
+            self.emit_filled::<General>(reference, 0, cx);
         }
     }
 
     /// Sends one segment that is no SYN.
     #[inline(always)]
-    fn emit<K: Known>(&mut self, position: u64, length: u32, flags: Flags, cx: &mut Ctx<'_>) {
+    fn emit<K: Specialization>(
+        &mut self,
+        position: u64,
+        length: u32,
+        flags: Flags,
+        cx: &mut Ctx<'_>,
+    ) {
         let (reference, packet) = cx.packets.insert_copy(&self.template);
-        self.fill_in(packet, position, length, flags, cx.now);
+        self.fill_segment(packet, position, length, flags, cx.now);
         self.emit_filled::<K>(reference, length, cx);
     }
 
@@ -428,7 +444,7 @@ impl Connection {
     /// Fills in a copy of the template in place, because a record built elsewhere would be copied
     /// field by field.
     #[inline(always)]
-    pub(super) fn fill_in(
+    pub(super) fn fill_segment(
         &mut self,
         packet: &mut Packet,
         position: u64,
@@ -450,12 +466,17 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn emit_filled<K: Known>(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
-        if !K::PLAIN && self.receive.has_blocks() {
+    fn emit_filled<K: Specialization>(
+        &mut self,
+        reference: PacketRef,
+        length: u32,
+        cx: &mut Ctx<'_>,
+    ) {
+        if !K::NEW_DATA_ONLY && self.receive.has_blocks() {
             self.add_sack(reference, length, cx);
         }
-        if !K::PLAIN && self.sender.ecn.is_on() {
-            self.mark_outgoing(reference, length, cx.packets);
+        if !K::NEW_DATA_ONLY && self.sender.ecn.is_on() {
+            self.set_ecn_fields(reference, length, cx.packets);
         }
         self.receive.acknowledged();
         self.sender.timers.acknowledged();
@@ -465,7 +486,7 @@ impl Connection {
     /// Adds the SACK option to a segment without payload. Returns false if the blocks do not fit
     /// into its record.
     #[inline(always)]
-    fn add_few_blocks(&self, packet: &mut Packet) -> bool {
+    fn add_sack_in_place(&self, packet: &mut Packet) -> bool {
         let most = self.maximum_sack_blocks();
         let blocks = self.receive.sack_blocks();
         let few = blocks.filter(|_| self.sender.negotiated.sack);
@@ -482,14 +503,14 @@ impl Connection {
         let most = if length == 0 && self.sender.negotiated.sack {
             self.maximum_sack_blocks()
         } else {
-            self.sack_blocks_beside(length)
+            self.sack_blocks_with_payload(length)
         };
         let blocks = match self.receive.duplicate.take() {
             None => {
                 let blocks = self.receive.sack_blocks().unwrap_or_default();
                 blocks.as_slice().iter().copied().take(most).collect()
             }
-            Some(duplicate) => self.receive.sack_blocks_after(duplicate, most),
+            Some(duplicate) => self.receive.dsack_and_sack_blocks(duplicate, most),
         };
         cx.packets.set_sack_blocks(reference, &blocks);
         cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
@@ -497,7 +518,7 @@ impl Connection {
 
     /// Maximum number of SACK blocks in a segment with `length` bytes of payload.
     #[inline(never)]
-    fn sack_blocks_beside(&self, length: u32) -> usize {
+    fn sack_blocks_with_payload(&self, length: u32) -> usize {
         if !self.sender.negotiated.sack {
             return 0;
         }
@@ -513,7 +534,12 @@ impl Connection {
     /// Sends our SYN, or SYN+ACK.
     pub(super) fn send_syn(&mut self, cx: &mut Ctx<'_>) {
         let received = self.state == State::SynReceived;
-        let repeats = self.sender.config.habits.repeats_offer && !self.passive;
+        let repeats = self
+            .sender
+            .config
+            .linux_quirks
+            .simultaneous_open_repeats_options
+            && !self.passive;
         let timestamps = if received && !repeats {
             self.sender.negotiated.timestamps
         } else {
@@ -528,7 +554,7 @@ impl Connection {
             packet.acknowledgment = self.receive.wire();
             self.receive.last_acknowledged = self.receive.next;
         }
-        packet.flags = packet.flags.with(self.ecn_setup(received));
+        packet.flags = packet.flags.with(self.ecn_syn_flags(received));
         if timestamps {
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }
@@ -549,7 +575,7 @@ impl Connection {
         self.sender.send.sequence.highest = self.sender.send.sequence.highest.max(1);
         self.sender.statistics.control_segments_sent += 1;
         cx.emit(self.egress, reference);
-        self.sender.expect_acknowledgment(cx.now);
+        self.sender.start_retransmission_timer(cx.now);
     }
 }
 
@@ -597,7 +623,7 @@ impl Sender {
         }
         let window = *self.congestion.window();
         // tcp_init_cwnd does not consider lost SYNs.
-        let lost = self.send.syns_lost > 0 && !self.config.habits.forgives_lost_syn;
+        let lost = self.send.syns_lost > 0 && !self.config.linux_quirks.tolerates_one_lost_syn;
         let restart = window.congestion_window.min(self.initial_window(lost));
         match self.config.idle_restart {
             IdleRestart::Off => {}
@@ -609,7 +635,7 @@ impl Sender {
                 // tcp_cwnd_restart in Linux: the threshold remembers three quarters of the window.
                 let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
                 // In segments, where the window counts segments.
-                let unit = if self.config.habits.counts_short_segments {
+                let unit = if self.config.linux_quirks.counts_short_segments {
                     u64::from(self.negotiated.segment.max(1))
                 } else {
                     1

@@ -14,7 +14,7 @@ use super::{Connection, Sender, State};
 use crate::config::PathMtuDiscovery;
 use crate::options::TIMESTAMPS_LENGTH;
 use crate::rate_sample::RecoveryPhase;
-use crate::recovery::{Again, LossRecovery, Retransmission};
+use crate::recovery::{LossRecovery, Retransmission, RetransmitScope};
 
 /// RFC 1191 section 7: common link MTUs, for routers that do not report theirs.
 const PLATEAUS: [u32; 11] = [
@@ -22,24 +22,24 @@ const PLATEAUS: [u32; 11] = [
 ];
 
 /// Minimum path MTU (RFC 1191 section 3, RFC 8201 section 4).
-const LEAST_V4: u32 = 68;
-const LEAST_V6: u32 = 1280;
+const MINIMUM_MTU_V4: u32 = 68;
+const MINIMUM_MTU_V6: u32 = 1280;
 
 /// RFC 9293 section 3.1: the header length is a field of four bits, in words of 32 bits.
-const MOST_TCP_HEADER: u32 = 60;
+const MAXIMUM_TCP_HEADER: u32 = 60;
 
 /// Linux's tcp_mtu_probe_floor: minimum segment size after black hole detection.
-const FLOOR: u32 = 48;
+const MINIMUM_SEGMENT: u32 = 48;
 /// Linux's tcp_probe_threshold: the search ends when its range is smaller than this many bytes.
-const NEAR_ENOUGH: u32 = 8;
+const SEARCH_PRECISION: u32 = 8;
 /// Linux's tcp_probe_interval, and RFC 1191 section 6.3: age after which a larger MTU is tried
 /// again.
-const STALE: Span = Span::from_secs(600);
+const EXPIRY: Span = Span::from_secs(600);
 /// Minimum congestion window for a probe, in segments, so that its loss is detected (Linux's
 /// tcp_mtu_probe).
-const LEAST_WINDOW: u64 = 11;
+const MINIMUM_PROBE_WINDOW: u64 = 11;
 /// RFC 1122 section 4.2.3.5: R1, three retransmissions, in minimum timeouts: 1 + 2 + 4 + 8.
-const PATIENCE: u64 = 15;
+const BLACK_HOLE_TIMEOUTS: u64 = 15;
 
 /// A path MTU reported by a router. A host caches it for its other connections to the same
 /// destination (RFC 8201 section 5.2, RFC 1191 section 6.3).
@@ -53,32 +53,35 @@ pub struct PathLimit {
 
 impl PathLimit {
     /// Evaluates a "packet too big" error for a link of this `mtu`, on a path with a presumed MTU
-    /// of `known`. An `mtu` of 0 is from an old router, which does not report it. `None` if the
-    /// error does not reduce the path MTU.
+    /// of `specialization`. An `mtu` of 0 is from an old router, which does not report it. `None`
+    /// if the error does not reduce the path MTU.
     #[must_use]
-    pub fn of_router(mtu: u32, known: u32, version: IpVersion, now: Time) -> Option<Self> {
+    pub fn of_router(mtu: u32, specialization: u32, version: IpVersion, now: Time) -> Option<Self> {
         let least = match version {
-            IpVersion::V4 => LEAST_V4,
-            IpVersion::V6 => LEAST_V6,
+            IpVersion::V4 => MINIMUM_MTU_V4,
+            IpVersion::V6 => MINIMUM_MTU_V6,
         };
         let mtu = if mtu == 0 {
-            let below = PLATEAUS.iter().rev().find(|&&plateau| plateau < known);
+            let below = PLATEAUS
+                .iter()
+                .rev()
+                .find(|&&plateau| plateau < specialization);
             below.copied().unwrap_or(least)
         } else {
             mtu
         };
         let mtu = mtu.max(least);
         // RFC 5927 section 7.2: an error with a larger MTU is ignored.
-        (mtu < known).then(|| Self {
+        (mtu < specialization).then(|| Self {
             mtu,
-            until: now + STALE,
+            until: now + EXPIRY,
         })
     }
 
     /// Payload that fits on a SYN with the maximum of options.
     #[must_use]
     pub fn room_on_syn(self, version: IpVersion) -> u16 {
-        let headers = u32::from(version.header_length()) + MOST_TCP_HEADER;
+        let headers = u32::from(version.header_length()) + MAXIMUM_TCP_HEADER;
         u16::try_from(self.mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
     }
 }
@@ -96,7 +99,7 @@ pub(super) struct PathMtu {
     /// Negotiated payload of a full segment.
     agreed: u16,
     /// The limit came from another connection: data outstanding at that time may be too long.
-    told: bool,
+    limit_shared: bool,
 }
 
 impl PathMtu {
@@ -131,14 +134,14 @@ impl PathMtu {
             mtu: mtu.unwrap_or(u32::MAX),
             stale_at: Time::NEVER,
             agreed: 0,
-            told: false,
+            limit_shared: false,
             search: None,
         }
     }
 
     /// Whether path MTU discovery has to run before the next transmission.
     #[inline]
-    pub(super) fn is_looked_after(&self, now: Time) -> bool {
+    pub(super) fn is_active(&self, now: Time) -> bool {
         self.search.is_some() || self.stale_at <= now
     }
 
@@ -181,20 +184,21 @@ impl Sender {
     fn segment_of(&self, mtu: u32) -> u32 {
         let options = self.overhead() - 20 - u32::from(self.config.ip_version.header_length());
         // A peer may not ask for smaller segments than this.
-        mtu.saturating_sub(self.overhead()).max(FLOOR - options)
+        mtu.saturating_sub(self.overhead())
+            .max(MINIMUM_SEGMENT - options)
     }
 
     /// Initialises path MTU discovery after the option negotiation.
-    pub(super) fn agree_on_path_mtu(&mut self, passive: bool, now: Time) {
+    pub(super) fn init_path_mtu(&mut self, passive: bool, now: Time) {
         let agreed = self.negotiated.segment;
         self.path_mtu.agreed = u16::try_from(agreed).unwrap_or(u16::MAX);
-        let known = self.segment_of(self.path_mtu.mtu);
-        self.negotiated.segment = agreed.min(known);
+        let specialization = self.segment_of(self.path_mtu.mtu);
+        self.negotiated.segment = agreed.min(specialization);
         if self.config.path_mtu_discovery == PathMtuDiscovery::Probe {
             self.begin_search(now);
             // Linux's server starts with the negotiated size, RFC 4821 section 7.3 with the base
             // size.
-            if !(passive && self.config.habits.trusts_path_as_server) {
+            if !(passive && self.config.linux_quirks.server_starts_at_negotiated_mss) {
                 let base = u32::from(self.config.base_mss.max(1));
                 self.negotiated.segment = self.negotiated.segment.min(base);
             }
@@ -220,14 +224,14 @@ impl Sender {
 
     /// Processes a router's report that it forwards packets of up to `mtu` bytes. Returns the new
     /// path MTU, if it is a reduction.
-    fn narrowed(&mut self, mtu: u32, agreed: bool, now: Time) -> Option<PathLimit> {
+    fn apply_router_limit(&mut self, mtu: u32, agreed: bool, now: Time) -> Option<PathLimit> {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
             return None;
         }
-        let known = self.known_mtu().min(self.path_mtu.mtu);
-        let limit = PathLimit::of_router(mtu, known, self.config.ip_version, now)?;
+        let specialization = self.known_mtu().min(self.path_mtu.mtu);
+        let limit = PathLimit::of_router(mtu, specialization, self.config.ip_version, now)?;
         self.statistics.path_mtu_reductions += 1;
-        let segment = self.take_limit(limit);
+        let segment = self.apply_limit(limit);
         if agreed {
             self.set_segment(segment);
         }
@@ -235,7 +239,7 @@ impl Sender {
     }
 
     /// Applies a path MTU limit. Returns the payload of a full segment.
-    fn take_limit(&mut self, limit: PathLimit) -> u32 {
+    fn apply_limit(&mut self, limit: PathLimit) -> u32 {
         self.path_mtu.mtu = limit.mtu;
         self.path_mtu.stale_at = limit.until;
         let segment = self.segment_of(limit.mtu);
@@ -250,24 +254,28 @@ impl Sender {
 
     /// Applies a limit that another connection received. Returns whether segments become shorter.
     /// (If outstanding data is too long, a router reports it to this connection as well.)
-    fn told_by_another(&mut self, limit: PathLimit, agreed: bool) -> bool {
+    fn apply_shared_limit(&mut self, limit: PathLimit, agreed: bool) -> bool {
         let off = self.config.path_mtu_discovery == PathMtuDiscovery::Off;
         if off || limit.mtu > self.path_mtu.mtu {
             return false;
         }
-        let segment = self.take_limit(limit);
+        let segment = self.apply_limit(limit);
         let shorter = agreed && segment < self.negotiated.segment;
         if shorter {
             self.set_segment(segment);
-            self.path_mtu.told = true;
+            self.path_mtu.limit_shared = true;
         }
         shorter
     }
 
     /// Whether a router reports for a segment of ours what another connection was told before.
-    fn is_told_again(&self, mtu: u32) -> bool {
-        let PathMtu { told, agreed, .. } = self.path_mtu;
-        told && mtu < self.mtu_of(agreed.into())
+    fn confirms_shared_limit(&self, mtu: u32) -> bool {
+        let PathMtu {
+            limit_shared,
+            agreed,
+            ..
+        } = self.path_mtu;
+        limit_shared && mtu < self.mtu_of(agreed.into())
     }
 
     /// Sets the payload of full segments. A smaller segment keeps the congestion window in
@@ -291,14 +299,14 @@ impl Sender {
     pub fn divide(&mut self, segment: u32) {
         let segment = segment.max(1);
         self.set_segment(segment);
-        if self.recovery.knows_segments() {
+        if self.recovery.tracks_segments() {
             self.scoreboard.shorten(segment, self.send.end);
         }
     }
 
     /// Retransmits outstanding segments longer than a full one, which were certainly dropped, in
-    /// shorter segments. This is no sign of congestion (RFC 1191 section 6.4, RFC 8201 section
-    /// 5.4).
+    /// shorter segments. This is no sign of congestion (RFC 1191 section 6.4,
+    /// RFC 8201 section 5.4).
     fn resend_shorter(&mut self, now: Time) {
         if self.send.is_idle() {
             return;
@@ -307,13 +315,13 @@ impl Sender {
         if !self.scoreboard.has_longer(segment, self.send.end) {
             return;
         }
-        if self.recovery.knows_segments() {
+        if self.recovery.tracks_segments() {
             self.scoreboard.shorten(segment, self.send.end);
         }
         let sequence = &mut self.send.sequence;
         match self.recovery.on_shortened(sequence) {
-            Again::Marked => self.timers.review(),
-            Again::All => {
+            RetransmitScope::Marked => self.timers.request_restart(),
+            RetransmitScope::All => {
                 self.send.timed_out_below = sequence.highest;
                 // With Fast Open, our SYN may be outstanding still. It is not too long.
                 sequence.next = sequence.unacknowledged.max(1);
@@ -325,7 +333,7 @@ impl Sender {
     /// Splits a segment to be retransmitted that is longer than a full one (it was a probe).
     /// Returns whether it was split; its parts are then retransmitted.
     #[inline]
-    pub(super) fn is_split(&mut self, again: &Retransmission) -> bool {
+    pub(super) fn split_if_too_long(&mut self, again: &Retransmission) -> bool {
         let segment = self.negotiated.segment;
         let longer = again.length.is_some_and(|length| {
             // A FIN takes a position but no room.
@@ -338,8 +346,8 @@ impl Sender {
         longer
     }
 
-    /// Black hole detection, on a repeated timeout: packets of this length may be dropped (RFC 4821
-    /// section 7.7, Linux's tcp_mtu_probing). Halves the segment size each time.
+    /// Black hole detection, on a repeated timeout: packets of this length may be dropped
+    /// (RFC 4821 section 7.7, Linux's tcp_mtu_probing). Halves the segment size each time.
     pub(super) fn suspect_black_hole(&mut self, now: Time) {
         use PathMtuDiscovery::{BlackHole, Probe};
         if let Some(search) = &mut self.path_mtu.search {
@@ -348,7 +356,7 @@ impl Sender {
         let waited = now.since(self.send.attempts_since);
         if !matches!(self.config.path_mtu_discovery, BlackHole | Probe)
             || self.send.attempts == 0
-            || waited < self.config.minimum_rto * PATIENCE
+            || waited < self.config.minimum_rto * BLACK_HOLE_TIMEOUTS
         {
             return;
         }
@@ -357,7 +365,7 @@ impl Sender {
             Some(low) => {
                 let half = self.segment_of(low) / 2;
                 let base = u32::from(self.config.base_mss.max(1));
-                let low = self.mtu_of(half.min(base).max(FLOOR));
+                let low = self.mtu_of(half.min(base).max(MINIMUM_SEGMENT));
                 if let Some(search) = &mut self.path_mtu.search {
                     search.low = low;
                     search.since = now;
@@ -369,14 +377,14 @@ impl Sender {
         if segment < self.negotiated.segment {
             self.statistics.path_mtu_reductions += 1;
             self.set_segment(segment);
-            if self.recovery.knows_segments() {
+            if self.recovery.tracks_segments() {
                 self.scoreboard.shorten(segment, self.send.end);
             }
         }
     }
 
     /// Raises the path MTU again after its expiry, before data is sent.
-    pub(super) fn look_after_path_mtu(&mut self, now: Time) {
+    pub(super) fn update_path_mtu(&mut self, now: Time) {
         if self.path_mtu.stale_at <= now {
             self.path_mtu.stale_at = Time::NEVER;
             self.path_mtu.mtu = self.mtu_of(self.path_mtu.agreed());
@@ -385,19 +393,19 @@ impl Sender {
             }
         }
         let most = self.mtu_of(self.path_mtu.agreed()).min(self.path_mtu.mtu);
-        let known = self.known_mtu();
+        let specialization = self.known_mtu();
         if let Some(search) = &mut self.path_mtu.search
-            && search.high < search.low + NEAR_ENOUGH
-            && now.since(search.since) >= STALE
+            && search.high < search.low + SEARCH_PRECISION
+            && now.since(search.since) >= EXPIRY
         {
             search.high = most;
-            search.low = known;
+            search.low = specialization;
             search.since = now;
         }
     }
 
-    /// Payload of a path MTU probe, if one is due and the congestion window has `room`. There must
-    /// be data for it and for later segments, whose acknowledgments reveal its loss.
+    /// Payload of a path MTU probe, if one is due and the congestion window has `send_buffer`.
+    /// There must be data for it and for later segments, whose acknowledgments reveal its loss.
     fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         let search = self.path_mtu.search.as_deref()?;
         let segment = u64::from(self.negotiated.segment);
@@ -406,12 +414,12 @@ impl Sender {
         let sequence = &self.send.sequence;
         let window = self.congestion.window().congestion_window;
         let may = search.probe.is_none()
-            && search.high >= search.low + NEAR_ENOUGH
+            && search.high >= search.low + SEARCH_PRECISION
             && length > self.negotiated.segment
             && self.recovery.phase() == RecoveryPhase::Open
             && self.scoreboard.lost() + self.scoreboard.sacked() == 0
             && sequence.next == sequence.highest
-            && window >= LEAST_WINDOW * segment
+            && window >= MINIMUM_PROBE_WINDOW * segment
             && room >= (2 * segment).max(u64::from(length))
             && self.send.records.is_empty()
             && self.send.unsent() >= needed
@@ -458,7 +466,7 @@ impl Sender {
             search.probe = None;
         }
         // Without SACK, fast recovery retransmits it in as many segments as needed.
-        if self.recovery.knows_segments() {
+        if self.recovery.tracks_segments() {
             self.resend_shorter(now);
         }
         true
@@ -476,10 +484,10 @@ impl Connection {
     /// lower limit is known.
     pub fn limit_path(&mut self, limit: PathLimit) {
         let agreed = self.state != State::SynSent;
-        let shorter = self.sender.told_by_another(limit, agreed);
+        let shorter = self.sender.apply_shared_limit(limit, agreed);
         let begins = matches!(self.state, State::SynSent | State::SynReceived);
         self.sender.statistics.path_mtu_reductions += u64::from(shorter && !begins);
-        self.changed();
+        self.invalidate_fast_path();
     }
 
     /// Processes an ICMP "packet too big" error for a link with this `mtu`. Returns the new path
@@ -488,12 +496,12 @@ impl Connection {
         // Before the peer's SYN arrives, nothing is negotiated. (With Fast Open, data is sent
         // before the handshake is complete.)
         let agreed = self.state != State::SynSent;
-        let limit = self.sender.narrowed(mtu, agreed, cx.now);
+        let limit = self.sender.apply_router_limit(mtu, agreed, cx.now);
         if agreed {
             // A limit that another connection received first is not new, but what is too long must
             // be retransmitted all the same.
-            if limit.is_some() || self.sender.is_told_again(mtu) {
-                self.sender.path_mtu.told = false;
+            if limit.is_some() || self.sender.confirms_shared_limit(mtu) {
+                self.sender.path_mtu.limit_shared = false;
                 self.sender.resend_shorter(cx.now);
                 self.output(cx);
             }
@@ -515,7 +523,7 @@ impl Connection {
         self.send_syn(cx);
     }
 
-    /// Payload of a path MTU probe, if one is due and `room` bytes may be sent.
+    /// Payload of a path MTU probe, if one is due and `send_buffer` bytes may be sent.
     pub(super) fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         // SACK blocks would make the packet longer.
         (!self.receive.has_blocks())

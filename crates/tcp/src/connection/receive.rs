@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Connection};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
-use crate::right_sizing::{FIRST_PATIENCE, RightSizing, Stream, whole_units};
+use crate::receive_buffer_autotuning::{
+    INITIAL_ACK_DELAY, ReceiveBufferAutotuning, StreamState, whole_units,
+};
 use crate::{Config, QuickAcks};
 
 /// Length of an IPv4 header and a TCP header without options.
 const HEADERS: u32 = 40;
 
 /// Value of a position that is not set.
-pub(super) const NOWHERE: u64 = u64::MAX;
+pub(super) const UNSET: u64 = u64::MAX;
 
 /// The receive sequence variables of RFC 9293 section 3.3.1, and the rest of the receiving half.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,7 +42,7 @@ pub(super) struct Receive {
     /// Cached window field. Valid until received or read data changes the window. It saves work for
     /// an end that neither sends nor receives data, and for out-of-order data in a buffer of fixed
     /// size.
-    said: Option<u16>,
+    cached_field: Option<u16>,
     /// An acknowledgment must be sent now.
     pub(super) acknowledge_now: bool,
     /// The window is determined by `sizing`.
@@ -48,9 +50,9 @@ pub(super) struct Receive {
     /// The application reads everything at once.
     pub(super) sink: bool,
     /// The application has ended: arriving data is answered with a RST.
-    pub(super) refuses: bool,
+    pub(super) reader_gone: bool,
     /// Linux's receive buffer and ACK policy, if configured.
-    pub(super) sizing: Option<Box<RightSizing>>,
+    pub(super) sizing: Option<Box<ReceiveBufferAutotuning>>,
     pub(super) reassembly: Reassembly,
     /// RFC 2883 section 4: a duplicate range to report once in a D-SACK.
     pub(super) duplicate: Option<Range>,
@@ -69,12 +71,12 @@ pub(super) struct Receive {
     /// Remaining number of acknowledgments that are not delayed (quick ACKs).
     pub(super) quick_acks: u32,
     /// Linux: data that the application sends soon is an answer and carries the acknowledgment.
-    pub(super) is_answered: bool,
+    pub(super) answer_pending: bool,
     /// The peer's FIN is not acknowledged before `confirm_close`.
     pub(super) holds_fin: bool,
-    says_again: bool,
+    caches_field: bool,
     /// Acknowledgments follow Linux's policy in `sizing`.
-    pub(super) quick_as_linux: bool,
+    pub(super) linux_ack_policy: bool,
     pub(super) shift: u8,
 }
 
@@ -82,11 +84,14 @@ impl Receive {
     pub(super) fn new(config: &Config) -> Self {
         let buffer = config.most_received();
         let announced = u32::from(full_mss(config));
-        let quick_as_linux = config.quick_acks == QuickAcks::Linux;
+        let linux_ack_policy = config.quick_acks == QuickAcks::Linux;
         let sizing = match config.receive_sizes {
-            Some(sizes) => Some(RightSizing::new(sizes).clamped(config.window_clamp)),
-            None => quick_as_linux
-                .then(|| RightSizing::fixed(buffer, u32::from(config.mss), announced + HEADERS)),
+            Some(sizes) => {
+                Some(ReceiveBufferAutotuning::new(sizes).with_clamp(config.window_clamp))
+            }
+            None => linux_ack_policy.then(|| {
+                ReceiveBufferAutotuning::fixed(buffer, u32::from(config.mss), announced + HEADERS)
+            }),
         };
         // An honest peer's gaps are segments apart; 536 is the smallest MSS to expect.
         let ranges = (buffer / 536).clamp(64, 1 << 17) as usize;
@@ -96,7 +101,7 @@ impl Receive {
             edge: 1,
             last_acknowledged: 0,
             sink: false,
-            refuses: false,
+            reader_gone: false,
             acknowledge_now: false,
             timestamp_recent: 0,
             shift: 0,
@@ -105,23 +110,24 @@ impl Receive {
                 QuickAcks::Linux => 0,
             },
             largest_segment: 0,
-            is_answered: false,
+            answer_pending: false,
             data_at: Time::ZERO,
             heard_at: Time::ZERO,
             window_step: 1,
             buffer,
-            limit: config.first_window.map_or(NOWHERE, |first| 1 + first),
+            limit: config.first_window.map_or(UNSET, |first| 1 + first),
             holds_fin: false,
             sizing: sizing.map(|sizing| {
-                Box::new(sizing.waiting_for(config.delayed_ack, config.habits.times_in_ticks))
+                Box::new(sizing.with_ack_delay(config.delayed_ack, config.linux_quirks.timer_ticks))
             }),
             grows: config.receive_sizes.is_some(),
-            said: None,
-            says_again: config.header_prediction,
-            quick_as_linux,
+            cached_field: None,
+            caches_field: config.header_prediction,
+            linux_ack_policy,
             offer_unit: u64::from(announced),
-            fin: NOWHERE,
-            reassembly: Reassembly::new(ranges).forgetting(config.habits.forgets_blocks),
+            fin: UNSET,
+            reassembly: Reassembly::new(ranges)
+                .with_linux_blocks(config.linux_quirks.remembers_four_sack_blocks),
             duplicate: None,
             timestamp_recent_at: Time::ZERO,
             challenge_after: Time::ZERO,
@@ -161,13 +167,13 @@ impl Receive {
         let segment = self.offer_unit;
         if let Some(sizing) = &mut self.sizing {
             sizing.established(segment, widest, next, now);
-            self.said = None;
+            self.cached_field = None;
         }
     }
 
     /// State of the stream for the receive buffer.
-    pub(super) fn stream(&self) -> Stream {
-        Stream {
+    pub(super) fn stream(&self) -> StreamState {
+        StreamState {
             next: self.in_order_end(),
             read: self.read,
             ahead: self.reassembly.bytes(),
@@ -219,14 +225,14 @@ impl Receive {
         // Linux counts on the window that a wider field would have expressed.
         let offered = if self.grows { possible - 1 } else { window };
         self.edge = self.edge.max(1 + offered);
-        self.reconsider_window();
+        self.invalidate_window_field();
         window as u16
     }
 
     /// The window field of a segment that is no SYN. Records it as advertised.
     #[inline(always)]
     pub(super) fn window_field(&mut self) -> u16 {
-        if let Some(field) = self.said {
+        if let Some(field) = self.cached_field {
             return field;
         }
         if self.grows {
@@ -241,7 +247,7 @@ impl Receive {
         };
         let field = (edge.saturating_sub(self.next) >> self.shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << self.shift));
-        self.said = self.says_again.then_some(field as u16);
+        self.cached_field = self.caches_field.then_some(field as u16);
         field as u16
     }
 
@@ -261,44 +267,44 @@ impl Receive {
         let field = (window >> shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << shift));
         // An unscaled window may move on without an event that would invalidate the cache.
-        self.said = (self.says_again && shift > 0).then_some(field as u16);
+        self.cached_field = (self.caches_field && shift > 0).then_some(field as u16);
         field as u16
     }
 
     /// Records the arrival of data.
     #[inline]
-    fn text_has_come(&mut self, now: Time) {
-        self.reconsider_window();
-        self.text_ahead_has_come(now);
+    fn record_data(&mut self, now: Time) {
+        self.invalidate_window_field();
+        self.record_out_of_order_data(now);
     }
 
     /// Records the arrival of out-of-order data, which does not change a window of fixed size.
     #[inline]
-    fn text_ahead_has_come(&mut self, now: Time) {
+    fn record_out_of_order_data(&mut self, now: Time) {
         self.data_at = now;
-        self.is_answered = true;
+        self.answer_pending = true;
         if self.grows {
-            self.reconsider_window();
+            self.invalidate_window_field();
         }
     }
 
     /// Invalidates the cached window field.
     #[inline]
-    pub(super) fn reconsider_window(&mut self) {
-        self.said = None;
+    pub(super) fn invalidate_window_field(&mut self) {
+        self.cached_field = None;
     }
 
     /// Whether a segment sent now is an answer to the last received data.
     pub(super) fn is_answer(&self, now: Time) -> bool {
         match &self.sizing {
-            Some(sizing) => sizing.is_answered(self.data_at, now),
-            None => now.since(self.data_at) < FIRST_PATIENCE,
+            Some(sizing) => sizing.is_answer(self.data_at, now),
+            None => now.since(self.data_at) < INITIAL_ACK_DELAY,
         }
     }
 
     /// Requests an acknowledgment after a read, as Linux's tcp_cleanup_rbuf: at once for more than
     /// a segment, or if everything was read and the peer waits for it.
-    pub(super) fn acknowledge_what_is_read(&mut self) {
+    pub(super) fn acknowledge_after_read(&mut self) {
         let Some(sizing) = &self.sizing else {
             return;
         };
@@ -326,7 +332,7 @@ impl Receive {
 
     /// Records an out-of-order FIN, which is then reported in SACK blocks like data.
     #[cold]
-    pub(super) fn keep_fin(&mut self, position: u64, sack: bool) {
+    pub(super) fn store_out_of_order_fin(&mut self, position: u64, sack: bool) {
         let range = Range {
             start: position,
             end: position + 1,
@@ -338,14 +344,14 @@ impl Receive {
         if let Some(sizing) = &mut self.sizing {
             sizing.fin_ahead(position, &stream, sack);
         }
-        self.reconsider_window();
+        self.invalidate_window_field();
     }
 
     /// Records an unexpected segment.
-    pub(super) fn is_odd(&mut self) {
-        self.reconsider_window();
+    pub(super) fn on_unexpected_segment(&mut self) {
+        self.invalidate_window_field();
         if let Some(sizing) = &mut self.sizing {
-            sizing.is_odd();
+            sizing.on_unexpected_segment();
         }
     }
 
@@ -376,12 +382,12 @@ impl Receive {
 
     /// RFC 2883 section 4: the D-SACK block, followed by the SACK blocks.
     #[inline(never)]
-    pub(super) fn sack_blocks_after(&self, duplicate: Range, maximum: usize) -> SackBlocks {
+    pub(super) fn dsack_and_sack_blocks(&self, duplicate: Range, maximum: usize) -> SackBlocks {
         let initial = self.initial;
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // contains it. (In Linux by the first remembered block.)
         let around = (self.reassembly.containing(duplicate.start))
-            .filter(|_| !self.reassembly.forgets_blocks());
+            .filter(|_| !self.reassembly.has_linux_blocks());
         let blocks = self.reassembly.blocks().unwrap_or_default();
         let rest = (blocks.as_slice().iter().copied())
             .filter(|block| Some(*block) != around.map(|range| range.block(initial)));
@@ -398,40 +404,45 @@ impl Connection {
     /// Accepts the data of a segment that begins `start` after RCV.NXT, or before it if negative
     /// (RFC 9293 section 3.10.7.4 step 7). Returns what was accepted.
     #[inline]
-    pub(super) fn text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
-        let length = i64::from(packet.payload_length);
-        if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == NOWHERE {
-            return self.next_in_order(packet, now);
-        }
-        self.receive.text_has_come(now);
-        self.unusual_text(packet, start, now)
-    }
-
-    /// Accepts out-of-order data that begins `start` after RCV.NXT and lies in the window, while no
-    /// FIN was received.
-    #[inline(always)]
-    pub(super) fn next_ahead(
+    pub(super) fn accept_data(
         &mut self,
         packet: &Packet,
         start: i64,
         now: Time,
     ) -> Option<Accepted> {
-        self.receive.text_ahead_has_come(now);
-        if !self.takes_ahead(self.receive.next + start as u64) {
+        let length = i64::from(packet.payload_length);
+        if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == UNSET {
+            return self.accept_in_order(packet, now);
+        }
+        self.receive.record_data(now);
+        self.accept_unusual_data(packet, start, now)
+    }
+
+    /// Accepts out-of-order data that begins `start` after RCV.NXT and lies in the window, while no
+    /// FIN was received.
+    #[inline(always)]
+    pub(super) fn accept_out_of_order(
+        &mut self,
+        packet: &Packet,
+        start: i64,
+        now: Time,
+    ) -> Option<Accepted> {
+        self.receive.record_out_of_order_data(now);
+        if !self.has_room_out_of_order(self.receive.next + start as u64) {
             return None;
         }
-        if self.receive.quick_as_linux {
+        if self.receive.linux_ack_policy {
             self.receive.duplicate = None;
         }
         let due = std::mem::replace(&mut self.receive.acknowledge_now, true);
-        self.witness(packet, start);
+        self.check_payload_offset(packet, start);
         let length = u32::from(packet.payload_length);
         let from = self.receive.next + start as u64;
         let range = Range {
             start: from,
             end: from + u64::from(length),
         };
-        self.keep_ahead(packet, range, due, now)
+        self.store_out_of_order(packet, range, due, now)
             .then_some(Accepted {
                 offset: range.start - 1,
                 length,
@@ -442,7 +453,7 @@ impl Connection {
     /// Stores out-of-order data. `due`: an acknowledgment was due before. Returns false if there is
     /// no room.
     #[inline(always)]
-    fn keep_ahead(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
+    fn store_out_of_order(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
         // RFC 5681 section 4.2: out-of-order data is acknowledged at once.
         self.sender.statistics.out_of_order += 1;
         let new = match self.receive.reassembly.insert(range) {
@@ -455,31 +466,31 @@ impl Connection {
             Inserted::Refused => return false,
         };
         if self.receive.sizing.is_some() {
-            self.sized_out_of_order(packet, range, new, due, now);
+            self.linux_out_of_order(packet, range, new, due, now);
         }
         true
     }
 
     /// Accepts data that begins at RCV.NXT and lies in the window, while no FIN was received.
     #[inline(always)]
-    pub(super) fn next_in_order(&mut self, packet: &Packet, now: Time) -> Option<Accepted> {
+    pub(super) fn accept_in_order(&mut self, packet: &Packet, now: Time) -> Option<Accepted> {
         let length = u32::from(packet.payload_length);
-        self.receive.text_has_come(now);
-        if self.receive.asks_first() && !self.takes_next(packet, true) {
+        self.receive.record_data(now);
+        if self.receive.checks_before_acceptance() && !self.has_room_in_order(packet, true) {
             return None;
         }
-        self.witness(packet, 0);
+        self.check_payload_offset(packet, 0);
         let offset = self.receive.next - 1;
         if self.receive.reassembly.is_empty() {
             self.receive.next += u64::from(length);
             if self.receive.sizing.is_some() {
-                self.sized_in_order(packet, self.receive.next - u64::from(length), false, now);
+                self.linux_in_order(packet, self.receive.next - u64::from(length), false, now);
             } else {
                 self.delay_acknowledgment(length, now);
             }
         } else {
             let start = self.receive.next;
-            self.in_order_before_a_gap(packet, start, start + u64::from(length), now);
+            self.accept_before_gap(packet, start, start + u64::from(length), now);
         }
         debug_assert_eq!(self.receive.next, self.receive.in_order_end());
         self.deliver(self.receive.next, now);
@@ -491,17 +502,17 @@ impl Connection {
     }
 
     /// Accepts data of which a part may be old, beyond the window or out of order.
-    fn unusual_text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
+    fn accept_unusual_data(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let receive = &mut self.receive;
         // An unexpected segment is acknowledged at once, to inform the peer of our position.
         let due = std::mem::replace(&mut receive.acknowledge_now, true);
-        if receive.quick_as_linux {
+        if receive.linux_ack_policy {
             receive.duplicate = None; // tcp_data_queue: the D-SACK is dropped, reported or not.
         }
         let next = receive.next;
         let window = receive.window() as i64;
         let mut limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
-        if self.sender.config.habits.takes_whole_segments && start < window && window > 0 {
+        if self.sender.config.linux_quirks.accepts_beyond_window && start < window && window > 0 {
             limit = receive.fin.saturating_sub(next).min(1 << 32) as i64;
         }
         let end = start + i64::from(packet.payload_length);
@@ -517,42 +528,42 @@ impl Connection {
             self.receive.duplicate = (old.start < old.end).then_some(old);
         }
         if from >= to {
-            self.receive.is_odd();
-            if self.receive.quick_as_linux {
+            self.receive.on_unexpected_segment();
+            if self.receive.linux_ack_policy {
                 self.receive.acknowledge_now = due;
                 self.acknowledge_as_linux(due, now);
             }
             return None; // RFC 9293 section 3.4: no data is accepted with a zero window.
         }
         if from > 0 {
-            self.mark_ahead(packet);
+            self.record_out_of_order_mark(packet);
         }
         if self.receive.is_overfull() {
             self.receive.acknowledge_now = due;
             let room = match from {
-                0 => self.takes_next(packet, false),
-                _ => self.takes_ahead(next + from as u64),
+                0 => self.has_room_in_order(packet, false),
+                _ => self.has_room_out_of_order(next + from as u64),
             };
             if !room {
                 return None;
             }
             self.receive.acknowledge_now = true;
         }
-        self.witness(packet, start);
+        self.check_payload_offset(packet, start);
         let range = Range {
             start: next + from as u64,
             end: next + to as u64,
         };
         if from == 0 {
-            if self.receive.quick_as_linux {
+            if self.receive.linux_ack_policy {
                 // In Linux, a partly old segment is no reason for an immediate acknowledgment
                 // (tcp_data_queue).
                 self.receive.acknowledge_now = due;
             }
             let begins = next.saturating_add_signed(start);
-            self.in_order_before_a_gap(packet, begins, range.end, now);
+            self.accept_before_gap(packet, begins, range.end, now);
             self.deliver(self.receive.in_order_end(), now);
-        } else if !self.keep_ahead(packet, range, due, now) {
+        } else if !self.store_out_of_order(packet, range, due, now) {
             return None;
         }
         Some(Accepted {
@@ -563,15 +574,15 @@ impl Connection {
     }
 
     /// Accepts in-order data from `start` to `end`, which may join out-of-order data behind a gap.
-    fn in_order_before_a_gap(&mut self, packet: &Packet, start: u64, end: u64, now: Time) {
+    fn accept_before_gap(&mut self, packet: &Packet, start: u64, end: u64, now: Time) {
         let receive = &mut self.receive;
-        let gap = !receive.reassembly.is_empty() || !receive.quick_as_linux;
+        let gap = !receive.reassembly.is_empty() || !receive.linux_ack_policy;
         // RFC 2883 section 4: the segment may overlap out-of-order data.
         let joined = receive.reassembly.first_within(end);
         receive.duplicate = receive.duplicate.or(joined);
         receive.next = receive.reassembly.advance(end).min(receive.fin);
         if self.receive.sizing.is_some() {
-            return self.sized_in_order(packet, start, gap, now);
+            return self.linux_in_order(packet, start, gap, now);
         }
         // RFC 5681 section 4.2: "send an immediate ACK when it receives a data segment that fills
         // in all or part of a gap in the sequence space."
@@ -613,14 +624,14 @@ impl Connection {
         self.sender.statistics.bytes_delivered += end - before;
         self.sender.statistics.last_delivery_at = Some(now);
         if self.receive.sizing.is_some() {
-            self.has_read(before, now);
+            self.after_read(before, now);
         }
     }
 
     /// Checks that the payload's own stream offset matches its sequence number.
     #[inline]
-    fn witness(&mut self, packet: &Packet, start: i64) {
-        debug_assert!(packet.payload_length > 0, "no text");
+    fn check_payload_offset(&mut self, packet: &Packet, start: i64) {
+        debug_assert!(packet.payload_length > 0, "no data");
         let expected = (self.receive.next - 1).wrapping_add_signed(start);
         self.sender.statistics.ranges_checked += 1;
         if packet.payload_offset != expected {
@@ -642,7 +653,7 @@ impl Connection {
             sizing.fin_is_next(self.receive.next);
         }
         self.receive.next += 1;
-        self.receive.reconsider_window();
+        self.receive.invalidate_window_field();
         self.receive.acknowledge_now = true;
         true
     }

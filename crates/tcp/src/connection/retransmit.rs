@@ -2,13 +2,13 @@
 
 use bentpipe_types::Ctx;
 
-use super::known::Nothing;
+use super::specialization::General;
 use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};
 
 /// Result of a series of retransmissions.
-pub(super) struct Left {
+pub(super) struct RetransmitResult {
     /// Bytes that the pacer still allows.
     pub(super) allowance: u64,
     /// At least one segment was retransmitted.
@@ -19,7 +19,7 @@ pub(super) struct Left {
 
 /// Segments retransmitted together as one buffer, as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
-struct Buffer {
+struct RetransmitBuffer {
     /// Segments of the buffer that have not been sent.
     left: u64,
     several: bool,
@@ -33,15 +33,15 @@ impl Connection {
         window: u64,
         allowance: u64,
         cx: &mut Ctx<'_>,
-    ) -> Left {
+    ) -> RetransmitResult {
         let segment = u64::from(self.sender.negotiated.segment);
-        let mut left = Left {
+        let mut left = RetransmitResult {
             allowance,
             sent: false,
             paced: false,
         };
-        let mut buffer = Buffer::default();
-        let in_buffers = self.sender.config.habits.sends_in_bursts
+        let mut buffer = RetransmitBuffer::default();
+        let in_buffers = self.sender.config.linux_quirks.sends_in_bursts
             && self
                 .sender
                 .path_mtu
@@ -52,20 +52,20 @@ impl Connection {
                 .recovery
                 .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard)
             && (again.regardless_of_window || window >= segment + self.in_flight())
-            && self.sender.peer_takes(&again)
+            && self.sender.peer_window_admits(&again)
         {
             if left.allowance < segment {
                 left.paced = true;
                 break;
             }
-            if self.sender.is_split(&again) {
+            if self.sender.split_if_too_long(&again) {
                 continue;
             }
             let ends = in_buffers && self.ends_buffer(&mut buffer, again.position, window);
             left.allowance -= self.retransmit(again, ends, cx);
             left.sent = true;
             if !in_buffers && self.sender.scoreboard.has_lost_to_send() {
-                left.allowance -= self.retransmit_alike(window, left.allowance, cx);
+                left.allowance -= self.retransmit_equal_segments(window, left.allowance, cx);
             }
         }
         if left.sent {
@@ -79,7 +79,7 @@ impl Connection {
         let first = (self.sender.recovery)
             .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard);
         if let Some(again) = first
-            && !self.sender.is_split(&again)
+            && !self.sender.split_if_too_long(&again)
         {
             self.retransmit_one(again, cx);
             self.sender.scoreboard.cut_after_last();
@@ -96,7 +96,7 @@ impl Connection {
     /// of the path MTU, Linux retransmits the parts of a buffer together, with PSH on the last
     /// (tcp_xmit_retransmit_queue). Otherwise this has no visible effect, because retransmissions
     /// are full segments.
-    fn ends_buffer(&mut self, buffer: &mut Buffer, position: u64, window: u64) -> bool {
+    fn ends_buffer(&mut self, buffer: &mut RetransmitBuffer, position: u64, window: u64) -> bool {
         if buffer.left == 0 {
             let segment = u64::from(self.sender.negotiated.segment.max(1));
             let room = window.saturating_sub(self.in_flight()) / segment;
@@ -129,11 +129,11 @@ impl Connection {
         let short = length > 0 && length < u64::from(self.sender.negotiated.segment);
         self.sender.send.ends_burst = ends_buffer
             || short
-                && self.sender.config.habits.sends_in_bursts
+                && self.sender.config.linux_quirks.sends_in_bursts
                 && self.sender.scoreboard.is_pushed(again.position + length);
         let send = &self.sender.send;
         if again.position + length < send.end {
-            self.send_from::<Nothing, true>(again.position, length as u32, cx);
+            self.send_range::<General, true>(again.position, length as u32, cx);
         } else if send.fin && self.goes_without_fin(&again, length) {
             self.sender.send.fin = false;
             self.send_segment(again.position, length as u32, cx);
@@ -148,9 +148,9 @@ impl Connection {
         if again.restarts_timer && again.position == self.sender.send.sequence.unacknowledged {
             // tcp_xmit_retransmit_queue in Linux: a retransmission of the first segment restarts
             // the timer, since before an acknowledgment of it the timeout has no meaning. BSD and
-            // ns-2 do so for a fast retransmission. RFC 6298 section 5 does not mention it; RFC
-            // 6675 section 6 allows it. Otherwise a timeout counted from the last acknowledgment
-            // may retransmit a segment a second time at once.
+            // ns-2 do so for a fast retransmission. RFC 6298 section 5 does not mention it;
+            // RFC 6675 section 6 allows it. Otherwise a timeout counted from the last
+            // acknowledgment may retransmit a segment a second time at once.
             let at = self.sender.timeout_from(cx.now);
             self.sender.timers.set(Purpose::Retransmit, at);
         }
@@ -164,7 +164,7 @@ impl Connection {
         let apart = again
             .length
             .is_some_and(|segment| u64::from(segment) <= length && length > 0);
-        apart && self.sender.config.habits.keeps_fin_apart
+        apart && self.sender.config.linux_quirks.collapses_retransmissions
     }
 
     /// RFC 6675 section 4: NextSeg rules 3 and 4, used when the window has room and nothing is new.
@@ -186,13 +186,13 @@ impl Connection {
                 regardless_of_window: false,
                 restarts_timer: true,
             };
-            if !self.sender.peer_takes(&again) {
+            if !self.sender.peer_window_admits(&again) {
                 break;
             }
             if allowance < segment + sent {
                 return (sent, true);
             }
-            if self.sender.is_split(&again) {
+            if self.sender.split_if_too_long(&again) {
                 continue;
             }
             sent += self.retransmit_one(again, cx);
@@ -204,7 +204,7 @@ impl Connection {
     /// congestion window, or else the last segment again. Returns false if the peer's window admits
     /// neither.
     pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) -> bool {
-        let new = (self.next_probe()).filter(|_| self.sender.scoreboard.has_room());
+        let new = (self.next_probe_length()).filter(|_| self.sender.scoreboard.has_room());
         if let Some(length) = new {
             self.send_segment(self.sender.send.sequence.next, length, cx);
         } else if let Some(last) = self.sender.scoreboard.highest_not_sacked() {
@@ -214,10 +214,10 @@ impl Connection {
                 regardless_of_window: true,
                 restarts_timer: true,
             };
-            if !self.sender.peer_takes(&again) {
+            if !self.sender.peer_window_admits(&again) {
                 return false;
             }
-            if self.sender.is_split(&again) {
+            if self.sender.split_if_too_long(&again) {
                 return true; // `output` sends the parts instead.
             }
             let before = self.sender.scoreboard.retransmitted_segments();
@@ -225,9 +225,14 @@ impl Connection {
             self.retransmit_one(again, cx);
             // Except if an earlier retransmission of it is still in flight.
             let board = &mut self.sender.scoreboard;
-            if self.sender.config.habits.counts_no_probes && board.retransmitted_segments() > before
+            if self
+                .sender
+                .config
+                .linux_quirks
+                .probes_are_no_retransmissions
+                && board.retransmitted_segments() > before
             {
-                board.count_once(again.position);
+                board.count_as_original(again.position);
             }
         } else {
             return true;
@@ -243,7 +248,7 @@ impl Sender {
     /// into a full one and into the peer's window.
     #[inline(always)]
     fn collapse(&mut self, again: &mut Retransmission) {
-        if self.config.habits.keeps_fin_apart
+        if self.config.linux_quirks.collapses_retransmissions
             && (again.length).is_some_and(|length| length < self.negotiated.segment)
         {
             self.collapse_short(again);
@@ -289,7 +294,9 @@ impl Sender {
     #[inline(never)]
     fn cut_at(&mut self, edge: u64, again: &mut Retransmission) -> bool {
         let end = again.position + u64::from(again.length.unwrap_or(0));
-        if end.min(self.send.end) <= edge || !self.config.habits.cuts_for_window {
+        if end.min(self.send.end) <= edge
+            || !self.config.linux_quirks.cuts_retransmissions_at_window
+        {
             return false;
         }
         self.scoreboard.cut(again.position, edge);
@@ -299,11 +306,11 @@ impl Sender {
 
     /// RFC 9293 section 3.8.6: data that the peer's window covers is retransmitted, even if the
     /// window has shrunk. (Reno and NewReno go back to SND.UNA and are limited by the window.)
-    pub(super) fn peer_takes(&self, again: &Retransmission) -> bool {
+    pub(super) fn peer_window_admits(&self, again: &Retransmission) -> bool {
         let send = &self.send;
         let first = send.sequence.unacknowledged;
         again.length.is_none()
             || again.position < first + send.window
-            || again.position <= first && self.config.habits.probes_with_segment
+            || again.position <= first && self.config.linux_quirks.probes_with_segment
     }
 }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::ecn::Notification;
-use super::known::{Known, Nothing};
+use super::ecn::EcnState;
 use super::path_mtu::PathMtu;
-use super::send::Send;
+use super::send_state::SendState;
+use super::specialization::{General, Specialization};
 use super::timers::Timers;
 use crate::Config;
 use crate::congestion::Controller;
-use crate::delivered::Delivered;
+use crate::delivered_estimate::DeliveredEstimate;
 use crate::options::Negotiated;
-use crate::pacing::{Departure, Pacer, PacingKind};
+use crate::pacing::{Pacer, PacingKind, SentBurst};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase};
 use crate::recovery::{LossRecovery, Recovery, Retransmission, Scoreboard};
 use crate::rtt::RttEstimator;
@@ -32,9 +32,9 @@ use crate::statistics::Statistics;
 pub struct Sender {
     pub(super) timers: Timers,
     pub(super) negotiated: Negotiated,
-    pub(super) ecn: Notification,
-    pub(super) send: Send,
-    pub(super) delivered: Delivered,
+    pub(super) ecn: EcnState,
+    pub(super) send: SendState,
+    pub(super) delivered: DeliveredEstimate,
     pub(super) recovery: Recovery,
     pub(super) congestion: Controller,
     // Counters of the whole connection, most of which belong to the sender.
@@ -43,7 +43,7 @@ pub struct Sender {
     // Present with model-based congestion control.
     pub(super) delivery_rate: Option<Box<DeliveryRate>>,
     // Shared, because most connections have equal settings.
-    #[serde(skip, default = "Config::usual")]
+    #[serde(skip, default = "Config::shared_default")]
     pub(super) config: Arc<Config>,
     pub(super) path_mtu: PathMtu,
     pub(super) pacer: Pacer,
@@ -83,7 +83,7 @@ impl Sender {
         let segment = u32::from(config.mss.max(1));
         Self {
             timers: Timers::new(),
-            send: Send::new(initial, config, segment),
+            send: SendState::new(initial, config, segment),
             negotiated: Negotiated {
                 segment,
                 send_shift: 0,
@@ -95,10 +95,10 @@ impl Sender {
             congestion: Controller::new(config, segment, u64::from(segment)),
             rtt: RttEstimator::new(config),
             scoreboard: Scoreboard::new(),
-            delivered: Delivered::default(),
+            delivered: DeliveredEstimate::default(),
             pacer: Pacer::new(PacingKind::Off, false, false),
             delivery_rate: None,
-            ecn: Notification::default(),
+            ecn: EcnState::default(),
             path_mtu: PathMtu::new(config.path_mtu),
             statistics: Statistics::default(),
             config: Arc::clone(config),
@@ -111,7 +111,7 @@ impl Sender {
     #[must_use]
     pub fn observed(config: &Arc<Config>, observed: &Observed, now: Time) -> Self {
         let mut sender = Self::new(config, observed.initial);
-        sender.agreed(Negotiated {
+        sender.on_negotiated(Negotiated {
             segment: observed.segment.max(1),
             send_shift: observed.window_shift,
             receive_shift: 0,
@@ -128,7 +128,7 @@ impl Sender {
         let initial_window = sender.initial_window(false);
         sender.congestion =
             Controller::new(&sender.config, observed.segment.max(1), initial_window);
-        sender.learn_path();
+        sender.init_path_model();
         sender.congestion.on_established(None, now);
         sender
     }
@@ -139,13 +139,13 @@ impl Sender {
     }
 
     /// Initialises loss recovery after the option negotiation.
-    pub(super) fn agreed(&mut self, negotiated: Negotiated) {
+    pub(super) fn on_negotiated(&mut self, negotiated: Negotiated) {
         self.negotiated = negotiated;
         self.send.sequence.segment = negotiated.segment;
         self.recovery = Recovery::new(&self.config, negotiated.sack);
         let watch = self.recovery.watches_retransmissions();
         self.scoreboard.watch_retransmissions(watch);
-        let ignore = self.config.habits.ignores_echo_of_sacked;
+        let ignore = self.config.linux_quirks.ignores_echo_of_sacked;
         self.scoreboard.ignore_echo_of_sacked(ignore);
         self.count_segments();
     }
@@ -153,7 +153,8 @@ impl Sender {
     /// Configures segment counting after a change of the segment size: short segments count as full
     /// ones, where the window counts segments.
     pub(super) fn count_segments(&mut self) {
-        let counts = self.config.habits.counts_short_segments && self.recovery.knows_segments();
+        let counts =
+            self.config.linux_quirks.counts_short_segments && self.recovery.tracks_segments();
         if counts {
             self.scoreboard.count_segments(self.negotiated.segment);
             if let Some(rate) = &mut self.delivery_rate {
@@ -187,12 +188,12 @@ impl Sender {
 
     /// Whether nothing is outstanding, to be sent or to be reviewed.
     #[inline]
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.send.is_idle()
             && !self.send.has_unsent()
             && !self.send.fin
             && !self.send.writer_waits
-            && !self.timers.is_to_be_reviewed()
+            && !self.timers.needs_review()
             && !self.statistics.limited.is_any()
             && !self.recovery.wants_retransmit(&self.scoreboard)
     }
@@ -201,62 +202,65 @@ impl Sender {
     pub fn extend(&mut self, end: u64) {
         self.check_app_limited();
         if end > self.send.end {
-            self.before_write(end - self.send.end, Time::ZERO);
+            self.account_write(end - self.send.end, Time::ZERO);
         }
         self.send.end = self.send.end.max(end);
     }
 
     /// Records the transmission from `position` to `end`, of new data or a retransmission.
     pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
-        self.note_sent::<Nothing, false>(position, end, now);
+        self.record_sent::<General, false>(position, end, now);
     }
 
-    /// Records a transmission. With `K::PLAIN`, it directly follows everything sent before, and the
-    /// scoreboard has room. `AGAIN`: a retransmission.
+    /// Records a transmission. With `K::NEW_DATA_ONLY`, it directly follows everything sent before,
+    /// and the scoreboard has room. `AGAIN`: a retransmission.
     #[inline(always)]
-    pub(super) fn note_sent<K: Known, const AGAIN: bool>(
+    pub(super) fn record_sent<K: Specialization, const AGAIN: bool>(
         &mut self,
         position: u64,
         end: u64,
         now: Time,
     ) {
         let send = &mut self.send;
-        let idle = !K::PLAIN && !AGAIN && send.is_idle();
-        let highest = if K::PLAIN {
+        let idle = !K::NEW_DATA_ONLY && !AGAIN && send.is_idle();
+        let highest = if K::NEW_DATA_ONLY {
             position
         } else {
             send.sequence.highest
         };
-        debug_assert_eq!(highest, send.sequence.highest, "not the next");
+        debug_assert_eq!(
+            highest, send.sequence.highest,
+            "not directly after the data sent"
+        );
         if idle {
             self.congestion.on_idle_end(send.last_sent_at, now);
         }
-        if !K::PLAIN && position < highest && !self.recovery.knows_segments() {
+        if !K::NEW_DATA_ONLY && position < highest && !self.recovery.tracks_segments() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }
-        if K::PLAIN {
+        if K::NEW_DATA_ONLY {
             send.sequence.highest = end;
             self.scoreboard.push_next(position, end, now);
         } else if !AGAIN && end > highest {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }
-        if K::SIMPLE || self.recovery.hears_blocks() {
+        if K::SIMPLE || self.recovery.uses_sack() {
             self.recovery.on_sent(end - position);
-            self.timers.review();
+            self.timers.request_restart();
         } else if self.recovery.counts_duplicates() {
             self.recovery.on_sent(end - position);
         }
-        send.sequence.next = if K::PLAIN {
+        send.sequence.next = if K::NEW_DATA_ONLY {
             end
         } else {
             send.sequence.next.max(end)
         };
         if K::PACED && self.delivery_rate.is_some() {
-            if K::PLAIN {
-                self.note_next_departure(position, end, now);
+            if K::NEW_DATA_ONLY {
+                self.record_next_departure(position, end, now);
             } else {
-                self.note_departure(position, end, idle, now);
+                self.record_departure(position, end, idle, now);
             }
         }
     }
@@ -288,7 +292,7 @@ impl Sender {
             && let Some(rate) = self.pacing_rate()
         {
             let before = self.statistics.segments_sent;
-            let left = Departure {
+            let left = SentBurst {
                 bytes: end - position,
                 before,
                 after: before + 1,
@@ -300,7 +304,7 @@ impl Sender {
         self.statistics.segments_sent += 1;
         self.statistics.segments_retransmitted += u64::from(again);
         self.statistics.first_data_at.get_or_insert(now);
-        self.expect_acknowledgment(now);
+        self.start_retransmission_timer(now);
     }
 
     /// Records that the segment from [`next_retransmission`](Self::next_retransmission), at
@@ -316,10 +320,10 @@ impl Sender {
         self.rtt.forget_back_off();
     }
 
-    /// Records that nothing more is sent for now. `limited`: the congestion window is full.
+    /// Records that nothing more is sent for now. `sender_limits`: the congestion window is full.
     pub fn pause(&mut self, limited: bool, now: Time) {
         self.validate_window(limited);
-        self.review_early_timer::<Nothing>(true, now);
+        self.update_early_timer::<General>(true, now);
     }
 
     /// SND.UNA: everything before is acknowledged.

@@ -4,8 +4,8 @@
 //! each call. `expiry` has the retransmission timer, `early` the timers that expire before it, and
 //! `window_probe` the zero-window probes.
 
-mod early;
 mod expiry;
+mod loss_timers;
 mod window_probe;
 
 use bentpipe_types::Time;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Purpose {
     Retransmit,
-    /// Retransmission, with a time already rounded to ticks (`Habits::times_in_ticks`).
+    /// Retransmission, with a time already rounded to ticks (`LinuxQuirks::timer_ticks`).
     RetransmitWithTick,
     /// RFC 9293 section 3.8.6.1: zero-window probe.
     Probe,
@@ -118,7 +118,7 @@ impl Timers {
 
     /// Requests a restart of the early timer, after a transmission or an acknowledgment.
     #[inline]
-    pub(super) fn review(&mut self) {
+    pub(super) fn request_restart(&mut self) {
         self.review = true;
         self.probe_anew = true;
     }
@@ -126,19 +126,19 @@ impl Timers {
     /// Requests a review of the early timer. RFC 8985 section 7.2: an acknowledgment without new
     /// data does not postpone a probe.
     #[inline]
-    pub(super) fn look(&mut self) {
+    pub(super) fn request_review(&mut self) {
         self.review = true;
     }
 
     /// Keeps the early timer as it is.
-    fn reviewed(&mut self) {
+    fn clear_review(&mut self) {
         self.review = false;
         self.probe_anew = false;
     }
 
     /// Whether a review of the early timer is requested.
     #[inline]
-    pub(super) fn is_to_be_reviewed(&self) -> bool {
+    pub(super) fn needs_review(&self) -> bool {
         self.review
     }
 
@@ -165,13 +165,13 @@ impl Timers {
 
     /// Whether the pacing timer has expired.
     #[inline]
-    pub(super) fn has_paced_until(&self, now: Time) -> bool {
+    pub(super) fn pacing_expired(&self, now: Time) -> bool {
         self.pacing <= now
     }
 
     /// Whether the pacing timer has expired and no other.
     #[inline]
-    pub(super) fn only_paces(&self, now: Time) -> bool {
+    pub(super) fn only_pacing_expired(&self, now: Time) -> bool {
         self.pacing <= now && self.at.min(self.early).min(self.delayed_acknowledgment) > now
     }
 

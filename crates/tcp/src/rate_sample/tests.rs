@@ -8,8 +8,8 @@ fn at(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
 }
 
-fn around(now: Time, rtt: u64) -> Surroundings {
-    Surroundings {
+fn around(now: Time, rtt: u64) -> SampleContext {
+    SampleContext {
         now,
         in_flight: 0,
         rtt: Some(Span::from_millis(rtt)),
@@ -129,7 +129,7 @@ fn duplicates_count_once_for_a_segment() {
     for _ in 0..2 {
         rate.begin(0);
         rate.on_duplicate(1000, 5000, at(100));
-        let sample = rate.sample(&Surroundings {
+        let sample = rate.sample(&SampleContext {
             phase: RecoveryPhase::FastRecovery,
             ..around(at(100), 100)
         });

@@ -68,7 +68,7 @@ fn only_four_blocks_are_reported() {
 /// (crates/testkit/scripts/linux/receiver-943.pkt).
 #[test]
 fn with_forgetting_only_remembered_blocks_are_merged() {
-    let mut reassembly = Reassembly::new(100).forgetting(true);
+    let mut reassembly = Reassembly::new(100).with_linux_blocks(true);
     for start in [10, 30, 50, 70, 90] {
         reassembly.insert(range(start, start + 10));
     }
@@ -89,7 +89,7 @@ fn with_forgetting_only_remembered_blocks_are_merged() {
     let known = range(12, 22);
     assert!(matches!(reassembly.insert(known), Inserted::Overlapping(_)));
     assert_eq!(reported(&reassembly), [(12, 25), (90, 110), (50, 80)]);
-    // Without `forgetting`, complete ranges are reported.
+    // Without `with_linux_blocks`, complete ranges are reported.
     let mut whole = Reassembly::new(100);
     for start in [10, 30, 50, 70, 90] {
         whole.insert(range(start, start + 10));
@@ -133,7 +133,7 @@ proptest! {
     /// Comparison with a set of bytes.
     #[test]
     fn agrees_with_a_set_of_bytes(segments in proptest::collection::vec((1_u64..200, 1_u64..30, any::<bool>()), 1..80), forgets in any::<bool>()) {
-        let mut reassembly = Reassembly::new(1000).forgetting(forgets);
+        let mut reassembly = Reassembly::new(1000).with_linux_blocks(forgets);
         let mut bytes = [false; 300];
         let mut next = 1;
         for (start, length, in_order) in segments {

@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::rack::{Rack, Surroundings};
+use super::rack::{DetectionContext, Rack};
 use super::scoreboard::{Scoreboard, Transmission};
 use super::{Acknowledgment, SendSequence};
 
@@ -27,7 +27,7 @@ pub(super) enum Detection {
 
 /// Result of a detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Found {
+pub(super) struct DetectionResult {
     /// At least one segment was newly detected as lost.
     pub(super) something: bool,
     /// A retransmission was detected as lost.
@@ -37,15 +37,15 @@ pub(super) struct Found {
 impl Detection {
     /// Takes an acknowledgment into account, before [`detect`](Self::detect).
     #[inline(always)]
-    pub(super) fn take_in(
+    pub(super) fn observe_ack(
         &mut self,
         send: &SendSequence,
         board: &Scoreboard,
-        plainly: Option<Transmission>,
+        in_order_last: Option<Transmission>,
         now: Time,
     ) {
         if let Self::Rack(rack) = self {
-            rack.on_ack(board, send.unacknowledged, send.highest, plainly, now);
+            rack.on_ack(board, send.unacknowledged, send.highest, in_order_last, now);
         }
     }
 
@@ -58,9 +58,9 @@ impl Detection {
     }
 
     /// Records that reordering was observed.
-    pub(super) fn sees_reordering(&mut self) {
+    pub(super) fn note_reordering(&mut self) {
         if let Self::Rack(rack) = self {
-            rack.sees_reordering();
+            rack.note_reordering();
         }
     }
 
@@ -74,9 +74,13 @@ impl Detection {
 
     /// Resets the state at a timeout. Returns the age below which a transmission is not yet
     /// considered lost, if the algorithm uses one.
-    pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Option<Span> {
+    pub(super) fn on_timeout(
+        &mut self,
+        board: &Scoreboard,
+        context: DetectionContext,
+    ) -> Option<Span> {
         match self {
-            Self::Rack(rack) => Some(rack.on_timeout(board, around)),
+            Self::Rack(rack) => Some(rack.on_timeout(board, context)),
             Self::Sacked(duplicates) | Self::Forward(duplicates) => {
                 *duplicates = 0;
                 None
@@ -116,18 +120,18 @@ impl Detection {
         send: &SendSequence,
         board: &mut Scoreboard,
         recovering: bool,
-    ) -> Found {
+    ) -> DetectionResult {
         let advances = ack.acknowledged > 0;
         let sacks = ack.one_more || board.delivered().sacked() > 0;
         let something = match self {
             Self::Rack(rack) => {
-                let around = Surroundings {
+                let context = DetectionContext {
                     now: ack.now,
                     recovering,
                     smoothed_rtt: ack.smoothed_rtt,
                 };
-                let overdue = rack.detect(board, around);
-                return Found {
+                let overdue = rack.detect(board, context);
+                return DetectionResult {
                     something: overdue.found,
                     retransmission: overdue.retransmission,
                 };
@@ -173,7 +177,7 @@ impl Detection {
                 }
             }
         };
-        Found {
+        DetectionResult {
             something,
             retransmission: false,
         }

@@ -47,7 +47,7 @@ impl FastRetransmit {
 
     /// Whether no recovery is in progress and no duplicate was counted.
     #[inline]
-    pub(super) const fn is_quiet(&self) -> bool {
+    pub(super) const fn is_loss_free(&self) -> bool {
         !self.recovering && !self.retransmit && self.duplicates == 0
     }
 

@@ -4,34 +4,34 @@
 //! retransmissions, and the bytes in flight. It does not determine window growth, which belongs to
 //! [`congestion`](crate::congestion).
 
-mod counted;
-mod course;
 mod detection;
-mod duplicates;
+mod duplicate_based;
 mod f_rto;
 mod fast_retransmit;
-mod gradually;
 mod newreno;
 mod proportional_rate_reduction;
+mod prr_state;
 mod rack;
-mod reduction;
+mod recovery_progress;
+mod recovery_without_sack;
 mod reno;
 mod scoreboard;
 mod selective;
 mod tail_loss_probe;
 mod undo;
+mod window_reduction;
 
 use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
 
 use crate::{Config, RecoveryPhase};
 
-pub use counted::Counted;
 pub use newreno::NewReno;
 pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
+pub use recovery_without_sack::RecoveryWithoutSack;
 pub use reno::Reno;
 pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
-pub(crate) use scoreboard::{Covered, Measured, Whole};
+pub(crate) use scoreboard::{Measured, OneMoreSegment, WholeSegments};
 pub use selective::Selective;
 pub(crate) use tail_loss_probe::tail_loss_timeout;
 
@@ -101,7 +101,7 @@ pub struct Acknowledgment {
     pub smoothed_rtt: Option<Span>,
     /// Unsent data exists, and the peer's window has room for it.
     pub can_send_new: bool,
-    /// It only reports [one segment more](Scoreboard::covers_one_more).
+    /// It only reports [one segment more](Scoreboard::one_more_segment).
     pub one_more: bool,
 }
 
@@ -162,33 +162,39 @@ pub struct Retransmission {
 }
 
 /// Linux's tcp_reordering: default reordering degree in segments.
-pub(crate) const USUAL_REORDERING: u64 = 3;
+pub(crate) const DEFAULT_REORDERING: u64 = 3;
 
 /// Linux's tcp_max_reordering: maximum reordering degree in segments.
-pub(crate) const MOST_REORDERING: u64 = 300;
+pub(crate) const MAXIMUM_REORDERING: u64 = 300;
 
 /// A loss recovery algorithm.
 pub trait LossRecovery {
-    /// Takes an acknowledgment into account, after the scoreboard was updated. `plainly`: the last
-    /// transmission of the acknowledged segments, if the acknowledgment only reports [one segment
-    /// more](Scoreboard::covers_one_more) or [whole segments](Scoreboard::acknowledges_whole). The
-    /// scoreboard need not be consulted then.
-    fn take_in(
+    /// Takes an acknowledgment into account, after the scoreboard was updated. `in_order_last`: the
+    /// last transmission of the acknowledged segments, if the acknowledgment only reports [one
+    /// segment more](Scoreboard::one_more_segment) or [whole
+    /// segments](Scoreboard::acknowledges_whole). The scoreboard need not be consulted then.
+    fn observe_ack(
         &mut self,
         _send: &SendSequence,
         _board: &Scoreboard,
-        _plainly: Option<Transmission>,
+        _in_order_last: Option<Transmission>,
         _now: Time,
     ) {
     }
 
     /// Counts a duplicate acknowledgment (`duplicate`, by RFC 5681 section 2) or progress, without
     /// SACK, for a recovery that counts duplicates.
-    fn count(&mut self, _send: &SendSequence, _board: &mut Scoreboard, _duplicate: bool) {}
+    fn count_duplicates(
+        &mut self,
+        _send: &SendSequence,
+        _board: &mut Scoreboard,
+        _duplicate: bool,
+    ) {
+    }
 
-    /// Determines the reaction to an acknowledgment, after [`take_in`](Self::take_in). An
-    /// acknowledgment of new data while recovery [is loss-free](Self::is_quiet) always results in
-    /// [`Reaction::Grow`]; the call may be omitted.
+    /// Determines the reaction to an acknowledgment, after [`observe_ack`](Self::take_in). An
+    /// acknowledgment of new data while recovery [is loss-free](Self::is_loss_free) always results
+    /// in [`Reaction::Grow`]; the call may be omitted.
     fn on_ack(
         &mut self,
         ack: &Acknowledgment,
@@ -217,21 +223,21 @@ pub trait LossRecovery {
 
     /// Whether no loss, retransmission or duplicate is pending. Then all outstanding data is in
     /// flight, and only the congestion window limits it.
-    fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool;
+    fn is_loss_free(&self, send: &SendSequence, board: &Scoreboard) -> bool;
 
-    /// Reacts to a retransmission timeout: outstanding data is to be retransmitted. [`Again::All`]
-    /// requires the connection to return to SND.UNA.
+    /// Reacts to a retransmission timeout: outstanding data is to be retransmitted.
+    /// [`RetransmitScope::All`] requires the connection to return to SND.UNA.
     fn on_timeout(
         &mut self,
         timeout: &TimedOut,
         send: &SendSequence,
         board: &mut Scoreboard,
-    ) -> Again;
+    ) -> RetransmitScope;
 
     /// Reacts to a reduction of the path MTU: data in segments that were too long is retransmitted
     /// in shorter ones, which is no sign of congestion. On a scoreboard, these segments are split
     /// and marked already.
-    fn on_shortened(&mut self, send: &SendSequence) -> Again;
+    fn on_shortened(&mut self, send: &SendSequence) -> RetransmitScope;
 
     /// Whether the window is reduced already for the outstanding data, so that a timeout is no new
     /// sign of congestion.
@@ -240,7 +246,7 @@ pub trait LossRecovery {
     }
 
     // The following methods are for recoveries that track individual segments:
-    // `Recovery::knows_segments`.
+    // `Recovery::tracks_segments`.
 
     /// Number of segments known to have arrived out of order.
     fn segments_ahead(&self, board: &Scoreboard) -> u64 {
@@ -286,7 +292,7 @@ pub trait LossRecovery {
     /// Sets the window of fast recovery, after each acknowledgment in it. `target`: the window at
     /// the end of the reduction; `delivered`: newly reported bytes. Returns the bytes [in
     /// flight](Self::in_flight), if they were computed.
-    fn regulate(
+    fn update_recovery_window(
         &mut self,
         _target: u64,
         _delivered: u64,
@@ -333,7 +339,7 @@ pub trait LossRecovery {
     }
 
     /// Records a duplicate acknowledgment while nothing is outstanding.
-    fn hear_duplicate_at_rest(&mut self) {}
+    fn on_duplicate_while_idle(&mut self) {}
 
     /// Records that a tail loss probe was sent.
     fn on_probe(&mut self, _send: &SendSequence, _retransmission: bool) {}
@@ -352,7 +358,7 @@ pub struct TimedOut {
 
 /// Data to retransmit after a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
+pub enum RetransmitScope {
     /// Everything from SND.UNA on.
     All,
     /// The segments marked on the scoreboard.
@@ -386,13 +392,13 @@ impl Recovery {
 #[repr(u8)]
 pub(crate) enum Rare {
     Reno(Reno),
-    Counted(Box<Counted>),
+    RecoveryWithoutSack(Box<RecoveryWithoutSack>),
 }
 
 /// Moves rare code out of line, so that the common path stays short.
 #[cold]
 #[inline(never)]
-fn apart<T>(call: impl FnOnce() -> T) -> T {
+fn out_of_line<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
@@ -402,9 +408,9 @@ macro_rules! dispatch {
         match $recovery {
             Recovery::NewReno($inner) => $call,
             Recovery::Selective($inner) => $call,
-            Recovery::Rare(rare) => apart(move || match rare {
+            Recovery::Rare(rare) => out_of_line(move || match rare {
                 Rare::Reno($inner) => $call,
-                Rare::Counted($inner) => $call,
+                Rare::RecoveryWithoutSack($inner) => $call,
             }),
         }
     };
@@ -417,8 +423,12 @@ impl Recovery {
             RecoveryKind::Reno => Self::Rare(Rare::Reno(Reno::new(config.limited_transmit))),
             RecoveryKind::Sack if sack => Self::Selective(Box::new(Selective::sack(config))),
             RecoveryKind::Fack if sack => Self::Selective(Box::new(Selective::fack(config))),
-            RecoveryKind::Sack | RecoveryKind::Fack if config.habits.counts_duplicates => {
-                Self::Rare(Rare::Counted(Box::new(Counted::new(config))))
+            RecoveryKind::Sack | RecoveryKind::Fack
+                if config.linux_quirks.counts_duplicates_as_sacks =>
+            {
+                Self::Rare(Rare::RecoveryWithoutSack(Box::new(
+                    RecoveryWithoutSack::new(config),
+                )))
             }
             RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => {
                 Self::NewReno(NewReno::new(config.limited_transmit, config.newreno))
@@ -429,27 +439,27 @@ impl Recovery {
     /// Whether recovery uses SACK blocks. The loss of a retransmission is then detected too, and
     /// send times are checked between acknowledgments.
     #[inline]
-    pub(crate) fn hears_blocks(&self) -> bool {
+    pub(crate) fn uses_sack(&self) -> bool {
         matches!(self, Self::Selective(_))
     }
 
     /// Whether duplicates count as SACKed segments.
     #[inline]
     pub(crate) fn counts_duplicates(&self) -> bool {
-        matches!(self, Self::Rare(Rare::Counted(_)))
+        matches!(self, Self::Rare(Rare::RecoveryWithoutSack(_)))
     }
 
     /// Whether recovery tracks individual segments, by SACK blocks or duplicates. Lost and
     /// retransmitted segments are then marked on the scoreboard, and SND.NXT does not go back after
     /// a timeout.
-    pub(crate) fn knows_segments(&self) -> bool {
-        self.hears_blocks() || self.counts_duplicates()
+    pub(crate) fn tracks_segments(&self) -> bool {
+        self.uses_sack() || self.counts_duplicates()
     }
 }
 
 /// State of loss recovery before a transmission.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct RecoveryStatus {
     /// Bytes that may be in flight.
     pub(crate) window: u64,
     /// See [`LossRecovery::wants_retransmit`].
@@ -461,8 +471,8 @@ pub(crate) struct Standing {
 impl Recovery {
     /// State needed before a transmission, given the congestion window, in one call.
     #[inline(always)]
-    pub(crate) fn standing(&self, congestion_window: u64, board: &Scoreboard) -> Standing {
-        dispatch!(self, r => Standing {
+    pub(crate) fn status(&self, congestion_window: u64, board: &Scoreboard) -> RecoveryStatus {
+        dispatch!(self, r => RecoveryStatus {
             window: r.window(congestion_window),
             wants_retransmit: r.wants_retransmit(board),
             is_recovering: r.is_recovering(),
@@ -472,18 +482,18 @@ impl Recovery {
 
 impl LossRecovery for Recovery {
     #[inline(always)]
-    fn take_in(
+    fn observe_ack(
         &mut self,
         send: &SendSequence,
         board: &Scoreboard,
-        plainly: Option<Transmission>,
+        in_order_last: Option<Transmission>,
         now: Time,
     ) {
-        dispatch!(self, r => r.take_in(send, board, plainly, now));
+        dispatch!(self, r => r.observe_ack(send, board, in_order_last, now));
     }
 
-    fn count(&mut self, send: &SendSequence, board: &mut Scoreboard, duplicate: bool) {
-        dispatch!(self, r => r.count(send, board, duplicate));
+    fn count_duplicates(&mut self, send: &SendSequence, board: &mut Scoreboard, duplicate: bool) {
+        dispatch!(self, r => r.count_duplicates(send, board, duplicate));
     }
 
     #[inline(always)]
@@ -528,8 +538,8 @@ impl LossRecovery for Recovery {
     }
 
     #[inline]
-    fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool {
-        dispatch!(self, r => r.is_quiet(send, board))
+    fn is_loss_free(&self, send: &SendSequence, board: &Scoreboard) -> bool {
+        dispatch!(self, r => r.is_loss_free(send, board))
     }
 
     fn on_timeout(
@@ -537,11 +547,11 @@ impl LossRecovery for Recovery {
         timeout: &TimedOut,
         send: &SendSequence,
         board: &mut Scoreboard,
-    ) -> Again {
+    ) -> RetransmitScope {
         dispatch!(self, r => r.on_timeout(timeout, send, board))
     }
 
-    fn on_shortened(&mut self, send: &SendSequence) -> Again {
+    fn on_shortened(&mut self, send: &SendSequence) -> RetransmitScope {
         dispatch!(self, r => r.on_shortened(send))
     }
 
@@ -586,7 +596,7 @@ impl LossRecovery for Recovery {
     }
 
     #[inline(always)]
-    fn regulate(
+    fn update_recovery_window(
         &mut self,
         target: u64,
         delivered: u64,
@@ -594,7 +604,7 @@ impl LossRecovery for Recovery {
         send: &SendSequence,
         board: &Scoreboard,
     ) -> Option<u64> {
-        dispatch!(self, r => r.regulate(target, delivered, advances, send, board))
+        dispatch!(self, r => r.update_recovery_window(target, delivered, advances, send, board))
     }
 
     fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
@@ -629,8 +639,8 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.has_probed())
     }
 
-    fn hear_duplicate_at_rest(&mut self) {
-        dispatch!(self, r => r.hear_duplicate_at_rest());
+    fn on_duplicate_while_idle(&mut self) {
+        dispatch!(self, r => r.on_duplicate_while_idle());
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

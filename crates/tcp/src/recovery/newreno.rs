@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::duplicates::{ByDuplicates, Variant};
+use super::duplicate_based::{ByDuplicates, Variant};
 use super::fast_retransmit::FastRetransmit;
 use super::{Reaction, SendSequence};
 use crate::NewRenoKind;
 
 /// Recovery that retransmits one lost segment per round trip, until all data outstanding at its
 /// start is acknowledged.
-pub type NewReno = ByDuplicates<Outlasting>;
+pub type NewReno = ByDuplicates<NewRenoVariant>;
 
 /// The variant of duplicate-based recovery for NewReno.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Outlasting {
+pub struct NewRenoVariant {
     kind: NewRenoKind,
     first_partial: bool,
 }
@@ -25,7 +25,7 @@ impl NewReno {
         let first_partial = true;
         Self::of(
             limited_transmit,
-            Outlasting {
+            NewRenoVariant {
                 kind,
                 first_partial,
             },
@@ -33,7 +33,7 @@ impl NewReno {
     }
 }
 
-impl Variant for Outlasting {
+impl Variant for NewRenoVariant {
     /// RFC 6582 section 3.2 step 2: `recover` is the highest position sent when recovery began.
     fn on_enter(&mut self, _recover: u64, send: &SendSequence) -> u64 {
         self.first_partial = true;

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
 use super::scoreboard::{Overdue, Transmission};
-use crate::habits::Habits;
+use crate::linux_quirks::LinuxQuirks;
 
 /// RFC 8985 section 6.2.1 step 4: DupThresh, for detection by segment count.
 const DUPLICATE_THRESHOLD: u64 = 3;
 
 /// RFC 8985 section 6.2 step 4: number of recoveries without a D-SACK before the reordering window
 /// shrinks.
-const PERSISTENCE: u32 = 16;
+const DSACK_PERSISTENCE: u32 = 16;
 
 /// RFC 8985 section 6.2 step 1: minimum age at which the minimum round trip expires. The RFC leaves
 /// it open; Linux uses five minutes.
@@ -27,13 +27,13 @@ pub(super) struct MinimumRtt {
 }
 
 /// Value of a round-trip time that was not measured.
-const UNKNOWN: Span = Span::from_nanos(u64::MAX);
+const UNMEASURED: Span = Span::from_nanos(u64::MAX);
 
 impl MinimumRtt {
     const fn new() -> Self {
         Self {
-            this: UNKNOWN,
-            last: UNKNOWN,
+            this: UNMEASURED,
+            last: UNMEASURED,
             since: Time::ZERO,
         }
     }
@@ -42,7 +42,7 @@ impl MinimumRtt {
     fn record(&mut self, rtt: Span, now: Time) {
         if now.since(self.since) >= MINIMUM_RTT_WINDOW {
             self.last = self.this;
-            self.this = UNKNOWN;
+            self.this = UNMEASURED;
             self.since = now;
         }
         self.this = self.this.min(rtt);
@@ -50,7 +50,7 @@ impl MinimumRtt {
 
     fn get(&self) -> Option<Span> {
         let least = self.this.min(self.last);
-        (least != UNKNOWN).then_some(least)
+        (least != UNMEASURED).then_some(least)
     }
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Rack {
     // RACK.reo_wnd_mult and RACK.reo_wnd_persist
     multiple: u64,
     persist: u32,
-    // Habits::times_last_in_sequence and Habits::widens_for_reordering
+    // See `LinuxQuirks::rack_times_highest_sequence` and `dsack_widens_only_after_reordering`.
     times_last: bool,
-    widens_for_reordering: bool,
+    dsack_widens_only_after_reordering: bool,
     // RACK.dsack_round
     duplicate_round: Option<u64>,
     deadline: Option<Time>,
@@ -76,7 +76,7 @@ pub(super) struct Rack {
 
 /// Further inputs of RACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Surroundings {
+pub(super) struct DetectionContext {
     /// The current time.
     pub now: Time,
     /// Fast recovery, or recovery after a timeout, is in progress.
@@ -86,10 +86,10 @@ pub(super) struct Surroundings {
 }
 
 impl Rack {
-    pub(super) const fn new(habits: &Habits) -> Self {
+    pub(super) const fn new(linux_quirks: &LinuxQuirks) -> Self {
         Self {
-            times_last: habits.times_last_in_sequence,
-            widens_for_reordering: habits.widens_for_reordering,
+            times_last: linux_quirks.rack_times_highest_sequence,
+            dsack_widens_only_after_reordering: linux_quirks.dsack_widens_only_after_reordering,
             newest: None,
             rtt: Span::ZERO,
             minimum_rtt: MinimumRtt::new(),
@@ -114,19 +114,19 @@ impl Rack {
 
     /// Processes an acknowledgment (RFC 8985 section 6.2 steps 2 to 4). `unacknowledged` and `next`
     /// are SND.UNA and SND.NXT. If all reported segments were sent once and arrived in order,
-    /// without duplicates, `plainly` is the last of them.
+    /// without duplicates, `in_order_last` is the last of them.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
         board: &Scoreboard,
         unacknowledged: u64,
         next: u64,
-        plainly: Option<Transmission>,
+        in_order_last: Option<Transmission>,
         now: Time,
     ) {
         let delivered = board.delivered();
-        if let Some(newest) = plainly.or(delivered.newest()) {
-            let timed = if self.times_last && plainly.is_none() {
+        if let Some(newest) = in_order_last.or(delivered.newest()) {
+            let timed = if self.times_last && in_order_last.is_none() {
                 delivered.last_sent_at().unwrap_or(newest.sent_at)
             } else {
                 newest.sent_at
@@ -145,22 +145,22 @@ impl Rack {
         {
             self.duplicate_round = None;
         }
-        if plainly.is_none()
+        if in_order_last.is_none()
             && board.explains_duplicate()
             && self.duplicate_round.is_none()
-            && (self.reordering_seen || !self.widens_for_reordering)
+            && (self.reordering_seen || !self.dsack_widens_only_after_reordering)
         {
             self.duplicate_round = Some(next);
             self.multiple += 1;
-            self.persist = PERSISTENCE;
+            self.persist = DSACK_PERSISTENCE;
         }
-        if plainly.is_none() {
+        if in_order_last.is_none() {
             self.reordering_seen |= delivered.is_reordered();
         }
     }
 
     /// Records that reordering was observed.
-    pub(super) fn sees_reordering(&mut self) {
+    pub(super) fn note_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
@@ -175,7 +175,7 @@ impl Rack {
     /// Marks lost segments (RFC 8985 section 6.2 step 5). The [`deadline`](Self::deadline) is set
     /// for segments that may be lost later.
     #[inline(always)]
-    pub(super) fn detect(&mut self, board: &mut Scoreboard, around: Surroundings) -> Overdue {
+    pub(super) fn detect(&mut self, board: &mut Scoreboard, context: DetectionContext) -> Overdue {
         self.deadline = None;
         let Some(newest) = self.newest else {
             return Overdue::default();
@@ -183,12 +183,12 @@ impl Rack {
         if !board.may_be_overdue(newest) {
             return Overdue::default();
         }
-        let window = self.reordering_window(board.sacked_segments(), around);
+        let window = self.reordering_window(board.sacked_segments(), context);
         let allowance = self.rtt + window;
-        let overdue = board.mark_overdue(newest, allowance, around.now);
+        let overdue = board.mark_overdue(newest, allowance, context.now);
         self.deadline = overdue
             .pending
-            .map(|last| (last + allowance).max(around.now));
+            .map(|last| (last + allowance).max(context.now));
         overdue
     }
 
@@ -205,17 +205,17 @@ impl Rack {
 
     /// RFC 8985 section 6.3: at a timeout, returns the age below which a transmission is not yet
     /// considered lost.
-    pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Span {
+    pub(super) fn on_timeout(&mut self, board: &Scoreboard, context: DetectionContext) -> Span {
         self.deadline = None;
-        self.rtt + self.reordering_window(board.sacked_segments(), around)
+        self.rtt + self.reordering_window(board.sacked_segments(), context)
     }
 
     /// RFC 8985 section 6.2 step 4: RACK_update_reo_wnd ().
-    fn reordering_window(&self, sacked_segments: u64, around: Surroundings) -> Span {
-        if !self.reordering_seen && (around.recovering || sacked_segments >= DUPLICATE_THRESHOLD) {
+    fn reordering_window(&self, sacked_segments: u64, context: DetectionContext) -> Span {
+        if !self.reordering_seen && (context.recovering || sacked_segments >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
         }
         let window = self.minimum_rtt() * self.multiple / 4;
-        around.smoothed_rtt.map_or(window, |srtt| window.min(srtt))
+        context.smoothed_rtt.map_or(window, |srtt| window.min(srtt))
     }
 }

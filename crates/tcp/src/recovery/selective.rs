@@ -13,15 +13,15 @@ mod timers;
 use bentpipe_types::{Span, Time, fetch_whole};
 use serde::{Deserialize, Serialize};
 
-use super::course::{Course, State};
 use super::detection::Detection;
 use super::f_rto::Evidence;
 use super::proportional_rate_reduction::RecoveryAck;
 use super::rack::Rack;
+use super::recovery_progress::{RecoveryProgress, State};
 use super::scoreboard::{LostSegment, Scoreboard, Transmission};
-use super::tail_loss_probe::{TailLossProbe, Verdict};
+use super::tail_loss_probe::{ProbeOutcome, TailLossProbe};
 use super::{
-    Acknowledgment, Again, LossRecovery, Reaction, Retransmission, SendSequence, TimedOut,
+    Acknowledgment, LossRecovery, Reaction, Retransmission, RetransmitScope, SendSequence, TimedOut,
 };
 use crate::{Config, RecoveryPhase};
 
@@ -33,10 +33,10 @@ pub struct Selective {
     // RFC 6675 section 4: RescueRxt of NextSeg () rule 4.
     rescued: bool,
     probes: bool,
-    undoes_with_nothing_out: bool,
-    counts_no_probes: bool,
+    undoes_without_retransmissions_out: bool,
+    probes_are_no_retransmissions: bool,
     detection: Detection,
-    pub(super) course: Course,
+    pub(super) progress: RecoveryProgress,
     probe: TailLossProbe,
 }
 
@@ -52,7 +52,7 @@ impl Selective {
     /// length that end at or before `edge`, except the first after a timeout. Calls `each` with
     /// each position. Returns the number of segments.
     #[inline(always)]
-    pub(crate) fn send_again(
+    pub(crate) fn retransmit_run(
         &mut self,
         length: u32,
         edge: u64,
@@ -61,16 +61,16 @@ impl Selective {
         board: &mut Scoreboard,
         each: impl FnMut(u64),
     ) -> u64 {
-        if most == 0 || !self.course.wants_retransmit(board) {
+        if most == 0 || !self.progress.wants_retransmit(board) {
             return 0;
         }
-        let count = board.send_again(length, edge, most, now, each);
-        self.course.undo.on_retransmitted(now, count);
+        let count = board.retransmit_run(length, edge, most, now, each);
+        self.progress.undo.on_retransmitted(now, count);
         count
     }
 
     /// Number of segments of this length that may be retransmitted before the window is full.
-    pub(crate) fn fit_again(
+    pub(crate) fn retransmissions_that_fit(
         &self,
         window: u64,
         length: u32,
@@ -78,9 +78,9 @@ impl Selective {
         board: &Scoreboard,
     ) -> u64 {
         let room = window.saturating_sub(self.in_flight(send, board));
-        match self.course.state {
+        match self.progress.state {
             // Retransmissions do not count as in flight here.
-            State::Open if !self.counts_again() => {
+            State::Open if !self.counts_retransmissions() => {
                 if room < u64::from(length) {
                     0
                 } else {
@@ -93,7 +93,7 @@ impl Selective {
 
     /// Whether retransmissions count as in flight outside of recovery. Without limited transmit
     /// they do not, because then exactly the outstanding data counts.
-    fn counts_again(&self) -> bool {
+    fn counts_retransmissions(&self) -> bool {
         self.limited_transmit || matches!(self.detection, Detection::Forward(_))
     }
 
@@ -101,7 +101,7 @@ impl Selective {
     #[must_use]
     pub fn sack(config: &Config) -> Self {
         let detection = if config.rack {
-            Detection::Rack(Rack::new(&config.habits))
+            Detection::Rack(Rack::new(&config.linux_quirks))
         } else {
             Detection::Sacked(0)
         };
@@ -112,7 +112,7 @@ impl Selective {
     #[must_use]
     pub fn fack(config: &Config) -> Self {
         Self {
-            course: Course::new(config, false),
+            progress: RecoveryProgress::new(config, false),
             probes: false,
             ..Self::new(Detection::Forward(0), config)
         }
@@ -123,32 +123,34 @@ impl Selective {
             // RFC 8985 section 7: a tail loss probe relies on RACK to evaluate its acknowledgment.
             probes: config.tail_loss_probe && matches!(detection, Detection::Rack(_)),
             detection,
-            course: Course::new(config, config.proportional_rate_reduction),
+            progress: RecoveryProgress::new(config, config.proportional_rate_reduction),
             limited_transmit: config.limited_transmit,
             rescued: false,
             probe: TailLossProbe::default(),
-            undoes_with_nothing_out: config.habits.undoes_with_nothing_out,
-            counts_no_probes: config.habits.counts_no_probes,
+            undoes_without_retransmissions_out: config
+                .linux_quirks
+                .undoes_without_retransmissions_out,
+            probes_are_no_retransmissions: config.linux_quirks.probes_are_no_retransmissions,
         }
     }
 
     fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
-        self.course.enter(send, board);
+        self.progress.enter(send, board);
         self.probe.forget();
         self.rescued = false;
     }
 
     fn leave(&mut self) {
-        self.course.leave();
+        self.progress.leave();
         self.detection.on_exit();
     }
 
     /// Undoes the marks of a spurious loss.
-    fn take_back(&mut self, board: &mut Scoreboard) {
-        if !self.course.is_open() {
+    fn undo_recovery(&mut self, board: &mut Scoreboard) {
+        if !self.progress.is_open() {
             self.leave();
         }
-        self.course.undo.stop();
+        self.progress.undo.stop();
         board.unmark_lost();
     }
 
@@ -156,15 +158,15 @@ impl Selective {
     /// after a timeout and for acknowledged data this counts only while an undo is possible
     /// (tcp_is_sackblock_valid, tcp_sacktag_write_queue).
     #[cold]
-    fn came_late_and_twice(&mut self, start: u64, una: u64, board: &mut Scoreboard) {
-        let after_timeout = matches!(self.course.state, State::AfterTimeout { .. });
-        let counts = match self.course.undo.marker() {
+    fn record_late_duplicate(&mut self, start: u64, una: u64, board: &mut Scoreboard) {
+        let after_timeout = matches!(self.progress.state, State::AfterTimeout { .. });
+        let counts = match self.progress.undo.marker() {
             Some(marker) => start > una || start >= marker,
             None => start > una && !after_timeout,
         };
         if counts {
-            board.came_late_and_twice(start, una);
-            self.detection.sees_reordering();
+            board.record_late_duplicate(start, una);
+            self.detection.note_reordering();
         }
     }
 
@@ -172,7 +174,7 @@ impl Selective {
     #[inline]
     fn may_suspect(&self) -> bool {
         matches!(
-            (self.course.state, &self.detection),
+            (self.progress.state, &self.detection),
             (State::Fast { .. }, Detection::Sacked(_))
         )
     }
@@ -180,14 +182,14 @@ impl Selective {
 
 impl LossRecovery for Selective {
     #[inline(always)]
-    fn take_in(
+    fn observe_ack(
         &mut self,
         send: &SendSequence,
         board: &Scoreboard,
-        plainly: Option<Transmission>,
+        in_order_last: Option<Transmission>,
         now: Time,
     ) {
-        self.detection.take_in(send, board, plainly, now);
+        self.detection.observe_ack(send, board, in_order_last, now);
     }
 
     #[inline(always)]
@@ -201,26 +203,26 @@ impl LossRecovery for Selective {
         let advances = ack.acknowledged > 0;
         let bytes = board.delivered().bytes();
         if !ack.one_more
-            && let Some(range) = board.needless(una, ack.acknowledged)
+            && let Some(range) = board.unnecessary_retransmission(una, ack.acknowledged)
         {
-            self.course.undo.on_duplicate(range, send.segment);
-            if let Some(start) = board.late_twice() {
-                self.came_late_and_twice(start, una, board);
+            self.progress.undo.on_duplicate(range, send.segment);
+            if let Some(start) = board.late_duplicate() {
+                self.record_late_duplicate(start, una, board);
             }
         }
         let pure_duplicate = !ack.one_more && ack.duplicate && bytes == 0;
-        let verdict = self.probe.on_ack(board, una, pure_duplicate);
+        let probe_outcome = self.probe.on_ack(board, una, pure_duplicate);
 
-        let original = advances && self.course.undo.answers_original(ack.echo);
-        let mut spurious = self.course.undo.all_explained() || original;
+        let original = advances && self.progress.undo.answers_original(ack.echo);
+        let mut spurious = self.progress.undo.all_explained() || original;
         let mut left = false;
-        match self.course.state {
+        match self.progress.state {
             State::Open => spurious &= !original,
             State::Fast { point } => {
                 left = una >= point;
-                if original && !left && self.undoes_with_nothing_out {
-                    board.came_late(una - ack.acknowledged);
-                    self.detection.sees_reordering();
+                if original && !left && self.undoes_without_retransmissions_out {
+                    board.record_late_original(una - ack.acknowledged);
+                    self.detection.note_reordering();
                     if board.retransmitted_segments() > 0 {
                         return Reaction::Partial {
                             restart_timer: true,
@@ -229,7 +231,7 @@ impl LossRecovery for Selective {
                 }
             }
             State::AfterTimeout { point } => {
-                spurious |= self.course.is_spurious(&Evidence {
+                spurious |= self.progress.is_spurious(&Evidence {
                     unacknowledged: una,
                     advances,
                     delivers: bytes > 0,
@@ -244,7 +246,7 @@ impl LossRecovery for Selective {
             }
         }
         if spurious {
-            self.take_back(board);
+            self.undo_recovery(board);
             // Other outstanding data may be lost all the same, now or later.
             if !self.detection.detect(ack, send, board, false).something {
                 return Reaction::Undo;
@@ -254,7 +256,7 @@ impl LossRecovery for Selective {
                 flight_size: send.outstanding() + ack.acknowledged,
             };
         }
-        let was_fast = self.course.is_fast();
+        let was_fast = self.progress.is_fast();
         if was_fast && !left {
             self.detection.detect(ack, send, board, true);
             return if advances {
@@ -268,7 +270,7 @@ impl LossRecovery for Selective {
         if left {
             self.leave();
         }
-        let recovering = !self.course.is_open();
+        let recovering = !self.progress.is_open();
         let lost = self.detection.detect(ack, send, board, recovering);
         let enters = if recovering {
             // As in Linux, a lost retransmission is a separate sign of congestion.
@@ -285,10 +287,10 @@ impl LossRecovery for Selective {
                 Reaction::Enter { flight_size }
             };
         }
-        match self.course.state {
+        match self.progress.state {
             _ if left && was_fast => Reaction::Exit { limit: None },
             // RFC 8985 section 7.4.2: the same reduction as for a fast recovery.
-            State::Open if verdict == Verdict::Repaired => Reaction::Repaired {
+            State::Open if probe_outcome == ProbeOutcome::Repaired => Reaction::Repaired {
                 flight_size: send.outstanding() + ack.acknowledged,
             },
             _ if advances => Reaction::Grow,
@@ -298,7 +300,7 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn wants_retransmit(&self, board: &Scoreboard) -> bool {
-        self.course.wants_retransmit(board) || self.may_suspect()
+        self.progress.wants_retransmit(board) || self.may_suspect()
     }
 
     #[inline(always)]
@@ -307,18 +309,18 @@ impl LossRecovery for Selective {
         _send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Option<Retransmission> {
-        self.course.next_retransmit(board)
+        self.progress.next_retransmit(board)
     }
 
     #[inline(always)]
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
-        self.course.on_retransmitted(position, now, board);
+        self.progress.on_retransmitted(position, now, board);
     }
 
     #[inline]
     fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64 {
         let outstanding = send.outstanding();
-        match (&self.detection, self.course.state) {
+        match (&self.detection, self.progress.state) {
             // Mathis and Mahdavi 1996 section 2.1: awnd = snd.nxt - snd.fack + retran_data
             (Detection::Forward(_), State::Open | State::Fast { .. }) => {
                 let forward = board.forward().max(send.unacknowledged);
@@ -332,20 +334,20 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn is_recovering(&self) -> bool {
-        self.course.is_fast()
+        self.progress.is_fast()
     }
 
     #[inline]
-    fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool {
+    fn is_loss_free(&self, send: &SendSequence, board: &Scoreboard) -> bool {
         // FACK uses the highest position ever SACKed, even if the peer has reneged on it.
         let ahead = || {
             matches!(self.detection, Detection::Forward(_)) && board.forward() > send.unacknowledged
         };
-        self.course.is_open() && board.is_clean() && !self.probe.is_under_way() && !ahead()
+        self.progress.is_open() && board.is_clean() && !self.probe.is_outstanding() && !ahead()
     }
 
     fn is_reduced_for(&self, send: &SendSequence) -> bool {
-        self.course.is_reduced_for(send)
+        self.progress.is_reduced_for(send)
     }
 
     fn watches_retransmissions(&self) -> bool {
@@ -353,7 +355,7 @@ impl LossRecovery for Selective {
     }
 
     fn phase(&self) -> RecoveryPhase {
-        self.course.phase()
+        self.progress.phase()
     }
 
     fn minimum_rtt(&self) -> Span {
@@ -366,7 +368,7 @@ impl LossRecovery for Selective {
     }
 
     #[inline(always)]
-    fn regulate(
+    fn update_recovery_window(
         &mut self,
         target: u64,
         delivered: u64,
@@ -374,7 +376,7 @@ impl LossRecovery for Selective {
         send: &SendSequence,
         board: &Scoreboard,
     ) -> Option<u64> {
-        if !self.course.reduces() {
+        if !self.progress.reduces() {
             return None;
         }
         let in_flight = board.pipe(send.outstanding());
@@ -383,7 +385,7 @@ impl LossRecovery for Selective {
             in_flight,
             safe: advances && board.newly_lost() == 0,
         };
-        self.course
+        self.progress
             .reduction
             .on_ack(target, board.sacked(), ack, send);
         Some(in_flight)
@@ -391,12 +393,12 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn window(&self, window: u64) -> u64 {
-        self.course.reduction.window(window)
+        self.progress.reduction.window(window)
     }
 
     #[inline]
     fn on_sent(&mut self, bytes: u64) {
-        self.course.reduction.on_sent(bytes);
+        self.progress.reduction.on_sent(bytes);
     }
 
     fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
@@ -416,14 +418,14 @@ impl LossRecovery for Selective {
         timeout: &TimedOut,
         send: &SendSequence,
         board: &mut Scoreboard,
-    ) -> Again {
+    ) -> RetransmitScope {
         self.after_timeout(timeout, send, board);
-        Again::Marked
+        RetransmitScope::Marked
     }
 
-    fn on_shortened(&mut self, send: &SendSequence) -> Again {
+    fn on_shortened(&mut self, send: &SendSequence) -> RetransmitScope {
         self.after_shortening(send);
-        Again::Marked
+        RetransmitScope::Marked
     }
 
     fn on_reordering_timer(
@@ -450,16 +452,16 @@ impl LossRecovery for Selective {
         // During a reduction for a mark, Linux does not require that nothing is SACKed
         // (TCP_CA_CWR).
         self.probes
-            && self.course.is_open()
-            && (board.sacked() == 0 || self.course.is_marked())
-            && (!self.probe.is_under_way() || self.counts_no_probes)
+            && self.progress.is_open()
+            && (board.sacked() == 0 || self.progress.is_marked())
+            && (!self.probe.is_outstanding() || self.probes_are_no_retransmissions)
     }
 
     fn has_probed(&self) -> bool {
-        self.probe.is_under_way()
+        self.probe.is_outstanding()
     }
 
-    fn hear_duplicate_at_rest(&mut self) {
+    fn on_duplicate_while_idle(&mut self) {
         // RFC 8985 section 7.4.2: the receiver received the last segment twice and does not send
         // D-SACKs.
         self.probe.forget();
@@ -467,8 +469,8 @@ impl LossRecovery for Selective {
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
         self.probe.on_sent(send.highest, retransmission);
-        if retransmission && self.counts_no_probes {
-            self.course.undo.uncount_probe();
+        if retransmission && self.probes_are_no_retransmissions {
+            self.progress.undo.exclude_probe();
         }
     }
 }

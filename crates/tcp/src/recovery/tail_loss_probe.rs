@@ -44,7 +44,7 @@ pub(super) struct TailLossProbe {
 
 /// Meaning of an acknowledgment with regard to the probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum ProbeOutcome {
     Nothing,
     /// The probe repaired a loss that was not detected otherwise.
     Repaired,
@@ -53,7 +53,7 @@ pub(super) enum Verdict {
 impl TailLossProbe {
     /// Whether a probe is unacknowledged.
     #[inline]
-    pub(super) const fn is_under_way(&self) -> bool {
+    pub(super) const fn is_outstanding(&self) -> bool {
         self.probe.is_some()
     }
 
@@ -73,12 +73,12 @@ impl TailLossProbe {
         board: &Scoreboard,
         unacknowledged: u64,
         pure_duplicate: bool,
-    ) -> Verdict {
+    ) -> ProbeOutcome {
         let Some(probe) = self.probe else {
-            return Verdict::Nothing;
+            return ProbeOutcome::Nothing;
         };
         if unacknowledged < probe.end {
-            return Verdict::Nothing;
+            return ProbeOutcome::Nothing;
         }
         let twice = board
             .delivered()
@@ -90,11 +90,11 @@ impl TailLossProbe {
         } else if unacknowledged > probe.end {
             // Data sent after the probe is acknowledged, without a D-SACK for the probe.
             self.probe = None;
-            return Verdict::Repaired;
+            return ProbeOutcome::Repaired;
         } else if pure_duplicate {
             self.probe = None; // The receiver received it twice and does not send D-SACKs.
         }
-        Verdict::Nothing
+        ProbeOutcome::Nothing
     }
 
     /// Discards the probe at the start of recovery or at a timeout, which determine what was lost.

@@ -55,7 +55,7 @@ impl Undo {
 
     /// Removes the last retransmission from the count, because it was a probe, which needs no
     /// D-SACK.
-    pub(super) fn uncount_probe(&mut self) {
+    pub(super) fn exclude_probe(&mut self) {
         self.unexplained = self
             .unexplained
             .filter(|&count| count > 1)
@@ -101,15 +101,15 @@ mod tests {
 
     /// A D-SACK of a probe explains a retransmission of an earlier recovery.
     #[test]
-    fn a_probe_is_not_counted_but_its_duplicate_is() {
+    fn a_probe_is_not_counted_but_its_dsack_is() {
         let mut undo = Undo::default();
         undo.start(1, 0);
         undo.on_retransmitted(at(100), 1);
-        undo.uncount_probe();
+        undo.exclude_probe();
         assert!(!undo.all_explained(), "nothing was sent again but a probe");
         undo.on_retransmitted(at(200), 1);
         undo.on_retransmitted(at(300), 1);
-        undo.uncount_probe();
+        undo.exclude_probe();
         assert!(!undo.all_explained());
         undo.on_duplicate((3001, 4001), 1000);
         assert!(undo.all_explained());
@@ -119,7 +119,7 @@ mod tests {
     /// the data that it delivers echoes its timestamp, which is older than the second recovery's
     /// first retransmission.
     #[test]
-    fn a_retransmission_of_before_is_no_original() {
+    fn an_earlier_retransmission_is_no_original() {
         let mut undo = Undo::default();
         undo.start(1, 0);
         undo.on_retransmitted(at(100), 1);

@@ -170,7 +170,7 @@ impl ReceiveBuffer {
     }
 
     /// Passes the next `length` bytes, which must be in order, to `take`, in pieces.
-    pub(super) fn give(&mut self, length: u64, mut take: impl FnMut(&[u8])) {
+    pub(super) fn pass_on(&mut self, length: u64, mut take: impl FnMut(&[u8])) {
         debug_assert!(self.start + length <= self.highest, "not arrived");
         let mut done = 0;
         while done < length {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_sent_until_it_is_acknowledged() {
+    fn written_data_is_available_until_acknowledged() {
         let mut buffer = SendBuffer::default();
         let mut end = 0;
         // Grows twice, and wraps many times, with 10 kB held.
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_ahead_of_a_gap_waits_for_it() {
+    fn out_of_order_data_is_stored() {
         let mut buffer = ReceiveBuffer::new(100_000);
         assert!(buffer.store(50_000, &pattern(50_000, 30_000)));
         assert!(buffer.store(0, &pattern(0, 50_000)));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_for_a_connection_that_carries_nothing() {
+    fn empty_buffers_use_no_memory() {
         let mut out = [];
         let buffer = SendBuffer::default();
         assert!(buffer.copy(0, &mut out));

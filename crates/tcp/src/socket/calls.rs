@@ -1,5 +1,5 @@
 //! Sizes of an application's write calls. At the end of a call, Linux pushes the data and checks
-//! for memory (`send_sizing`); the sizes have no other effect.
+//! for memory (`send_buffer_autotuning`); the sizes have no other effect.
 
 use serde::{Deserialize, Serialize};
 

@@ -148,7 +148,7 @@ impl<P: Payload> Socket<P> {
             && self.connection.feed.is_some()
             && self.connection.take_event(Events::WRITABLE)
         {
-            self.feed_on(cx);
+            self.continue_feed(cx);
         }
     }
 
@@ -162,12 +162,12 @@ impl<P: Payload> Socket<P> {
             calls: before.map(|feed| feed.calls).unwrap_or_default(),
             closes,
         });
-        self.feed_on(cx);
+        self.continue_feed(cx);
     }
 
     /// Continues to write the feed when the send buffer has room.
     #[inline(always)]
-    fn feed_on(&mut self, cx: &mut Ctx<'_>) {
+    fn continue_feed(&mut self, cx: &mut Ctx<'_>) {
         let Some(feed) = self.connection.feed else {
             return;
         };
@@ -309,7 +309,7 @@ impl<P: Payload> Socket<P> {
     /// written, [`Events::WRITABLE`] is raised once there is room.
     #[inline(always)]
     pub fn write(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source, cx.now);
+        self.store_written(source, cx.now);
         let before = cx.outbox.len();
         let written = self.connection.write(source.length(), cx);
         self.attach(before, cx);
@@ -319,7 +319,7 @@ impl<P: Payload> Socket<P> {
     /// Like [`write`](Self::write), with more data to follow at once: see
     /// [`Connection::write_more`].
     pub fn write_more(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source, cx.now);
+        self.store_written(source, cx.now);
         self.act(cx, |connection, cx| {
             connection.write_more(source.length(), cx)
         })
@@ -327,7 +327,7 @@ impl<P: Payload> Socket<P> {
 
     /// Like [`write`](Self::write), and ends a record: see [`Connection::write_record`].
     pub fn write_record(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source, cx.now);
+        self.store_written(source, cx.now);
         self.act(cx, |connection, cx| {
             connection.write_record(source.length(), cx)
         })
@@ -335,7 +335,7 @@ impl<P: Payload> Socket<P> {
 
     /// Stores the bytes, before the connection sends them.
     #[inline]
-    fn keep(&mut self, source: Source<'_>, now: Time) {
+    fn store_written(&mut self, source: Source<'_>, now: Time) {
         if !P::KEEPS_BYTES {
             return;
         }

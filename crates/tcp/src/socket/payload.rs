@@ -211,7 +211,7 @@ impl Payload for Rings {
     fn relay(&mut self, to: &mut Self, acknowledged: u64, at: u64, length: u64) {
         debug_assert_eq!(at, to.send.end(), "written out of order");
         self.receive
-            .give(length, |bytes| to.send.write(acknowledged, bytes));
+            .pass_on(length, |bytes| to.send.write(acknowledged, bytes));
     }
 
     fn attach(&self, packet: PacketRef, cx: &mut Ctx<'_>) {
@@ -225,7 +225,7 @@ impl Payload for Rings {
             cx.packets.set_payload(packet, |out| {
                 complete = self.send.copy(offset, out);
             });
-            debug_assert!(complete, "sent what was never written");
+            debug_assert!(complete, "sent data that was never written");
         }
     }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Config;
-use crate::connection::{ShortWay, TAKEN};
+use crate::connection::{TAKEN_PATHS, TakenPath};
 use crate::testing::{A, B, endpoint, world};
 
 /// Packets in transit: arrival time, receiver, packet.
@@ -224,7 +224,7 @@ fn run_feed<P: Payload>(
 
 #[test]
 fn feed_is_the_same_without_header_prediction() {
-    let refilled = || TAKEN.get()[ShortWay::Refill as usize];
+    let refilled = || TAKEN_PATHS.get()[TakenPath::Refill as usize];
     let before = refilled();
     for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
         let ranges = [true, false].map(|predicts| run_feed::<Ranges>(seed, loss, predicts));

@@ -5,7 +5,7 @@ use bentpipe_tcp::congestion::{
     WestwoodSettings, WindowRule,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, BufferSizes, Config, EcnMode, Habits, IdleRestart, KeepAlive, NewRenoKind,
+    AvoidanceKind, BufferSizes, Config, EcnMode, IdleRestart, KeepAlive, LinuxQuirks, NewRenoKind,
     PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoFrom, RtoRule, SlowStartKind,
 };
 use bentpipe_types::{BitRate, IpVersion, Span};
@@ -139,7 +139,7 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         keep_alive: dice.one_in(3).then(|| keep_alive(dice)),
         path_mtu_discovery: dice.pick(PathMtuDiscovery::ALL),
         base_mss: dice.pick(&[512, 1024, 1400]),
-        habits: dice.pick(&[Habits::RFC, Habits::LINUX]),
+        linux_quirks: dice.pick(&[LinuxQuirks::NONE, LinuxQuirks::ALL]),
         ..Config::default()
     }
 }

@@ -10,7 +10,7 @@ use super::Bandwidth;
 use crate::Config;
 use crate::congestion::controller::MAXIMUM_WINDOW;
 use crate::congestion::{Congestion, CongestionControl, CongestionControlKind, Controller, Window};
-use crate::rate_sample::{DeliveryRate, LossSample, RateSample, RecoveryPhase, Surroundings};
+use crate::rate_sample::{DeliveryRate, LossSample, RateSample, RecoveryPhase, SampleContext};
 
 pub(super) const RTT: Option<Span> = Some(Span::from_millis(100));
 
@@ -145,7 +145,7 @@ impl Path {
         }
         self.rate.on_acknowledged(end, SEGMENT, self.now);
         self.in_flight -= (1 + lost) * SEGMENT;
-        let sample = self.rate.sample(&Surroundings {
+        let sample = self.rate.sample(&SampleContext {
             now: self.now,
             in_flight: self.in_flight,
             rtt: Some(self.now.since(sent)),

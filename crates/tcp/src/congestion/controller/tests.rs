@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::*;
 use crate::pacing::rate_of_window;
-use crate::{AvoidanceKind, Habits, SlowStartKind};
+use crate::{AvoidanceKind, LinuxQuirks, SlowStartKind};
 
 const SEGMENT: u32 = 1000;
 
@@ -114,7 +114,7 @@ proptest! {
             Just(SlowStartKind::HyStart { limit_segments: 8 }),
             Just(SlowStartKind::LinuxHyStart),
         ],
-        habits in prop_oneof![Just(Habits::RFC), Just(Habits::LINUX)],
+        linux_quirks in prop_oneof![Just(LinuxQuirks::NONE), Just(LinuxQuirks::ALL)],
         avoidance in prop_oneof![
             Just(AvoidanceKind::ByteCounting),
             Just(AvoidanceKind::PerAcknowledgment),
@@ -124,7 +124,7 @@ proptest! {
         let config = Config {
             slow_start,
             avoidance,
-            habits,
+            linux_quirks,
             ..config
         };
         let mut controller = Controller::new(&config, SEGMENT, 10_000);

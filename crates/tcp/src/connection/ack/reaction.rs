@@ -9,7 +9,7 @@ use crate::recovery::{Acknowledgment, LossRecovery, Reaction};
 impl Sender {
     /// Passes an acknowledgment of this many new positions to loss recovery. Returns its reaction.
     #[inline(always)]
-    pub(super) fn recover(
+    pub(super) fn run_loss_recovery(
         &mut self,
         packet: &Packet,
         acknowledged: u64,
@@ -39,13 +39,13 @@ impl Sender {
             Reaction::Grow | Reaction::Hold | Reaction::Partial { .. }
         );
         if !goes_on {
-            self.react_to_turn(reaction, now);
+            self.react_to_transition(reaction, now);
         }
     }
 
     /// Carries out the start or end of recovery.
     #[inline(never)]
-    fn react_to_turn(&mut self, reaction: Reaction, now: Time) {
+    fn react_to_transition(&mut self, reaction: Reaction, now: Time) {
         match reaction {
             Reaction::Grow | Reaction::Hold | Reaction::Partial { .. } => {}
             Reaction::Enter { flight_size } => self.enter_recovery(flight_size, now),
@@ -69,7 +69,7 @@ impl Sender {
     /// Undoes the last window reduction, which was spurious.
     fn undo(&mut self) {
         self.statistics.spurious += 1;
-        if self.may_restore_window() {
+        if self.may_undo_reduction() {
             self.congestion.on_spurious();
         }
     }
@@ -85,12 +85,12 @@ impl Sender {
         let flight_size = self.congested_flight(flight_size);
         self.reduce(Congestion::Loss, flight_size, now);
         self.note_reduction();
-        if self.config.habits.reduces_window && self.delivery_rate.is_none() {
+        if self.config.linux_quirks.reduces_from_window && self.delivery_rate.is_none() {
             let by_timer = self.scoreboard.delivered().bytes() == 0;
             let segment = self.negotiated.segment;
             let counted = if by_timer { u64::from(segment) } else { 0 };
             let before = self.congestion.window_before().congestion_window;
-            self.recovery.reduce_from(before, counted, segment);
+            self.recovery.start_reduction(before, counted, segment);
         }
     }
 
@@ -98,7 +98,7 @@ impl Sender {
     /// (tcp_reno_ssthresh).
     pub(in crate::connection) fn reduce(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.congestion.on_congestion(event, flight_size, now);
-        if self.config.habits.reduces_window && self.delivery_rate.is_none() {
+        if self.config.linux_quirks.reduces_from_window && self.delivery_rate.is_none() {
             self.congestion.drop_parts_of_segments();
         }
     }
@@ -110,7 +110,7 @@ impl Sender {
     /// bound; ns-2 and BSD halve the window.)
     pub(in crate::connection) fn congested_flight(&self, outstanding: u64) -> u64 {
         let window = self.congestion.window().congestion_window;
-        if self.config.habits.reduces_window {
+        if self.config.linux_quirks.reduces_from_window {
             return window;
         }
         outstanding.min(window)
@@ -118,22 +118,23 @@ impl Sender {
 
     /// Whether the acknowledgment that ended recovery also grows the window.
     #[inline]
-    pub(super) fn counts_last_of_recovery(&self, reaction: Reaction) -> bool {
-        self.config.habits.counts_last_of_recovery
+    pub(super) fn grows_on_recovery_exit(&self, reaction: Reaction) -> bool {
+        self.config.linux_quirks.grows_on_recovery_exit
             && matches!(reaction, Reaction::Exit { .. } | Reaction::Undo)
             && !self.recovery.is_recovering()
     }
 
-    /// Like [`regulate`](Self::regulate), for an acknowledgment of new data; rarely called.
+    /// Like [`update_recovery_window`](Self::regulate), for an acknowledgment of new data; rarely
+    /// called.
     #[inline(never)]
-    pub(super) fn regulate_as_it_advances(&mut self) {
-        let _ = self.regulate(true, self.newly_delivered());
+    pub(super) fn update_recovery_window_on_progress(&mut self) {
+        let _ = self.update_recovery_window(true, self.newly_delivered());
     }
 
     /// Sets the window of fast recovery until the next acknowledgment. `delivered`: bytes that this
     /// one newly reports. Returns the bytes in flight, if they were computed.
     #[inline(always)]
-    pub(in crate::connection) fn regulate(
+    pub(in crate::connection) fn update_recovery_window(
         &mut self,
         advances: bool,
         delivered: u64,
@@ -145,6 +146,6 @@ impl Sender {
         let target = self.congestion.window().congestion_window;
         let (send, board) = (&self.send.sequence, &self.scoreboard);
         self.recovery
-            .regulate(target, delivered, advances, send, board)
+            .update_recovery_window(target, delivered, advances, send, board)
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use super::super::prediction::{TAKEN, Way};
+use super::super::header_prediction::{TAKEN_PATHS, TakenPath};
 use crate::congestion::{AfterTimeout, HyblaSettings, InitialThreshold, WindowRule};
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 enum WriteMode {
     /// As a stream.
-    Stream,
+    StreamState,
     /// Each write is a record (MSG_EOR).
     Records,
     /// Three of four writes announce more data (MSG_MORE).
@@ -27,7 +27,7 @@ enum WriteMode {
 }
 
 impl WriteMode {
-    /// Writes `chunk` bytes, after `written` bytes were written.
+    /// Writes `chunk` bytes, after `record_write` bytes were written.
     fn write(self, pair: &mut Pair, side: usize, written: u64, chunk: u64) -> u64 {
         pair.with(side, |tcp, cx| match (self, written % 4) {
             (Self::Records, _) | (Self::Mixed, 1) => tcp.write_record(chunk, cx),
@@ -59,7 +59,7 @@ fn application() -> impl Strategy<Value = Application> {
         50_u64..20_000,
         (0_u64..2_000, 0_u64..20_000),
         prop_oneof![
-            3 => Just(WriteMode::Stream),
+            3 => Just(WriteMode::StreamState),
             1 => Just(WriteMode::Records),
             1 => Just(WriteMode::More),
             1 => Just(WriteMode::Mixed),
@@ -401,7 +401,7 @@ fn fast_paths_change_nothing() {
         source_file: Some(file!()),
         ..ProptestConfig::default()
     };
-    let taken_before = TAKEN.get();
+    let taken_before = TAKEN_PATHS.get();
     let compare = |case: Case| {
         let (configs, mut applications, network, seed, both, [bare, sized, closes_last]) = case;
         // An end that has closed cannot take the fast path for data.
@@ -434,8 +434,8 @@ fn fast_paths_change_nothing() {
     };
     // By chance, a case may not occur, but not five times in a row. (`Refill` requires a socket,
     // and is tested there.)
-    let ways = Way::Refill as usize;
-    let never = || (0..ways).find(|way| TAKEN.get()[*way] == taken_before[*way]);
+    let ways = TakenPath::Refill as usize;
+    let never = || (0..ways).find(|way| TAKEN_PATHS.get()[*way] == taken_before[*way]);
     for _ in 0..5 {
         if let Err(failure) = TestRunner::new(settings.clone()).run(&cases, compare) {
             panic!("{failure}");

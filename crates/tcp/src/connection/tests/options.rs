@@ -209,7 +209,7 @@ fn rfc2883_duplicates_are_reported_once() {
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.acknowledgment, THEIR_ISN + 1001);
     assert_eq!(relative(&tcp, &sent[0]), [(501, 1001)]);
-    // Above it, part of a block (RFC 2883 sections 4.1.2 and 4.2.2).
+    // Above it, part of a block (RFC 2883 section 4.1.2, RFC 2883 section 4.2.2).
     tcp.data(2001, 500);
     tcp.data(2501, 500);
     tcp.sent();

@@ -1,7 +1,7 @@
 //! Tests of the sender: windows, Nagle's algorithm, probes, timeouts.
 
-mod as_linux;
-mod repairing;
+mod linux_bursts;
+mod recovery_without_sack;
 
 use bentpipe_types::{Flags, Span, Time};
 

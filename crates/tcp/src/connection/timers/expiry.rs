@@ -5,22 +5,22 @@ use bentpipe_types::{Ctx, Span, Time};
 use super::{Early, Purpose};
 use crate::congestion::Congestion;
 use crate::connection::{Connection, Events, Sender, State};
-use crate::recovery::{Again, LossRecovery, TimedOut};
-use crate::ticks;
+use crate::linux_ticks;
+use crate::recovery::{LossRecovery, RetransmitScope, TimedOut};
 
 /// Linux's tcp_syn_linear_timeouts: number of SYN timeouts without backoff.
-const EVEN_SYNS: u32 = 4;
+const LINEAR_SYN_TIMEOUTS: u32 = 4;
 
 impl Connection {
     pub(in crate::connection) fn timers_expire(&mut self, cx: &mut Ctx<'_>) {
-        if self.pacer_lets_go(cx) {
+        if self.run_pacing_timer(cx) {
             return;
         }
         if self.sender.timers.delayed_acknowledgment <= cx.now {
             self.sender.timers.acknowledged();
             self.receive.acknowledge_now = true;
             if let Some(sizing) = &mut self.receive.sizing {
-                sizing.waited_in_vain(self.sender.rtt.rto());
+                sizing.on_delayed_ack_timer(self.sender.rtt.rto());
             }
         }
         if self.sender.timers.pacing <= cx.now {
@@ -30,21 +30,21 @@ impl Connection {
             self.sender.timers.early = Time::NEVER;
             match self.sender.timers.early_purpose {
                 Early::Reordering => {
-                    self.sender.reordering_is_over(cx.now);
-                    self.sender.run_instead_of_early(cx.now);
+                    self.sender.reordering_timer_expired(cx.now);
+                    self.sender.rearm_after_early(cx.now);
                 }
                 Early::Probe if self.sender.recovery.has_probed() => {
-                    self.sender.run_instead_of_early(cx.now);
+                    self.sender.rearm_after_early(cx.now);
                 }
                 Early::Probe => {
                     let probed = self.send_loss_probe(cx);
-                    let in_ticks = self.sender.config.habits.times_in_ticks;
+                    let in_ticks = self.sender.config.linux_quirks.timer_ticks;
                     if in_ticks {
-                        self.sender.timers.reviewed();
+                        self.sender.timers.clear_review();
                     }
                     if in_ticks && !probed {
                         // The peer's window admitted no probe (tcp_send_loss_probe).
-                        self.sender.run_instead_of_early(cx.now);
+                        self.sender.rearm_after_early(cx.now);
                     } else {
                         // RFC 8985 section 7.3: the retransmission timer is restarted.
                         self.sender
@@ -59,45 +59,48 @@ impl Connection {
                 Purpose::Retransmit | Purpose::RetransmitWithTick => {
                     self.retransmission_timeout(cx)
                 }
-                Purpose::Probe => self.probe(cx),
+                Purpose::Probe => self.on_probe_timer(cx),
                 // RFC 9293 section 3.10.8: TIME-WAIT timeout.
-                Purpose::TimeWait => self.closed(Events::NONE, cx.now),
-                Purpose::KeepAlive => self.keep_alive(cx),
+                Purpose::TimeWait => self.enter_closed(Events::NONE, cx.now),
+                Purpose::KeepAlive => self.on_keep_alive_timer(cx),
             }
         }
         self.output(cx);
     }
 
-    /// Handles the retransmission timeout (RFC 6298 sections 5.4 to 5.7).
+    /// Handles the retransmission timeout (RFC 6298 section 5.4, RFC 6298 section 5.5,
+    /// RFC 6298 section 5.6).
     fn retransmission_timeout(&mut self, cx: &mut Ctx<'_>) {
         let synchronized = self.state.is_synchronized();
         if synchronized && self.sender.send.window == 0 {
             // RFC 9293 section 3.8.6.1: the window closed over sent data. Retransmissions are then
             // probes, and their timeout is no sign of congestion.
-            if self.sender.config.habits.probes_with_segment {
+            if self.sender.config.linux_quirks.probes_with_segment {
                 self.probe_with_segment(cx);
             } else {
-                self.sender.everything_is_lost(false, cx.now);
-                self.probe(cx);
+                self.sender.mark_all_lost(false, cx.now);
+                self.on_probe_timer(cx);
             }
             return;
         }
-        let even = self.sender.config.habits.spaces_syns_evenly && self.state == State::SynSent;
+        let even =
+            self.sender.config.linux_quirks.linear_syn_timeouts && self.state == State::SynSent;
         let maximum = if synchronized {
             self.sender.config.maximum_retransmissions
         } else {
-            self.sender.config.maximum_syn_retransmissions + if even { EVEN_SYNS } else { 0 }
+            self.sender.config.maximum_syn_retransmissions
+                + if even { LINEAR_SYN_TIMEOUTS } else { 0 }
         };
         // RFC 9293 section 3.8.3: R2, the limit of retransmissions.
         let counted = (self.sender.send.attempts).saturating_sub(self.sender.send.excused);
         if counted >= maximum || self.sender.user_timeout_is_over(cx.now) {
-            self.closed(Events::TIMED_OUT, cx.now);
+            self.enter_closed(Events::TIMED_OUT, cx.now);
             return;
         }
         if synchronized {
             self.sender.suspect_black_hole(cx.now);
         }
-        let doubles = !even || self.sender.send.attempts >= EVEN_SYNS;
+        let doubles = !even || self.sender.send.attempts >= LINEAR_SYN_TIMEOUTS;
         self.sender.back_off(doubles, cx.now);
         if !synchronized {
             self.sender.send.syns_lost = self.sender.send.syns_lost.saturating_add(1);
@@ -108,9 +111,9 @@ impl Connection {
         // `output` sends the first segment.
     }
 
-    /// RFC 9293 section 3.6: enters TIME-WAIT, or restarts its timer of two maximum segment
-    /// lifetimes.
-    pub(in crate::connection) fn wait_for_stragglers(&mut self, now: Time) {
+    /// RFC 9293 section 3.6.1: enters TIME-WAIT, or restarts its timer. "When a connection is
+    /// closed actively, it MUST linger in the TIME-WAIT state for a time 2xMSL."
+    pub(in crate::connection) fn enter_time_wait(&mut self, now: Time) {
         if self.state != State::TimeWait {
             // A socket in TIME-WAIT has its own rate limit for answers (tcp_time_wait).
             self.receive.challenge_after = Time::ZERO;
@@ -134,8 +137,8 @@ impl Sender {
         if self.timers.early <= now {
             self.timers.early = Time::NEVER;
             if self.timers.early_purpose == Early::Reordering {
-                self.reordering_is_over(now);
-                self.run_instead_of_early(now);
+                self.reordering_timer_expired(now);
+                self.rearm_after_early(now);
             }
         }
         let expired = self.is_main_timer_due(now);
@@ -153,8 +156,8 @@ impl Sender {
         if self.timers.at > now {
             return false;
         }
-        if self.timers.purpose == Purpose::Retransmit && self.config.habits.times_in_ticks {
-            let at = ticks::later_expiry(self.timers.at, self.rtt.rto());
+        if self.timers.purpose == Purpose::Retransmit && self.config.linux_quirks.timer_ticks {
+            let at = linux_ticks::later_expiry(self.timers.at, self.rtt.rto());
             self.timers.set(Purpose::RetransmitWithTick, at);
         }
         self.timers.at <= now
@@ -164,21 +167,21 @@ impl Sender {
     /// for all: while it runs for reordering or a probe, it does not run for a retransmission. The
     /// restarted timeout counts from the first segment's transmission (tcp_rearm_rto).
     #[inline(never)]
-    fn run_instead_of_early(&mut self, now: Time) {
-        if self.config.habits.times_in_ticks && self.timers.retransmits() {
+    fn rearm_after_early(&mut self, now: Time) {
+        if self.config.linux_quirks.timer_ticks && self.timers.retransmits() {
             let from = self.scoreboard.first_sent_at().unwrap_or(now);
             let wait = (from + self.rtt.rto()).since(now);
-            let at = ticks::expiry(now, wait.max(Span::from_micros(1)));
+            let at = linux_ticks::expiry(now, wait.max(Span::from_micros(1)));
             self.timers.set(Purpose::RetransmitWithTick, at);
         }
     }
 
     /// Replaces a running early timer by the retransmission timer, in Linux's variant.
     #[inline]
-    pub(in crate::connection) fn supersede_early(&mut self, now: Time) {
-        if self.timers.early != Time::NEVER && self.config.habits.times_in_ticks {
+    pub(in crate::connection) fn replace_early_timer(&mut self, now: Time) {
+        if self.timers.early != Time::NEVER && self.config.linux_quirks.timer_ticks {
             self.timers.early = Time::NEVER;
-            self.run_instead_of_early(now);
+            self.rearm_after_early(now);
         }
     }
 
@@ -219,10 +222,10 @@ impl Sender {
             // RFC 5681 section 3.1: reduces the window. FlightSize is the data sent since the last
             // timeout, if recovery from that is incomplete, as in ns-2 and Linux, which halve cwnd.
             let in_flight = self.in_flight();
-            self.all_lost(in_flight, now);
+            self.report_all_lost(in_flight, now);
             // During a gradual reduction, the window reached so far was too large.
             self.congestion.set_window(self.sending_window());
-            let flight_size = if self.recovery.knows_segments() {
+            let flight_size = if self.recovery.tracks_segments() {
                 self.congested_flight(self.send.sequence.outstanding())
             } else {
                 in_flight.min(self.congestion.window().congestion_window)
@@ -235,12 +238,13 @@ impl Sender {
             // because each duplicate ACK has let another segment out. So the threshold stays, but
             // is limited to that half (RFC 5681 section 3.1, for a segment that the timer has not
             // retransmitted before). Linux's tcp_enter_loss keeps it.
-            let keeps = self.config.habits.keeps_threshold_in_recovery || self.send.attempts != 1;
+            let keeps =
+                self.config.linux_quirks.keeps_threshold_in_recovery || self.send.attempts != 1;
             let flight_size = (!keeps).then(|| self.send.sequence.outstanding());
             self.congestion.on_repeated_timeout(flight_size);
             self.note_repeated_timeout();
         }
-        self.everything_is_lost(reduces, now);
+        self.mark_all_lost(reduces, now);
         self.send.window_limited = true;
     }
 
@@ -252,7 +256,7 @@ impl Sender {
     }
 
     /// Marks all outstanding data as lost after a timeout; it is retransmitted as the window opens.
-    fn everything_is_lost(&mut self, reduces: bool, now: Time) {
+    fn mark_all_lost(&mut self, reduces: bool, now: Time) {
         let timeout = TimedOut {
             reduces,
             smoothed_rtt: self.rtt.smoothed(),
@@ -260,15 +264,15 @@ impl Sender {
         };
         let sequence = &mut self.send.sequence;
         let board = &mut self.scoreboard;
-        if self.recovery.knows_segments() {
+        if self.recovery.tracks_segments() {
             board.forget_newly_lost();
         }
         match self.recovery.on_timeout(&timeout, sequence, board) {
-            Again::Marked => {
-                self.timers.review();
-                self.note_losses(now);
+            RetransmitScope::Marked => {
+                self.timers.request_restart();
+                self.report_losses(now);
             }
-            Again::All => {
+            RetransmitScope::All => {
                 self.send.timed_out_below = sequence.highest;
                 sequence.next = sequence.unacknowledged;
             }
@@ -277,7 +281,7 @@ impl Sender {
 
     /// RFC 6298 section 5.1: starts the retransmission timer if it is not running.
     #[inline]
-    pub(in crate::connection) fn expect_acknowledgment(&mut self, now: Time) {
+    pub(in crate::connection) fn start_retransmission_timer(&mut self, now: Time) {
         if !self.timers.retransmits() {
             self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
         }

@@ -1,14 +1,15 @@
-//! Zero-window probes (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
+//! Zero-window probes (RFC 9293 section 3.8.6.1) and the override timeout for small windows
+//! (RFC 9293 section 3.8.6.2.1).
 
 use bentpipe_types::{Ctx, Span, Time};
 
 use super::Purpose;
 use crate::connection::{Connection, Events, Sender};
-use crate::ticks;
+use crate::linux_ticks;
 
 /// RFC 9293 section 3.8.6.2.1: the override timeout, 0.1 to 1 s, after which a small window is used
 /// as it is.
-const OVERRIDE: Span = Span::from_millis(500);
+const OVERRIDE_TIMEOUT: Span = Span::from_millis(500);
 
 impl Connection {
     /// Probes a window that closed over sent data with its first segment, unchanged. All
@@ -18,7 +19,7 @@ impl Connection {
         if self.sender.send.attempts >= self.sender.config.maximum_retransmissions
             || self.sender.user_timeout_is_over(cx.now)
         {
-            self.closed(Events::TIMED_OUT, cx.now);
+            self.enter_closed(Events::TIMED_OUT, cx.now);
             return;
         }
         // The kernel does not check for a black hole here. If the window is not really closed, it
@@ -32,9 +33,9 @@ impl Connection {
     }
 
     /// Handles the probe timer: the peer's window has been too small for too long.
-    pub(super) fn probe(&mut self, cx: &mut Ctx<'_>) {
+    pub(super) fn on_probe_timer(&mut self, cx: &mut Ctx<'_>) {
         let position = self.sender.send.sequence.unacknowledged;
-        let selective = self.sender.recovery.knows_segments();
+        let selective = self.sender.recovery.tracks_segments();
         if selective && position < self.sender.send.sequence.next && self.sender.send.window > 0 {
             // The byte of an earlier probe is retransmitted like any lost data.
             self.sender.scoreboard.mark_first();
@@ -55,30 +56,30 @@ impl Connection {
                 self.sender.send.pushed = self.sender.send.end;
             }
             // tcp_write_wakeup
-            self.sender.send.ends_burst = self.sender.config.habits.sends_in_bursts;
+            self.sender.send.ends_burst = self.sender.config.linux_quirks.sends_in_bursts;
             let small_end = self.sender.send.small_end;
             self.send_segment(position, unsent.min(self.sender.send.window) as u32, cx);
             self.sender.send.ends_burst = false;
-            if self.sender.config.habits.counts_short_segments {
+            if self.sender.config.linux_quirks.counts_short_segments {
                 // tcp_write_xmit alone reports small segments to Nagle's algorithm
                 // (tcp_minshall_update).
                 self.sender.send.small_end = small_end;
             }
             let end = self.sender.send.sequence.next;
             self.sender.scoreboard.note_pushed(end);
-            if self.sender.config.habits.times_in_ticks {
-                self.sender.timers.reviewed(); // No tail loss probe is scheduled for it.
+            if self.sender.config.linux_quirks.timer_ticks {
+                self.sender.timers.clear_review(); // No tail loss probe is scheduled for it.
             }
             return;
         }
         // RFC 9293 section 3.8.6.1: probing continues as long as the peer answers; an answer resets
         // `attempts`.
         if self.sender.send.attempts >= self.sender.config.maximum_retransmissions {
-            self.closed(Events::TIMED_OUT, cx.now);
+            self.enter_closed(Events::TIMED_OUT, cx.now);
             return;
         }
         self.sender.send.attempts += 1;
-        let counts_apart = self.sender.config.habits.restarts_probe_timer;
+        let counts_apart = self.sender.config.linux_quirks.restarts_probe_timer;
         if counts_apart {
             self.sender.rtt.back_off_probe();
         } else {
@@ -86,8 +87,8 @@ impl Connection {
         }
         self.sender.statistics.window_probes += 1;
         if position < self.sender.send.sequence.next {
-            self.probe_again(position, cx);
-        } else if self.sender.config.habits.sends_empty_probes {
+            self.probe_with_sent_data(position, cx);
+        } else if self.sender.config.linux_quirks.sends_empty_probes {
             self.send_empty_probe(cx);
         } else if self.sender.send.has_unsent() {
             let small_end = self.sender.send.small_end;
@@ -109,11 +110,11 @@ impl Connection {
         } else {
             self.sender.rtt.rto()
         };
-        self.sender.probe_within(wait, cx.now);
+        self.sender.set_probe_timer(wait, cx.now);
     }
 
     /// Sends a probe with data sent before: its first byte, or the FIN.
-    fn probe_again(&mut self, position: u64, cx: &mut Ctx<'_>) {
+    fn probe_with_sent_data(&mut self, position: u64, cx: &mut Ctx<'_>) {
         let length = self.sender.send.end.saturating_sub(position).min(1);
         let small_end = self.sender.send.small_end;
         self.send_segment(position, length as u32, cx);
@@ -126,32 +127,32 @@ impl Connection {
 impl Sender {
     /// Delay before a window that is too small is probed.
     fn probe_interval(&self) -> Span {
-        if self.send.window == 0 || self.config.habits.restarts_probe_timer {
+        if self.send.window == 0 || self.config.linux_quirks.restarts_probe_timer {
             return self.rtt.rto();
         }
-        self.rtt.rto().min(OVERRIDE)
+        self.rtt.rto().min(OVERRIDE_TIMEOUT)
     }
 
     /// Restarts the probe interval after a window update that leaves the window closed.
     #[inline(never)]
-    pub(in crate::connection) fn put_off_probe(&mut self, now: Time) {
+    pub(in crate::connection) fn restart_probe_timer(&mut self, now: Time) {
         let head = self.send.unsent().min(u64::from(self.negotiated.segment));
         if head <= self.send.usable() {
             // Data held back by the application waits for another interval (tcp_ack_probe,
             // tcp_check_probe_timer).
             self.rtt.forget_probes();
-            self.probe_within(self.rtt.rto(), now);
+            self.set_probe_timer(self.rtt.rto(), now);
         } else if self.send.window == 0 {
             // The kernel also postpones the use of a small window. Two ends that probe each other
             // could then keep each other from sending for ever.
-            self.probe_within(self.rtt.probe_wait(), now);
+            self.set_probe_timer(self.rtt.probe_wait(), now);
         }
     }
 
     /// Sets the probe timer.
-    fn probe_within(&mut self, wait: Span, now: Time) {
-        let at = if self.config.habits.times_in_ticks {
-            ticks::expiry(now, wait)
+    fn set_probe_timer(&mut self, wait: Span, now: Time) {
+        let at = if self.config.linux_quirks.timer_ticks {
+            linux_ticks::expiry(now, wait)
         } else {
             now + wait
         };
@@ -159,9 +160,9 @@ impl Sender {
     }
 
     /// Starts the probe timer, which runs while the peer's window prevents sending.
-    pub(in crate::connection) fn expect_window(&mut self, now: Time) {
+    pub(in crate::connection) fn start_probe_timer(&mut self, now: Time) {
         if !self.timers.runs(Purpose::Probe) {
-            self.probe_within(self.probe_interval(), now);
+            self.set_probe_timer(self.probe_interval(), now);
         }
     }
 }

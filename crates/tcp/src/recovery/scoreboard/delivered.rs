@@ -55,8 +55,8 @@ impl Transmission {
 
 /// The data newly reported as delivered by one acknowledgment, cumulatively or selectively.
 ///
-/// Fields are valid only if the corresponding bit in `known` is set, which minimises the stores for
-/// an ordinary acknowledgment.
+/// Fields are valid only if the corresponding bit in `specialization` is set, which minimises the
+/// stores for an ordinary acknowledgment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Delivered {
     now: Time,
@@ -79,10 +79,10 @@ const ACKNOWLEDGED: u16 = 1 << 2;
 const BY_SACK: u16 = 1 << 3;
 const REORDERED: u16 = 1 << 4;
 const RETRANSMISSION: u16 = 1 << 5;
-const LAST_AGAIN: u16 = 1 << 6;
-const LATE_TWICE: u16 = 1 << 7;
-const SACKED_AGAIN: u16 = 1 << 8;
-const SHORT_ONES: u16 = 1 << 9;
+const LAST_RETRANSMITTED: u16 = 1 << 6;
+const LATE_DUPLICATE: u16 = 1 << 7;
+const SACKED_RETRANSMISSION: u16 = 1 << 8;
+const SHORT_SEGMENTS: u16 = 1 << 9;
 
 /// The round trips measured by one acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,18 +145,18 @@ impl Delivered {
     /// Whether [short segments](Self::has_short) or duplicates count in addition to these bytes.
     #[inline]
     pub(crate) const fn counts_more(&self) -> bool {
-        self.known & (DUPLICATE | SHORT_ONES) != 0
+        self.known & (DUPLICATE | SHORT_SEGMENTS) != 0
     }
 
     /// Whether a short segment counts as a full one.
     #[inline]
     pub(super) const fn has_short(&self) -> bool {
-        self.known & SHORT_ONES != 0
+        self.known & SHORT_SEGMENTS != 0
     }
 
     /// Sets whether a short segment counts as a full one.
     pub(super) fn set_short(&mut self, short: bool) {
-        self.known = self.known & !SHORT_ONES | if short { SHORT_ONES } else { 0 };
+        self.known = self.known & !SHORT_SEGMENTS | if short { SHORT_SEGMENTS } else { 0 };
     }
 
     /// Sets the newly delivered bytes.
@@ -220,25 +220,25 @@ impl Delivered {
     }
 
     /// Records that data was acknowledged that had been SACKed and retransmitted before.
-    pub(super) fn set_sacked_again(&mut self) {
-        self.known |= SACKED_AGAIN;
+    pub(super) fn set_sacked_retransmission(&mut self) {
+        self.known |= SACKED_RETRANSMISSION;
     }
 
     /// Whether data was acknowledged that had been SACKed and retransmitted before.
-    pub(super) const fn has_sacked_again(&self) -> bool {
-        self.known & SACKED_AGAIN != 0
+    pub(super) const fn has_sacked_retransmission(&self) -> bool {
+        self.known & SACKED_RETRANSMISSION != 0
     }
 
     /// Records that the D-SACK is for a segment SACKed before its retransmission, whose first
     /// transmission was late.
-    pub(super) fn set_late_twice(&mut self) {
-        self.known |= LATE_TWICE;
+    pub(super) fn set_late_duplicate(&mut self) {
+        self.known |= LATE_DUPLICATE;
     }
 
     /// Whether the D-SACK is for a segment whose first transmission was late.
     #[inline]
-    pub(super) const fn is_late_twice(&self) -> bool {
-        self.known & LATE_TWICE != 0
+    pub(super) const fn is_late_duplicate(&self) -> bool {
+        self.known & LATE_DUPLICATE != 0
     }
 
     /// Records that a segment sent only once was acknowledged; to be called in sequence order.
@@ -294,7 +294,7 @@ impl Delivered {
         if !earlier && self.now.since(sent_at) >= arrival.minimum_rtt {
             if !by_sack {
                 // With RETRANSMISSION, `acknowledged` is not used for round trips.
-                self.known |= LAST_AGAIN;
+                self.known |= LAST_RETRANSMITTED;
                 self.acknowledged.1 = sent_at;
             }
             self.consider(transmission);
@@ -333,7 +333,7 @@ impl Delivered {
     /// Send time that Linux's RACK uses (tcp_rack_advance): of the acknowledged segment that is
     /// highest in sequence, or else of the highest SACKed one.
     pub(crate) fn last_sent_at(&self) -> Option<Time> {
-        if self.known & (ACKNOWLEDGED | LAST_AGAIN) != 0 {
+        if self.known & (ACKNOWLEDGED | LAST_RETRANSMITTED) != 0 {
             Some(self.acknowledged.1)
         } else if self.known & BY_SACK != 0 {
             Some(self.by_sack.1)

@@ -12,33 +12,33 @@
 //! * Lost segments are retransmitted lowest first: a cursor for those lost once, a bit set for
 //!   those whose retransmission was lost as well.
 
-mod blocks;
-mod buffers;
+mod buffer_merging;
 mod delivered;
-mod loss;
-mod losses;
-mod lowest_first;
-mod merged;
+mod linux_buffers;
+mod loss_marking;
+mod min_bitset;
+mod resegmentation;
+mod sack_blocks;
 mod segment;
-mod shorten;
-mod whole;
+mod watched_segments;
+mod whole_segments;
 
 use std::collections::VecDeque;
 
 use bentpipe_types::{Time, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
-use lowest_first::LowestFirst;
+use min_bitset::MinBitset;
 use segment::{
-    CUT, EVER_RETRANSMITTED, FATE, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment,
+    CONTINUES, CUT, EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, SHORT, STATUS, Segment,
 };
 
-pub(crate) use blocks::Covered;
 pub(crate) use delivered::Measured;
 pub use delivered::{Arrival, Delivered, Transmission};
-pub use loss::Overdue;
+pub use loss_marking::Overdue;
+pub(crate) use sack_blocks::OneMoreSegment;
 pub use segment::Order;
-pub(crate) use whole::Whole;
+pub(crate) use whole_segments::WholeSegments;
 
 /// Maximum number of outstanding segments. Limits the memory for large peer windows and tiny
 /// segments.
@@ -75,7 +75,7 @@ pub struct Scoreboard {
     cursor: u64,
     newly_lost: u64,
     /// State needed once a segment is SACKed, lost or retransmitted.
-    trouble: Option<Box<Trouble>>,
+    loss_state: Option<Box<LossState>>,
     /// Number of lost segments to be retransmitted.
     to_send: u32,
     /// Order of the last transmission.
@@ -100,7 +100,7 @@ pub struct Scoreboard {
     /// Number after the last segment that may be lost and not retransmitted.
     lost_end: u64,
     /// Total bytes retransmitted.
-    sent_again: u64,
+    bytes_retransmitted: u64,
     /// Number below which no segment qualifies for a retransmission without evidence of loss.
     suspect_cursor: u64,
     /// Reordering degree: the maximum distance from a late segment to the highest one received
@@ -110,34 +110,34 @@ pub struct Scoreboard {
     /// Payload of a full segment, where short ones count as full; 0 where bytes count.
     full: u32,
     /// Total bytes reported by D-SACKs.
-    arrived_twice: u64,
+    dsack_bytes: u64,
 }
 
 /// State that only connections with losses or reordering need.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
-struct Trouble {
+struct LossState {
     /// Retransmissions in send order: (segment number, order). An entry whose order differs from
     /// the segment's record is obsolete.
-    under_way: VecDeque<(u64, Order)>,
+    retransmissions: VecDeque<(u64, Order)>,
     /// Number of the segment last returned as next to retransmit.
-    named: u64,
+    next_to_retransmit: u64,
     /// The blocks of the previous acknowledgment.
-    previous: blocks::Previous,
+    previous: sack_blocks::PreviousBlocks,
     /// Range of the data newly acknowledged that was SACKed before and retransmitted, if any.
-    sacked_again: (u64, u64),
+    sacked_retransmission: (u64, u64),
     /// Bytes in short segments in flight.
     short_bytes: u64,
     /// Ends of outstanding buffers with PSH, where buffers are tracked.
     pushed: VecDeque<u64>,
-    /// Number of buffers saved by merging, where buffers are tracked (see `merged.rs`).
+    /// Number of buffers saved by merging, where buffers are tracked (see `buffer_merging.rs`).
     merged: i32,
     /// Additional delivered bytes if short segments count as full ones.
     newly_short: u64,
     /// Lowest position that arrived late according to the last acknowledgment.
     late: u64,
     /// Numbers of the segments whose retransmission was lost.
-    lost_again: LowestFirst,
+    lost_again: MinBitset,
     /// Ranges newly SACKed, if watched.
     newly_sacked: Vec<(u64, u64)>,
     /// Segments newly marked lost, if watched.
@@ -149,15 +149,15 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn fetch(&self) {
         self.ring.fetch();
-        if let Some(trouble) = &self.trouble {
-            fetch_whole(&**trouble, &trouble.under_way);
+        if let Some(loss_state) = &self.loss_state {
+            fetch_whole(&**loss_state, &loss_state.retransmissions);
         }
     }
 
     /// See [`Connection::fetch_last`](crate::Connection::fetch_last).
     #[inline]
     pub(crate) fn fetch_queue(&self) {
-        if let Some(first) = self.oldest_under_way() {
+        if let Some(first) = self.oldest_retransmission() {
             fetch(first, 1);
         }
     }
@@ -197,14 +197,14 @@ impl Scoreboard {
             arrival: Arrival::default(),
             delivered: Delivered::none(),
             newly_lost: 0,
-            trouble: None,
+            loss_state: None,
             ignored_blocks: 0,
             short: 0,
             full: 0,
             reordering: 0,
             reorderings_seen: 0,
-            sent_again: 0,
-            arrived_twice: 0,
+            bytes_retransmitted: 0,
+            dsack_bytes: 0,
         }
     }
 
@@ -224,7 +224,7 @@ impl Scoreboard {
     /// Allocated memory in bytes.
     #[must_use]
     pub fn allocated(&self) -> usize {
-        self.ring.allocated() + self.trouble.as_deref().map_or(0, Trouble::allocated)
+        self.ring.allocated() + self.loss_state.as_deref().map_or(0, LossState::allocated)
     }
 
     /// Bytes in SACKed segments.
@@ -270,8 +270,8 @@ impl Scoreboard {
     /// irrelevant.
     #[inline]
     #[must_use]
-    pub fn has_sent_again(&self) -> bool {
-        self.sent_again > 0
+    pub fn has_retransmitted(&self) -> bool {
+        self.bytes_retransmitted > 0
     }
 
     /// Whether there is a lost segment to be retransmitted.
@@ -328,9 +328,9 @@ impl Scoreboard {
     /// segment or merged, if watched.
     #[must_use]
     pub fn newly_sacked(&self) -> &[(u64, u64)] {
-        self.trouble
+        self.loss_state
             .as_deref()
-            .map_or(&[], |trouble| &trouble.newly_sacked)
+            .map_or(&[], |loss_state| &loss_state.newly_sacked)
     }
 
     /// Bytes marked lost since the last acknowledgment began. Includes lost retransmissions.
@@ -363,7 +363,7 @@ impl Scoreboard {
         self.watch_retransmissions = watch;
     }
 
-    /// Ignores the timestamp echo of SACKed segments: see `Habits::ignores_echo_of_sacked`.
+    /// Ignores the timestamp echo of SACKed segments: see `LinuxQuirks::ignores_echo_of_sacked`.
     pub(crate) fn ignore_echo_of_sacked(&mut self, ignore: bool) {
         self.ignore_echo_of_sacked = ignore;
     }
@@ -398,18 +398,18 @@ impl Scoreboard {
     pub fn begin(&mut self, arrival: Arrival) {
         self.arrival = arrival;
         self.forward_before = self.forward;
-        self.begin_plainly(arrival.now);
+        self.begin_in_order(arrival.now);
     }
 
     /// Begins the processing of an acknowledgment that only reports in-order segments sent once,
     /// which leaves the loss state untouched.
     #[inline(always)]
-    pub(crate) fn begin_plainly(&mut self, now: Time) {
+    pub(crate) fn begin_in_order(&mut self, now: Time) {
         if self.watched
-            && let Some(trouble) = &mut self.trouble
+            && let Some(loss_state) = &mut self.loss_state
         {
-            trouble.newly_sacked.clear();
-            trouble.newly_lost.clear();
+            loss_state.newly_sacked.clear();
+            loss_state.newly_lost.clear();
         }
         self.newly_lost = 0;
         self.delivered.begin(now);
@@ -430,18 +430,18 @@ impl Scoreboard {
             }
             if segment.is_plain() {
                 if end < self.forward {
-                    self.reordered(segment.start, position);
+                    self.record_reordering(segment.start, position);
                 }
                 self.delivered
                     .original_acknowledged(segment.transmission(), segment.length);
             } else if segment.is(SACKED) {
                 self.delivered.sacked_before(segment.is(EVER_RETRANSMITTED));
-                self.forget_first_sacked(position);
+                self.remove_first_sacked(position);
                 continue;
             } else {
                 self.acknowledge_marked(&segment, position);
             }
-            if segment.is(CUT) || segment.is(GOES_ON) && self.sacked_segments > 0 {
+            if segment.is(CUT) || segment.is(CONTINUES) && self.sacked_segments > 0 {
                 self.forget_buffers(self.ring.first, self.ring.first + 1);
             }
             self.ring.first += 1;
@@ -459,14 +459,14 @@ impl Scoreboard {
 
     /// Processes the acknowledgment of the first segment, which is not SACKed but has other flags.
     fn acknowledge_marked(&mut self, segment: &Segment, position: u64) {
-        self.forget_loss(segment);
+        self.clear_loss(segment);
         if segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);
             self.delivered
                 .retransmission_arrived(transmission, segment.length, false, &arrival);
         } else {
             if segment.end() < self.forward {
-                self.reordered(segment.start, position);
+                self.record_reordering(segment.start, position);
             }
             self.delivered
                 .original_acknowledged(segment.transmission(), segment.length);
@@ -475,25 +475,25 @@ impl Scoreboard {
 
     /// Records that the original transmission of a retransmitted segment, starting at `start`,
     /// arrived late.
-    pub fn came_late(&mut self, start: u64) {
+    pub fn record_late_original(&mut self, start: u64) {
         if start < self.forward {
-            self.reordered(start, self.forward);
+            self.record_reordering(start, self.forward);
         }
     }
 
     /// Records a segment starting at `start` that arrived after later ones. Everything up to
     /// `position` has arrived.
     #[cold]
-    fn reordered(&mut self, start: u64, position: u64) {
-        let trouble = Trouble::of(&mut self.trouble);
+    fn record_reordering(&mut self, start: u64, position: u64) {
+        let loss_state = LossState::of(&mut self.loss_state);
         if self.delivered.is_reordered() {
-            trouble.late = trouble.late.min(start);
+            loss_state.late = loss_state.late.min(start);
         } else {
             self.reorderings_seen += 1;
             self.delivered.set_reordered();
-            trouble.late = start;
+            loss_state.late = start;
         }
-        let late = self.forward.max(position) - trouble.late;
+        let late = self.forward.max(position) - loss_state.late;
         self.reordering = self.reordering.max(late);
     }
 
@@ -502,9 +502,9 @@ impl Scoreboard {
     #[cold]
     pub(crate) fn measure_reordering(&mut self) {
         let late = self
-            .trouble
+            .loss_state
             .as_deref()
-            .map_or(self.forward, |trouble| trouble.late);
+            .map_or(self.forward, |loss_state| loss_state.late);
         self.reordering = self.reordering.max(self.forward.saturating_sub(late));
     }
 
@@ -514,13 +514,13 @@ impl Scoreboard {
     }
 
     /// Removes the first run of SACKed segments with equal flags, below `position`, from the ring.
-    fn forget_first_sacked(&mut self, position: u64) {
+    fn remove_first_sacked(&mut self, position: u64) {
         let first = self.ring.first;
         let flags = self.ring.get(first).flags;
         let (mut number, mut bytes, mut below) = (first, 0, 0);
         while number < self.ring.next {
             let segment = self.ring.get(number);
-            if (segment.flags ^ flags) & FATE != 0 || segment.end() > position {
+            if (segment.flags ^ flags) & STATUS != 0 || segment.end() > position {
                 break;
             }
             bytes += u64::from(segment.length);
@@ -531,7 +531,7 @@ impl Scoreboard {
         }
         if flags & EVER_RETRANSMITTED != 0 {
             let start = self.ring.get(first).start;
-            self.note_sacked_again(start, start + bytes);
+            self.record_sacked_retransmission(start, start + bytes);
         }
         self.forget_buffers(first, number);
         self.ring.first = number;
@@ -549,7 +549,7 @@ impl Scoreboard {
     }
 
     /// Removes an arrived segment from the lost and retransmitted counts.
-    fn forget_loss(&mut self, segment: &Segment) {
+    fn clear_loss(&mut self, segment: &Segment) {
         let length = u64::from(segment.length);
         if segment.is(SHORT) {
             self.change_short(segment.length, -(segment.in_flight() as i32));
@@ -594,17 +594,17 @@ impl Scoreboard {
         if flags & RETRANSMITTED != 0 {
             self.retransmitted -= part;
         }
-        if let Some(trouble) = &mut self.trouble {
-            trouble.previous.forget();
+        if let Some(loss_state) = &mut self.loss_state {
+            loss_state.previous.forget();
         }
     }
 }
 
-impl Trouble {
+impl LossState {
     /// The loss state, allocated if necessary.
     #[inline]
-    fn of(trouble: &mut Option<Box<Self>>) -> &mut Self {
-        trouble.get_or_insert_with(Self::first)
+    fn of(loss_state: &mut Option<Box<Self>>) -> &mut Self {
+        loss_state.get_or_insert_with(Self::first)
     }
 
     #[cold]
@@ -615,7 +615,7 @@ impl Trouble {
     /// Memory in bytes, including its own.
     fn allocated(&self) -> usize {
         size_of::<Self>()
-            + self.under_way.capacity() * size_of::<(u64, Order)>()
+            + self.retransmissions.capacity() * size_of::<(u64, Order)>()
             + self.lost_again.allocated()
             + self.pushed.capacity() * size_of::<u64>()
             + self.newly_sacked.capacity() * size_of::<(u64, u64)>()
@@ -624,6 +624,6 @@ impl Trouble {
 }
 
 #[cfg(test)]
-mod naive;
+mod reference;
 #[cfg(test)]
 mod tests;

@@ -16,14 +16,14 @@ pub(super) const EVER_RETRANSMITTED: u8 = 1 << 3;
 /// Shorter than a full segment, and counted as one (`Scoreboard::count_segments`).
 pub(super) const SHORT: u8 = 1 << 4;
 /// Its buffer continues with the next segment.
-pub(super) const GOES_ON: u8 = 1 << 5;
+pub(super) const CONTINUES: u8 = 1 << 5;
 /// It was sent in one buffer with the next segment, and the buffer was split since.
 pub(super) const CUT: u8 = 1 << 6;
 
 /// The flags that require other than the common treatment on an acknowledgment.
-pub(super) const FATE: u8 = SACKED | LOST | RETRANSMITTED | EVER_RETRANSMITTED | SHORT;
+pub(super) const STATUS: u8 = SACKED | LOST | RETRANSMITTED | EVER_RETRANSMITTED | SHORT;
 /// The flags that are kept when the segment is SACKed.
-const KEPT: u8 = !(LOST | RETRANSMITTED);
+const KEPT_FLAGS: u8 = !(LOST | RETRANSMITTED);
 
 /// One segment, in 32 bytes: two per cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ impl Segment {
     /// Whether the segment was sent once and has no other status.
     #[inline(always)]
     pub(super) const fn is_plain(&self) -> bool {
-        self.flags & FATE == 0
+        self.flags & STATUS == 0
     }
 
     /// Number of its transmissions presumed in flight: 0 to 2.
@@ -200,20 +200,14 @@ impl Ring {
 
     #[inline]
     pub(super) fn get(&self, number: u64) -> &Segment {
-        debug_assert!(
-            (self.first..self.next).contains(&number),
-            "gone, or to come"
-        );
+        debug_assert!((self.first..self.next).contains(&number), "not outstanding");
         let slot = self.slot(number);
         &self.slots[slot]
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, number: u64) -> &mut Segment {
-        debug_assert!(
-            (self.first..self.next).contains(&number),
-            "gone, or to come"
-        );
+        debug_assert!((self.first..self.next).contains(&number), "not outstanding");
         let slot = self.slot(number);
         &mut self.slots[slot]
     }
@@ -233,7 +227,7 @@ impl Ring {
         let slot = |number: u64| number as usize & (slots.len() - 1);
         let (before, this, after) = (slot(number.wrapping_sub(1)), slot(number), slot(number + 1));
         let segment = &mut slots[this];
-        segment.flags = segment.flags & KEPT | SACKED;
+        segment.flags = segment.flags & KEPT_FLAGS | SACKED;
         segment.skip = 1;
         let goes_on = number > first && slots[before].is(SACKED);
         let joins = !LAST && number + 1 < next && slots[after].is(SACKED);

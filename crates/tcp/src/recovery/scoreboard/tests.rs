@@ -1,7 +1,7 @@
 use bentpipe_types::{SackBlock, SackBlocks, Seq, Span, Time};
 use proptest::prelude::*;
 
-use super::naive::{Naive, Record};
+use super::reference::{Naive, Record};
 use super::*;
 
 /// Near the maximum, so that sequence numbers wrap.
@@ -40,7 +40,7 @@ fn arrival(milliseconds: u64) -> Arrival {
 /// was.
 fn process_blocks(board: &mut Scoreboard, ranges: &[(u64, u64)], una: u64, highest: u64) -> bool {
     let blocks = blocks(ranges);
-    let covered = board.covers_one_more(blocks.as_slice(), una, highest);
+    let covered = board.one_more_segment(blocks.as_slice(), una, highest);
     match covered {
         Some(covered) => board.sack_one_more(covered),
         None => board.sack(blocks.as_slice(), una, wire(una), highest),
@@ -138,7 +138,7 @@ impl Comparison {
     fn send(&mut self, length: u32, goes_on: bool) {
         let end = self.highest + u64::from(length);
         if goes_on && self.board.full > 0 {
-            self.board.go_on_with_next();
+            self.board.continue_buffer();
         } else {
             self.buffers += 1;
         }
@@ -280,8 +280,8 @@ impl Comparison {
                 let mut sent = Vec::new();
                 self.now += 1;
                 let now = at(self.now);
-                let count =
-                    (self.board).send_again(*length, edge, *most, now, |start| sent.push(start));
+                let count = (self.board)
+                    .retransmit_run(*length, edge, *most, now, |start| sent.push(start));
                 assert_eq!(count, sent.len() as u64);
                 let mut expected = Vec::new();
                 while (expected.len() as u64) < *most
@@ -316,8 +316,8 @@ impl Comparison {
                     self.cut(last.position);
                     self.retransmit(last);
                     if self.board.retransmitted_segments() > before {
-                        self.board.count_once(last.position);
-                        self.naive.count_once(last.position);
+                        self.board.count_as_original(last.position);
+                        self.naive.count_as_original(last.position);
                     }
                 }
             }
@@ -544,9 +544,9 @@ fn memory_is_bounded_by_the_outstanding_data() {
         }
     }
     assert!(board.segments() <= 2001);
-    let trouble = board.trouble.as_deref().unwrap();
-    assert!(trouble.under_way.len() <= 2 * board.segments());
-    assert!(trouble.lost_again.len() <= board.segments());
+    let loss_state = board.loss_state.as_deref().unwrap();
+    assert!(loss_state.retransmissions.len() <= 2 * board.segments());
+    assert!(loss_state.lost_again.len() <= board.segments());
 }
 
 /// tcp_check_sack_reordering: the distance from the late segment to the highest one received so
@@ -585,15 +585,15 @@ fn dsack_of_a_sacked_retransmission_shows_reordering() {
         0,
         "the retransmission may have been necessary"
     );
-    assert!(board.is_sacked_and_sent_again(2001));
-    assert!(!board.is_sacked_and_sent_again(3001));
+    assert!(board.is_sacked_retransmission(2001));
+    assert!(!board.is_sacked_retransmission(3001));
     board.begin(arrival(200));
     let twice = blocks(&[(2001, 3001), (1001, 6001)]);
     board.sack(twice.as_slice(), 1, wire(1), 10_001);
-    assert_eq!(board.late_twice(), None);
-    board.note_late_twice(2001);
-    assert_eq!(board.late_twice(), Some(2001));
-    board.came_late_and_twice(2001, 1);
+    assert_eq!(board.late_duplicate(), None);
+    board.set_late_duplicate_at(2001);
+    assert_eq!(board.late_duplicate(), Some(2001));
+    board.record_late_duplicate(2001, 1);
     assert_eq!(board.reordering(), 4000);
     // A loss limits the presumed reordering degree.
     board.limit_reordering(3000);
@@ -634,7 +634,7 @@ fn a_buffer_is_split_as_a_whole() {
         let mut board = Scoreboard::new();
         board.count_segments(full);
         board.push(1, 1001, at(1));
-        board.go_on_with_next();
+        board.continue_buffer();
         board.push(1001, 2001, at(1));
         board.push(2001, 3001, at(1));
         board.note_pushed(3001);
@@ -699,7 +699,7 @@ fn a_short_retransmission_merges_following_segments() {
     let mut board = Scoreboard::new();
     board.push(1, 11, at(1));
     board.push(11, 21, at(1));
-    board.go_on_with_next();
+    board.continue_buffer();
     board.push(21, 31, at(1));
     assert_eq!(board.collapse(1, 1000, 9000, 31, never), None);
 }

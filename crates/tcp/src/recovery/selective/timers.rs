@@ -2,9 +2,9 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::super::rack::Surroundings;
+use super::super::rack::DetectionContext;
 use super::super::{
-    Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut, USUAL_REORDERING,
+    Acknowledgment, DEFAULT_REORDERING, Reaction, Scoreboard, SendSequence, TimedOut,
 };
 use super::Selective;
 
@@ -27,9 +27,9 @@ impl Selective {
             can_send_new: false,
             one_more: false,
         };
-        let recovering = !self.course.is_open();
+        let recovering = !self.progress.is_open();
         let lost = self.detection.detect(&ack, send, board, recovering);
-        if lost.something && self.course.is_open() {
+        if lost.something && self.progress.is_open() {
             self.enter(send, board);
             return Reaction::Enter {
                 flight_size: send.outstanding(),
@@ -41,9 +41,9 @@ impl Selective {
     /// Retransmits data that was too long for the path, in shorter segments. Like a timeout, but
     /// without a check for spuriousness or an undo.
     pub(super) fn after_shortening(&mut self, send: &SendSequence) {
-        self.course.undo.stop();
+        self.progress.undo.stop();
         self.probe.forget();
-        self.course.begin_again(send);
+        self.progress.enter_loss(send);
     }
 
     /// Handles a retransmission timeout.
@@ -59,22 +59,22 @@ impl Selective {
             now,
         } = *timeout;
         if reduces {
-            self.course.may_be_undone(send, board);
+            self.progress.prepare_undo(send, board);
         }
-        let first_time = self.course.is_open();
-        let around = Surroundings {
+        let first_time = self.progress.is_open();
+        let context = DetectionContext {
             now,
             recovering: !first_time,
             smoothed_rtt,
         };
-        let recent = self.detection.on_timeout(board, around);
+        let recent = self.detection.on_timeout(board, context);
         board.mark_after_timeout(recent, now);
         // Many segments were received out of order, and yet this was a loss: the reordering degree
         // was overestimated (tcp_enter_loss).
-        if first_time && board.sacked_segments() >= USUAL_REORDERING {
-            board.limit_reordering(USUAL_REORDERING * u64::from(send.segment));
+        if first_time && board.sacked_segments() >= DEFAULT_REORDERING {
+            board.limit_reordering(DEFAULT_REORDERING * u64::from(send.segment));
         }
         self.probe.forget();
-        self.course.begin_after_timeout(send, reduces);
+        self.progress.enter_loss_after_timeout(send, reduces);
     }
 }

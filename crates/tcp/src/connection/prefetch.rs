@@ -1,0 +1,81 @@
+//! Prefetching of a connection into the cache before its packet arrives.
+//!
+//! Prefetching proceeds in steps, because pointers to further parts are only known once the
+//! connection itself is in the cache, as is whether it is sending. It pays only if nearly all
+//! needed lines are prefetched: a single missing line costs as much time as all of them. Unneeded
+//! lines are not free, and a data receiver needs only a third of its connection.
+
+use bentpipe_types::{fetch, fetch_behind};
+
+use super::Connection;
+use super::cache_layout::{ALL, NEARLY_ALWAYS};
+
+impl Connection {
+    /// Prefetches the fields of the connection that nearly every segment needs.
+    #[inline]
+    pub fn fetch(&self) {
+        self.prefetch_lines(NEARLY_ALWAYS);
+    }
+
+    /// Second step: prefetches the rest of a connection with outstanding data, or the heap parts of
+    /// the receiving half of any other.
+    #[inline]
+    pub fn fetch_more(&self) {
+        if self.sends() {
+            self.prefetch_lines(ALL & !NEARLY_ALWAYS);
+            return;
+        }
+        if let Some(sizing) = &self.receive.sizing {
+            sizing.fetch();
+        }
+        self.receive.reassembly.fetch();
+    }
+
+    /// Third step: prefetches the heap parts of the sending half that an acknowledgment needs, also
+    /// after a loss.
+    #[inline]
+    pub fn fetch_senders(&self) {
+        if self.sends() {
+            if let Some(sizing) = &self.sender.send.sizing {
+                sizing.fetch();
+            }
+            self.sender.statistics.rtt.fetch();
+            self.sender.recovery.fetch();
+            self.sender.scoreboard.fetch();
+        }
+    }
+
+    /// Fourth step: prefetches the queues that the parts of the third step point to.
+    #[inline]
+    pub fn fetch_last(&self) {
+        if self.sends() {
+            if let Some(sizing) = &self.sender.send.sizing {
+                sizing.fetch_queues();
+            }
+            self.sender.scoreboard.fetch_queue();
+        }
+    }
+
+    /// Prefetches the timers, and the events that they raise.
+    #[inline]
+    pub fn fetch_timers(&self) {
+        fetch(&self.sender.timers, 1);
+        fetch(&self.events, 1);
+    }
+
+    /// Whether data is outstanding, so that the next segment is an acknowledgment.
+    #[inline]
+    fn sends(&self) -> bool {
+        !self.sender.send.is_idle()
+    }
+
+    /// Prefetches the cache lines of this bit mask.
+    #[inline(always)]
+    fn prefetch_lines(&self, lines: u32) {
+        for line in 0..u32::BITS {
+            if lines & 1 << line != 0 {
+                fetch_behind(&self.template, line as usize);
+            }
+        }
+    }
+}
