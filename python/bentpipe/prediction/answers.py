@@ -50,6 +50,10 @@ class FlowPrediction:
     estimates_bps: Mapping[str, float]
     # The lowest of the limits and estimates.
     lowest: str
+    # Share of the lowest by which the goodput may differ from it: above for an estimate, and below.
+    # None where an assumption of the formula fails; `doubts` has those that do.
+    margin: float | None = None
+    doubts: tuple[str, ...] = ()
     models: tuple[ModelAnswer, ...]
     # What the path does that the formulas don't know of: 'satellite.return: acks "compaction"'.
     ignored: tuple[str, ...] = ()

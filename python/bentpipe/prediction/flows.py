@@ -11,6 +11,7 @@ from typing import Any, Final
 from bentpipe import model
 from bentpipe.prediction.acks import uplink_acks_bps
 from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
+from bentpipe.prediction.assumptions import doubts, margin
 from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
 from bentpipe.prediction.multicast import HEADER_BYTES, carousel
 from bentpipe.prediction.network import Direction, directions
@@ -114,6 +115,8 @@ def _sharing(
                 estimates_bps=estimates,
                 lowest=min(together, key=together.__getitem__),
             )
+        prediction = replace(prediction, doubts=doubts(path, prediction))
+        prediction = replace(prediction, margin=margin(prediction))
         like = firsts.setdefault((prediction.like, tuple((found_here or {}).items())), path.flow)
         found[path.flow] = replace(prediction, like=like)
     return found
@@ -145,7 +148,7 @@ def _to_groups(resolved: Mapping[str, Any]) -> dict[str, FlowPrediction]:
     """Return what can be said of flows to groups, by their names."""
     alike: dict[Hashable, FlowPrediction] = {}
     found = {}
-    known = directions(resolved["links"])
+    known = directions(resolved["links"], duration_s=resolved["duration_s"])
     header_bytes = HEADER_BYTES[resolved["ip"]]
     for flow in resolved["flows"]:
         if flow["channel"] is None:
@@ -315,7 +318,7 @@ def _limits(path: FlowPath) -> dict[str, float]:
             limits[each.name] = 8.0 * each.size_bytes / each.round_trip_s
     elif not path.intervening:
         # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
-        limits["window"] = 8.0 * path.window_bytes / round_trip_s
+        limits["window"] = 8.0 * path.largest_window_bytes / round_trip_s
     if path.loss_rate >= 1.0:
         limits["loss"] = 0.0
     if _is_one_way_tcp(path):
@@ -386,7 +389,12 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     have them.
     """
     estimates: dict[str, float] = {}
-    if path.changes:
+    has_window = path.over_tcp and not _counts_both_ways(path) and not path.windows
+    if has_window and not path.intervening and path.largest_window_bytes > path.window_bytes:
+        # A write waits until there is room for it.
+        round_trip_s = float(path.asymmetric().propagation_s + path.asymmetric().packet_time_s)
+        estimates["send memory"] = 8.0 * path.window_bytes / round_trip_s
+    if path.changes or any(each.states for each in (*path.downlink, *path.uplink)):
         estimates |= _on_average(path)
     if path.processing_with_acks_s > path.processing_s and _is_one_way_tcp(path):
         estimates["processing, with ACKs"] = 8.0 * path.segment_bytes / path.processing_with_acks_s
@@ -400,22 +408,44 @@ def _estimates(path: FlowPath) -> dict[str, float]:
         estimates["uplink ACKs"] = acks
     formula = _loss_formula(path)
     if formula is not None and _meets_losses(path):
-        estimates["loss"] = formula(path)
+        # Each state of the path has its own loss rate: laws of loss are convex, so that the rate at
+        # the average loss rate is below the average of the rates (Jensen's inequality).
+        estimates["loss"] = sum(
+            share * _rate_in_state(state, formula)
+            for share, state in path.states()
+            if state is not None
+        )
     return estimates
+
+
+def _rate_in_state(path: FlowPath, formula: Callable[[FlowPath], float]) -> float:
+    """Return what a law of loss comes to in a state of the path; the link's rate without losses."""
+    if path.loss_rate >= 1.0:
+        return 0.0
+    return formula(path) if path.loss_rate > NO_LOSS else float(path.asymmetric().capacity_bps)
 
 
 def _on_average(path: FlowPath) -> dict[str, float]:
     """Return what limits come to on average over the run, of a path that changes with time."""
     asymmetric = path.asymmetric()
     found = {}
-    if not path.all_the_run:
-        found["downlink, on average"] = _downlink_bps(path, Direction.packet_time_s)
     links = (*path.downlink, *path.uplink)
+    if any(each.states for each in links):
+        average_bps = sum(
+            share * _downlink_bps(state, Direction.packet_time_s)
+            for share, state in path.states()
+            if state is not None
+        )
+        limit_bps = _downlink_bps(path, Direction.packet_time_s)
+        if not (path.all_the_run and math.isclose(average_bps, limit_bps)):
+            found["downlink, on average"] = average_bps
+    elif not path.all_the_run:
+        found["downlink, on average"] = _downlink_bps(path, Direction.packet_time_s)
     has_window = path.over_tcp and not _counts_both_ways(path)
     moves = any(each.least_delay_s != each.delay_s for each in links)
     if moves and has_window and not path.windows and not path.intervening:
         round_trip_s = float(asymmetric.propagation_s + asymmetric.packet_time_s)
-        found["window, on average"] = 8.0 * path.window_bytes / round_trip_s
+        found["window, on average"] = 8.0 * path.largest_window_bytes / round_trip_s
     return found
 
 

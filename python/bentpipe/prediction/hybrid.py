@@ -59,7 +59,10 @@ def hybrid_windows(
 
     to_server_s = round_trip_s(downlink[:down], uplink[up:])
     to_host_s = round_trip_s(downlink[down:], uplink[:up])
-    offered = min(gateway["receive_buffer_bytes"], sender["send_buffer_bytes"])
+    offered = gateway["receive_buffer_bytes"]
+    if sender["send_memory_bytes"] is None:
+        # (One that grows may hold more: see `FlowPath.largest_window_bytes`.)
+        offered = min(offered, sender["send_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         offered = min(offered, LARGEST_UNSCALED_WINDOW)
     windows = [

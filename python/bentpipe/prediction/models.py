@@ -96,7 +96,7 @@ def _lakshman(path: FlowPath) -> ModelAnswer:
     obstacle = alone_obstacle(path)
     if obstacle is None and path.has_losses:
         obstacle = "it knows no losses but those of a full buffer"
-    if obstacle is None and path.window_segments <= pipe + buffer:
+    if obstacle is None and path.largest_window_segments <= pipe + buffer:
         obstacle = "the window never overflows the downlink's buffer, so the window doesn't cycle"
     if obstacle is None and not reno_like(path):
         obstacle = f"it models Reno's window, not {path.congestion_control}'s"
@@ -209,7 +209,7 @@ def padhye_bps(path: FlowPath) -> float:
     return float(
         model.padhye.throughput_bps(
             path=path.asymmetric(),
-            loss_rate=path.loss_rate,
+            loss_rate=path.loss_event_rate,
             retransmission_timeout_s=_timeout_s(path),
             window_segments=path.window_segments,
             segments_per_ack=path.avoidance_segments_per_ack,
@@ -221,7 +221,7 @@ def _mathis_bps(path: FlowPath) -> float:
     return float(
         model.mathis.throughput_bps(
             path=path.asymmetric(),
-            loss_rate=path.loss_rate,
+            loss_rate=path.loss_event_rate,
             segments_per_ack=path.avoidance_segments_per_ack,
         )
     )
@@ -229,7 +229,7 @@ def _mathis_bps(path: FlowPath) -> float:
 
 def cubic_bps(path: FlowPath) -> float:
     """Return CUBIC's rate by RFC 9438 section 5, in bit/s."""
-    return float(model.cubic.throughput_bps(path=path.asymmetric(), loss_rate=path.loss_rate))
+    return float(model.cubic.throughput_bps(path=path.asymmetric(), loss_rate=path.loss_event_rate))
 
 
 def hybla_bps(path: FlowPath) -> float:
@@ -237,7 +237,7 @@ def hybla_bps(path: FlowPath) -> float:
     return float(
         model.hybla.throughput_bps(
             path=path.asymmetric(),
-            loss_rate=path.loss_rate,
+            loss_rate=path.loss_event_rate,
             reference_rtt_s=path.hybla_reference_rtt_s or 0.025,
             segments_per_ack=path.avoidance_segments_per_ack,
         )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bentpipe.prediction.access import least_wait_s, most_bps
-from bentpipe.prediction.changes import Table, averages, best, changing
+from bentpipe.prediction.changes import State, Table, averages, best, changing, states
 
 # IEEE 802.3: header and check sequence, preamble and gap; the least that a frame carries.
 _FRAME_BYTES = 18 + 20
@@ -41,6 +41,8 @@ class Direction:
     # Which of the two a queue counts in is the scenario's choice; the other is None.
     queue_packets: float | None
     queue_bytes: float | None
+    # Packets that a burst of losses takes on average; 1 where losses are independent.
+    losses_per_event: float = 1.0
     # Packets that are to be lost, by number.
     listed_losses: int
     # The longest packet that the link takes.
@@ -62,6 +64,8 @@ class Direction:
     # What a terminal's burst is sent at in clear sky, and how much longer a byte takes on average.
     clear_rate_bps: float = math.inf
     fading: float = 1.0
+    # Where its rate, delay, losses or outages follow a course: each state, in order of time.
+    states: tuple[State, ...] = ()
 
     @property
     def compresses(self) -> bool:
@@ -89,6 +93,18 @@ class Direction:
         """Whether its queue is another than drop-tail, and may be short with any limit."""
         return any(what.startswith("queue") for what in self.ignored)
 
+    def in_state(self, state: State | None) -> Direction:
+        """Return the direction as it is in one of its states."""
+        if state is None:
+            return self
+        return replace(
+            self,
+            rate_bps=min(state.rate_bps, self.most_rate_bps),
+            delay_s=state.delay_s,
+            bit_error_rate=state.bit_error_rate,
+            packet_loss_rate=state.packet_loss_rate,
+        )
+
     def buffer_segments(self, packet_bytes: float) -> float:
         """Full segments that may wait in front of it."""
         if self.queue_packets is not None:
@@ -109,6 +125,15 @@ class Direction:
             return _COMPRESSED_BYTES if is_plain else self.air_bytes(header_bytes) + _SLIP_BYTES
         shorter = _MODEM_RATIO if self.compression == "v42bis" else 1.0
         return shorter * self.air_bytes(header_bytes)
+
+    def loss_event_rate(self, packet_bytes: float) -> float:
+        """Probability that a packet begins a loss event: the losses of a burst are one event.
+
+        TCP reduces its window once for all losses of a round trip (RFC 5348 section 5.2 counts
+        them in this way; RFC 6675 and RFC 8985 repair them together).
+        """
+        events = replace(self, packet_loss_rate=self.packet_loss_rate / self.losses_per_event)
+        return events.loss_rate(packet_bytes)
 
     def packet_time_s(self, packet_bytes: float) -> float:
         """Seconds that a packet occupies the direction."""
@@ -143,8 +168,8 @@ class Direction:
         return -math.expm1(bits + math.log1p(-self.packet_loss_rate))
 
 
-def directions(links: Sequence[Table]) -> dict[str, Direction]:
-    """Return every direction of these links by its name."""
+def directions(links: Sequence[Table], *, duration_s: float) -> dict[str, Direction]:
+    """Return every direction of these links by its name, for a run that lasts so long."""
     found = {}
     for link in links:
         mtu_bytes = math.inf if link["fragment"] else link["mtu_bytes"] or math.inf
@@ -154,7 +179,9 @@ def directions(links: Sequence[Table]) -> dict[str, Direction]:
             if link[way] is not None:
                 name = f"{link['name']}.{way}"
                 framed = link["framing"] == "ethernet"
-                found[name] = _direction(name, end, link[way], mtu_bytes, framed=framed)
+                found[name] = _direction(
+                    name, end, link[way], mtu_bytes, framed=framed, duration_s=duration_s
+                )
     return found
 
 
@@ -191,7 +218,13 @@ def sharing_flows(
 
 
 def _direction(
-    name: str, destination: str, settings: Table, mtu_bytes: float, *, framed: bool
+    name: str,
+    destination: str,
+    settings: Table,
+    mtu_bytes: float,
+    *,
+    framed: bool,
+    duration_s: float,
 ) -> Direction:
     errors, queue = settings["errors"], settings["queue"]
     average, (most_rate_bps, least_delay_s) = averages(settings), best(settings)
@@ -207,6 +240,7 @@ def _direction(
         packet_loss_rate=average.packet_loss_rate,
         queue_packets=queue["limit_packets"],
         queue_bytes=queue["limit_bytes"],
+        losses_per_event=_losses_per_event(settings),
         listed_losses=len(errors["lost_packets"]),
         mtu_bytes=mtu_bytes,
         ignored=_ignored(settings),
@@ -220,7 +254,22 @@ def _direction(
         compression=settings["compression"],
         clear_rate_bps=settings["rate_bps"],
         fading=max(1.0, settings["rate_bps"] / average.rate_bps),
+        states=tuple(
+            replace(each, delay_s=each.delay_s + least_wait_s(settings))
+            for each in states(settings, duration_s)
+        ),
     )
+
+
+def _losses_per_event(settings: Table) -> float:
+    """Return how many packets a burst of losses takes on average (Gilbert and Elliott)."""
+    errors, changes = settings["errors"], settings["changes"]
+    burst_packets = errors["mean_burst_packets"]
+    changed = changes is not None and changes["losses"] is not None
+    if burst_packets is None or errors["loss_between_bursts"] or changed:
+        return 1.0
+    lost_in_burst = errors["loss_in_burst"]
+    return max(1.0, burst_packets * (1.0 if lost_in_burst is None else lost_in_burst))
 
 
 def _ignored(settings: Table) -> tuple[str, ...]:

@@ -39,6 +39,11 @@ def alone_obstacle(path: FlowPath) -> str | None:
         return "a processor on the way takes time for each packet; the model has only links"
     if path.changed_acks:
         return f"it has ACKs as the receiver sends them ({path.changed_acks})"
+    if path.not_plain:
+        return (
+            f"{path.not_plain}; the model has links of one rate, one delay and one loss rate, "
+            "drop-tail queues and independent losses"
+        )
     return None
 
 
@@ -56,7 +61,7 @@ def lossless_obstacle(path: FlowPath) -> str | None:
         return f"it models standard slow start, not {path.congestion_control}'s"
     sent = math.ceil(transfer_size(path) / path.segment_bytes)
     # Slow start ends at the window, the threshold, or the transfer's end, whichever comes first.
-    highest = min(path.window_segments, sent)
+    highest = min(path.largest_window_segments, sent)
     if highest > LONGEST_ROUND:
         return f"it follows rounds of up to {LONGEST_ROUND:,} segments, not of {highest:,}"
     if highest > path.initial_threshold_segments:

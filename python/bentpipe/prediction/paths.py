@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from bentpipe.prediction.changes import shares
 from bentpipe.prediction.data_ways import Datagrams, data_way, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
@@ -51,6 +52,9 @@ class FlowPath:
     window_segments: int
     # Before it is rounded down to whole segments.
     window_bytes: int
+    # The most that is ever in flight. It is larger where the send buffer grows as Linux's: a write
+    # that finds room for one byte of it may fill the whole receive window (`tcp_sendmsg`).
+    largest_window_bytes: int
     initial_window_segments: int
     # 0 and 1 where every segment is acknowledged at once.
     delayed_ack_s: float
@@ -61,6 +65,7 @@ class FlowPath:
     # How many ACKs at the start aren't delayed; or "auto".
     quick_acks: int | str
     minimum_rto_s: float
+    initial_rto_s: float
     # None: until the end of the run.
     transfer_bytes: int | None
     # "bulk" and nothing else is what the models are of.
@@ -77,7 +82,9 @@ class FlowPath:
     # Whether an ACK grows slow start's window by what it acknowledges, not by one segment.
     counts_bytes: bool
     slow_start: str
+    # From the flow's start to the end of the run, and the whole run.
     duration_s: float
+    run_s: float
     # Where gateways split the connection: each of its parts, in the order of the data.
     parts: tuple[FlowPath, ...] = ()
     # Where a hybrid gateway answers for the host: instead of the host's window, the windows that
@@ -105,7 +112,8 @@ class FlowPath:
             del own[name]
         if self.transfer_bytes is not None or self.application != "bulk":
             # How long the run goes on is asked of a transfer that has no end, and of nothing else.
-            del own["duration_s"]
+            if not any(each.states for each in (*self.downlink, *self.uplink)):
+                del own["duration_s"], own["run_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
         own["shares_with"] = self.shares_with is not None
         own["processors"] = tuple(time_s for _, time_s in self.processors)
@@ -142,6 +150,12 @@ class FlowPath:
     def changed_acks(self) -> str:
         """Where on the uplink ACKs become fewer or shorter, and by what; nothing where nowhere."""
         return next((f"{on.name}: {on.changes_acks}" for on in self.uplink if on.changes_acks), "")
+
+    @property
+    def not_plain(self) -> str:
+        """The first link that does more than to carry packets at one rate, and what it does."""
+        links = (*self.downlink, *self.uplink)
+        return next((f"{each.name} has {each.ignored[0]}" for each in links if each.ignored), "")
 
     @property
     def on_demand(self) -> str:
@@ -196,6 +210,13 @@ class FlowPath:
         return _loss(self.downlink, self.packet_bytes)
 
     @property
+    def loss_event_rate(self) -> float:
+        """Probability that a data segment begins a loss event; see `Direction.loss_event_rate`."""
+        rates = [each.loss_event_rate(self.packet_bytes) for each in self.downlink]
+        lost = 1.0 - math.prod(1.0 - each for each in rates)
+        return lost if lost > 0 else sum(rates)
+
+    @property
     def ack_loss_rate(self) -> float:
         """Probability that an ACK is lost to errors."""
         return _loss(self.uplink, self.header_bytes)
@@ -217,6 +238,30 @@ class FlowPath:
             each.most_rate_bps != each.rate_bps or each.least_delay_s != each.delay_s
             for each in (*self.downlink, *self.uplink)
         )
+
+    @property
+    def largest_window_segments(self) -> int:
+        """The most segments that are ever in flight."""
+        return max(self.window_segments, self.largest_window_bytes // self.segment_bytes)
+
+    def states(self) -> list[tuple[float, FlowPath | None]]:
+        """Return the path as it is in each state of its links, with the share of the flow's time.
+
+        The path is None where a link is in an outage. A path that does not change has one state.
+        """
+        route = (*self.downlink, *self.uplink)
+        begins_s = self.run_s - self.duration_s
+        found: list[tuple[float, FlowPath | None]] = []
+        joint = shares([each.states for each in route], from_s=begins_s, until_s=self.run_s)
+        for share, states in joint:
+            if any(state is not None and state.away for state in states):
+                found.append((share, None))
+                continue
+            now = [each.in_state(state) for each, state in zip(route, states, strict=True)]
+            split = len(self.downlink)
+            path = replace(self, downlink=tuple(now[:split]), uplink=tuple(now[split:]))
+            found.append((share, path))
+        return found
 
     def asymmetric(self) -> AsymmetricPath:
         """Return the path as the models take it."""
@@ -241,7 +286,7 @@ class FlowPath:
 def flow_paths(resolved: Table) -> list[FlowPath]:
     """Return the path of every flow of a resolved scenario (`Scenario.resolved`) with two ends."""
     nodes = {node["name"]: node for node in resolved["nodes"]}
-    known = directions(resolved["links"])
+    known = directions(resolved["links"], duration_s=resolved["duration_s"])
     ends: dict[tuple[str, str], list[str]] = {}
     routes: dict[tuple[str, str], tuple[list[Direction], list[Direction]]] = {}
     for flow in resolved["flows"]:
@@ -282,6 +327,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
             sharing=count,
             shares_with=other,
             duration_s=duration_s,
+            run_s=resolved["duration_s"],
             ip=resolved["ip"],
         )
         if splits:
@@ -294,6 +340,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
                 sharing=count,
                 shares_with=other,
                 duration_s=duration_s,
+                run_s=resolved["duration_s"],
                 ip=resolved["ip"],
             )
             path = replace(path, parts=parts)
@@ -374,6 +421,7 @@ def _parts(
     sharing: int,
     shares_with: str | None,
     duration_s: float,
+    run_s: float,
     ip: str,
 ) -> tuple[FlowPath, ...]:
     parts = []
@@ -392,6 +440,7 @@ def _parts(
             sharing=sharing,
             shares_with=shares_with,
             duration_s=duration_s,
+            run_s=run_s,
             ip=ip,
         )
         parts.append(part)
@@ -408,6 +457,7 @@ def _flow_path(
     sharing: int,
     shares_with: str | None,
     duration_s: float,
+    run_s: float,
     ip: str,
 ) -> FlowPath:
     sender, receiver = ends
@@ -433,6 +483,11 @@ def _flow_path(
     window_bytes = min(sender["send_buffer_bytes"], receiver["receive_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         window_bytes = min(window_bytes, LARGEST_UNSCALED_WINDOW)
+    largest_window_bytes = window_bytes
+    if sender["send_memory_bytes"] is not None:
+        largest_window_bytes = receiver["receive_buffer_bytes"]
+        if not (sender["window_scaling"] and receiver["window_scaling"]):
+            largest_window_bytes = min(largest_window_bytes, LARGEST_UNSCALED_WINDOW)
     threshold_bytes = sender["initial_slow_start_threshold_bytes"]
     delayed_ack_s = receiver["delayed_ack_s"]
     segments_per_ack = 1 if delayed_ack_s is None else 2
@@ -450,12 +505,14 @@ def _flow_path(
         header_bytes=header_bytes,
         window_segments=max(1, window_bytes // segment_bytes),
         window_bytes=window_bytes,
+        largest_window_bytes=largest_window_bytes,
         initial_window_segments=sender["initial_window_segments"],
         delayed_ack_s=0.0 if delayed_ack_s is None else delayed_ack_s,
         segments_per_ack=segments_per_ack,
         avoidance_segments_per_ack=1 if counts_bytes_in_avoidance else segments_per_ack,
         quick_acks=receiver["quick_acks"],
         minimum_rto_s=sender["minimum_rto_s"],
+        initial_rto_s=sender["initial_rto_s"],
         # (Of a source of echoes it is a packet's.)
         transfer_bytes=None if own is not None else flow["app"].get("size_bytes"),
         application=_application(flow["app"]),
@@ -471,6 +528,7 @@ def _flow_path(
         counts_bytes=sender["slow_start"] != "standard",
         slow_start=sender["slow_start"],
         duration_s=duration_s,
+        run_s=run_s,
         pacing_bps=in_base_unit(sender["pacing"]),
         processing_s=processing_s,
         processors=processors,

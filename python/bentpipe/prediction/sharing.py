@@ -151,7 +151,7 @@ def _behind_queues(
         bits = 8.0 * path.segment_bytes * path.segments_per_ack
         waiting[number] = Waiting(
             window_bits=8.0 * path.window_bytes,
-            round_trip_s=8.0 * path.window_bytes / window_bps,
+            round_trip_s=8.0 * path.largest_window_bytes / window_bps,
             queues=tuple(each.name for each in met),
             acks_s={
                 each.name: path.answer_time_s(each) / bits

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use crate::Direction;
 use crate::quantity::RandomLength;
 
+/// The most steps that are listed.
+const LONGEST_COURSE: usize = 4_096;
+
 /// Averages are those of the run.
 pub(super) fn changes(direction: &Direction, of: &Changes, duration: Span) -> Value {
     json!({
@@ -21,6 +24,7 @@ pub(super) fn changes(direction: &Direction, of: &Changes, duration: Span) -> Va
             data["least_s"] = json!(delays().fold(f64::INFINITY, f64::min));
             data["most_s"] = json!(delays().fold(0.0, f64::max));
             data["ramps"] = json!(profile.ramps());
+            data["course"] = listed(profile, |delay| json!(delay.as_secs_f64()));
             data
         }),
         "losses": of.losses.as_ref().map(|profile| {
@@ -30,6 +34,7 @@ pub(super) fn changes(direction: &Direction, of: &Changes, duration: Span) -> Va
             let mut data = steps(profile);
             data["mean_packet_loss_rate"] = json!(mean(|rates| rates.packet));
             data["mean_bit_error_rate"] = json!(mean(|rates| rates.bit));
+            data["course"] = listed(profile, |rates| json!([rates.packet, rates.bit]));
             data
         }),
         "outages": of.outages.iter().map(outages).collect::<Vec<_>>(),
@@ -52,6 +57,15 @@ fn steps<T: Copy>(profile: &Profile<T>) -> Value {
     })
 }
 
+/// The steps as pairs of a time in seconds and a value; null where there are too many to list.
+fn listed<T: Copy>(profile: &Profile<T>, value: impl Fn(T) -> Value) -> Value {
+    if profile.steps().len() > LONGEST_COURSE {
+        return Value::Null;
+    }
+    let pair = |&(at, step): &(Span, T)| json!([at.as_secs_f64(), value(step)]);
+    profile.steps().iter().map(pair).collect()
+}
+
 fn rate(direction: &Direction, course: &RateCourse, duration: Span) -> Value {
     match course {
         RateCourse::Constant => Value::Null,
@@ -63,6 +77,7 @@ fn rate(direction: &Direction, course: &RateCourse, duration: Span) -> Value {
             data["mean_bps"] = json!(profile.mean(duration, usual, |rate| rate as f64));
             data["least_bps"] = json!(rates().min());
             data["most_bps"] = json!(rates().max());
+            data["course"] = listed(profile, |rate| json!(rate));
             data
         }
         RateCourse::Opportunities(opportunities) => json!({

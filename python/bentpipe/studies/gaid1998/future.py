@@ -148,7 +148,7 @@ def _broadcast(evidence: Evidence) -> Figure:
     cell = Future(network=BROADCAST)
     resolved = cell.scenario().resolved()
     flow = next(each for each in resolved["flows"] if each["channel"] is not None)
-    known = directions(resolved["links"])
+    known = directions(resolved["links"], duration_s=resolved["duration_s"])
     route = [known[name] for name in flow["route"]["forward"]]
     said = completion(flow["app"], route=route, header_bytes=HEADER_BYTES[resolved["ip"]])
     files = _group(evidence, cell, flow["table"]).extra["files"]
