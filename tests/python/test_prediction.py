@@ -15,7 +15,7 @@ import pytest
 import bentpipe
 from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction.paths import flow_paths
-from bentpipe.scenario import Scenario, ready_made
+from bentpipe.scenario import Scenario
 
 from .networks import download, link, traffic
 
@@ -396,11 +396,6 @@ def _no_flow_passes_its_limits(scenario: Scenario) -> None:
     for flow in bentpipe.run(scenario, no_probes=True).summary.flows:
         for name, limit_bps in predicted[flow.name].limits_bps.items():
             assert flow.goodput_bps <= limit_bps, (flow.name, name)
-
-
-@pytest.mark.parametrize("name", ready_made())
-def test_no_ready_made_scenario_passes_its_own_limits(name: str) -> None:
-    _no_flow_passes_its_limits(Scenario.find(name))
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,29 @@ def _lowest_bps(flow: FlowPrediction) -> float:
     return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
 
 
-def _what_the_lowest_does(flow: FlowPrediction, *, estimate: bool) -> str:
+def _of_the_lowest(flow: FlowPrediction) -> str:
+    """Return what is said of the lowest limit or estimate beside its kind."""
+    if flow.margin is not None:
+        verb = "likely binds" if flow.lowest in flow.estimates_bps else "binds"
+        return f": {verb}, within {flow.margin:.0%}"
     if flow.application not in _KEEPS_SENDING and flow.lowest != "offered":
-        # Who pauses may send less than all of them allow.
+        # An application that pauses may send less than all of them allow.
         return ": the lowest"
-    return ": likely binds" if estimate else ": binds"
+    return ": the lowest, not likely"
+
+
+def _print_doubts(flow: FlowPrediction) -> None:
+    """Print why the lowest is not likely, if it is not and the flow sends all the time."""
+    if not flow.doubts:
+        return
+    ignored = {what.replace(": ", " has ", 1) for what in flow.ignored}
+    doubts = [doubt for doubt in flow.doubts if doubt not in ignored]
+    if len(doubts) < len(flow.doubts):
+        doubts.append("no formula knows of what is ignored")
+    table = Table(headings=("", ""), left=frozenset({1}), prose=True)
+    for number, doubt in enumerate(doubts):
+        table.add("" if number else "not likely", doubt)
+    table.print()
 
 
 def _add_way_back(facts: Table, flow: FlowPrediction) -> None:
@@ -87,14 +105,14 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
     limits = Table(headings=("", "goodput", ""), left=frozenset({2}))
     together = {**flow.limits_bps, **flow.estimates_bps}
     for name, rate in sorted(together.items(), key=lambda item: item[1]):
-        estimate = name in flow.estimates_bps
-        kind = "an estimate" if estimate else "a limit"
+        kind = "an estimate" if name in flow.estimates_bps else "a limit"
         if name == flow.lowest:
-            kind += _what_the_lowest_does(flow, estimate=estimate)
+            kind += _of_the_lowest(flow)
         # What goes both ways has both links' rates together.
         shown = name.replace("downlink", "both ways") if flow.two_way else name
         limits.add(shown, format_rate(rate), kind)
     limits.print()
+    _print_doubts(flow)
     if not flow.models:
         return
     print()

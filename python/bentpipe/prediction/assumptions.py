@@ -84,7 +84,10 @@ def _doubts(path: FlowPath, prediction: FlowPrediction) -> Iterator[str]:
         yield f"no formula knows the retransmissions of {', '.join(path.intervening)}"
     if path.sharing:
         others = path.shares_with or f"{path.sharing} other flows"
-        yield f"it shares the path with {others}; chance decides who gets more"
+        decides = "chance decides who gets more"
+        if path.datagrams is not None:
+            decides = "a queue that they fill drops its packets"
+        yield f"it shares the path with {others}; {decides}"
     yield from _of_links(path)
     if path.datagrams is not None:
         yield from _of_datagrams(path, prediction)

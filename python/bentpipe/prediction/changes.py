@@ -182,9 +182,9 @@ def changing(settings: Table) -> tuple[str, ...]:
     if changes is None:
         return ()
     words = {
-        "rate": "a rate that changes (its average is taken)",
-        "delay": "a delay that changes (its average is taken)",
-        "losses": "losses that change (their average is taken)",
+        "rate": "a rate that changes",
+        "delay": "a delay that changes",
+        "losses": "losses that change",
         "outages": "outages",
         "fading": "fading",
         "duplication": "duplication",

@@ -215,6 +215,7 @@ def _to_group(
         binding=min(limits, key=limits.__getitem__),
         estimates_bps=estimates,
         lowest=min(together, key=together.__getitem__),
+        doubts=("no margin was measured for flows to groups",),
         models=answers,
         ignored=tuple(f"{each.name}: {what}" for each in route for what in each.ignored),
         application=kind,

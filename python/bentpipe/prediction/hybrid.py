@@ -54,8 +54,9 @@ def hybrid_windows(
     sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
 
     def round_trip_s(there: Sequence[Direction], back: Sequence[Direction]) -> float:
-        travels = sum(each.delay_s for each in (*there, *back))
-        return travels + max(each.packet_time_s(packet_bytes) for each in there)
+        # A window is used once a round trip, and most often while the path is at its best.
+        travels = sum(each.least_delay_s for each in (*there, *back))
+        return travels + max(each.least_packet_time_s(packet_bytes) for each in there)
 
     to_server_s = round_trip_s(downlink[:down], uplink[up:])
     to_host_s = round_trip_s(downlink[down:], uplink[:up])

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # Mathis et al. fit their constant to losses up to about this; above it, timeouts dominate.
 HIGHEST_LIGHT_LOSS: Final = 0.02
+_FULL_LINK: Final = (
+    "the window fills the downlink before a random loss reduces it; "
+    "it assumes a round trip without a queue"
+)
 
 
 def _obata2000(path: FlowPath) -> ModelAnswer:
@@ -150,6 +154,8 @@ def _light_loss(
             if unlimited <= window_bps
             else "it has no advertised window, and here the window binds before the loss does"
         )
+        if obstacle is None and unlimited >= float(asymmetric.capacity_bps):
+            obstacle = _FULL_LINK
         if obstacle is None:
             return ModelAnswer(
                 name=name,
@@ -163,6 +169,8 @@ def _light_loss(
 def _padhye(path: FlowPath) -> ModelAnswer:
     name = "padhye"
     obstacle = random_loss_obstacle(path) or short_obstacle(path)
+    if obstacle is None and padhye_bps(path) >= float(path.asymmetric().capacity_bps):
+        obstacle = _FULL_LINK
     if obstacle is not None:
         return _no_answer(name, obstacle)
     return ModelAnswer(
