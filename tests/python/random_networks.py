@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from typing import Any
 
 Network = dict[str, Any]
@@ -127,7 +128,7 @@ def _changes(draw: _Draw) -> dict[str, Any]:
     if draw.chance(0.25):
         times = sorted(draw.random.sample(range(1, 60), draw.one_of([1, 2, 4])))
         keys = draw.one_of([("rate",), ("delay",), ("packet_loss_rate",), ("rate", "delay")])
-        values = {
+        values: dict[str, Callable[[], str | float]] = {
             "rate": lambda: draw.rate(1e5, 2e7),
             "delay": draw.delay,
             "packet_loss_rate": lambda: round(draw.between(1e-4, 0.1), 6),

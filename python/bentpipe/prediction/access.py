@@ -1,4 +1,4 @@
-"""What formulas make of capacity on demand: how much comes at most, and how soon."""
+"""Capacity on demand in formulas: the highest granted rate, and the shortest wait for a grant."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def most_bps(settings: Table) -> float:
-    """Return the rate that a direction is ever granted, bit/s; infinite where all of it may be.
+    """Return the highest rate that a direction is ever granted, bit/s.
 
-    Without volume-based and free capacity that is what is constant, and the most that it asks for
-    by rate.
+    Without volume-based and free capacity, that is the constant rate and the largest request by
+    rate. With either of these the whole link may be granted, and the result is infinite.
     """
     access = settings["access"]
     if access is None or access["volume_based"] or access["free"]:
@@ -22,11 +22,11 @@ def most_bps(settings: Table) -> float:
 
 
 def least_wait_s(settings: Table) -> float:
-    """Return how long a packet waits for its grant at the least, seconds.
+    """Return the shortest time that a packet waits for its grant, seconds.
 
-    Where all is asked for by volume, no byte goes before the frame that its own request is for: so
-    many frames after the one in which it was asked for. A constant or a free part may be there at
-    once, and who asks by rate asks for what has not come yet.
+    With requests by volume alone, a byte waits for the frame that its own request is for. That is
+    a fixed number of frames after the request. Constant and free capacity may be available at
+    once, and requests by rate are made in advance.
     """
     access = settings["access"]
     if access is None or access["free"] or access["constant_bps"] or access["rate_based_bps"]:

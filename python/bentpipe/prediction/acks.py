@@ -1,4 +1,4 @@
-"""Whether acknowledgments that share a way back are the clock of what they acknowledge."""
+"""ACK clocking: whether ACKs that share a return link set the rate of their transfers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# Who measures the rate at which data is delivered keeps two bandwidth-delay products of it in
-# flight at the most (draft-ietf-ccwg-bbr, BBRDefaultCwndGain), whatever the window could be.
+# A sender that measures its delivery rate has at most two bandwidth-delay products in flight
+# (draft-ietf-ccwg-bbr, BBRDefaultCwndGain).
 PRODUCTS_IN_FLIGHT: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acks:
-    """The acknowledgments of a transfer on one direction."""
+    """The ACKs of a transfer on one direction of a link."""
 
     direction: str
-    # What of them may wait there.
+    # ACKs that its queue holds.
     queue: float
-    # What one occupies the direction, and the round trip without queues.
+    # Time for which one ACK occupies the direction, and the round trip without queues.
     time_s: float
     round_trip_s: float
-    # How many are on their way when the window is full.
+    # ACKs on their way when the window is full.
     window: float
     measures_its_rate: bool
 
@@ -34,10 +34,10 @@ class Acks:
     def of(
         cls, path: FlowPath, direction: Direction, *, time_s: float, round_trip_s: float
     ) -> Acks:
-        """Return those of a path on a direction that takes so long for each."""
+        """Return the ACKs of a path on a direction that each occupies for `time_s`."""
         segments: float = path.window_segments
         if path.windows:
-            # What a gateway that answers for the host lets out to it.
+            # A gateway that answers for the host limits the segments in flight to it.
             segments = min(each.size_bytes for each in path.windows) / path.segment_bytes
         if path.transfer_bytes is not None:
             segments = min(segments, math.ceil(path.transfer_bytes / path.segment_bytes))
@@ -52,15 +52,15 @@ class Acks:
 
 
 def hold_back(sharing: Sequence[Acks]) -> bool:
-    """Whether the acknowledgments that have a way back to themselves are their transfers' clock.
+    """Whether ACKs that have a return link to themselves set the rate of their transfers.
 
-    They are as long as all of them find room: each then acknowledges what the receiver meant it
-    to. When the queue overflows, one that gets through stands for those that were dropped, and the
-    senders' windows grow on.
+    They do as long as the link and its queue hold all of them. When the queue overflows, an ACK
+    that arrives also acknowledges the segments of those that were dropped (RFC 9293 section
+    3.10.7.4: ACKs are cumulative), and the senders' windows keep growing.
     """
     pipe = max(each.round_trip_s / each.time_s for each in sharing)
     room = pipe + sum({each.direction: each.queue for each in sharing}.values())
-    # What is measured is what the clock lets through, of all together.
+    # The transfers together measure the rate that the ACKs allow.
     measured = PRODUCTS_IN_FLIGHT * pipe / len(sharing)
     in_flight = sum(
         min(each.window, measured) if each.measures_its_rate else each.window for each in sharing
@@ -69,9 +69,9 @@ def hold_back(sharing: Sequence[Acks]) -> bool:
 
 
 def uplink_acks_bps(path: FlowPath) -> float:
-    """Return what as many acknowledgments acknowledge as the way back takes, bit/s.
+    """Return the payload rate that the ACKs on a full return link acknowledge, bit/s.
 
-    Infinite where they become fewer on the way.
+    It is infinite where the link removes ACKs.
     """
     if path.thins_acks:
         return math.inf

@@ -1,4 +1,4 @@
-"""What the closed forms say: of a scenario, of a flow, of a model."""
+"""The predictions of the closed forms for a scenario, a flow and a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAnswer:
-    """What one model says of one flow; no numbers where it doesn't apply."""
+    """The prediction of one model for one flow; no numbers where the model does not apply."""
 
     name: str
     applies: bool
@@ -19,14 +19,14 @@ class ModelAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPrediction:
-    """The closed forms' view of one flow.
+    """The prediction of the closed forms for one flow.
 
-    Times run from the first data segment's departure to the last byte's arrival: the handshake,
-    one round trip more, isn't in them. Rates are application bits per second.
+    Times run from the first data segment's departure to the last byte's arrival. They do not
+    include the handshake, which takes one more round trip. Rates are application bits per second.
 
-    Of what is no TCP, windows are zero. Of calls and echoes the round trip is that of their own
-    packets; of a flow to a group, on which nothing comes back, `uplink` is empty, its
-    bottleneck has no name, and the round trip is the way there.
+    Windows are zero without TCP. The round trip of calls and echoes is that of their own packets.
+    For a flow to a group nothing is sent back: `uplink` is empty, its bottleneck has no name, and
+    the round trip is the delay to the receiver.
     """
 
     name: str
@@ -41,30 +41,29 @@ class FlowPrediction:
     window_bytes: int
     saturation_window_bytes: int | None
     transfer_bytes: int | None
-    # Nothing passes these; `binding` is the lowest.
+    # No flow exceeds these; `binding` is the lowest.
     limits_bps: Mapping[str, float]
     binding: str
-    # These a flow may pass: what its ACKs or its rule's answer to loss would come to in the long
-    # run, or its share of a link if all transfers over it got the same. Of a rule for which there
-    # is no formula, nothing is said about losses.
+    # A flow may exceed these: the long-run rate that its ACKs allow, the law of loss of its window
+    # rule (where there is one), or an equal share of a link.
     estimates_bps: Mapping[str, float]
     # The lowest of the limits and estimates.
     lowest: str
-    # Share of the lowest by which the goodput may differ from it: above for an estimate, and below.
-    # None where an assumption of the formula fails; `doubts` has those that do.
+    # Share of the lowest value by which the goodput may differ from it, up or down. None where an
+    # assumption of the formula fails: `doubts` lists those that do.
     margin: float | None = None
     doubts: tuple[str, ...] = ()
     models: tuple[ModelAnswer, ...]
-    # What the path does that the formulas don't know of: 'satellite.return: acks "compaction"'.
+    # Parts of the path that no formula includes, such as 'satellite.return: acks "compaction"'.
     ignored: tuple[str, ...] = ()
-    # What the flow does; whether data both ways is its goodput; whether TCP carries it.
+    # The application, whether data in both directions is goodput, and whether TCP carries it.
     application: str = "bulk"
     two_way: bool = False
     over_tcp: bool = True
-    # The first flow with the same prediction, but for the names of links.
+    # Name of the first flow with the same prediction, apart from the names of links.
     like: str = ""
-    # Where gateways split the connection: each part's prediction, in the order of the data. The
-    # slowest governs, and all that is said above but the route is that part's.
+    # Where gateways split the connection: the prediction for each part, in the order of the data.
+    # The slowest part governs: the fields above are those of this part, apart from the route.
     parts: tuple[FlowPrediction, ...] = ()
 
 

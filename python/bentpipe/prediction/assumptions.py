@@ -6,7 +6,8 @@ differ. Otherwise it is an estimate without a margin.
 
 The margins were measured, not chosen: `tools/prediction_margins.py` simulates random networks of
 seeds from 1,000,000 on, which no test uses, and prints the largest deviation of each kind. A
-margin is that deviation, rounded up to the next 5%. docs/predict.md has the figures.
+margin is that deviation, or the mean and four standard deviations where that is more, rounded up
+to the next 5%. docs/predict.md has the figures.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 # By the name of the lowest limit or estimate. Kinds without an entry are never likely.
 MARGINS: Final[Mapping[str, float]] = {
-    "downlink": 0.25,
+    "downlink": 0.35,
     "window": 0.25,
-    "pacing": 0.25,
-    "loss": 0.5,
-    "uplink ACKs": 0.25,
-    "offered": 0.1,
+    "pacing": 0.10,
+    "loss": 0.45,
+    "uplink ACKs": 0.50,
+    "offered": 0.05,
 }
 
 # A start-up that takes longer than this share of a transfer is part of what it gets.
@@ -51,7 +52,7 @@ _LIGHT_LOSS: Final = 0.02
 _MANY_PACKETS: Final = 100
 # RFC 9438 section 5: CUBIC's window grows by C t^3, C in segments per cubed second.
 _CUBIC_C: Final = 0.4
-# What a loss leaves of a window: RFC 5681 section 3.1, RFC 9438 section 4.6.
+# Share of the window that remains after a loss: RFC 5681 section 3.1, RFC 9438 section 4.6.
 _AFTER_LOSS: Final = {"reno": 0.5, "newreno": 0.5, "cubic": 0.7}
 _MEASURES_ITS_RATE: Final = frozenset({"bbr", "bbr1", "bbr3"})
 
@@ -64,7 +65,7 @@ def doubts(path: FlowPath, prediction: FlowPrediction) -> tuple[str, ...]:
     path
         The flow's path; of a split connection, that of the whole.
     prediction
-        What is known of the flow, shares of links included.
+        The prediction for the flow, shares of links included.
     """
     return tuple(dict.fromkeys(_doubts(path, prediction)))
 
@@ -98,7 +99,7 @@ def _doubts(path: FlowPath, prediction: FlowPrediction) -> Iterator[str]:
 
 
 def _of_links(path: FlowPath) -> Iterator[str]:
-    """Yield what links do that the formulas leave out."""
+    """Yield the features of links that no formula includes."""
     for direction in (*path.downlink, *path.uplink):
         for what in direction.ignored:
             yield f"{direction.name} has {what}"
@@ -159,13 +160,13 @@ def _of_transfer(path: FlowPath, prediction: FlowPrediction) -> Iterator[str]:
     if path.pacing_bps is not None and kind == "pacing" and lowest_bps > 1.05 * path.pacing_bps:
         yield "the first burst of a short transfer is not paced"
     if kind == "loss":
-        yield from _of_losses(path, prediction, lowest_bps * lasts_s)
+        yield from _of_losses(path, lowest_bps * lasts_s)
     elif path.loss_rate > NO_LOSS:
         yield "random losses reduce the window, too"
     else:
         yield from _of_overflow(path, lasts_s)
     if kind == "uplink ACKs":
-        yield from _of_acks(path)
+        yield from _of_acks(path, lasts_s)
 
 
 def _start_up_s(path: FlowPath, prediction: FlowPrediction, lowest_bps: float) -> float:
@@ -181,8 +182,8 @@ def _start_up_s(path: FlowPath, prediction: FlowPrediction, lowest_bps: float) -
     return rounds * round_trip_s
 
 
-def _of_losses(path: FlowPath, prediction: FlowPrediction, bits: float) -> Iterator[str]:
-    """Yield what keeps a law of random losses from being about a flow that has so many bits."""
+def _of_losses(path: FlowPath, bits: float) -> Iterator[str]:
+    """Yield the assumptions of a law of random losses that fail for a transfer of `bits`."""
     if path.loss_rate > _LIGHT_LOSS:
         yield f"at {path.loss_rate:.1%} loss, timeouts dominate"
     losses = path.loss_rate * bits / (8.0 * path.segment_bytes)
@@ -193,7 +194,7 @@ def _of_losses(path: FlowPath, prediction: FlowPrediction, bits: float) -> Itera
 
 
 def _of_overflow(path: FlowPath, lasts_s: float) -> Iterator[str]:
-    """Yield what queues do to a window that they don't hold."""
+    """Yield the assumptions that fail if the window overflows a queue."""
     pipe = pipe_segments(path)
     narrow = min(
         path.downlink,
@@ -209,6 +210,13 @@ def _of_overflow(path: FlowPath, lasts_s: float) -> Iterator[str]:
         yield (
             "the send memory fills up, and each write then releases a burst "
             f"that may overflow the queue of {narrow.name}"
+        )
+    if window < _APART * (pipe + room):
+        # No segment follows the last one of a full receive window, so that its loss causes no
+        # duplicate ACKs (RFC 5681 section 3.2).
+        yield (
+            f"the window is hardly larger than the queue of {narrow.name}, "
+            "so that losses wait for timeouts"
         )
     kept = _AFTER_LOSS.get(path.congestion_control)
     if kept is None and path.congestion_control not in _MEASURES_ITS_RATE:
@@ -233,8 +241,8 @@ def _of_overflow(path: FlowPath, lasts_s: float) -> Iterator[str]:
         )
 
 
-def _of_acks(path: FlowPath) -> Iterator[str]:
-    """Yield what keeps ACKs from being the clock of their transfer."""
+def _of_acks(path: FlowPath, lasts_s: float) -> Iterator[str]:
+    """Yield the assumptions that fail if ACKs set the rate of a transfer."""
     slowest = path.up_bottleneck
     acks = Acks.of(
         path,
@@ -246,6 +254,12 @@ def _of_acks(path: FlowPath) -> Iterator[str]:
         yield f"{path.congestion_control} paces by the rate that it measures, not by ACKs"
     if not hold_back([acks]):
         yield "the uplink's queue drops ACKs, and those that remain acknowledge more"
+    waits_s = acks.window * acks.time_s
+    if waits_s > _LONGEST_RECOVERY * lasts_s:
+        yield (
+            f"ACKs queue for up to {format_seconds(waits_s)}, "
+            f"which is long for {format_seconds(lasts_s)}"
+        )
     if path.transfer_bytes is not None and path.transfer_bytes < _WINDOWS * path.window_bytes:
         # Its last window needs no ACKs.
         yield "the transfer has only a few windows, and the last of them waits for no ACK"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 Table = Mapping[str, Any]
@@ -12,7 +13,7 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Averages:
-    """A direction of a link as it is on average over a run, outages and fades left out."""
+    """The averages of a link direction over a run, without outages and fades."""
 
     rate_bps: float
     delay_s: float
@@ -131,10 +132,9 @@ def shares(
     times_s = sorted({from_s} | {each.from_s for course in courses for each in course})
     times_s = [each for each in times_s if from_s <= each < until_s]
     found: dict[tuple[State | None, ...], float] = {}
-    begin: Callable[[State], float] = lambda state: state.from_s  # noqa: E731
     for begins_s, ends_s in zip(times_s, [*times_s[1:], until_s], strict=True):
         joint = tuple(
-            course[bisect_right(course, begins_s, key=begin) - 1] if course else None
+            course[bisect_right(course, begins_s, key=attrgetter("from_s")) - 1] if course else None
             for course in courses
         )
         found[joint] = found.get(joint, 0.0) + ends_s - begins_s
@@ -149,13 +149,13 @@ def averages(settings: Table) -> Averages:
     errors = settings["errors"]
     bits, packets = errors["bit_error_rate"], errors["packet_loss_rate"]
     if losses is not None:
-        # Both lose: a packet that survives the one may meet the other.
+        # A packet that survives the constant losses may meet those that change.
         bits = 1.0 - (1.0 - bits) * (1.0 - losses["mean_bit_error_rate"])
         packets = 1.0 - (1.0 - packets) * (1.0 - losses["mean_packet_loss_rate"])
     # A packet with a wrong checksum is lost to its connection.
     packets = 1.0 - (1.0 - packets) * (1.0 - changes.get("corruption", 0.0))
     return Averages(
-        # A link that is always down has no time per packet: the slowest that a file can say.
+        # A rate of zero would make a packet's time infinite; 1 bit/s is the lowest rate in a file.
         rate_bps=settings["rate_bps"] if rate is None else max(1.0, rate["mean_bps"]),
         delay_s=settings["delay_s"] if delay is None else delay["mean_s"],
         bit_error_rate=bits,
@@ -164,10 +164,10 @@ def averages(settings: Table) -> Averages:
 
 
 def best(settings: Table) -> tuple[float, float]:
-    """Return the highest rate that a direction ever has, bit/s, and the least delay, seconds."""
+    """Return the highest rate that a direction ever has, bit/s, and its least delay, seconds."""
     changes = settings["changes"] or {}
     rate, delay = changes.get("rate"), changes.get("delay")
-    # Before the first step, it is as without any.
+    # Before the first step, the direction has its own rate and delay.
     rates = [settings["rate_bps"], None if rate is None else rate.get("most_bps", rate["mean_bps"])]
     delays = [settings["delay_s"], None if delay is None else delay["least_s"]]
     return (
@@ -177,7 +177,7 @@ def best(settings: Table) -> tuple[float, float]:
 
 
 def changing(settings: Table) -> tuple[str, ...]:
-    """Return what a direction does that no formula knows of, in words."""
+    """Return in words the changes of a direction that no formula includes."""
     changes = settings["changes"]
     if changes is None:
         return ()

@@ -1,4 +1,4 @@
-"""Which way the data of an application goes: what its window, its losses and its ACKs are about."""
+"""Direction of an application's data, on which its window, losses and ACKs depend."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bentpipe.prediction.quantities import in_base_unit
 if TYPE_CHECKING:
     from bentpipe.prediction.changes import Table
 
-# Whose data, or most of it, comes from the host that was asked. A user of a mix asks for more than
-# he sends, too.
+# Applications with most of their data from the server. A user of a mix receives more than they
+# send, too.
 _ASKING: Final = frozenset({"web", "video", "request-response", "mix"})
-# Both ends send what may be limited.
+# Applications in which both ends send.
 _CONVERSING: Final = frozenset({"request-response", "mix", "voice", "ping"})
 _DATAGRAMS: Final = frozenset({"voice", "ping", "carousel"})
 # ITU-T G.711 and G.729, bit/s; RFC 3550 section 5.1.
@@ -24,7 +24,7 @@ _RTP_BYTES: Final = 12
 
 @dataclass(frozen=True, kw_only=True)
 class DataWay:
-    """The way of an application's data.
+    """Direction of an application's data.
 
     `from_server`: most of it comes from the host that the flow leads "to". `two_way`: both send.
     """
@@ -35,9 +35,9 @@ class DataWay:
 
 
 def data_way(app: Table) -> DataWay:
-    """Return which way the data of a flow's application goes, whoever opens connections."""
+    """Return the direction of an application's data, whichever end opens the connection."""
     kind = app["kind"]
-    # Which way files go, of what has files; what says nothing sends.
+    # Direction of the files; an application without this key uploads.
     direction = app.get("direction") or "upload"
     datagrams = kind in _DATAGRAMS or (kind == "packets" and app["transport"] == "udp")
     return DataWay(
@@ -49,10 +49,10 @@ def data_way(app: Table) -> DataWay:
 
 @dataclass(frozen=True, kw_only=True)
 class Datagrams:
-    """What an application sends that has packets of one size at a rate of its own.
+    """Packets of one size that an application sends at a fixed rate.
 
-    `payload_bytes`: what a packet carries behind UDP's or ICMP's header. `offered_bps`: what its
-    goodput counts while it is at it, if all arrives.
+    `payload_bytes`: bytes of a packet behind the UDP or ICMP header. `offered_bps`: goodput while
+    the application sends, if every packet arrives.
     """
 
     payload_bytes: int
@@ -60,13 +60,13 @@ class Datagrams:
 
 
 def datagrams(app: Table) -> Datagrams | None:
-    """Return what a call, or a source of echoes or of packets, sends.
+    """Return the packets of a call, or of a source of echoes or packets.
 
-    None of what has no packets of one size, at one interval, by UDP or ICMP.
+    None unless the packets have one size and one interval, and go by UDP or ICMP.
     """
     if app["kind"] == "ping":
         size = int(app["size_bytes"])
-        # What is counted is what comes back.
+        # Goodput counts the replies.
         return Datagrams(payload_bytes=size, offered_bps=8.0 * size / app["interval_s"])
     if app["kind"] == "voice":
         speech = math.ceil(_CODECS_BPS[app["codec"]] * app["packet_s"] / 8.0)
@@ -78,7 +78,7 @@ def datagrams(app: Table) -> Datagrams | None:
 
 
 def _packets(app: Table) -> Datagrams | None:
-    # What is drawn is written as a distribution: "exponential(20 ms)".
+    # A random size or interval is a distribution, such as "exponential(20 ms)".
     size, interval_s = in_base_unit(app["size"]), in_base_unit(app["interval"])
     if not size or not interval_s:
         return None

@@ -1,4 +1,4 @@
-"""Each flow of a scenario: its limits, what may be expected, and what every model says."""
+"""The prediction for each flow of a scenario: its limits, its estimates, and every model."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
 def _with_copies(
     paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
 ) -> dict[str, FlowPrediction]:
-    """Tell where segments go again and again because a gateway's timer doesn't wait for others.
+    """Mark flows whose segments a gateway's timer sends again although they only wait.
 
-    A hybrid gateway without a TCP has no window that would shrink: all that its memory holds is on
-    its way to the hosts. Where that fills the link, what it holds of others is silence to a
-    connection, and one that lasts longer than the timer has it send again what only waits.
+    A hybrid gateway without a TCP has no congestion window: all segments in its memory are on
+    their way to the hosts. If they fill the link, the ACKs of a connection stop while the segments
+    of the others pass. A pause longer than the timer makes the gateway send waiting segments again.
     """
     together: dict[tuple[str, float, str], list[FlowPath]] = {}
     for path in paths:
-        # Whoever ends may have ended.
+        # A transfer with a size may have ended.
         if path.by_timer is not None and path.windows and path.transfer_bytes is None:
             name, timer_s = path.by_timer
             if timer_s is not None and path.over_tcp:
@@ -100,7 +100,7 @@ def _with_copies(
 def _sharing(
     paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
 ) -> dict[str, FlowPrediction]:
-    """Return the predictions of flows with what shared links leave to each."""
+    """Return the predictions of flows with their shares of common links."""
     shared = sharing_estimates(paths, alone)
     firsts: dict[Hashable, str] = {}
     found = {}
@@ -123,10 +123,10 @@ def _sharing(
 
 
 def _named_after(path: FlowPath, like: FlowPath, known: FlowPrediction) -> FlowPrediction:
-    """Return what is known of a flow with the names of this one, which is like it."""
+    """Return the prediction of a like flow with the names of this one."""
     obstacle, own = alone_obstacle(like), alone_obstacle(path)
     if obstacle != own:
-        # It names whom a path is shared with.
+        # The reason names the flow that shares the path.
         models = [
             replace(each, reason=own or "") if each.reason == obstacle else each
             for each in known.models
@@ -145,7 +145,7 @@ def _named_after(path: FlowPath, like: FlowPath, known: FlowPrediction) -> FlowP
 
 
 def _to_groups(resolved: Mapping[str, Any]) -> dict[str, FlowPrediction]:
-    """Return what can be said of flows to groups, by their names."""
+    """Return the predictions of flows to groups, by name."""
     alike: dict[Hashable, FlowPrediction] = {}
     found = {}
     known = directions(resolved["links"], duration_s=resolved["duration_s"])
@@ -176,7 +176,7 @@ def _to_group(
     estimates: dict[str, float] = {}
     answers: tuple[ModelAnswer, ...] = ()
     if kind == "carousel":
-        # While it sends, and so at any time.
+        # A carousel never sends faster than its rate.
         limits["offered"] = app["rate_bps"]
         of = carousel(app, route=route, header_bytes=header_bytes)
         estimates["carousel"] = of.goodput_bps
@@ -227,7 +227,7 @@ def _to_group(
 def _ignored(path: FlowPath) -> tuple[str, ...]:
     links = (*path.downlink, *path.uplink)
     ignored = [f"{each.name}: {what}" for each in links for what in each.ignored]
-    # Where the connection is split, each part has its own sender, and its own losses.
+    # Each part of a split connection has its own sender and its own losses.
     for each in path.parts or (path,):
         if _meets_losses(each) and _loss_formula(each) is None:
             ignored.insert(0, f"losses, of {_who_answers_loss(each)}")
@@ -240,7 +240,7 @@ def _ignored(path: FlowPath) -> tuple[str, ...]:
 
 def _predict_flow(path: FlowPath) -> FlowPrediction:
     if path.parts:
-        # A gateway holds back who is faster: two connections, or three, and the slower one governs.
+        # Flow control at the gateways: the slowest part governs.
         parts = tuple(_predict_flow(part) for part in path.parts)
         slowest = min(
             parts, key=lambda part: {**part.limits_bps, **part.estimates_bps}[part.lowest]
@@ -256,7 +256,7 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
     limits, estimates = _limits(path), _estimates(path)
     together = limits | estimates
     saturation = None
-    # The equation assumes an uplink that is fast enough for the downlink's ACKs.
+    # The equation assumes an uplink that carries the downlink's ACKs.
     if path.over_tcp and float(asymmetric.asymmetry) <= path.segments_per_ack:
         segments = float(model.obata2000.saturation_window_segments(path=asymmetric))
         saturation = math.ceil(segments) * path.segment_bytes
@@ -287,38 +287,38 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
 
 
 def _is_one_way_tcp(path: FlowPath) -> bool:
-    """Whether full segments go one way and ACKs the other, over one connection."""
+    """Whether one connection carries full segments one way and ACKs the other."""
     return path.over_tcp and path.application == "bulk"
 
 
 def _counts_both_ways(path: FlowPath) -> bool:
-    """Whether data that goes against the downlink's direction is the flow's goodput, too."""
+    """Whether data in the uplink's direction also counts as goodput."""
     return (path.over_tcp or path.two_way) and path.application not in ("bulk", "packets")
 
 
 def _limits(path: FlowPath) -> dict[str, float]:
-    """Return what no flow can pass, whatever its window rule does, in bit/s, by name."""
+    """Return the limits that hold for every window rule, in bit/s, by name."""
     asymmetric = path.asymmetric()
     propagation_s, ack_s = float(asymmetric.propagation_s), float(asymmetric.ack_time_s)
-    # Who is not there all the time may be there when the path is at its best.
+    # A flow that sends for a part of the run may do so while the path is at its best.
     time_s = Direction.packet_time_s if path.all_the_run else Direction.least_packet_time_s
     if path.changes:
         propagation_s = sum(each.least_delay_s for each in (*path.downlink, *path.uplink))
         ack_s = 0.0
-    # A window a round trip: at the least, a full segment's way there and an ACK's back.
+    # The shortest round trip: the time of a full segment and of an ACK.
     round_trip_s = propagation_s + _slowest_s(path.downlink, path.packet_bytes, time_s)
     if not path.compresses_uplink:
         round_trip_s += ack_s
     limits = {"downlink": _downlink_bps(path, time_s)}
     if not path.over_tcp or _counts_both_ways(path):
-        # No window, or several connections with one each.
+        # There is no window, or one for each of several connections.
         pass
     elif path.windows:
         # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
         for each in path.windows:
             limits[each.name] = 8.0 * each.size_bytes / each.round_trip_s
     elif not path.intervening:
-        # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
+        # A gateway that acknowledges by itself allows more in flight than the ends' windows.
         limits["window"] = 8.0 * path.largest_window_bytes / round_trip_s
     if path.loss_rate >= 1.0:
         limits["loss"] = 0.0
@@ -328,8 +328,8 @@ def _limits(path: FlowPath) -> dict[str, float]:
         if path.processing_s:
             limits["processing"] = 8.0 * path.segment_bytes / path.processing_s
     if path.transfer_bytes is not None and path.application == "bulk":
-        # Of the transfer, the last byte travels one way after as many round trips as slow start
-        # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
+        # The last byte travels one way after the round trips of slow start. A rule that follows
+        # RFC 5681 at most doubles the window in each.
         rounds = 0
         if path.congestion_control in STANDARD_SLOW_START and not path.intervening:
             segments = math.ceil(path.transfer_bytes / path.segment_bytes)
@@ -340,8 +340,8 @@ def _limits(path: FlowPath) -> dict[str, float]:
     return limits
 
 
-# What a paced sender may send at once, as in Linux (docs/pacing.md): ten segments at first, and
-# bursts of a millisecond, two segments at least and 64 KiB at most.
+# Bursts of a paced sender, as in Linux (docs/pacing.md): ten segments at the start, then those of
+# a millisecond, at least two segments and at most 64 KiB.
 _NOT_PACED: Final = 10
 _BURST_S: Final = 1e-3
 _SHORTEST_BURST: Final = 2
@@ -349,11 +349,11 @@ _LONGEST_BURST_BYTES: Final = 1 << 16
 
 
 def _paced_bps(path: FlowPath, rate_bps: float) -> float:
-    """Return what no transfer passes whose sender paces at this rate; infinite of a short one."""
+    """Return the limit of a sender that paces at this rate; infinite for a short transfer."""
     burst = max(_SHORTEST_BURST * path.segment_bytes, rate_bps * _BURST_S / 8.0)
-    # Who comes late makes up for half of a burst.
+    # A late timer is made up for by half of a burst.
     free_bytes = _NOT_PACED * path.segment_bytes + 1.5 * min(burst, _LONGEST_BURST_BYTES)
-    # That counts the more the sooner it is over.
+    # The unpaced bytes count more in a short transfer.
     lasts_s = path.duration_s
     if path.transfer_bytes is not None:
         lasts_s = min(lasts_s, 8.0 * (path.transfer_bytes - free_bytes) / rate_bps)
@@ -367,32 +367,32 @@ def _slowest_s(
 
 
 def _downlink_bps(path: FlowPath, time_s: Callable[[Direction, float], float]) -> float:
-    """Return the goodput that the links let through whose packets take so long, in bit/s."""
+    """Return the goodput of the links, given the time of a packet on each, in bit/s."""
     segment_bits = 8.0 * path.segment_bytes
     found = segment_bits / _slowest_s(path.downlink, path.packet_bytes, time_s)
     if not path.over_tcp and not path.two_way and path.datagrams is None:
-        # Datagrams may be longer than segments: the headers' share is as small as one likes.
+        # Datagrams may be longer than segments: the share of headers may be near zero.
         found *= path.packet_bytes / path.segment_bytes
     elif _counts_both_ways(path):
-        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
+        # Most of the data may take the uplink, over several connections.
         found += segment_bits / _slowest_s(path.uplink, path.packet_bytes, time_s)
     if path.compresses_downlink and path.over_tcp:
-        # The headers may shrink to nothing.
+        # Compressed headers may be near zero bytes.
         found *= path.packet_bytes / path.segment_bytes
     return found
 
 
 def _estimates(path: FlowPath) -> dict[str, float]:
-    """Return what the path lets a flow expect, and what one may well pass, in bit/s, by name.
+    """Return the estimates, which a flow may exceed, in bit/s, by name.
 
-    ACKs that a full queue drops leave more to those that get through; while slow start goes on, an
-    ACK lets more out than it acknowledges. And losses at random are not as far apart as formulas
-    have them.
+    When a full queue drops ACKs, the remaining ones acknowledge more. In slow start, an ACK
+    releases more segments than it acknowledges. The laws of loss assume equal distances between
+    losses.
     """
     estimates: dict[str, float] = {}
     has_window = path.over_tcp and not _counts_both_ways(path) and not path.windows
     if has_window and not path.intervening and path.largest_window_bytes > path.window_bytes:
-        # A write waits until there is room for it.
+        # The send memory for a window a round trip; a single write may exceed it.
         round_trip_s = float(path.asymmetric().propagation_s + path.asymmetric().packet_time_s)
         estimates["send memory"] = 8.0 * path.window_bytes / round_trip_s
     if path.changes or any(each.states for each in (*path.downlink, *path.uplink)):
@@ -402,9 +402,9 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     if path.datagrams is not None:
         estimates["offered"] = path.datagrams.offered_bps
     if not path.over_tcp:
-        # Nobody acknowledges datagrams, or sends less of them for a loss.
+        # Datagrams are not acknowledged, and losses do not reduce their rate.
         return estimates
-    # Of ACKs that are made fewer on the way, nobody knows how many get through.
+    # No formula has the number of ACKs that remain where a link removes ACKs.
     if (acks := uplink_acks_bps(path)) < math.inf:
         estimates["uplink ACKs"] = acks
     formula = _loss_formula(path)
@@ -420,14 +420,14 @@ def _estimates(path: FlowPath) -> dict[str, float]:
 
 
 def _rate_in_state(path: FlowPath, formula: Callable[[FlowPath], float]) -> float:
-    """Return what a law of loss comes to in a state of the path; the link's rate without losses."""
+    """Return the rate by a law of loss in a state of the path; the link's without losses."""
     if path.loss_rate >= 1.0:
         return 0.0
     return formula(path) if path.loss_rate > NO_LOSS else float(path.asymmetric().capacity_bps)
 
 
 def _on_average(path: FlowPath) -> dict[str, float]:
-    """Return what limits come to on average over the run, of a path that changes with time."""
+    """Return the averages of the limits over the run, for a path that changes with time."""
     asymmetric = path.asymmetric()
     found = {}
     links = (*path.downlink, *path.uplink)
@@ -451,17 +451,17 @@ def _on_average(path: FlowPath) -> dict[str, float]:
 
 
 def _meets_losses(path: FlowPath) -> bool:
-    """Whether TCP meets losses that a formula could be about."""
+    """Whether the path has random losses within the range of the formulas."""
     return path.over_tcp and NO_LOSS < path.loss_rate < 1.0
 
 
 def _who_answers_loss(path: FlowPath) -> str:
-    """Return whose answer to loss it is: a window rule, or a gateway that sends again itself."""
+    """Return the name of what responds to losses: the window rule, or a gateway."""
     return path.intervening[0] if path.intervening else path.congestion_control
 
 
 def _loss_formula(path: FlowPath) -> Callable[[FlowPath], float] | None:
-    """Return what says how fast the sender's window rule is where packets are lost at random."""
+    """Return the law of random losses of the sender's window rule; None if there is none."""
     if path.intervening:
         return None
     if reno_like(path):

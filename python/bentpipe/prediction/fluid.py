@@ -1,4 +1,7 @@
-"""Transfers that come and go: what each gets over its own time, if rates follow at once."""
+"""Fluid model of transfers that start and end: the goodput of each over its own time.
+
+Rates change at once when a transfer starts or ends.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-# Ends that are apart by rounding are one.
+# Ends that differ by rounding are simultaneous.
 _AT_ONCE: Final = 1e-9
-# So many times at which transfers begin or end are followed; who is left then goes on as he is.
+# The most starts and ends that are followed. Transfers that remain then keep their rates.
 _MOST_TURNS: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """What sends one way as fast as it may, from its start on, so many bits; or until the end."""
+    """A one-way transfer of a number of bits from its start, or until the end of the run."""
 
     flow: str
     start_s: float
@@ -33,14 +36,14 @@ class Transfer:
 def while_they_last(
     transfers: Sequence[Transfer], rates: Callable[[Bools], tuple[Floats, Bools]]
 ) -> tuple[Floats, Bools]:
-    """Return the goodput of each over its own time, bit/s, and whether others ever held it back.
+    """Return the goodput of each over its own time, bit/s, and whether others ever limit it.
 
     Parameters
     ----------
     transfers
-        Whoever sends.
+        The transfers.
     rates
-        What each has of those that are there, bit/s, and whether it is others that hold it back.
+        Returns the rate of each active transfer, bit/s, and whether others limit it.
     """
     starts = np.array([each.start_s for each in transfers])
     ends = starts + np.array([each.duration_s for each in transfers])

@@ -1,4 +1,4 @@
-"""What bounds a flow that a hybrid gateway answers for: gaid1998, section 3."""
+"""Window limits of a flow for which a hybrid gateway answers: gaid1998, section 3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST_UNSCALED_WINDOW: Final = 65_535
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """So many bytes, once a round trip."""
+    """A number of bytes that may be sent once a round trip."""
 
     name: str
     size_bytes: float
@@ -34,7 +34,7 @@ def hybrid_windows(
     packet_bytes: int,
     segment_bytes: int,
 ) -> tuple[Window, ...]:
-    """Return the windows of gaid1998's section 3, and what else bounds them; none without it."""
+    """Return the windows of gaid1998, section 3, and the host's; none without such a gateway."""
     down = next(
         (
             index
@@ -54,7 +54,7 @@ def hybrid_windows(
     sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
 
     def round_trip_s(there: Sequence[Direction], back: Sequence[Direction]) -> float:
-        # A window is used once a round trip, and most often while the path is at its best.
+        # A limit uses the shortest round trip: the flow may send while the delay is least.
         travels = sum(each.least_delay_s for each in (*there, *back))
         return travels + max(each.least_packet_time_s(packet_bytes) for each in there)
 
@@ -62,14 +62,14 @@ def hybrid_windows(
     to_host_s = round_trip_s(downlink[down:], uplink[:up])
     offered = gateway["receive_buffer_bytes"]
     if sender["send_memory_bytes"] is None:
-        # (One that grows may hold more: see `FlowPath.largest_window_bytes`.)
+        # A buffer that grows may hold more: see `FlowPath.largest_window_bytes`.
         offered = min(offered, sender["send_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         offered = min(offered, LARGEST_UNSCALED_WINDOW)
     windows = [
         Window(name="gateway's window", size_bytes=offered, round_trip_s=to_server_s),
-        # Room is taken when it is offered: a round trip later what it is for arrives, and stays
-        # until the host's acknowledgment comes.
+        # Memory is reserved when its window is offered. The data arrives a round trip later and
+        # stays until the host acknowledges it.
         Window(
             name="gateway's memory",
             size_bytes=gateway["store_bytes"],
@@ -79,7 +79,7 @@ def hybrid_windows(
     anticipation = gateway["anticipation"]
     factor: float = {"unlimited": math.inf, "strict": 1.0}.get(anticipation) or anticipation
     if factor < math.inf:
-        # A segment is not divided: the last may reach beyond.
+        # Segments are not divided: the last one may exceed the window.
         size = factor * receiver["receive_buffer_bytes"] + segment_bytes
         windows.append(Window(name="host's window", size_bytes=size, round_trip_s=to_host_s))
     return tuple(windows)

@@ -13,22 +13,23 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Indices = NDArray[np.intp]
 
-# Levels that differ by rounding are one; so are a resource and the demand for it.
+# Relative rounding errors of levels, and of a resource and the demand for it.
 _ALIKE: Final = 1e-12
 _FULL: Final = 1e-9
-# Each round settles a level at the least where every use counts alike; others close in on theirs.
-# So many times all are looked at at once, which nearly always does; then no two always together.
+# Where all uses have equal weights, each round settles at least one level; other levels converge.
+# All resources are updated together in the first rounds, which nearly always suffices. After that
+# they alternate, so that no two are always updated together.
 _ROUNDS_AT_ONCE: Final = 30
 _ROUNDS: Final = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uses:
-    """Who uses what: one entry for each user and resource, arrays of one length.
+    """Uses of resources: one entry for each pair of a user and a resource, arrays of one length.
 
-    `cost` is what a unit of the user's rate takes of the resource, `weight` what a unit of the
-    resource's level allows the use to take. Where both are the same, a level is a rate, and all
-    users of a resource get the same.
+    `cost` is the amount of the resource that a unit of the user's rate takes. `weight` is the
+    amount that a unit of the resource's level allows. Where both are equal, a level is a rate, and
+    all users of a resource get the same.
     """
 
     user: Indices
@@ -40,19 +41,19 @@ class Uses:
 def levels(uses: Uses, *, free: Floats, wanted: Floats) -> tuple[Floats, Floats]:
     """Return each user's rate, and for each use the rate that its resource allows the user.
 
-    Every user is held back by what it wants, or by a resource that is full and of which none of
-    the others' uses is larger, measured by their weights: max-min fairness where weights are costs
-    (Bertsekas and Gallager, Data Networks, section 6.5.2), and bottleneck max fairness otherwise
-    (T. Bonald and J. Roberts, Multi-resource fairness, SIGMETRICS 2015).
+    Every user has the rate that it wants, or a bottleneck. A bottleneck is a full resource of
+    which no other use is larger, measured by the weights. This is max-min fairness where weights
+    are costs (Bertsekas and Gallager, Data Networks, section 6.5.2). Otherwise it is bottleneck
+    max fairness (T. Bonald and J. Roberts, Multi-resource fairness, SIGMETRICS 2015).
 
     Parameters
     ----------
     uses
-        Who uses what.
+        The uses.
     free
-        How much of each resource there is.
+        The amount of each resource.
     wanted
-        The rate that each user would have by itself.
+        The rate of each user without the others.
     """
     caps = np.full(len(uses.user), np.inf)
     every = np.ones(len(caps), dtype=bool)
@@ -60,11 +61,11 @@ def levels(uses: Uses, *, free: Floats, wanted: Floats) -> tuple[Floats, Floats]
     settled_for = 0
     for turn in range(_ROUNDS):
         at_once = turn < _ROUNDS_AT_ONCE
-        # Two resources that hold the same users back would each leave it to the other, again and
-        # again. Any two differ in a digit of their numbers.
+        # Two resources with the same users may alternate for ever, each with the other's value.
+        # Any two differ in a binary digit of their numbers.
         digit, value = divmod(turn % (2 * bits), 2)
         looked_at = every if at_once else (uses.resource >> digit) % 2 == value
-        # What a use would take if its own resource had room.
+        # The demand of a use if its own resource had room.
         demand = uses.cost * np.minimum(wanted[uses.user], _others(uses.user, caps, len(wanted)))
         level = _water_level(uses, demand, free)
         found = uses.weight * level[uses.resource] / uses.cost
@@ -99,7 +100,7 @@ def _others(user: Indices, caps: Floats, count: int) -> Floats:
 def _water_level(uses: Uses, demand: Floats, free: Floats) -> Floats:
     """Return the level of each resource at which it is full; infinite where it never is.
 
-    Who demands less than the level allows has what he demands, and leaves the rest to others.
+    A use that demands less than the level allows gets its demand; the others share the rest.
     """
     reached = demand / uses.weight
     order = np.lexsort((reached, uses.resource))
@@ -108,13 +109,13 @@ def _water_level(uses: Uses, demand: Floats, free: Floats) -> Floats:
     ends = np.searchsorted(resource, np.arange(len(free)), side="right")
     taken = np.concatenate(([0.0], np.cumsum(by_order)))
     weights = np.concatenate(([0.0], np.cumsum(uses.weight[order])))
-    # If those before it have all that they demand, and it and those behind it are at the level.
+    # The level if all uses before this one get their demand, and the others are at the level.
     before = taken[:-1] - taken[starts[resource]]
     behind = weights[ends[resource]] - weights[:-1]
     level = np.maximum(free[resource] - before, 0.0) / behind
     fits = level <= reached[order] * (1.0 + _FULL)
     found = np.full(len(free), np.inf)
-    # The first that fits, of each resource; what is written last stays.
+    # The first use that fits, for each resource: later writes replace earlier ones.
     places = np.flatnonzero(fits)[::-1]
     found[resource[places]] = level[places]
     return found

@@ -1,4 +1,4 @@
-"""What transfers take of links, carriers and processors, and what others leave of these."""
+"""Loads of transfers on links, carriers and processors, and the capacity left by other traffic."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# A packet's seconds where a direction has no rate at all: as good as never, and finite.
+# Finite substitute for the infinite transmission time of a packet on a direction without a rate.
 FOR_EVER: Final = 1e12
 
 
 @dataclass(frozen=True)
 class _Use:
-    """That a transfer occupies something for so many seconds with each bit of its payload.
+    """Use of a resource by a transfer: seconds of the resource for each bit of payload.
 
-    `acks` where it is its acknowledgments that do. Of a carrier, which is time on the air, who has
-    faded gets as much as others, and sends less in it: `fading` is how much longer a bit takes.
+    `acks` is set if the transfer's ACKs use it. On a carrier, a faded terminal gets as much air
+    time as the others and sends less in it: `fading` is the factor by which a bit takes longer.
     """
 
     transfer: int
@@ -38,7 +38,7 @@ class _Use:
 
 @dataclass(frozen=True)
 class Loads:
-    """What transfers use, how much of it is left to them, and how many others have the rest."""
+    """Resources that transfers use, the share left to them, and the number of other users."""
 
     uses: Uses
     by_acks: NDArray[np.bool_]
@@ -55,10 +55,10 @@ class Loads:
         round_trips_s: Sequence[Sequence[float]],
         overloaded: Mapping[str, float],
     ) -> Loads:
-        """Return the loads of transfers that want so much, of all of a scenario's paths.
+        """Return the loads of transfers with the rates that they want.
 
-        `round_trips_s` are those of each way's parts, or of the way itself; `overloaded` is what
-        `overloads` returns of the paths.
+        `paths` are all paths of the scenario. `round_trips_s` has the round trips of each
+        transfer's parts, or its own. `overloaded` is the result of `overloads` for the paths.
         """
         known = zip(ways, round_trips_s, strict=True)
         found = [use for number, each in enumerate(known) for use in _uses_of(number, *each)]
@@ -67,8 +67,8 @@ class Loads:
         places = {name: place for place, name in enumerate(names)}
         free, others = _left(places, ways, paths)
         for name, share in overloaded.items():
-            # What doesn't slow down gets through as it comes: calls, and acknowledgments, too. Data
-            # does, to nothing.
+            # On an overloaded link, calls and ACKs arrive in proportion to their rates, because
+            # they do not slow down. Data transfers slow down until they send nothing.
             acks = sum(
                 wanted[each.transfer] * each.seconds_per_bit
                 for each in uses
@@ -91,7 +91,7 @@ class Loads:
     def rates(
         self, wanted: NDArray[np.float64], here: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the rates of those that are here, and whether others hold them back."""
+        """Return the rates of the active transfers, and whether others limit them."""
         all_uses = self.uses
         some = here[all_uses.user]
         uses = Uses(
@@ -101,7 +101,7 @@ class Loads:
             weight=all_uses.weight[some],
         )
         rates, allowed = levels(uses, free=self.free, wanted=np.where(here, wanted, 0.0))
-        # A transfer alone on a link is held back by the link, and by nobody.
+        # A transfer that is alone on a link is limited by the link, not by others.
         pairs = np.unique(np.stack((uses.resource, uses.user)), axis=1)
         users = self.others + np.bincount(pairs[0], minlength=len(self.free))
         shared = (allowed <= rates[uses.user]) & (users[uses.resource] > 1)
@@ -111,10 +111,7 @@ class Loads:
 
 
 def overloads(paths: Sequence[FlowPath]) -> dict[str, float]:
-    """Return which directions are offered more than all their time, and how much of it.
-
-    By whoever sends at a rate of its own.
-    """
+    """Return the directions that traffic of a fixed rate overloads, and the load of each."""
     found: dict[str, float] = {}
     for path in paths:
         for direction, share in _offered(path):
@@ -123,41 +120,40 @@ def overloads(paths: Sequence[FlowPath]) -> dict[str, float]:
 
 
 def _uses_of(transfer: int, path: FlowPath, round_trips_s: Sequence[float]) -> Iterator[_Use]:
-    """Yield what a transfer occupies: its data, its acknowledgments, and both at processors."""
-    # Where gateways split the connection, each part has segments and acknowledgments of its own.
+    """Yield the uses of a transfer: by its data, by its ACKs, and by both at processors."""
+    # Where gateways split the connection, each part has its own segments and ACKs.
     for part, round_trip_s in zip(path.parts or (path,), round_trips_s, strict=True):
         bits = 8.0 * part.segment_bytes
         for direction in part.downlink:
             packet_s = min(direction.packet_time_s(part.packet_bytes), FOR_EVER)
             yield _Use(transfer, direction.name, packet_s / bits)
             if direction.carrier:
-                # Of what all send on a carrier together, each packet takes a part, too.
+                # Each packet also takes a part of the carrier that the terminals share.
                 on_carrier_s = direction.carrier_share(packet_s) / bits
                 name, fading = _carrier(direction), direction.fading
                 yield _Use(transfer, name, on_carrier_s, fading=fading)
         bits *= part.segments_per_ack
         for direction in part.uplink:
             if direction.thins_acks:
-                # How many are left where those that wait are thinned out, nobody knows: the fewer,
-                # the less there is left for them.
+                # No formula has the number of ACKs that remain where the link removes ACKs.
                 continue
             ack_s = min(part.answer_time_s(direction), FOR_EVER)
             acks = Acks.of(part, direction, time_s=ack_s, round_trip_s=round_trip_s)
             yield _Use(transfer, direction.name, ack_s / bits, acks)
             if direction.carrier and not direction.constant_bps:
-                # (They are what constant capacity is for, and that is taken off, used or not.)
+                # Constant capacity carries ACKs, and is taken off already, used or not.
                 carrier_s = direction.carrier_share(ack_s)
                 yield _Use(transfer, _carrier(direction), carrier_s / bits, acks)
     for node, time_s in path.processors:
-        # With the ACKs that go with a segment: it serves these, too.
+        # A processor also serves the ACKs that belong to a segment.
         yield _Use(transfer, _processor(node), time_s / (8.0 * path.segment_bytes))
 
 
 def _that_hold_back(uses: Sequence[_Use], overloaded: Set[str]) -> list[_Use]:
-    """Return the uses without those by acknowledgments that may as well be dropped.
+    """Return the uses without those of ACKs whose loss does not limit their transfers.
 
-    Behind data, or where more is offered than a link carries, they wait and are dropped with it.
-    Among themselves, those that a full queue drops leave more to those that get through.
+    ACKs that share a link with data, or an overloaded link, wait and are dropped like the data.
+    On a link with ACKs alone, a dropped ACK leaves more segments to the next one.
     """
     with_data = {each.name for each in uses if each.acks is None} | overloaded
     alone: dict[str, list[Acks]] = {}
@@ -171,7 +167,7 @@ def _that_hold_back(uses: Sequence[_Use], overloaded: Set[str]) -> list[_Use]:
 def _of_data(
     seconds: NDArray[np.float64], resource: NDArray[np.intp], by_acks: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return, for each use, what data takes on average of the same; its own where there is none."""
+    """Return for each use the average use of its resource by data, or its own without data."""
     count = int(resource.max()) + 1
     data = ~by_acks
     total = np.bincount(resource[data], weights=seconds[data], minlength=count)
@@ -181,7 +177,7 @@ def _of_data(
 
 
 def _carrier(direction: Direction) -> str:
-    """Return what a carrier is called beside links, whose names have no space."""
+    """Return a carrier's name among those of links, which have no spaces."""
     return f"carrier {direction.carrier}"
 
 
@@ -192,7 +188,7 @@ def _processor(node: str) -> str:
 def _left(
     places: Mapping[str, int], ways: Sequence[FlowPath], paths: Sequence[FlowPath]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return which share of each thing's time is left to transfers, and how many have the rest."""
+    """Return the share of each resource left to transfers, and the number of other users."""
     free = np.ones(len(places))
     others = np.zeros(len(places), dtype=np.intp)
 
@@ -214,9 +210,9 @@ def _left(
 def _taken_of_carriers(
     ways: Sequence[FlowPath], paths: Sequence[FlowPath]
 ) -> dict[str, tuple[float, int]]:
-    """Return which share of each carrier transfers don't get, and how many have it.
+    """Return the share of each carrier that transfers do not get, and the number of its users.
 
-    What a terminal has in each frame without asking is its own, used or not; transfers use theirs.
+    The constant capacity of a terminal is its own, used or not; transfers use their terminal's.
     """
     theirs = {each.name for path in ways for each in path.downlink}
     offered: dict[str, float] = {}
@@ -239,7 +235,7 @@ def _taken_of_carriers(
 
 
 def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
-    """Return which share of each direction's time a call or a source of echoes takes."""
+    """Return the share of each direction's time that a call or a source of echoes takes."""
     if path.datagrams is None:
         return ()
     per_s = _packets_per_s(path)
@@ -248,9 +244,9 @@ def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
 
 
 def _packets_per_s(path: FlowPath) -> float:
-    """Return how many packets a second go one way of what sends at a rate of its own."""
+    """Return the packets a second in one direction of an application with a fixed rate."""
     if path.datagrams is None:
         return 0.0
     per_s = path.datagrams.offered_bps / (8.0 * path.datagrams.payload_bytes)
-    # Both talk, and both are a call's goodput.
+    # The goodput of a call counts both directions.
     return per_s / 2.0 if path.application == "voice" else per_s

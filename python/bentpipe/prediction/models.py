@@ -1,4 +1,4 @@
-"""Which closed forms apply to a flow, why the others don't, and what each gives."""
+"""The models: whether each applies to a flow, why not, and its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bentpipe.prediction.obstacles import (
 if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
 
-# Mathis et al. fit their constant to losses up to about this; above it, timeouts dominate.
+# Mathis et al. fit their constant to loss rates up to about this one; above it, timeouts dominate.
 HIGHEST_LIGHT_LOSS: Final = 0.02
 _FULL_LINK: Final = (
     "the window fills the downlink before a random loss reduces it; "
@@ -99,7 +99,7 @@ def _lakshman(path: FlowPath) -> ModelAnswer:
     pipe, buffer = pipe_segments(path), path.buffer_segments
     obstacle = alone_obstacle(path)
     if obstacle is None and path.has_losses:
-        obstacle = "it knows no losses but those of a full buffer"
+        obstacle = "it has no losses apart from those of a full buffer"
     if obstacle is None and path.largest_window_segments <= pipe + buffer:
         obstacle = "the window never overflows the downlink's buffer, so the window doesn't cycle"
     if obstacle is None and not reno_like(path):
@@ -208,7 +208,7 @@ def _cardwell(path: FlowPath) -> ModelAnswer:
 
 
 def _timeout_s(path: FlowPath) -> float:
-    # RFC 6298 section 2.3 with a round-trip time that doesn't vary.
+    # RFC 6298 section 2.3 with a constant round-trip time.
     return max(path.minimum_rto_s, float(path.asymmetric().round_trip_s))
 
 

@@ -1,4 +1,4 @@
-"""What can be said of flows to groups: datagrams without answers, lost to each by itself."""
+"""Flows to groups: datagrams without replies, with independent losses at each member."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 # IP and UDP.
 HEADER_BYTES: Final = {"v4": 28, "v6": 48}
-# Turns that are looked at: what is lost more often never comes.
+# The most turns that are evaluated; a datagram lost in all of them counts as lost for good.
 _TURNS: Final = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Carousel:
-    """What a member of a group gets of a carousel's files, where losses are independent.
+    """A carousel's files at a member of a group, with independent losses.
 
-    `goodput_bps` is of new bytes, `whole` the share of files that become whole, `time_s` how long
-    these take on average, from a file's start; None where none does.
+    `goodput_bps` counts new bytes. `whole` is the share of files that become complete, and
+    `time_s` their average time from a file's start, or None if no file becomes complete.
     """
 
     goodput_bps: float
@@ -35,9 +35,9 @@ class Carousel:
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """When a member has a file: which share of all is whole so long after the file's start.
+    """Share of files that are complete at a time after a file's start.
 
-    Both are arrays, one value for each datagram of each turn.
+    Both are arrays with one value for each datagram of each turn.
     """
 
     times_s: NDArray[np.float64]
@@ -47,11 +47,11 @@ class Completion:
 def completion(
     app: Mapping[str, Any], *, route: Sequence[Direction], header_bytes: int
 ) -> Completion:
-    """Evaluate how a carousel's files become whole over a route, where losses are independent.
+    """Evaluate how a carousel's files become complete over a route with independent losses.
 
-    A datagram that is lost with probability p is there after t turns with 1 - p^t. When the n-th of
-    k arrives in turn t, the first n have had t turns, and the others t - 1: the file is whole by
-    then with (1 - p^t)^n (1 - p^(t-1))^(k-n).
+    A datagram with loss probability p has arrived after t turns with probability 1 - p^t. When the
+    n-th of k datagrams arrives in turn t, the first n have had t turns and the others t - 1. The
+    file is complete by then with probability (1 - p^t)^n (1 - p^(t-1))^(k-n).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def completion(
     route
         The directions on the way to the member.
     header_bytes
-        IP's and UDP's header.
+        Bytes of the IP and UDP headers.
     """
     size, part = app["size_bytes"], app["datagram_bytes"]
     packet_bytes = min(size, part) + header_bytes
@@ -70,7 +70,7 @@ def completion(
     with np.errstate(divide="ignore"):
         now, before = (np.log1p(-np.power(lost, count)) for count in (turns, turns - 1.0))
     left = numbers[-1] - numbers
-    # Nothing to the power of nothing is one.
+    # 0 to the power of 0 is 1.
     logarithm = numbers * now
     logarithm[:, :-1] += left[:-1] * before
     sent_s = 8.0 * (part * (numbers - 1.0) + size * (turns - 1.0)) / app["rate_bps"]
@@ -79,7 +79,7 @@ def completion(
 
 
 def carousel(app: Mapping[str, Any], *, route: Sequence[Direction], header_bytes: int) -> Carousel:
-    """Return what `completion` comes to."""
+    """Return the goodput, the share of complete files and their time, from `completion`."""
     done = completion(app, route=route, header_bytes=header_bytes)
     whole = float(done.shares[-1])
     grown = np.diff(done.shares, prepend=0.0)

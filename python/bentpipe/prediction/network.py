@@ -1,4 +1,7 @@
-"""A resolved scenario's links, and who shares them. Routes are the simulator's own."""
+"""The links of a resolved scenario, and the flows that share them.
+
+Routes are those of the simulator.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from dataclasses import dataclass, replace
 from bentpipe.prediction.access import least_wait_s, most_bps
 from bentpipe.prediction.changes import State, Table, averages, best, changing, states
 
-# IEEE 802.3: header and check sequence, preamble and gap; the least that a frame carries.
+# IEEE 802.3: header and check sequence, preamble and gap; the shortest payload of a frame.
 _FRAME_BYTES = 18 + 20
 _SHORTEST_PAYLOAD = 46
 # RFC 2003: an outer IPv4 header.
 _TUNNEL_BYTES = 20
-# RFC 1144 on SLIP: an acknowledgment of IPv4 without options that advances by 256 bytes or more
-# (docs/return-link.md); of all others, the headers and a byte of framing.
+# RFC 1144 on SLIP: an IPv4 ACK without options that advances by 256 bytes or more
+# (docs/return-link.md). All other packets have their headers and a byte of framing.
 _PLAIN_HEADER_BYTES = 40
 _COMPRESSED_BYTES = 7
 _SLIP_BYTES = 1
@@ -33,35 +36,35 @@ class Direction:
     name: str
     to: str
     rate_bps: float
-    # Propagation; where it has to ask for capacity, and the least time in which that comes.
+    # Propagation, and the shortest wait for a grant on capacity on demand.
     delay_s: float
     redundancy: float
     bit_error_rate: float
     packet_loss_rate: float
-    # Which of the two a queue counts in is the scenario's choice; the other is None.
+    # The queue's limit in packets or in bytes; the other is None.
     queue_packets: float | None
     queue_bytes: float | None
     # Packets that a burst of losses takes on average; 1 where losses are independent.
     losses_per_event: float = 1.0
-    # Packets that are to be lost, by number.
+    # Number of packets that the scenario lists as lost.
     listed_losses: int
     # The longest packet that the link takes.
     mtu_bytes: float = math.inf
-    # What it does that no formula knows of: 'acks "compaction"'.
+    # Features that no formula includes, such as 'acks "compaction"'.
     ignored: tuple[str, ...] = ()
-    # The highest rate that it ever has, and the least delay; above they are as on average.
+    # The highest rate and the least delay; the fields above are averages.
     most_rate_bps: float
     least_delay_s: float
-    # Ethernet's header, check sequence, preamble and gap around each packet; 46 bytes at least.
+    # Whether packets travel in Ethernet frames (with preamble and gap), padded to 46 bytes.
     framed: bool = False
-    # What a tunnel's header adds to each packet; what makes headers shorter, or "none".
+    # Header that a tunnel adds to each packet; compression of headers, or "none".
     tunnel_bytes: int = 0
     compression: str = "none"
-    # The carrier that it shares, and what it has of it in each frame, used or not.
+    # The carrier that it shares, the carrier's rate, and its constant capacity in each frame.
     carrier: str = ""
     carrier_rate_bps: float = math.inf
     constant_bps: float = 0.0
-    # What a terminal's burst is sent at in clear sky, and how much longer a byte takes on average.
+    # Rate of a terminal's burst in clear sky, and the average factor by which fading slows it.
     clear_rate_bps: float = math.inf
     fading: float = 1.0
     # Where its rate, delay, losses or outages follow a course: each state, in order of time.
@@ -69,7 +72,7 @@ class Direction:
 
     @property
     def compresses(self) -> bool:
-        """Whether packets may be shorter on the link than they are."""
+        """Whether the link compresses headers."""
         return self.compression != "none"
 
     @property
@@ -79,18 +82,18 @@ class Direction:
 
     @property
     def changes_acks(self) -> str:
-        """What it does to ACKs that makes them fewer or shorter; nothing where it carries them."""
+        """The feature that removes or shortens ACKs; empty where there is none."""
         of_acks = ("acks", "compression")
         return next((what for what in self.ignored if what.startswith(of_acks)), "")
 
     @property
     def thins_acks(self) -> bool:
-        """Whether it makes ACKs fewer: nobody knows how many then get through."""
+        """Whether it removes ACKs: no formula has the number that remains."""
         return any(what.startswith("acks") for what in self.ignored)
 
     @property
     def manages_queue(self) -> bool:
-        """Whether its queue is another than drop-tail, and may be short with any limit."""
+        """Whether its queue is not drop-tail, so that it may be short whatever its limit."""
         return any(what.startswith("queue") for what in self.ignored)
 
     def in_state(self, state: State | None) -> Direction:
@@ -106,7 +109,7 @@ class Direction:
         )
 
     def buffer_segments(self, packet_bytes: float) -> float:
-        """Full segments that may wait in front of it."""
+        """Full segments that its queue holds."""
         if self.queue_packets is not None:
             return self.queue_packets
         return math.inf if self.queue_bytes is None else self.queue_bytes // packet_bytes
@@ -144,26 +147,26 @@ class Direction:
         return 8.0 * self.ack_air_bytes(header_bytes) * self.redundancy / self.rate_bps
 
     def carrier_share(self, time_s: float) -> float:
-        """Return how many seconds of its carrier go with so many that it is occupied.
+        """Return the seconds of its carrier that go with `time_s` on the direction.
 
-        A carrier is time on the air: who has faded takes more of it for a byte.
+        A carrier is air time: a faded terminal takes more of it for a byte.
         """
         return time_s * self.rate_bps * self.fading / self.carrier_rate_bps
 
     @property
     def constant_share(self) -> float:
-        """Which share of its carrier it has in each frame, used or not; no more than it can use."""
+        """Share of its carrier that is its own in each frame, used or not."""
         return min(self.constant_bps * self.fading, self.clear_rate_bps) / self.carrier_rate_bps
 
     def least_packet_time_s(self, packet_bytes: float) -> float:
-        """Seconds that a packet occupies the direction at the highest rate that it ever has."""
+        """Seconds that a packet occupies the direction at its highest rate."""
         return 8.0 * self.air_bytes(packet_bytes) * self.redundancy / self.most_rate_bps
 
     def loss_rate(self, packet_bytes: float) -> float:
         """Probability that a packet is lost to errors."""
         if self.bit_error_rate >= 1.0 or self.packet_loss_rate >= 1.0:
             return 1.0
-        # log1p, expm1: a bit error rate of 1e-12 must not vanish.
+        # log1p and expm1 keep a bit error rate of 1e-12, which rounding would remove.
         bits = math.log1p(-self.bit_error_rate) * 8.0 * (packet_bytes + self.tunnel_bytes)
         return -math.expm1(bits + math.log1p(-self.packet_loss_rate))
 
@@ -175,7 +178,7 @@ def directions(links: Sequence[Table], *, duration_s: float) -> dict[str, Direct
         mtu_bytes = math.inf if link["fragment"] else link["mtu_bytes"] or math.inf
         first, second = link["between"]
         for way, end in (("forward", second), ("return", first)):
-            # A one-way link has one.
+            # A one-way link has one direction.
             if link[way] is not None:
                 name = f"{link['name']}.{way}"
                 framed = link["framing"] == "ethernet"
@@ -188,9 +191,10 @@ def directions(links: Sequence[Table], *, duration_s: float) -> dict[str, Direct
 def sharing_flows(
     flows: Mapping[Pair, Sequence[str]], routes: Mapping[Pair, tuple[Route, Route]]
 ) -> dict[Pair, tuple[int, str | None]]:
-    """Return with how many others each flow shares a direction, and the name where it is one.
+    """Return the number of other flows that share a direction with each pair of nodes.
 
-    `flows` are the names of those between two nodes; they share with each other, too.
+    `flows` are the names of the flows between two nodes, which also share with each other. Where
+    there is exactly one other flow, its name comes with the number.
     """
     over: dict[str, set[Pair]] = {}
     for pair, both in routes.items():
@@ -199,7 +203,7 @@ def sharing_flows(
     total = sum(len(names) for names in flows.values())
     found: dict[Pair, tuple[int, str | None]] = {}
     for pair, both in routes.items():
-        # A link that everybody uses decides it: with a thousand users behind one, that is usual.
+        # A link that all flows use, such as the one in front of many users, decides it at once.
         widest = max((over[each.name] for route in both for each in route), key=len)
         if len(widest) == len(flows):
             met: set[Pair] = widest
@@ -210,7 +214,7 @@ def sharing_flows(
         other = None
         if count == 2:
             names = [name for each in met for name in flows[each]]
-            # From the flow itself, of a pair of its own, the other is another pair's.
+            # The other flow has other ends, or the same ones.
             others = [name for name in names if name not in flows[pair]]
             other = others[0] if others else names[0]
         found[pair] = (count - 1, other)
@@ -233,7 +237,6 @@ def _direction(
         name=name,
         to=destination,
         rate_bps=min(average.rate_bps, most_bps(settings)),
-        # Nothing goes over in less time.
         delay_s=average.delay_s + least_wait_s(settings),
         redundancy=settings["redundancy"],
         bit_error_rate=average.bit_error_rate,
@@ -269,11 +272,11 @@ def _losses_per_event(settings: Table) -> float:
     if burst_packets is None or errors["loss_between_bursts"] or changed:
         return 1.0
     lost_in_burst = errors["loss_in_burst"]
-    return max(1.0, burst_packets * (1.0 if lost_in_burst is None else lost_in_burst))
+    return max(1.0, float(burst_packets) * (1.0 if lost_in_burst is None else lost_in_burst))
 
 
 def _ignored(settings: Table) -> tuple[str, ...]:
-    """Return what a direction does besides queueing packets in order, losing and delaying them."""
+    """Return the features of a direction beyond a drop-tail queue, losses and a delay."""
     words = {
         "queue": (settings["queue"]["kind"], "drop-tail"),
         "acks": (settings["acks"]["kind"], "none"),

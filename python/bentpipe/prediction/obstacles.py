@@ -1,4 +1,4 @@
-"""What keeps a model from applying to a flow, and what of the flow says so."""
+"""Assumptions of the models that a flow does not meet, as reasons for the reader."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bentpipe.units import format_rate
 if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
 
-# Whose slow start grows the window by what is acknowledged, and no more: in a round trip, they send
-# at most twice what was acknowledged in the one before.
+# Rules with the slow start of RFC 5681: in a round trip, a sender sends at most twice the data
+# acknowledged in the one before.
 STANDARD_SLOW_START: Final = {
     rule for rule, (_, own, _) in _native.window_rules().items() if not own
 }
 
-# Fewer losses than this, as a share of packets, no transfer ever meets.
+# Loss rates below this one count as zero.
 NO_LOSS: Final = 1e-15
 
 # The recurrence of `delayed_ack` keeps a round's arrivals: some 150 bytes a segment.
@@ -25,7 +25,7 @@ LONGEST_ROUND: Final = 500_000
 
 
 def alone_obstacle(path: FlowPath) -> str | None:
-    """Say what keeps a model of one connection from end to end from applying."""
+    """Return why a model of one end-to-end connection does not apply; None if it does."""
     if path.intervening:
         return f"{', '.join(path.intervening)} on the way is no plain router"
     if path.sharing:
@@ -48,7 +48,7 @@ def alone_obstacle(path: FlowPath) -> str | None:
 
 
 def lossless_obstacle(path: FlowPath) -> str | None:
-    """Say what keeps a model of a loss-free transfer from applying."""
+    """Return why a model of a loss-free transfer does not apply; None if it does."""
     obstacle = alone_obstacle(path)
     if obstacle is not None:
         return obstacle
@@ -68,8 +68,8 @@ def lossless_obstacle(path: FlowPath) -> str | None:
         return "slow start ends before the window is fully open; it assumes the contrary"
     if path.slow_start in ("hystart", "hystart++") and highest > _circle_segments(path):
         return "HyStart may end slow start when round trips get longer; it assumes the contrary"
-    # What waits at most: what the pipe doesn't hold; in slow start, a third of the window, because
-    # three segments leave for two that are acknowledged; the initial window, sent at once.
+    # The longest queue: segments beyond the bandwidth-delay product, or a third of the window in
+    # slow start (three segments leave for two acknowledged), or the initial window, sent at once.
     waiting = max(
         highest - pipe_segments(path),
         highest / 3.0,
@@ -81,7 +81,7 @@ def lossless_obstacle(path: FlowPath) -> str | None:
 
 
 def random_loss_obstacle(path: FlowPath, *, of: str = "reno") -> str | None:
-    """Say what keeps a model of random losses from applying that is of this window rule."""
+    """Return why a window rule's model of random losses does not apply; None if it does."""
     obstacle = alone_obstacle(path)
     if obstacle is None and path.loss_rate <= NO_LOSS:
         obstacle = "the downlink loses no packets at random"
@@ -98,7 +98,7 @@ def random_loss_obstacle(path: FlowPath, *, of: str = "reno") -> str | None:
 
 
 def short_obstacle(path: FlowPath) -> str | None:
-    """Say whether a transfer ends before a loss, so that its window never goes up and down."""
+    """Return a reason if a transfer probably ends before its first loss; None otherwise."""
     if path.transfer_bytes is None:
         return None
     segments = math.ceil(path.transfer_bytes / path.segment_bytes)
@@ -116,7 +116,7 @@ def reno_like(path: FlowPath) -> bool:
 
 
 def _circle_segments(path: FlowPath) -> float:
-    """Return the window from which on data or ACKs queue."""
+    """Return the window above which data or ACKs queue."""
     asymmetric = path.asymmetric()
     ack_time_s = float(asymmetric.ack_time_s)
     unqueued = float(asymmetric.round_trip_s) / ack_time_s if ack_time_s > 0.0 else math.inf
@@ -130,7 +130,7 @@ def pipe_segments(path: FlowPath) -> float:
 
 
 def transfer_size(path: FlowPath) -> float:
-    """Return the transfer's size; what the link carries until the end where it has none."""
+    """Return the transfer's size; without one, the data that the link carries until the end."""
     if path.transfer_bytes is not None:
         return path.transfer_bytes
     capacity_bps = float(path.asymmetric().capacity_bps)

@@ -1,8 +1,8 @@
 """From a resolved scenario to the asymmetric path of one flow.
 
-The models know one downlink and one uplink. A route of several links becomes one: its slowest
-link sets the rate, every other link adds its propagation delay and the time in which it receives
-a whole packet before it sends it on (store and forward).
+The models have one downlink and one uplink. A route of several links becomes one link. Its slowest
+link sets the rate. Every other link adds its propagation delay and the time of a packet (store and
+forward).
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 _HEADER_BYTES = {"v4": 40, "v6": 60}
 _TIMESTAMP_BYTES = 12
 _MEASURES_ITS_RATE = frozenset({"bbr", "bbr1", "bbr3"})
-# In front of a datagram's payload: IP, and UDP or ICMP.
+# IP header, and UDP or ICMP header.
 _DATAGRAM_HEADER_BYTES = {"v4": 28, "v6": 48}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPath:
-    """What the models need to know of one flow: the downlink is the way of its data."""
+    """The inputs of the models for one flow. Its data takes the downlink."""
 
     flow: str
-    # Who sends the data, and who receives it; or both do both.
+    # Sender and receiver of the data, and whether both ends do both.
     sender: str
     receiver: str
     two_way: bool
     # Whether TCP carries it.
     over_tcp: bool
-    # What it sends where it has packets of one size; then a segment is such a packet, and what
-    # comes back is as long.
+    # The packets of an application with packets of one size. A segment is then such a packet, and
+    # replies have the same length.
     datagrams: Datagrams | None
     downlink: tuple[Direction, ...]
     uplink: tuple[Direction, ...]
@@ -56,64 +56,61 @@ class FlowPath:
     # that finds room for one byte of it may fill the whole receive window (`tcp_sendmsg`).
     largest_window_bytes: int
     initial_window_segments: int
-    # 0 and 1 where every segment is acknowledged at once.
+    # 0 and 1 if every segment is acknowledged at once.
     delayed_ack_s: float
     segments_per_ack: int
-    # The formulas' b of a window that grows by 1/b segments a round trip in congestion avoidance: 1
-    # where acknowledged bytes count (RFC 3465), however many segments an ACK acknowledges.
+    # b of the formulas: in congestion avoidance the window grows by 1/b segments a round trip. It
+    # is 1 where acknowledged bytes count (RFC 3465).
     avoidance_segments_per_ack: int
-    # How many ACKs at the start aren't delayed; or "auto".
+    # Number of ACKs at the start that are not delayed, or "auto".
     quick_acks: int | str
     minimum_rto_s: float
     initial_rto_s: float
     # None: until the end of the run.
     transfer_bytes: int | None
-    # "bulk" and nothing else is what the models are of.
+    # The models apply to "bulk" alone.
     application: str
     # Gateways on the way that end the connection or change its packets.
     intervening: tuple[str, ...]
-    # How many other flows use one of the same directions, and the name if it is one.
+    # Number of other flows that use one of the same directions, and the name if there is one.
     sharing: int
     shares_with: str | None
     congestion_control: str
-    # Hybla's RTT0; None where another rule, or another answer to loss, has the window.
+    # Hybla's RTT0; None with another rule, or another response to losses.
     hybla_reference_rtt_s: float | None
     initial_threshold_segments: float
-    # Whether an ACK grows slow start's window by what it acknowledges, not by one segment.
+    # Whether an ACK in slow start adds the acknowledged bytes to the window, not one segment.
     counts_bytes: bool
     slow_start: str
     # From the flow's start to the end of the run, and the whole run.
     duration_s: float
     run_s: float
-    # Where gateways split the connection: each of its parts, in the order of the data.
+    # The parts of a connection that gateways split, in the order of the data.
     parts: tuple[FlowPath, ...] = ()
-    # Where a hybrid gateway answers for the host: instead of the host's window, the windows that
-    # bound the flow, each with the shortest round trip in which it can be used once.
+    # The windows that bound a flow for whose host a hybrid gateway answers, in place of the host's.
     windows: tuple[Window, ...] = ()
-    # The first of those gateways that has a timer, and no TCP, towards the host: its name, and the
-    # timer's seconds where they are fixed.
+    # The first hybrid gateway with a timer instead of a TCP towards the host: its name, and the
+    # timer in seconds if it is fixed.
     by_timer: tuple[str, float | None] | None = None
-    # The rate that its sender never exceeds, payload alone; None where none is set.
+    # The sender's pacing rate, payload alone; None if none is set.
     pacing_bps: float | None = None
-    # The longest that a processor takes for a data segment.
+    # The longest time of a processor for a data segment.
     processing_s: float = 0.0
-    # What each processor takes for a segment with the ACKs that go with it (or for a packet and its
-    # answer), by node.
+    # The time of each processor for a segment with its ACKs, or for a packet with its reply.
     processors: tuple[tuple[str, float], ...] = ()
-    # Whether it goes on from the beginning of the run to the end, so that there is no more for it
-    # than averages over the run.
+    # Whether it sends during the whole run, so that averages over the run are limits for it.
     all_the_run: bool = False
 
     @property
     def likeness(self) -> Hashable:
-        """What the formulas go by: all of it but names."""
+        """All inputs of the formulas, without names: equal for flows with equal predictions."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("flow", "sender", "receiver"):
             del own[name]
-        if self.transfer_bytes is not None or self.application != "bulk":
-            # How long the run goes on is asked of a transfer that has no end, and of nothing else.
-            if not any(each.states for each in (*self.downlink, *self.uplink)):
-                del own["duration_s"], own["run_s"]
+        changes = any(each.states for each in (*self.downlink, *self.uplink))
+        if not changes and (self.transfer_bytes is not None or self.application != "bulk"):
+            # The end of the run counts for transfers without a size, and on paths that change.
+            del own["duration_s"], own["run_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
         own["shares_with"] = self.shares_with is not None
         own["processors"] = tuple(time_s for _, time_s in self.processors)
@@ -123,32 +120,32 @@ class FlowPath:
 
     @property
     def processing_with_acks_s(self) -> float:
-        """The longest that a processor takes for a data segment with its ACKs."""
+        """The longest time of a processor for a data segment with its ACKs."""
         return max((time_s for _, time_s in self.processors), default=0.0)
 
     @property
     def compresses_downlink(self) -> bool:
-        """Whether a data packet may be shorter on the link than it is."""
+        """Whether a link compresses the headers of data packets."""
         return any(each.compresses for each in self.downlink)
 
     @property
     def compresses_uplink(self) -> bool:
-        """Whether an ACK may be shorter on the link than it is."""
+        """Whether a link compresses the headers of ACKs."""
         return any(each.compresses for each in self.uplink)
 
     @property
     def measures_its_rate(self) -> bool:
-        """Whether the window follows the rate at which data is delivered, not losses alone."""
+        """Whether the window follows the measured delivery rate, not losses alone."""
         return self.congestion_control in _MEASURES_ITS_RATE
 
     @property
     def thins_acks(self) -> bool:
-        """Whether ACKs become fewer on the uplink."""
+        """Whether the uplink removes ACKs."""
         return any(each.thins_acks for each in self.uplink)
 
     @property
     def changed_acks(self) -> str:
-        """Where on the uplink ACKs become fewer or shorter, and by what; nothing where nowhere."""
+        """The first link that removes or shortens ACKs, and the method; empty if there is none."""
         return next((f"{on.name}: {on.changes_acks}" for on in self.uplink if on.changes_acks), "")
 
     @property
@@ -159,7 +156,7 @@ class FlowPath:
 
     @property
     def on_demand(self) -> str:
-        """Where packets wait for a hub's grants: a direction's name; nothing where nowhere."""
+        """The first direction on which packets wait for grants; empty if there is none."""
         return next((on.name for on in (*self.downlink, *self.uplink) if on.on_demand), "")
 
     @property
@@ -179,11 +176,11 @@ class FlowPath:
 
     @property
     def answer_bytes(self) -> int:
-        """Bytes of what comes back: an ACK, or a packet like the one that went."""
+        """Bytes of a reply: an ACK, or a packet of the same length."""
         return self.header_bytes if self.datagrams is None else self.packet_bytes
 
     def answer_time_s(self, direction: Direction) -> float:
-        """Seconds that what comes back occupies a direction."""
+        """Seconds that a reply occupies a direction."""
         if self.datagrams is None:
             return direction.ack_time_s(self.header_bytes)
         return direction.packet_time_s(self.packet_bytes)
@@ -195,12 +192,12 @@ class FlowPath:
 
     @property
     def down_delay_s(self) -> float:
-        """Delay of the downlink but for its bottleneck's transmission, seconds."""
+        """Delay of the downlink without its bottleneck's transmission, seconds."""
         return _delay(self.downlink, self.packet_bytes)
 
     @property
     def up_delay_s(self) -> float:
-        """Delay of the uplink but for its bottleneck's transmission, seconds."""
+        """Delay of the uplink without its bottleneck's transmission, seconds."""
         times_s = [self.answer_time_s(each) for each in self.uplink]
         return sum(each.delay_s for each in self.uplink) + sum(times_s) - max(times_s)
 
@@ -223,12 +220,12 @@ class FlowPath:
 
     @property
     def has_losses(self) -> bool:
-        """Whether errors take data segments, at random or listed."""
+        """Whether data segments are lost to errors, random or listed."""
         return self.loss_rate > 0 or any(each.listed_losses for each in self.downlink)
 
     @property
     def buffer_segments(self) -> float:
-        """Full segments that may wait in front of the downlink's bottleneck."""
+        """Full segments that the queue of the downlink's bottleneck holds."""
         return self.down_bottleneck.buffer_segments(self.packet_bytes)
 
     @property
@@ -267,7 +264,7 @@ class FlowPath:
         """Return the path as the models take it."""
         from bentpipe.model import AsymmetricPath
 
-        # What frames or tunnels add, or take off, is redundancy to the models.
+        # The bytes that frames and tunnels add count as redundancy in the models.
         down, up = self.down_bottleneck, self.up_bottleneck
         framed_down = down.air_bytes(self.packet_bytes) / self.packet_bytes
         answer_bits = self.answer_time_s(up) * up.rate_bps
@@ -292,7 +289,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
     for flow in resolved["flows"]:
         pair = (flow["from"], flow["to"])
         if flow["channel"] is not None:
-            # What is sent to a group is one flow, of whoever it leads to.
+            # The flows to the members of a group are one flow.
             pair = (flow["from"], f"channel {flow['channel']}")
             if pair in ends:
                 continue
@@ -308,12 +305,12 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
         pair = (flow["from"], flow["to"])
         count, other = sharing[pair]
         if other == flow["name"]:
-            # The only other flow, seen from the one of the two that was looked at second.
+            # `sharing_flows` names one of two flows with the same ends: here, the other one.
             other = next((name for name in ends[pair] if name != flow["name"]), None)
         downlink, uplink = routes[pair]
         duration_s = resolved["duration_s"] - flow["start_s"]
         if data_way(flow["app"]).from_server:
-            # From here on, as the models have it: "from" sends.
+            # The models need the sender in "from".
             downlink, uplink = uplink, downlink
             pair = pair[::-1]
             flow = {**flow, "from": pair[0], "to": pair[1]}
@@ -363,7 +360,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
     return paths
 
 
-# Where the simulator's hosts listen.
+# The port on which the simulator's hosts listen.
 _PORT = 5001
 
 
@@ -397,7 +394,7 @@ def _split_at(
 def _ends(
     nodes: Mapping[str, Table], ends: tuple[str, str], downlink: Sequence[Direction]
 ) -> tuple[Table, Table]:
-    """Return the TCP at both ends of a route: a gateway's depends on the link."""
+    """Return the TCP settings at both ends of a route; a gateway's depend on the link."""
 
     def tcp(name: str, direction: Direction) -> Table:
         node = nodes[name]
@@ -425,7 +422,7 @@ def _parts(
     ip: str,
 ) -> tuple[FlowPath, ...]:
     parts = []
-    # Which nodes data and ACKs pass, in order; direction n leads from node n to the next.
+    # The nodes that data and ACKs pass, in order; direction n leads from node n to the next.
     data = [flow["from"], *(each.to for each in downlink)]
     acks = [flow["to"], *(each.to for each in uplink)]
     for source, end in itertools.pairwise([flow["from"], *splits, flow["to"]]):
@@ -464,18 +461,18 @@ def _flow_path(
     segment_bytes = min(sender["mss_bytes"], receiver["mss_bytes"])
     timestamps = sender["timestamps"] and receiver["timestamps"]
     header_bytes = _HEADER_BYTES[ip] + (_TIMESTAMP_BYTES if timestamps else 0)
-    # As path MTU discovery finds it; where it finds nothing, nothing arrives.
+    # The result of path MTU discovery.
     mtu_bytes = min(direction.mtu_bytes for direction in downlink)
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
     way = data_way(flow["app"])
     own = datagrams(flow["app"])
     if own is not None and not way.two_way:
-        # In pieces it would be several packets, each with its header.
+        # A datagram in fragments would be several packets, each with its header.
         fits = own.payload_bytes + _DATAGRAM_HEADER_BYTES[ip] <= mtu_bytes
         own = own if fits else None
     if own is not None:
         segment_bytes, header_bytes = own.payload_bytes, _DATAGRAM_HEADER_BYTES[ip]
-    # How many packets come back for one that goes.
+    # Replies for each packet.
     answers = 1.0 if receiver["delayed_ack_s"] is None else 0.5
     if not way.over_tcp:
         answers = 1.0 if way.two_way else 0.0
@@ -513,10 +510,10 @@ def _flow_path(
         quick_acks=receiver["quick_acks"],
         minimum_rto_s=sender["minimum_rto_s"],
         initial_rto_s=sender["initial_rto_s"],
-        # (Of a source of echoes it is a packet's.)
+        # The size of an echo source is a packet's.
         transfer_bytes=None if own is not None else flow["app"].get("size_bytes"),
         application=_application(flow["app"]),
-        # (A split gateway that doesn't split this flow is a router for it.)
+        # A split gateway that does not split this flow is a router for it.
         intervening=tuple(each.to for each in downlink if nodes[each.to]["kind"] == "hybrid"),
         sharing=sharing,
         shares_with=shares_with,
@@ -547,9 +544,9 @@ def _processing(
     uplink: Sequence[Direction],
     answers: float,
 ) -> tuple[float, tuple[tuple[str, float], ...]]:
-    """Return the longest that a processor takes for a data segment; and each, with its `answers`.
+    """Return the longest time of a processor for a data segment, and each one's with replies.
 
-    A gateway's serves what arrives; a host's what arrives and what leaves.
+    A gateway's processor serves packets that arrive; a host's also those that leave.
     """
     times_s: dict[str, float] = {}
     with_acks_s: dict[str, float] = {}
@@ -569,7 +566,7 @@ def _processing(
 
 
 def _hybla_reference_rtt_s(tcp: Table) -> float | None:
-    """Return the RTT0 of a sender that is Hybla as its paper has it: a loss halves the window."""
+    """Return RTT0 if the sender is Hybla as in its paper, where a loss halves the window."""
     if tcp["congestion_control"] != "hybla" or tcp["hybla"]["after_loss"] != "half":
         return None
     return float(tcp["hybla"]["reference_rtt_s"])

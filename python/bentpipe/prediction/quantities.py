@@ -1,10 +1,10 @@
-"""Quantities that a resolved scenario has as a file writes them: "4 Mbit/s", "500 ms"."""
+"""Quantities that a resolved scenario keeps as text: "4 Mbit/s", "500 ms"."""
 
 from __future__ import annotations
 
 
 def in_base_unit(text: str) -> float | None:
-    """Return a number with a unit in bit/s, seconds or bytes; None of any other text."""
+    """Return a number with a unit in bit/s, seconds or bytes; None for any other text."""
     from bentpipe import _native
 
     parts = _native.number_and_unit(text)

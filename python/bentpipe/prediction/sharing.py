@@ -1,4 +1,4 @@
-"""What each of several transfers gets of what they share, if all get the same."""
+"""Equal shares of links, carriers and processors that several transfers use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bentpipe.prediction.answers import FlowPrediction
     from bentpipe.prediction.paths import FlowPath
 
-# What sends as fast as it may, one way, or both.
+# Applications that send as fast as TCP allows, in one direction or in both.
 _ONE_WAY: Final = "bulk"
 _BOTH_WAYS: Final = "bulk both ways"
 
@@ -29,27 +29,27 @@ _BOTH_WAYS: Final = "bulk both ways"
 def sharing_estimates(
     paths: Sequence[FlowPath], predictions: Mapping[str, FlowPrediction]
 ) -> dict[str, dict[str, float]]:
-    """Return what others leave to transfers, bit/s, by flow and name of the estimate.
+    """Return the estimates of transfers that share resources, bit/s, by flow and name.
 
-    `window, behind queues`: a window a round trip in which it waits in queues that others keep
-    full. `fair share`: what a shared link or processor, or what is with others on it, leaves.
+    `window, behind queues`: a window a round trip that includes the queues that others keep full.
+    `fair share`: the share of a link or a processor that other flows leave.
 
-    Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): of what is full, all
-    get the same, but for those that their own limits or something else hold back; these leave the
-    rest to others. Who is not there yet, or has ended, leaves all to the others. What calls and
-    echoes offer is taken off first, and what packets by UDP do; pages and the like take nothing.
-    Window rules, round trips and queues decide who gets more than another.
+    Shares are max-min fair (Bertsekas and Gallager, Data Networks, section 6.5.2). All users of a
+    full resource get the same. Users with a lower limit elsewhere leave the rest to the others. A
+    transfer takes its share only between its start and its end. Calls, echoes and UDP packets are
+    served first, at their own rates; pages and the like take nothing. In a run, window rules,
+    round trips and queues decide which transfer gets more.
 
-    Acknowledgments take their part of the way back. They don't slow down where it is full, as data
-    does, so that data has what they leave; but beside data they get no more of its time than one
-    transfer that sends there, and then it is they that hold their own transfer back.
+    ACKs take their part of the return link. They do not slow down when it is full, so that data
+    gets the rest. Beside data, the ACKs of a transfer get at most the share of one data transfer,
+    and then limit their own transfer.
 
     Parameters
     ----------
     paths
         Each flow's path.
     predictions
-        What is known of each by itself: its lowest limit or estimate is as much as it wants.
+        The prediction for each flow alone; it wants its lowest limit or estimate.
     """
     ways = [way for path in paths if path.over_tcp for way in _ways(path)]
     if not ways:
@@ -67,20 +67,20 @@ def sharing_estimates(
     ]
     wanted = np.array([_wanted(path, predictions[path.flow]) for path in ways])
     overloaded = overloads(paths)
-    # Data has no room on a link that what is offered fills by itself.
+    # Data gets nothing on a link that traffic of a fixed rate fills.
     starved = np.array([any(each.name in overloaded for each in way.downlink) for way in ways])
     wanted[starved] = 0.0
     round_trips_s = _round_trips_s(ways, predictions)
     loads = Loads.of(ways, paths, wanted, round_trips_s, overloaded)
     for number, rate_bps in _behind_queues(ways, loads, wanted, predictions).items():
-        # Where it is no less than what holds the flow back anyhow, it is that.
+        # The queue matters only if its limit is below the flow's other limits.
         if rate_bps < wanted[number]:
             found[ways[number].flow] = {"window, behind queues": _digits(rate_bps)}
             wanted[number] = rate_bps
     goodputs, held_back = while_they_last(transfers, lambda here: loads.rates(wanted, here))
     shares: dict[str, float] = {}
     for each, goodput in zip(transfers, goodputs, strict=True):
-        # Both ways count where both send.
+        # Both directions count where both ends send.
         shares[each.flow] = shares.get(each.flow, 0.0) + float(goodput)
     for each, is_held in zip(transfers, held_back | starved, strict=True):
         if is_held:
@@ -96,13 +96,13 @@ def _round_trips_s(
     for path in ways:
         known = predictions[path.flow]
         by_name = {part.name: part.round_trip_s for part in (*known.parts, known)}
-        # (Of the way back, parts come in the other order.)
+        # In the other direction, the parts have the reverse order.
         found.append(tuple(by_name[part.flow] for part in path.parts or (path,)))
     return found
 
 
 def _digits(rate_bps: float) -> float:
-    """Round, so that those that are alike have the same, to the digit."""
+    """Round to nine digits, so that like flows have equal values."""
     return float(f"{rate_bps:.9g}")
 
 
@@ -112,7 +112,7 @@ def _behind_queues(
     wanted: NDArray[np.float64],
     predictions: Mapping[str, FlowPrediction],
 ) -> dict[int, float]:
-    """Return what a window comes to of those that wait in queues of others, by their places."""
+    """Return the window limits of transfers that wait in the queues of others, by index."""
     uses = loads.uses
     rates, allowed = levels(uses, free=loads.free, wanted=wanted)
     busy = np.bincount(
@@ -121,7 +121,7 @@ def _behind_queues(
     fillers: dict[str, dict[int, Filler]] = {}
     for place in np.flatnonzero(~loads.by_acks & (allowed <= rates[uses.user])).tolist():
         number, name = int(uses.user[place]), loads.names[uses.resource[place]]
-        # Who ends may have ended, and who splits the way has a window for each part.
+        # A transfer with a size may have ended, and a split path has a window for each part.
         if ways[number].transfer_bytes is None and not ways[number].parts:
             fillers.setdefault(name, {})[number] = Filler(
                 path=ways[number],
@@ -139,7 +139,7 @@ def _behind_queues(
         for direction in (*path.downlink, *path.uplink):
             name = direction.name
             filling = fillers.get(name)
-            # Who fills a queue himself waits as long as he does.
+            # A transfer that fills the queue itself is limited by the link, not by the wait.
             if filling is None or number in filling:
                 continue
             if name not in queues:
@@ -166,7 +166,7 @@ def _behind_queues(
 
 
 def _ways(path: FlowPath) -> Iterator[FlowPath]:
-    """Yield a transfer's path; two, where both ends send."""
+    """Yield a transfer's path, and the reverse path if both ends send."""
     if path.application in (_ONE_WAY, _BOTH_WAYS):
         yield path
     if path.application == _BOTH_WAYS:
@@ -179,8 +179,8 @@ def _reversed(path: FlowPath) -> FlowPath:
 
 
 def _wanted(path: FlowPath, prediction: FlowPrediction) -> float:
-    """Return what a transfer would get by itself while it lasts, bit/s; of both ways, one's."""
-    # How long slow start takes is part of a transfer's time, not of what it takes of a link then.
+    """Return the rate of a transfer alone while it lasts, bit/s; of one direction if two-way."""
+    # Slow start makes a transfer longer, but does not reduce the share that it takes.
     limits = {**prediction.limits_bps, **prediction.estimates_bps}
     limits.pop("transfer size", None)
     if path.application == _ONE_WAY:

@@ -1,4 +1,4 @@
-"""Queues that others keep full, and what is left of a window behind them."""
+"""Standing queues that transfers keep filled, and the rate of a window behind them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# What a loss leaves of a window: RFC 5681, RFC 9438 section 4.6, and Reno's of all others.
+# Share of the window that remains after a loss: RFC 9438 section 4.6; Reno's (RFC 5681) otherwise.
 _AFTER_LOSS: Final = {"cubic": 0.7}
 _HALF: Final = 0.5
-# BBRMinPipeCwnd: what BBR keeps in flight at the least, segments.
+# BBRMinPipeCwnd: the fewest segments that BBR has in flight.
 _LEAST_IN_FLIGHT: Final = 4.0
-# Rates meet the queues that they leave after a few rounds; from below, they never pass them.
+# Rates converge from below within a few rounds.
 _ROUNDS: Final = 200
 _MET: Final = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filler:
-    """Who fills a queue: what it sends through it, and what it could have in flight."""
+    """A transfer that fills a queue, and its rate."""
 
     path: FlowPath
     rate_bps: float
@@ -34,9 +34,9 @@ class Filler:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """A queue that always has something in it: so many packets on average, of such a length.
+    """A queue that is never empty: its average number of packets, and a packet's time.
 
-    `busy` is the share of the time in which the direction sends, for those here.
+    `busy` is the share of the time in which the direction sends packets of these transfers.
     """
 
     direction: Direction
@@ -47,17 +47,18 @@ class Standing:
 
 
 def standing(direction: Direction, fillers: Sequence[Filler], *, busy: float) -> Standing | None:
-    """Return the queue that these keep in front of a direction; None where there is none.
+    """Return the queue that these transfers keep in front of a direction; None if there is none.
 
-    A window that is larger than the path holds waits. It grows until the queue overflows, a loss
-    leaves a part of it, and on average it is in the middle; of several, one at a time has the loss.
+    A window above the bandwidth-delay product queues. It grows until the queue overflows. A loss
+    then reduces it to a share, and its average is in the middle. Of several transfers, one at a
+    time has the loss.
     """
     if not fillers or direction.manages_queue:
         return None
     packet_bytes = max(each.path.packet_bytes for each in fillers)
     packet_s = direction.packet_time_s(packet_bytes)
     most = direction.buffer_segments(packet_bytes)
-    # In packets: what is on the way, and what windows would have besides.
+    # In packets: the bandwidth-delay product, and the sum of the windows.
     pipe = sum(each.rate_bps * each.round_trip_s / _bits(each) for each in fillers)
     windows = sum(_window(each, alone=len(fillers) == 1) for each in fillers)
     kept = sum(_kept(each, pipe, most) for each in fillers) / len(fillers)
@@ -84,9 +85,9 @@ def _window(filler: Filler, *, alone: bool) -> float:
     path = filler.path
     if not path.measures_its_rate:
         return path.window_segments
-    # Alone, BBR paces at the rate that it finds, and nothing waits; of several, each finds more
-    # than there is, and keeps what it may have in flight (R. Ware and others, Modeling BBR's
-    # Interactions with Loss-Based Congestion Control, IMC 2019).
+    # A single BBR flow paces at its measured rate and builds no queue. Each of several flows
+    # overestimates its rate and has the most in flight that BBR allows (R. Ware and others,
+    # Modeling BBR's Interactions with Loss-Based Congestion Control, IMC 2019).
     product = filler.rate_bps * filler.round_trip_s / _bits(filler)
     in_flight = product if alone else PRODUCTS_IN_FLIGHT * product
     return min(path.window_segments, max(_LEAST_IN_FLIGHT, in_flight))
@@ -95,16 +96,16 @@ def _window(filler: Filler, *, alone: bool) -> float:
 def _kept(filler: Filler, pipe: float, most: float) -> float:
     rule = filler.path.congestion_control
     if rule == "westwood":
-        # What the path holds without a queue.
+        # Westwood reduces its window to the bandwidth-delay product.
         return pipe / (pipe + most) if math.isfinite(most) else _HALF
     return _AFTER_LOSS.get(rule, _HALF)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """A transfer with a window of so many bits, and the queues on its way, there and back.
+    """A transfer with its window, and the queues on its path in both directions.
 
-    `acks_s` is what it takes of each, per bit of its own, where that is its acknowledgments.
+    `acks_s` is the time that its ACKs take of each queue's direction, per bit of payload.
     """
 
     window_bits: float
@@ -117,10 +118,9 @@ class Waiting:
 def behind_queues(
     waiting: Mapping[int, Waiting], queues: Mapping[str, Standing], most_bps: Mapping[int, float]
 ) -> dict[int, float]:
-    """Return what windows come to behind queues, bit/s: one a round trip, waits counted.
+    """Return the rates of windows behind queues, bit/s: one window a round trip with its waits.
 
-    Where a queue counts packets, acknowledgments have places in it, too: the more there are, the
-    less is waited.
+    ACKs also take places in a queue with a limit in packets: the more ACKs, the shorter the wait.
     """
     rates = dict.fromkeys(waiting, 0.0)
     for _ in range(_ROUNDS):
@@ -150,6 +150,6 @@ def behind_queues(
 def _wait_s(queue: Standing, taken: float, acks_per_s: float) -> float:
     if not queue.counts_packets:
         return queue.packets * queue.packet_s / max(queue.busy, _MET)
-    # Who fills it has what acknowledgments leave, and half of it at the least.
+    # Data gets the time that ACKs leave, and at least half of it.
     data_per_s = max(queue.busy - taken, queue.busy / 2.0, _MET) / queue.packet_s
     return queue.packets / (data_per_s + acks_per_s)
