@@ -1,4 +1,4 @@
-"""The round recurrence behind `delayed_ack`; the mathematics is told there.
+"""The round recurrence behind `delayed_ack`, which has the mathematics.
 
 Arrays have one row per transfer. Two-dimensional ones have one column per segment of the round,
 padded on the right to the longest round of the block; padding is never read back.
@@ -23,7 +23,7 @@ Far above the rounding of a double after a day of simulated time (1e-11 s), far 
 
 @dataclass(kw_only=True)
 class Transfers:
-    """What is fixed for each transfer; every array is one-dimensional, one element each."""
+    """Constants of each transfer; every array is one-dimensional, with one element each."""
 
     packet_s: FloatArray
     ack_s: FloatArray
@@ -55,12 +55,12 @@ class Transfers:
 
 @dataclass(kw_only=True)
 class Round:
-    """One round's arrivals at the client, and all that its future depends on.
+    """Arrivals of a round at the client: the state that determines all later rounds.
 
-    `size` segments numbered `base + 1 ... base + size` arrive at `arrival`. When `pending`, one
-    earlier segment arrived less than a timer ago and shares the first ACK. `uplink_free` is when
-    the uplink has sent the ACKs of earlier rounds; `congestion_window` is capped at the window.
-    `tied` says that an arrival and a timer have met in one instant so far.
+    Segments `base + 1 ... base + size` arrive at the times `arrival`. If `pending`, one earlier
+    segment arrived less than a timer ago and shares the first ACK. At `uplink_free`, the uplink
+    has sent the ACKs of earlier rounds. `congestion_window` is at most the advertised window.
+    `tied`: an arrival and a timer have coincided so far.
     """
 
     base: IntArray
@@ -106,10 +106,10 @@ def fifo(
 ) -> FloatArray:
     """Departure times from a first-in first-out link: Lindley's recursion solved for a batch.
 
-    x(i) = max(ready(i), x(i-1)) + S has the solution
-    x(i) = (i + 1) S + max(free, max over k <= i of (ready(k) - k S)).
-    With `rank`, the position of each column in the queue; columns that send nothing repeat the
-    rank before them and are ready at minus infinity.
+    "x(i) = max(ready(i), x(i-1)) + S" is solved by
+    "x(i) = (i + 1) S + max(free, max over k <= i of (ready(k) - k S))".
+    `rank` is the position of each column in the queue. Columns without a packet repeat the rank
+    before them and are ready at minus infinity.
     """
     position = np.arange(ready.shape[1])[None, :] if rank is None else rank
     service = service_s[:, None]
@@ -118,7 +118,7 @@ def fifo(
 
 
 def next_round(now: Round, transfers: Transfers) -> Round:
-    """Follow one round to the arrivals of the next; every transfer has segments left to send."""
+    """Return the arrivals of the next round; every transfer has segments left to send."""
     columns = np.arange(now.arrival.shape[1])[None, :]
     exists = columns < now.size[:, None]
     released = now.base + now.size

@@ -83,9 +83,8 @@ def throughput_bps(
     Notes
     -----
     Valid for long transfers at small p (timeouts are left out), no advertised-window limit, an
-    uplink that keeps up with the ACKs. Losses at random leave more than losses at equal distances,
-    by a fifth or less: a window that has grown for long is worth more than one that has grown
-    for as short.
+    uplink that keeps up with the ACKs. The throughput with random losses is up to a fifth higher
+    than with losses at equal distances: long growth gains more than short growth loses.
     """
     rtt = path.round_trip_or(round_trip_s)
     rate = segment_rate(round_trip_s=rtt, loss_rate=loss_rate)

@@ -1,7 +1,8 @@
-"""Our corrected formula: a loss-free Reno transfer with delayed ACKs, round by round, exactly.
+"""Our corrected formula: a loss-free Reno transfer with delayed ACKs, exact in each round.
 
-obata2000 gives each round one duration, max(rtt, a, q), and each window of w segments ceil(w/2)
-ACKs. What it leaves out costs up to 23% in its figures 5 and 6 (a window of five segments):
+The formula of obata2000 gives each round one duration, max(rtt, a, q). A window of w segments has
+ceil(w/2) ACKs. Four simplifications cost up to 23% in its figures 5 and 6 (a window of five
+segments):
 
 1. A window of an odd number of segments leaves one without a partner. Its ACK waits for the
    delayed-ACK timer d; what it releases travels d behind the rest, a round later again, until the
@@ -101,7 +102,7 @@ array, a dozen alive at a time."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DelayedAckPrediction:
-    """What the corrected formula says of one or many transfers; arrays of the broadcast shape.
+    """Prediction of the corrected formula for one or many transfers, in the broadcast shape.
 
     Attributes
     ----------

@@ -86,9 +86,8 @@ def throughput_bps(
 
     Notes
     -----
-    Valid for long transfers at small p (timeouts are left out), no advertised-window limit, an
-    uplink that keeps up with the ACKs, a queue that holds what rho^2 segments more a round trip
-    come to.
+    Valid for long transfers at small p: timeouts are left out. The window has no advertised limit,
+    and the uplink carries the ACKs. The queue holds the bursts of rho^2 more segments a round trip.
     """
     rate = segment_rate(
         round_trip_s=path.round_trip_or(round_trip_s),

@@ -17,8 +17,8 @@ integrals are elementary; with beta = B / (mu T) <= 1 they give
 from 3/4 of the link without a buffer to all of it with one bandwidth-delay product; n cancels in
 the average and stays in the cycle's length.
 
-What could be checked, and what not
------------------------------------
+Sources of each statement
+-------------------------
 From the published abstract of [4]: the normalised asymmetry k is the ratio of an ACK's transmission
 time on the reverse path to a data packet's on the forward path; throughput is derived from buffers,
 round-trip times and k, with three modes of operation that depend on forward buffer and k. From the

@@ -5,11 +5,11 @@ Composed of Satellite and Terrestrial Links", ICNP 2000. TCP Reno, no loss, init
 segment, a receiver that acknowledges every second segment or after d = 200 ms.
 
 The transfer is a sequence of sending periods. The n-th sends w(n) segments and lasts
-t(n) = max(rtt, a(n), q(n-1)): a round trip, or the time the data occupies the downlink, or the
-time the previous round's ACKs occupy the uplink, whichever is longest (equations 1 to 6).
+t(n) = max(rtt, a(n), q(n-1)) (equations 1 to 6). These are the round trip, the time that the data
+occupies the downlink, and the time that the previous round's ACKs occupy the uplink.
 
-Where we read the paper, and why
---------------------------------
+Interpretation of the paper
+---------------------------
 * MWS, the advertised window, counts in whole segments. Equation 10 with MWS in bytes lets the
   throughput exceed the link's capacity (8 KByte on a 64 kbit/s link would give 68.8 kbit/s).
 * Equation 1 would step over the advertised window; the last step is cut to it.
@@ -20,7 +20,7 @@ Where we read the paper, and why
   then waits for that round's ACK, which the data does not need: the time is discontinuous there.
 * The redundancy alpha stands in equation 5' only, not in the serialisation terms of 3, 4, 9, 11.
 
-What the formula leaves out is in `delayed_ack`, our corrected formula.
+The module `delayed_ack` has our corrected formula, without these simplifications.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DELAYED_ACK_S = 0.2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Obata2000Prediction:
-    """What the formula says of one or many transfers; all arrays have the broadcast shape.
+    """Prediction of the formula for one or many transfers, in the broadcast shape.
 
     Attributes
     ----------
