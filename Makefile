@@ -40,6 +40,7 @@ test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo check --manifest-path fuzz/Cargo.toml --no-default-features --locked --quiet
 	cargo test --workspace --release --quiet -- --ignored
 	BENTPIPE_HOSTILE_CASES=100000 cargo test --quiet --package bentpipe-testkit --test hostile_networks
+	BENTPIPE_RANDOM_NETWORKS=100000 cargo test --release --quiet --package bentpipe-scenario --test recording
 	cargo build --release --quiet --package bentpipe-live
 	$(BIN)/python -m pytest --quiet -m slow
 

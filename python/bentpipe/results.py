@@ -185,6 +185,10 @@ class AccessResult:
 class DirectionResult:
     """One direction of a link; `name` is such as "satellite.forward".
 
+    Every packet is accounted for: offered, duplicated and copied (`extra["packets_copied"]`, of a
+    broadcast link) are together as many as delivered, lost, dropped, removed, undecodable and in
+    flight (in the queue or on the way when the run ended).
+
     `counters` is there only where a direction has parts that count; `bytes_delivered` are bytes as
     they were on the link: headers as compressed, tunnels' headers too. `classes` are those of a
     queue of kind "priority" or "weighted"; `access` is there only with capacity on demand.
@@ -198,6 +202,11 @@ class DirectionResult:
     queue_max_packets: int
     queue_max_bytes: int
     bytes_delivered: int = 0
+    packets_offered: int = 0
+    packets_duplicated: int = 0
+    packets_removed: int = 0
+    packets_undecodable: int = 0
+    packets_in_flight: int = 0
     counters: CountersResult | None = None
     classes: tuple[ClassResult, ...] = ()
     access: AccessResult | None = None

@@ -71,6 +71,11 @@ impl Waking {
         self.awake = self.awake.max(now);
     }
 
+    /// Whether it holds no packet and wakes no application.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.called.is_empty()
+    }
+
     /// Packets held.
     pub(crate) fn packets(&self) -> usize {
         self.held.len()

@@ -191,6 +191,16 @@ impl Direction {
         }
     }
 
+    /// Whether it has a packet to send, or a request that the hub has still to answer, and therefore enters each
+    /// frame: only with capacity on demand.
+    #[must_use]
+    pub fn awaits_capacity(&self) -> bool {
+        match self {
+            Self::Fifo(_) | Self::Queued(_) => false,
+            Self::Managed(managed) => managed.awaits_capacity(),
+        }
+    }
+
     /// Packets that the far end holds back.
     #[must_use]
     pub fn held_back(&self) -> usize {

@@ -434,6 +434,13 @@ impl Managed {
         self.queue.packets() as usize + usize::from(self.begun.is_some()) + self.flight.len()
     }
 
+    /// Whether its terminal enters the next frame, whatever happens until then.
+    #[must_use]
+    pub fn awaits_capacity(&self) -> bool {
+        let access = self.access.as_ref();
+        access.is_some_and(|access| access.next_frame().is_some())
+    }
+
     /// Packets that the far end holds back.
     #[must_use]
     pub fn held_back(&self) -> usize {

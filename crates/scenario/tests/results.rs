@@ -2,6 +2,7 @@
 //! `RESULTS_VERSION` goes up.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use bentpipe_scenario::{RESULTS_VERSION, RunOptions, Scenario, results_schema};
 use serde_json::Value;
@@ -143,4 +144,140 @@ fn walk(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
             .for_each(|item| walk(item, &format!("{path}[]"), seen)),
         _ => {}
     }
+}
+
+/// Where a value is not what the schema says; a field that it does not know is wrong, too.
+fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let target = root.pointer(reference.trim_start_matches('#'));
+        faults(root, target.expect("a sound schema"), value, path, found);
+    }
+    for part in schema
+        .get("allOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        faults(root, part, value, path, found);
+    }
+    for choice in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(parts)) = schema.get(choice) {
+            let fits = |part: &Value| {
+                let mut own = Vec::new();
+                faults(root, part, value, path, &mut own);
+                own.is_empty()
+            };
+            if !parts.iter().any(fits) {
+                found.push(format!("{path}: none of {choice}"));
+            }
+        }
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let is_kind = |word: &Value| word == kind || (word == "number" && kind == "integer");
+    let is_right = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is_kind),
+        Some(word) => is_kind(word),
+        None => true,
+    };
+    if !is_right {
+        found.push(format!("{path}: {kind}, not {}", schema["type"]));
+    }
+    if let Some(Value::Array(words)) = schema.get("enum")
+        && !words.contains(value)
+    {
+        found.push(format!("{path}: {value} is none of {words:?}"));
+    }
+    if schema.get("const").is_some_and(|word| word != value) {
+        found.push(format!("{path}: {value}, not {}", schema["const"]));
+    }
+    if let (Some(items), Value::Array(values)) = (schema.get("items"), value) {
+        for (index, value) in values.iter().enumerate() {
+            faults(root, items, value, &format!("{path}[{index}]"), found);
+        }
+    }
+    let Value::Object(fields) = value else {
+        return;
+    };
+    let required = schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !fields.contains_key(name) {
+            found.push(format!("{path}.{name}: missing"));
+        }
+    }
+    let others = schema
+        .get("additionalProperties")
+        .filter(|others| others.is_object());
+    for (name, value) in fields {
+        match schema
+            .get("properties")
+            .and_then(|known| known.get(name))
+            .or(others)
+        {
+            Some(part) => faults(root, part, value, &format!("{path}.{name}"), found),
+            None if schema.get("properties").is_some() => {
+                found.push(format!("{path}.{name}: unknown"));
+            }
+            None => {}
+        }
+    }
+}
+
+/// Each ready-made scenario, for as long as there is something of everything; what it prints is what the schema says, and each
+/// packet offered to a link direction is accounted for.
+#[test]
+fn ready_made_scenarios_print_what_the_schema_says() {
+    let schema = results_schema();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let files = fs::read_dir(folder).expect("it is there");
+    let paths = files.map(|file| file.expect("it can be read").path());
+    let paths: BTreeSet<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    assert!(paths.len() > 20, "{paths:?}");
+    let mut in_flight = 0;
+    for path in paths {
+        let scenario = Scenario::load(&path, &[("duration", "\"20 s\"")]).expect("it is right");
+        let output = scenario.run(&RunOptions::default()).expect("it runs");
+        let json = serde_json::to_value(&output.summary).expect("JSON");
+        let mut found = Vec::new();
+        faults(&schema, &schema, &json, "", &mut found);
+        assert!(found.is_empty(), "{}: {found:#?}", path.display());
+        for link in &output.summary.links {
+            let came =
+                link.packets_offered + link.packets_duplicated + link.packets_copied.unwrap_or(0);
+            let gone = link.packets_delivered
+                + link.packets_lost
+                + link.packets_dropped
+                + link.packets_removed
+                + link.packets_undecodable;
+            assert_eq!(
+                came,
+                gone + link.packets_in_flight,
+                "{}: {link:?}",
+                path.display()
+            );
+            in_flight += link.packets_in_flight;
+        }
+    }
+    assert!(in_flight > 0, "some run ends with packets on their way");
+}
+
+/// The schema in the docs is the one that is printed.
+#[test]
+fn the_schema_in_the_docs_is_up_to_date() {
+    let kept = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/results.schema.json"
+    );
+    let kept: Value =
+        serde_json::from_str(&fs::read_to_string(kept).expect("it is there")).expect("JSON");
+    assert_eq!(kept, results_schema(), "run `make docs`");
 }

@@ -67,6 +67,11 @@ impl Schedule {
         Some((self.base + since, first.component()))
     }
 
+    /// Whether there are more than `count` entries.
+    pub(crate) fn exceeds(&self, count: usize) -> bool {
+        self.agenda.exceeds(count)
+    }
+
     /// Whose the entry is that comes after so many others, where there are many and that is known.
     #[inline(always)]
     pub(crate) fn upcoming(&self, others: usize) -> Option<ComponentId> {

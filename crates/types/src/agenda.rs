@@ -133,6 +133,12 @@ impl<E: Entry> Agenda<E> {
         self.all().count()
     }
 
+    /// Whether there are more than `count` entries.
+    #[must_use]
+    pub fn exceeds(&self, count: usize) -> bool {
+        self.all().nth(count).is_some()
+    }
+
     /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -114,7 +114,8 @@ impl<P: Realm> Agent for Host<P> {
 
     fn is_quiet(&self) -> bool {
         let over = |index| self.is_over(ApplicationId(index as u32));
-        self.packets_held() == 0 && (0..self.applications.len()).all(over)
+        let waking = self.sockets.waking.as_ref();
+        waking.is_none_or(|waking| waking.is_idle()) && (0..self.applications.len()).all(over)
     }
 }
 

@@ -56,7 +56,7 @@ impl Constant {
 }
 
 /// All of them. In clear sky they fit, since a scenario in which they do not is refused.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Constants {
     frame: Span,
     carrier: Capacity,

@@ -24,6 +24,8 @@ pub(super) struct Hub {
     terminals: Vec<TerminalSettings>,
     modes: Modes,
     constants: Constants,
+    /// Both of these in a frame at which a probe has looked, before any terminal has entered it.
+    looked_at: Option<Box<LookedAt>>,
     /// How long the burst of each takes that asks for nothing, in nanoseconds, but for those who take what is free.
     bursts: PrefixSums,
     takers: Takers,
@@ -37,6 +39,14 @@ pub(super) struct Hub {
     /// The frame that is planned next.
     next: u64,
     plan: Plan,
+}
+
+/// Copies of modes and constants in a later frame.
+#[derive(Debug)]
+struct LookedAt {
+    frame: u64,
+    modes: Modes,
+    constants: Constants,
 }
 
 /// A terminal that asks for nothing.
@@ -78,6 +88,7 @@ impl Hub {
             terminals: terminals.to_vec(),
             modes: Modes::new(frame, terminals.iter().map(|of| of.rate)),
             constants: Constants::new(frame, capacity, terminals),
+            looked_at: None,
             bursts: PrefixSums::new(terminals.len()),
             takers: Takers::default(),
             asleep: vec![Asleep::default(); terminals.len()],
@@ -130,17 +141,43 @@ impl Hub {
         }
     }
 
-    /// What a terminal has been granted as constant capacity in all frames before this one, which is the last that was
-    /// entered, and what it has of this one; `None` where all frames are the same.
+    /// What a terminal has been granted as constant capacity in all frames before this one, and what it has of this one;
+    /// `None` where all frames are the same. The hub does not enter the frame: looking at it changes neither plans nor
+    /// what is said of earlier frames.
     pub(super) fn constant(&mut self, terminal: usize, frame: u64) -> Option<(Granted, Granted)> {
-        self.enter_modes(frame);
-        let constant = self.constants.of(terminal);
-        (self.modes.change()).then(|| (constant.before(frame), constant.of_each()))
+        if !self.modes.change() {
+            return None;
+        }
+        let constants = match self.modes.next(frame) {
+            None => &self.constants,
+            Some(_) => self.constants_in(frame),
+        };
+        let constant = constants.of(terminal);
+        Some((constant.before(frame), constant.of_each()))
+    }
+
+    /// What is constant in a frame that no terminal has entered.
+    fn constants_in(&mut self, frame: u64) -> &Constants {
+        let kept = self.looked_at.take().filter(|kept| kept.frame <= frame);
+        let mut looked_at = kept.unwrap_or_else(|| {
+            Box::new(LookedAt {
+                frame,
+                modes: self.modes.clone(),
+                constants: self.constants.clone(),
+            })
+        });
+        looked_at.frame = frame;
+        while let Some(next) = looked_at.modes.next(frame) {
+            let changed = looked_at.modes.enter(next);
+            (looked_at.constants).change(next, &changed, &looked_at.modes);
+        }
+        &self.looked_at.insert(looked_at).constants
     }
 
     /// Enters all frames up to this one in which a terminal's mode is another.
     fn enter_modes(&mut self, frame: u64) {
         while let Some(next) = self.modes.next(frame) {
+            self.looked_at = None;
             let changed = self.modes.enter(next);
             let others = self.constants.change(next, &changed, &self.modes);
             for terminal in changed.into_iter().chain(others) {

@@ -76,7 +76,7 @@ impl Mode {
 }
 
 /// A terminal's path, and what the hub knows of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sky {
     now: Rates,
     known: Rates,
@@ -84,7 +84,7 @@ struct Sky {
 }
 
 /// Every terminal's mode in the frame that was entered last.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Modes {
     frame: Span,
     modes: Vec<Mode>,

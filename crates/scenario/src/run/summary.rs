@@ -4,6 +4,7 @@
 //! (`tests/results.rs` has the names of this version).
 
 mod access;
+mod gateway;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub struct Summary {
     /// How long the run took, in seconds of wall time. Zero until whoever drives the run, and has a
     /// clock, says.
     pub wall_s: f64,
-    /// Packets that arrived at a node, hop by hop.
+    /// Packets that arrived at a node, hop by hop; of acknowledgments that a link's far end regenerated, each of them.
     pub packet_hops: u64,
     /// Packets that nodes discarded, for whatever reason.
     pub packets_discarded: u64,
@@ -155,8 +156,15 @@ pub struct LinkSummary {
     pub name: String,
     /// Share of the run during which it transmitted.
     pub utilization: f64,
-    /// Packets that arrived; of one that many hear, at each of them.
+    /// Packets offered to the queue. At any time `packets_offered` + `packets_duplicated` + `packets_copied` =
+    /// `packets_delivered` + `packets_lost` + `packets_dropped` + `packets_removed` + `packets_undecodable` +
+    /// `packets_in_flight`. Where the link cuts packets into fragments, each fragment is a packet.
+    pub packets_offered: u64,
+    /// Packets that arrived, corrupted ones too; of one that many hear, at each of them. Not the acknowledgments that
+    /// the far end regenerates from those that arrived.
     pub packets_delivered: u64,
+    /// Packets that arrived a second time: further copies, which `packets_offered` does not count.
+    pub packets_duplicated: u64,
     /// Copies beyond the first that were made for all who were to hear a packet: of a link with `broadcast`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_copied: Option<u64>,
@@ -164,6 +172,13 @@ pub struct LinkSummary {
     pub packets_lost: u64,
     /// Packets that the queue dropped.
     pub packets_dropped: u64,
+    /// Acknowledgments that the queue removed because a later one stands for them (`acks`).
+    pub packets_removed: u64,
+    /// Packets that arrived and that nobody got: those that could not be decompressed, and those of a link with `broadcast`
+    /// that were for nobody behind it.
+    pub packets_undecodable: u64,
+    /// Packets that were in the queue, in transmission or on the way when the run ended.
+    pub packets_in_flight: u64,
     /// Most packets that ever waited.
     pub queue_max_packets: u64,
     /// Most bytes that ever waited.
@@ -262,6 +277,7 @@ pub struct GatewaySummary {
     /// What it has counted: a counter called `connections.split` is `split` in the table
     /// `connections`.
     #[serde(flatten)]
+    #[schemars(with = "gateway::GatewayCounters")]
     pub counters: Map<String, Value>,
 }
 
@@ -459,10 +475,15 @@ impl LinkSummary {
         Self {
             name: direction.name.clone(),
             utilization: direction.utilization,
+            packets_offered: counters.offered,
             packets_delivered: counters.delivered,
+            packets_duplicated: counters.duplicated,
             packets_copied: direction.broadcast.then_some(counters.copied),
             packets_lost: counters.lost,
             packets_dropped: counters.dropped,
+            packets_removed: counters.removed,
+            packets_undecodable: counters.undecodable,
+            packets_in_flight: direction.in_transit,
             queue_max_packets: counters.queue_max_packets,
             queue_max_bytes: counters.queue_max_bytes,
             queue_limit_packets,

@@ -254,11 +254,11 @@ impl Network {
                 self.on_arrival(component.0);
             } else if component != sampler {
                 let node = component.0 - nodes;
-                if self.may_be_over_at(node) && self.is_quiet_by_now() {
+                if self.may_be_over_at(node) && self.may_end_now() {
                     return self.end(until);
                 }
                 self.on_deadline(node);
-            } else if self.is_quiet_by_now() {
+            } else if self.nothing_is_scheduled() || self.may_end_now() {
                 return self.end(until);
             } else {
                 self.sample();
@@ -284,8 +284,7 @@ impl Network {
         self.settle(until);
         // Where nothing is left but connections in TIME-WAIT, and those that are kept alive, the run was over when
         // something last happened.
-        let nothing_comes = self.schedule.first().is_none() && !self.lookahead.tells_later();
-        let quiet = nothing_comes || self.is_quiet();
+        let quiet = self.nothing_is_scheduled() || self.is_quiet();
         let ended = if quiet {
             let last_activity = self.last_activity.max(self.lookahead.last_activity);
             self.last_end().max(last_activity)
@@ -307,10 +306,23 @@ impl Network {
         self.nodes[usize::from(node)].node.is_custom() && self.nothing_in_transit()
     }
 
-    /// A look of the probes, or what is no work, is all there is to do: can nothing happen any more?
-    fn is_quiet_by_now(&mut self) -> bool {
+    /// Whether nothing is scheduled but the next sample of the probes. Such a run is over: without probes it would
+    /// have ended for want of events.
+    fn nothing_is_scheduled(&self) -> bool {
+        let samples = usize::from(self.next_look().is_some());
+        !self.schedule.exceeds(samples) && !self.lookahead.tells_later()
+    }
+
+    /// Whether the run may end at a sample of the probes, or at the deadline of a quiet agent. Invariant: whatever is
+    /// still scheduled then changes no result, so that recording a run does not change it.
+    fn may_end_now(&mut self) -> bool {
         self.settle(self.now);
-        self.is_quiet()
+        self.is_quiet() && !self.awaits_capacity()
+    }
+
+    /// Whether a link direction has asked for capacity that is still to be granted. Its grants are results.
+    fn awaits_capacity(&self) -> bool {
+        (self.directions.iter()).any(|slot| slot.direction.awaits_capacity())
     }
 
     /// Can nothing happen any more? Every flow has begun, no packet is left anywhere, and no

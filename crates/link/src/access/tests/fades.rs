@@ -140,6 +140,27 @@ fn constant_capacity_that_no_longer_fits_is_cut_in_proportion() {
 }
 
 #[test]
+fn a_look_at_what_was_granted_changes_no_grant() {
+    let half = TerminalSettings {
+        constant: Some(rate(4_000)),
+        ..silent()
+    };
+    let granted = |looks: &[u64], by: u64| {
+        let skies = vec![steps(&[(1_000, 4_000), (2_000, 8_000)]), clear()];
+        let mut links = under(CARRIER, &[half; 2], skies);
+        drive(&mut links, &backlog(2, 1), at(300));
+        for look in looks {
+            assert!(links[1].granted_bits(at(*look)).is_some());
+        }
+        [0, 1].map(|link| counts(&links[link], at(by)).granted_constant)
+    };
+    // Later than what is asked for, and in frames that no terminal has entered.
+    assert_eq!(granted(&[5_000], 700), granted(&[], 700));
+    assert_eq!(granted(&[900, 1_600, 5_000], 5_000), granted(&[], 5_000));
+    assert_eq!(granted(&[5_000, 9_000], 1_700), granted(&[], 1_700));
+}
+
+#[test]
 fn a_fade_is_at_once_and_its_end_is_as_late_as_a_grant() {
     let free = TerminalSettings {
         free: true,
