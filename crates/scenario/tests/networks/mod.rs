@@ -27,10 +27,11 @@ impl Dice {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// A time of microseconds to seconds, each order of magnitude as likely as the others; rarely a round one.
-    fn time(&mut self, least_us: f64, most_us: f64) -> String {
-        let us = least_us * (most_us / least_us).powf(self.0.uniform());
-        format!("{} us", us.round() as u64)
+    /// A time between these, each doubling as likely as the others; rarely a round one.
+    fn time(&mut self, least_us: u64, most_us: u64) -> String {
+        let doublings = u64::from((most_us / least_us).ilog2()) + 1;
+        let begin = least_us << self.below(doublings);
+        format!("{} us", (begin + self.below(begin)).min(most_us))
     }
 }
 
@@ -105,7 +106,7 @@ impl Draft {
             self.line(&format!("count = {count}"));
         }
         if dice.one_in(8) {
-            let time = dice.time(10.0, 2_000.0);
+            let time = dice.time(10, 2_000);
             self.line(&format!("processing = {{ time = \"{time}\" }}"));
         }
         let tcp = tcp(dice);
@@ -319,7 +320,7 @@ impl Draft {
                 "[flows.f{number}]\nfrom = \"{from}\"\nto = \"{to}\""
             ));
             if dice.one_in(2) {
-                let start = dice.time(100.0, 2e6);
+                let start = dice.time(100, 2_000_000);
                 self.line(&format!("start = \"{start}\""));
             }
             self.line(&format!("app = {app}"));
@@ -400,7 +401,7 @@ fn rate_and_delay(dice: &mut Dice) -> Vec<String> {
     let rate = dice.pick(&rates);
     let delay = match dice.below(4) {
         0 => dice.pick(&["0 s", "1 ms", "5 ms", "250 ms"]).to_owned(),
-        _ => dice.time(100.0, 3e5),
+        _ => dice.time(100, 300_000),
     };
     vec![format!("rate = \"{rate}\""), format!("delay = \"{delay}\"")]
 }
@@ -503,7 +504,7 @@ fn impairments(dice: &mut Dice, duration_s: u64) -> Vec<String> {
     }
     match dice.below(16) {
         0 => {
-            let (rate, delay) = (dice.pick(&["100 kbit/s", "2 Mbit/s"]), dice.time(100.0, 2e5));
+            let (rate, delay) = (dice.pick(&["100 kbit/s", "2 Mbit/s"]), dice.time(100, 200_000));
             keys.push(format!(
                 "schedule = [{{ at = \"1 s\", rate = \"{rate}\" }}, {{ at = \"{} s\", delay = \"{delay}\" }}]",
                 1 + duration_s / 2
@@ -580,7 +581,7 @@ fn access(dice: &mut Dice, carrier: Option<&str>) -> String {
 fn app(dice: &mut Dice) -> String {
     let direction = dice.pick(&["upload", "download", "both"]);
     let size = dice.pick(&["1 B", "10 kB", "100 kB", "1 MB"]);
-    let pause = dice.time(1e3, 3e6);
+    let pause = dice.time(1_000, 3_000_000);
     let transport = dice.pick(&["udp", "tcp"]);
     let protocol = dice.pick(&["icmp", "udp"]);
     let mode = dice.pick(&["active", "passive"]);
@@ -610,6 +611,7 @@ fn app(dice: &mut Dice) -> String {
         9 => "{ kind = \"video\", segment = \"1 s\", lasts = \"8 s\", buffer = \"4 s\", ladder = [\"50 kbit/s\", \"400 kbit/s\", \"2 Mbit/s\"] }"
             .to_owned(),
         10 => format!("{{ kind = \"ping\", protocol = \"{protocol}\", interval = \"{pause}\", requests = 5 }}"),
-        _ => format!("{{ kind = \"carousel\", size = \"30 kB\", rate = \"300 kbit/s\", files = 3, interval = \"1500 ms\" }}"),
+        _ => "{ kind = \"carousel\", size = \"30 kB\", rate = \"300 kbit/s\", files = 3, interval = \"1500 ms\" }"
+            .to_owned(),
     }
 }
