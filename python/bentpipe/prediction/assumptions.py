@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # By the name of the lowest limit or estimate. Kinds without an entry are never likely.
 MARGINS: Final[Mapping[str, float]] = {
-    "downlink": 0.35,
+    "downlink": 0.20,
     "window": 0.25,
     "pacing": 0.10,
     "loss": 0.45,
