@@ -11,7 +11,7 @@ import pytest
 import bentpipe
 from bentpipe.prediction.acks import Acks, hold_back
 from bentpipe.prediction.fluid import Transfer, while_they_last
-from bentpipe.prediction.levels import Uses, levels
+from bentpipe.prediction.max_min_fairness import Uses, levels
 
 # A segment with its headers and an acknowledgment, with timestamps.
 SEGMENT, ACK, PAYLOAD = 1500, 52, 1448

@@ -18,7 +18,7 @@ from bentpipe.comparison import compare as compare_scenario
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.prediction.answers import FlowPrediction
+    from bentpipe.prediction.predictions import FlowPrediction
 
 
 def compare(

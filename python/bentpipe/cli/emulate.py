@@ -141,11 +141,11 @@ def _commands(
 
 def _client(scenario: Mapping[str, Any], served: Set[str]) -> str:
     """Return the host that the first flow's data is for, whoever asks for it; no server's host."""
-    from bentpipe.prediction.data_ways import data_way
+    from bentpipe.prediction.data_direction import data_direction
 
     flow = scenario["flows"][0]
     ends = [flow["to"], flow["from"]]
-    if data_way(flow["app"]).from_server:
+    if data_direction(flow["app"]).from_server:
         ends.reverse()
     # Between two programs on one host there is no network.
     return str(next((host for host in ends if host not in served), ends[0]))

@@ -22,8 +22,8 @@ from bentpipe.units import format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bentpipe.prediction.answers import FlowPrediction
     from bentpipe.prediction.paths import FlowPath
+    from bentpipe.prediction.predictions import FlowPrediction
 
 # By the name of the lowest limit or estimate. Kinds without an entry are never likely.
 MARGINS: Final[Mapping[str, float]] = {

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from bentpipe import model
 from bentpipe.prediction.acks import uplink_acks_bps
-from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.assumptions import doubts, margin
 from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
 from bentpipe.prediction.multicast import HEADER_BYTES, carousel
@@ -22,6 +21,7 @@ from bentpipe.prediction.obstacles import (
     reno_like,
 )
 from bentpipe.prediction.paths import FlowPath, flow_paths
+from bentpipe.prediction.predictions import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.sharing import sharing_estimates
 from bentpipe.scenario import Scenario
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bentpipe.prediction.acks import Acks, hold_back
-from bentpipe.prediction.levels import Uses, levels
+from bentpipe.prediction.max_min_fairness import Uses, levels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

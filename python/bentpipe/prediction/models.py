@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bentpipe import model
-from bentpipe.prediction.answers import ModelAnswer
 from bentpipe.prediction.obstacles import (
     alone_obstacle,
     lossless_obstacle,
@@ -16,6 +15,7 @@ from bentpipe.prediction.obstacles import (
     short_obstacle,
     transfer_size,
 )
+from bentpipe.prediction.predictions import ModelAnswer
 
 if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath

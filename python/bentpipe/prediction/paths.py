@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from bentpipe.prediction.changes import shares
-from bentpipe.prediction.data_ways import Datagrams, data_way, datagrams
+from bentpipe.prediction.data_direction import Datagrams, data_direction, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
 from bentpipe.prediction.quantities import in_base_unit
@@ -309,7 +309,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
             other = next((name for name in ends[pair] if name != flow["name"]), None)
         downlink, uplink = routes[pair]
         duration_s = resolved["duration_s"] - flow["start_s"]
-        if data_way(flow["app"]).from_server:
+        if data_direction(flow["app"]).from_server:
             # The models need the sender in "from".
             downlink, uplink = uplink, downlink
             pair = pair[::-1]
@@ -464,7 +464,7 @@ def _flow_path(
     # The result of path MTU discovery.
     mtu_bytes = min(direction.mtu_bytes for direction in downlink)
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
-    way = data_way(flow["app"])
+    way = data_direction(flow["app"])
     own = datagrams(flow["app"])
     if own is not None and not way.two_way:
         # A datagram in fragments would be several packets, each with its header.

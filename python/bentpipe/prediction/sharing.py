@@ -11,15 +11,15 @@ import numpy as np
 
 from bentpipe.prediction.acks import uplink_acks_bps
 from bentpipe.prediction.fluid import Transfer, while_they_last
-from bentpipe.prediction.levels import levels
 from bentpipe.prediction.loads import FOR_EVER, Loads, overloads
-from bentpipe.prediction.standing import Filler, Standing, Waiting, behind_queues, standing
+from bentpipe.prediction.max_min_fairness import levels
+from bentpipe.prediction.standing_queues import Filler, Standing, Waiting, behind_queues, standing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bentpipe.prediction.answers import FlowPrediction
     from bentpipe.prediction.paths import FlowPath
+    from bentpipe.prediction.predictions import FlowPrediction
 
 # Applications that send as fast as TCP allows, in one direction or in both.
 _ONE_WAY: Final = "bulk"

@@ -23,7 +23,7 @@ _RTP_BYTES: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataWay:
+class DataDirection:
     """Direction of an application's data.
 
     `from_server`: most of it comes from the host that the flow leads "to". `two_way`: both send.
@@ -34,13 +34,13 @@ class DataWay:
     over_tcp: bool
 
 
-def data_way(app: Table) -> DataWay:
+def data_direction(app: Table) -> DataDirection:
     """Return the direction of an application's data, whichever end opens the connection."""
     kind = app["kind"]
     # Direction of the files; an application without this key uploads.
     direction = app.get("direction") or "upload"
     datagrams = kind in _DATAGRAMS or (kind == "packets" and app["transport"] == "udp")
-    return DataWay(
+    return DataDirection(
         from_server=kind in _ASKING or direction == "download",
         two_way=kind in _CONVERSING or direction == "both",
         over_tcp=not datagrams,
