@@ -6,6 +6,7 @@ The margins were measured on other seeds: see `bentpipe.prediction.assumptions`.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -225,6 +226,17 @@ def test_bursty_losses_are_no_case_for_the_law_of_random_losses() -> None:
     assert not any(each.applies for each in flow.models)
     assert flow.margin is None
     assert "satellite.forward has losses that change" in flow.doubts
+    # CUBIC's law at the average loss rate of 5.3%, and the average over the states.
+    (said,) = (each for each in flow.doubts if each.startswith("losses change: "))
+    low, high = (float(each) for each in re.findall(r"[0-9.]+", said))
+    constant = {"rate": "10 Mbit/s", "errors": {"packet_loss_rate": 0.4 / 1.5 * 0.2}}
+    (average,) = bentpipe.predict(
+        GEO | {"links": {"satellite": link | {"forward": constant}}}
+    ).flows
+    assert low * 1e6 == pytest.approx(average.estimates_bps["loss"], rel=0.01)
+    assert high * 1e6 == pytest.approx(flow.estimates_bps["loss"], rel=0.01)
+    goodput = _ran(GEO | {"links": {"satellite": link}})["download"]
+    assert low * 1e6 < goodput < high * 1e6
 
 
 def test_a_flow_that_nothing_disturbs_is_likely(capsys: pytest.CaptureFixture[str]) -> None:

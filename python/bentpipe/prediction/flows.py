@@ -24,6 +24,7 @@ from bentpipe.prediction.paths import FlowPath, flow_paths
 from bentpipe.prediction.predictions import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.sharing import sharing_estimates
 from bentpipe.scenario import Scenario
+from bentpipe.units import format_rate
 
 
 def predict(
@@ -115,7 +116,8 @@ def _sharing(
                 estimates_bps=estimates,
                 lowest=min(together, key=together.__getitem__),
             )
-        prediction = replace(prediction, doubts=doubts(path, prediction))
+        failed = (*doubts(path, prediction), *_range_of_losses(path, prediction))
+        prediction = replace(prediction, doubts=failed)
         prediction = replace(prediction, margin=margin(prediction))
         like = firsts.setdefault((prediction.like, tuple((found_here or {}).items())), path.flow)
         found[path.flow] = replace(prediction, like=like)
@@ -417,6 +419,24 @@ def _estimates(path: FlowPath) -> dict[str, float]:
             if state is not None
         )
     return estimates
+
+
+def _range_of_losses(path: FlowPath, prediction: FlowPrediction) -> tuple[str, ...]:
+    """Return as a reason the range of the law of loss on a path whose losses change.
+
+    If losses change slowly, each state counts by itself. If they change fast, a flow meets the
+    average loss rate; losses that are clustered in time then leave more than the law has (E. Altman
+    and others, A Stochastic Model of TCP/IP with Stationary Random Losses, SIGCOMM 2000).
+    """
+    formula = _loss_formula(path)
+    slow_bps = prediction.estimates_bps.get("loss")
+    if formula is None or slow_bps is None or not _meets_losses(path):
+        return ()
+    fast_bps = formula(path)
+    if fast_bps >= slow_bps or math.isclose(fast_bps, slow_bps):
+        return ()
+    low, high = format_rate(fast_bps), format_rate(slow_bps)
+    return (f"losses change: about {low} if they change fast, {high} if slowly",)
 
 
 def _rate_in_state(path: FlowPath, formula: Callable[[FlowPath], float]) -> float:
