@@ -108,6 +108,56 @@ fn losses_that_are_recovered_from() {
     );
 }
 
+/// What limits a transfer with losses at 50 Mbit/s and 500 ms: a window of 3.1 MB fills the link, and as
+/// much again arrives behind each gap.
+fn limited_with_losses(rule: &str, buffer: (&str, &str)) -> LimitedSummary {
+    let (shares, _) = limited(&[
+        ("links.satellite.rate", "50 Mbit/s"),
+        ("links.satellite.forward.errors.packet_loss_rate", "0.001"),
+        ("flows.download.app.size", "100 MB"),
+        ("hosts.server.tcp.congestion_control", rule),
+        ("hosts.server.tcp.send_buffer", "16 MiB"),
+        ("hosts.client.tcp.receive_buffer", "16 MiB"),
+        buffer,
+    ]);
+    shares
+}
+
+#[test]
+fn a_send_buffer_that_is_full_while_losses_are_repaired() {
+    for rule in ["bbr1", "bbr3"] {
+        let small = limited_with_losses(rule, ("hosts.server.tcp.send_buffer", "4 MiB"));
+        let large = limited_with_losses(rule, ("hosts.server.tcp.send_buffer", "16 MiB"));
+        assert!(small.send_buffer > small.recovery, "{rule}: {small:?}");
+        assert!(large.send_buffer < 0.02, "{rule}: {large:?}");
+        assert!(large.recovery > 0.5, "{rule}: {large:?}");
+    }
+}
+
+#[test]
+fn a_receive_window_that_is_full_while_losses_are_repaired() {
+    let small = limited_with_losses("bbr1", ("hosts.client.tcp.receive_buffer", "3 MiB"));
+    let large = limited_with_losses("bbr1", ("hosts.client.tcp.receive_buffer", "16 MiB"));
+    assert!(small.receive_window > small.recovery, "{small:?}");
+    assert!(large.receive_window < 0.02, "{large:?}");
+}
+
+#[test]
+fn recovery_limits_where_the_buffers_have_room() {
+    // A window of 60 segments halves; neither buffer is ever full.
+    let (shares, _) = limited(&[
+        ("links.satellite.forward.errors.packet_loss_rate", "0.002"),
+        ("hosts.server.tcp.congestion_control", "reno"),
+        ("hosts.server.tcp.send_buffer", "4 MiB"),
+        ("hosts.client.tcp.receive_buffer", "4 MiB"),
+    ]);
+    assert!(shares.recovery > 0.05, "{shares:?}");
+    assert!(
+        shares.receive_window == 0.0 && shares.send_buffer == 0.0,
+        "{shares:?}"
+    );
+}
+
 #[test]
 fn a_pace() {
     let rule = ("hosts.server.tcp.congestion_control", "bbr1");

@@ -1,10 +1,25 @@
-//! Times during which a sender was limited, by cause. Linux's `tcp_info` has similar ones in
-//! `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`.
+//! What kept a sender from sending more, and for how long.
+//!
+//! At each moment exactly one [`Limit`] holds. It is determined whenever the sender has sent all that
+//! it may, in this order:
+//!
+//! 1. Everything written is acknowledged: [`Idle`](Limit::Idle).
+//! 2. The congestion window has no room for a full segment, or lost segments wait to be sent again:
+//!    [`Recovery`](Limit::Recovery) in loss recovery, else [`SlowStart`](Limit::SlowStart) or
+//!    [`CongestionWindow`](Limit::CongestionWindow).
+//! 3. There is unsent data, but the peer's window has no room: [`ReceiveWindow`](Limit::ReceiveWindow).
+//! 4. All data was sent and the writer waits for space: [`SendBuffer`](Limit::SendBuffer).
+//! 5. The pacer holds the next segment, or all data was sent: [`Recovery`](Limit::Recovery) in loss
+//!    recovery, else [`Pacing`](Limit::Pacing) or [`Application`](Limit::Application).
+//!
+//! Linux counts 3 and 4 in the same way (`tcp_chrono_start` in `tcp_write_xmit` and
+//! `tcp_cwnd_validate`; `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`), whether or not it repairs a loss.
+//! All limits but `Idle` together are its `tcpi_busy_time`.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The limit of a sender.
+/// Reason why a sender does not send more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Limit {
     /// None: all written data is acknowledged.
@@ -16,13 +31,14 @@ pub enum Limit {
     CongestionWindow,
     /// The window that the peer advertises.
     ReceiveWindow,
-    /// The send buffer, which is full of sent data.
+    /// The send buffer: it is full, and all of it was sent.
     SendBuffer,
     /// The application: all written data was sent, and not all is acknowledged.
     Application,
     /// The pacer.
     Pacing,
-    /// Loss recovery: fast recovery, or the recovery after a timeout.
+    /// Loss recovery: fast recovery, or the time after a timeout until all that was outstanding is
+    /// acknowledged.
     Recovery,
 }
 
@@ -37,6 +53,13 @@ impl Limit {
         Self::Pacing,
         Self::Recovery,
     ];
+
+    /// Whether a buffer limits: the peer's receive buffer or the sender's own. Both do so in loss
+    /// recovery, too, where all that arrives behind a gap stays in them.
+    #[inline]
+    pub(crate) fn is_buffer(self) -> bool {
+        matches!(self, Self::ReceiveWindow | Self::SendBuffer)
+    }
 }
 
 /// Duration of each limit.

@@ -239,11 +239,12 @@ impl Connection {
         in_flight + full <= window && sender.scoreboard.has_room()
     }
 
-    /// Records the limit that stopped the sender. During loss recovery, recovery is the limit.
+    /// Records what stopped the sender. In loss recovery that is the recovery, which sets the window
+    /// and decides what is sent first, unless a buffer stopped it: the peer's, or the sender's own.
     #[inline]
     fn record_limit(&mut self, stopped: Limit, recovering: bool, now: Time) {
         let sender = &mut self.sender;
-        let limit = if recovering {
+        let limit = if recovering && !stopped.is_buffer() {
             Limit::Recovery
         } else if stopped == Limit::CongestionWindow && sender.congestion.window().in_slow_start() {
             Limit::SlowStart
@@ -253,14 +254,21 @@ impl Connection {
         sender.statistics.limited.set(limit, now);
     }
 
-    /// Updates the recorded limit when there is nothing to send.
+    /// Records what limits a sender that has nothing left to send.
     fn update_limit(&mut self, now: Time) {
         if self.sender.send.is_idle() {
             self.sender.statistics.limited.set(Limit::Idle, now);
-        } else if !self.sender.send.writer_waits {
-            let recovering = self.sender.recovery.is_recovering();
-            self.record_limit(Limit::Application, recovering, now);
+            return;
         }
+        let recovering = self.sender.recovery.is_recovering();
+        let stopped = if !self.sender.send.writer_waits {
+            Limit::Application
+        } else if self.sender.has_window_for_segment() {
+            Limit::SendBuffer
+        } else {
+            Limit::CongestionWindow
+        };
+        self.record_limit(stopped, recovering, now);
     }
 
     /// Sends `length` bytes from `position` on, with the FIN if it follows them.

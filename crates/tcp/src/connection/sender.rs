@@ -380,6 +380,11 @@ impl Sender {
         self.recovery.window(window)
     }
 
+    /// Whether the congestion window has room for a full segment beyond what is in flight.
+    pub(super) fn has_window_for_segment(&self) -> bool {
+        self.sending_window() >= self.in_flight() + u64::from(self.negotiated.segment)
+    }
+
     /// The congestion window, in bytes, without the inflation of fast recovery.
     #[must_use]
     pub fn congestion_window(&self) -> u64 {
