@@ -90,9 +90,14 @@ class FlowResult:
 
         The most first; what never did is not there.
         """
-        busy_s = sum(self.limited_s.values())
-        most_first = sorted(self.limited_s.items(), key=lambda each: -each[1])
-        return {name: spent / busy_s for name, spent in most_first if spent > 0.0}
+        return limit_shares(self.limited_s)
+
+
+def limit_shares(spent_s: Mapping[str, float]) -> dict[str, float]:
+    """Return the time for which each limit held as shares of all of it, the longest first."""
+    busy_s = sum(spent_s.values())
+    most_first = sorted(spent_s.items(), key=lambda each: -each[1])
+    return {name: float(spent / busy_s) for name, spent in most_first if spent > 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -703,3 +703,36 @@ def test_values_that_are_tables_are_shown_as_the_file_has_them() -> None:
     result = _swept({"links.satellite.outages": outages, "flows.first.count": [1, 2]})
     labels = {point.labels["outages"] for point in summarise(result)}
     assert labels == {"[]", '[{ at = "1 s", lasts = "500 ms" }]'}
+
+
+def test_what_limits_each_point_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "buffers.toml"
+    file.write_text(
+        'name = "buffers"\nscenario = "network.toml"\n'
+        '[axes]\nhosts.client.tcp.receive_buffer = ["32 KiB", "4 MiB"]\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "network.toml").write_text(
+        'name = "network"\nduration = "60 s"\n[hosts]\nserver = {}\nclient = {}\n'
+        "[links.satellite]\n"
+        'between = ["server", "client"]\nrate = "4 Mbit/s"\ndelay = "250 ms"\n'
+        "[flows.download]\n"
+        'from = "server"\nto = "client"\napp = { kind = "bulk", size = "2 MB" }\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    assert cli.execute(["sweep", str(file), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "limited by" in said
+    small, large = (line for line in said.splitlines() if "iB" in line and "of 1" in line)
+    assert "receive window 9" in small
+    assert "receive window" not in large
+    rows = bentpipe.load_sweep(out).rows("flow")
+    first, second = rows["limited_by"].to_pylist()
+    assert first == "receive_window"
+    assert second != "receive_window"
+    assert cli.execute(["sweep", str(file), "--out", str(out), "--resume", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert points[0]["limited_by"] == "receive_window"
+    assert points[0]["limits"]["receive_window"] > 0.9
+    assert sum(points[0]["limits"].values()) == pytest.approx(1.0)

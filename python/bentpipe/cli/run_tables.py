@@ -12,9 +12,10 @@ from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
+    from bentpipe.advice import FlowLimits
     from bentpipe.results import AccessResult, DirectionResult, FlowResult, Summary
 
-_Record = TypeVar("_Record", "FlowResult", "DirectionResult")
+_Record = TypeVar("_Record", "FlowResult", "DirectionResult", "FlowLimits")
 
 # More rows than this, and those that `count` made stand in one row.
 MOST_ROWS: Final = 12
@@ -138,7 +139,12 @@ def _known(flow: FlowResult, name: str) -> str:
 
 def format_limit(flow: FlowResult) -> str:
     """Write what limited the sender most, and how much of its time: "receive window 98%"."""
-    for name, share in flow.limits.items():
+    return format_shares(flow.limits)
+
+
+def format_shares(limits: Mapping[str, float]) -> str:
+    """Write the first of the limits, of which each has a share of the time."""
+    for name, share in limits.items():
         return f"{name.replace('_', ' ')} {share:.0%}"
     return "–"
 

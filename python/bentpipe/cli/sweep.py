@@ -15,6 +15,7 @@ from bentpipe.cli.declaring import check_text
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import somebody_looks
 from bentpipe.cli.run import execute_file
+from bentpipe.cli.run_tables import format_shares
 from bentpipe.cli.tables import Table, print_prose
 from bentpipe.errors import WorkError
 from bentpipe.sweeps import Progress, load_definition
@@ -106,7 +107,7 @@ def _print(
     axes = varying(result)
     headings = [axis.name for axis in axes] or ["cells"]
     what = "goodput" if metric is None else str(metric)
-    columns = (what, "quartiles", "sent again", "timeouts", "transfers finished")
+    columns = (what, "quartiles", "sent again", "timeouts", "transfers finished", "limited by")
     table = Table(headings=(*headings, *columns))
     for point in points[:_MOST_ROWS]:
         place = [point.labels[axis.name] for axis in axes] or [str(point.cells)]
@@ -137,7 +138,7 @@ def _say_of_metric(metric: Metric, points: Sequence[Point]) -> None:
 
 def _cells(point: Point, metric: Metric | None) -> list[str]:
     if point.goodput_bps is None or point.retransmitted is None:
-        return ["failed", "", "", "", ""]
+        return ["failed", "", "", "", "", ""]
     told = point.goodput_bps if metric is None else point.metric
     shown = format_rate if metric is None else metric.shown
     spread = "" if told is None else f"{shown(told.lower)} – {shown(told.upper)}"
@@ -147,6 +148,7 @@ def _cells(point: Point, metric: Metric | None) -> list[str]:
         f"{100 * point.retransmitted:.3g}%",
         f"{point.timeouts:g}",
         f"{point.finished_flows} of {point.flows}",
+        format_shares(point.limits),
     ]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 import pyarrow as pa
 
-from bentpipe.results import DirectionResult, FlowResult, RoundTrip, Summary
+from bentpipe.results import DirectionResult, FlowResult, RoundTrip, Summary, limit_shares
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.cell import Outcome
@@ -79,7 +79,14 @@ def _rows(outcome: Outcome, sweep: Sweep) -> Iterable[_Row]:
     place["seed"] = summary["seed"]
     for key, kind in _PARTS.items():
         for part in summary.get(key, ()):
-            yield _flat(part) | place | {"kind": kind}
+            limited = _limited_by(part) if kind == FLOW else {}
+            yield _flat(part) | limited | place | {"kind": kind}
+
+
+def _limited_by(flow: Mapping[str, Any]) -> _Row:
+    """Return what limited a flow's sender most, as a column; nothing where it never waited."""
+    most = next(iter(limit_shares(flow.get("limited_s", {}))), None)
+    return {"limited_by": most}
 
 
 def _flat(record: Mapping[str, Any]) -> _Row:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bentpipe.results import limit_shares
 from bentpipe.sweeps.outcome import SweepResult, run_rows
 from bentpipe.toml import literal
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from bentpipe.sweeps.metric import Metric
 
 SEED = "seed"
+_LIMITED: Final = re.compile(r"limited_(.+)_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,14 @@ class Point:
     # Whether all flows together came to the same in each cell, as where nothing is random.
     alike: bool
     metric: Quartiles | None = None
+    # What limited the senders, as shares of all their time in all cells, the longest first. Empty
+    # where no sender waited.
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def limited_by(self) -> str | None:
+        """What limited the senders most."""
+        return next(iter(self.limits), None)
 
     def as_json(self, *, with_metric: bool = False) -> dict[str, Any]:
         """Return the point as plain data."""
@@ -57,6 +68,7 @@ class Point:
         del data["labels"], data["alike"]
         if not with_metric:
             del data["metric"]
+        data["limited_by"] = self.limited_by
         return data
 
 
@@ -79,6 +91,7 @@ def summarise(result: SweepResult, metric: Metric | None = None) -> list[Point]:
         failed[failure.cell] = True
     totals = _totals(result)
     values = None if metric is None else metric.values(result)
+    limited_s = _limited_s(result)
     groups: dict[tuple[int, ...], list[int]] = {}
     for cell in np.flatnonzero(done).tolist():
         indices = sweep.cell(cell).indices
@@ -101,6 +114,7 @@ def summarise(result: SweepResult, metric: Metric | None = None) -> list[Point]:
                 flows=int(totals["flows"][good].sum()),
                 alike=all(len(np.unique(each[good])) <= 1 for each in totals.values()),
                 metric=None if values is None else _known_quartiles(values[good]),
+                limits=limit_shares({name: each[good].sum() for name, each in limited_s.items()}),
             )
         )
     return points
@@ -139,6 +153,22 @@ def _totals(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
     ended = np.zeros(len(cells)) if unfinished else flows["finish_s"].is_valid().to_numpy()
     totals["finished"] = np.bincount(cells, weights=ended, minlength=count)
     return totals
+
+
+def _limited_s(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
+    """Return how long each limit held in each cell, for all of its flows together."""
+    flows = result.rows()
+    cells = flows["cell"].to_numpy()
+    # limited_s.send_buffer is limited_send_buffer_s.
+    columns = [name for name in flows.schema.names if _LIMITED.fullmatch(name)]
+    return {
+        _LIMITED.sub(r"\1", column): np.bincount(
+            cells,
+            weights=np.nan_to_num(flows[column].to_numpy()),
+            minlength=len(result.sweep),
+        )
+        for column in columns
+    }
 
 
 def _share(totals: Mapping[str, np.ndarray[Any, Any]], cells: np.ndarray[Any, Any]) -> float | None:
