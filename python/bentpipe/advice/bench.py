@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.advice.felt import Felt, Name, felt
+from bentpipe.advice.felt import Felt, Name, felt, overall_gain
 from bentpipe.errors import WorkError
-from bentpipe.results import RunResult, run
+from bentpipe.results import RunResult, limit_shares, run
 
 if TYPE_CHECKING:
     from bentpipe.advice.remedy import Remedy
@@ -32,6 +32,8 @@ class Outcome:
     felt: Mapping[Name, Felt]
     # What differs between two runs where anything is random.
     numbers: tuple[tuple[float | None, ...], ...]
+    # Goodput of each table of flows, bit/s.
+    rates_bps: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: RunResult) -> Outcome:
@@ -44,6 +46,7 @@ class Outcome:
                 (flow.goodput_bps, flow.finish_s, flow.segments_sent, flow.rtt_ms.mean)
                 for flow in result.summary.flows
             ),
+            rates_bps={group.name: group.goodput_bps for group in result.summary.groups},
         )
 
 
@@ -75,15 +78,38 @@ class Trial:
         return statistics.median(self.gains)
 
     @property
-    def worth(self) -> tuple[float, float]:
-        """What remedies are ranked by."""
-        # Where nothing arrives without a remedy there is no gain to speak of.
-        return self.gain, self.outcomes[0].goodput_bps
+    def overall_gains(self) -> tuple[float, ...]:
+        """How many times better all flows are served, for each seed.
+
+        By what users feel; where nothing of that is measured, by goodput.
+        """
+        if not self.without[0].felt:
+            return self.gains
+        return tuple(
+            overall_gain((before.felt, after.felt), (before.rates_bps, after.rates_bps))
+            for before, after in zip(self.without, self.outcomes, strict=False)
+        )
 
     @property
-    def first_worth(self) -> tuple[float, float]:
-        """What they would be ranked by if there were no seed but the first."""
-        return self.gains[0], self.outcomes[0].goodput_bps
+    def overall_gain(self) -> float:
+        """The median of the overall gains that are known."""
+        return statistics.median(self.overall_gains)
+
+    @property
+    def worth(self) -> tuple[bool, float, float]:
+        """Rank of a remedy, the best being the greatest.
+
+        Those that need every network's support come after all others.
+        """
+        # Where nothing arrives without a remedy there is no gain to speak of.
+        first_bps = self.outcomes[0].goodput_bps
+        return not self.remedy.every_network, self.overall_gain, first_bps
+
+    @property
+    def first_worth(self) -> tuple[bool, float, float]:
+        """Rank of a remedy by the scenario's own seed alone."""
+        first_bps = self.outcomes[0].goodput_bps
+        return not self.remedy.every_network, self.overall_gains[0], first_bps
 
 
 def goodput_of(result: RunResult) -> float:
@@ -97,9 +123,7 @@ def limits_of(result: RunResult) -> dict[str, float]:
     for flow in result.summary.flows:
         for name, seconds in flow.limited_s.items():
             spent[name] = spent.get(name, 0.0) + seconds
-    busy_s = sum(spent.values())
-    most_first = sorted(spent.items(), key=lambda each: -each[1])
-    return {name: seconds / busy_s for name, seconds in most_first if seconds > 0.0}
+    return limit_shares(spent)
 
 
 class Bench:

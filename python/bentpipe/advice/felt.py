@@ -104,12 +104,40 @@ def experiences(
                         for each in remedies
                         if (gained := _gain((flow, what), without, each)) is not None
                     ),
-                    key=lambda each: (-each.gain, -each.measured.gain),
+                    key=lambda each: (
+                        each.measured.remedy.every_network,
+                        -each.gain,
+                        -each.measured.gain,
+                    ),
                 )
             ),
         )
         for (flow, what), measure in without[0].items()
     )
+
+
+def overall_gain(
+    felt: tuple[Mapping[Name, Felt], Mapping[Name, Felt]],
+    rates_bps: tuple[Mapping[str, float], Mapping[str, float]],
+) -> float:
+    """Return how many times better all flows are served, before and with a remedy.
+
+    The geometric mean over the tables of flows, each of which counts once: by what its users feel,
+    or by its goodput where they feel nothing that is measured. 0 where less comes to an end.
+    """
+    tables: dict[str, list[float]] = {}
+    before, after = felt
+    for name in before:
+        gains = gains_of(name, [before], [after])
+        tables.setdefault(name[0], []).append(gains[0] if gains else 0.0)
+    for table, rate_bps in rates_bps[0].items():
+        if table not in tables:
+            tables[table] = [rates_bps[1].get(table, 0.0) / rate_bps if rate_bps > 0.0 else 1.0]
+    return _geometric_mean([_geometric_mean(gains) for gains in tables.values()])
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return statistics.geometric_mean(values) if all(value > 0.0 for value in values) else 0.0
 
 
 def gains_of(

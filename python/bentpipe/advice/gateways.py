@@ -10,6 +10,8 @@ from bentpipe.advice.remedy import Remedy
 
 # A link on which no congestion control needs help has a shorter delay than this, one way.
 _LONG_DELAY_S: Final = 0.1
+# Window rules for the satellite side of split gateways.
+_SATELLITE_RULES: Final = ("hybla", "bbr")
 
 
 def gateway_remedies(network: Network) -> Iterator[Remedy]:
@@ -42,21 +44,29 @@ def _gateways(network: Network) -> Iterator[Remedy]:
         if kind == "split" and (made["far_ends"] is not None or not back.issuperset(at)):
             # A split connection has one gateway across, and both of its directions pass.
             continue
-        if kind in network.names["gateways"] and at:
-            yield Remedy(
-                kind="gateway",
-                family=f"{kind} at {' and '.join(at)}",
-                name=f"{kind} at {' and '.join(at)}",
-                why=f"the long delay of {link} is the gateway's business",
-                settings=tuple(
-                    setting
-                    for name in at
-                    for setting in (
-                        (f"gateways.{name}.kind", kind),
-                        (f"gateways.{name}.facing", facing),
-                    )
-                ),
+        if kind not in network.names["gateways"] or not at:
+            continue
+        name = f"{kind} at {' and '.join(at)}"
+        why = f"the long delay of {link} is the gateway's business"
+        plain_ones = tuple(
+            setting
+            for gateway in at
+            for setting in (
+                (f"gateways.{gateway}.kind", kind),
+                (f"gateways.{gateway}.facing", facing),
             )
+        )
+        yield Remedy(kind="gateway", family=name, name=name, why=why, settings=plain_ones)
+        for rule in _SATELLITE_RULES if kind == "split" else ():
+            if rule in network.names["congestion-controls"]:
+                rules = tuple((f"gateways.{each}.tcp.congestion_control", rule) for each in at)
+                yield Remedy(
+                    kind="gateway",
+                    family=name,
+                    name=f"{name}, {rule} over {link}",
+                    why=f"{why}, with a window rule for long round trips",
+                    settings=plain_ones + rules,
+                )
 
 
 def _gateways_recovery(network: Network) -> Iterator[Remedy]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice.network import BOTH_ENDS, Network, round_trip_s, unlike
@@ -11,6 +12,7 @@ from bentpipe.advice.remedy import Remedy
 from bentpipe.advice.senders import settings_at
 
 if TYPE_CHECKING:
+    from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
 _USUAL_MSS: Final = 1448
@@ -78,8 +80,7 @@ def _queues(network: Network) -> Iterator[Remedy]:
     for path in unlike(network.paths, lambda path: path.down_bottleneck.name):
         narrow = path.down_bottleneck
         key = f"{network.key_of(narrow)}.queue"
-        product = narrow.rate_bps * round_trip_s(path) / 8.0
-        packets = max(10, round(product / path.packet_bytes))
+        packets = _product_packets(narrow, path)
         for name, limit in (("", packets), ("half ", max(10, packets // 2))):
             if round(path.buffer_segments) != limit:
                 yield Remedy(
@@ -89,29 +90,60 @@ def _queues(network: Network) -> Iterator[Remedy]:
                     why=f"{name}a bandwidth-delay product",
                     settings=((key, f'{{ kind = "drop-tail", limit = "{limit} packets" }}'),),
                 )
-        if "fair" in network.names["queues"] and path.sharing:
-            yield Remedy(
-                kind="queue",
-                family=f"turns, {narrow.name}",
-                name=f"fair queue at {narrow.name}",
-                why="flows that share the link don't wait for each other",
-                settings=((key, f'{{ kind = "fair", limit = "{packets} packets" }}'),),
-            )
-        if "fq-codel" in network.names["queues"] and path.sharing:
-            # RFC 8289 sections 4.3 and 4.4: a round trip, and a twentieth of it; RFC 8290 section
-            # 5.2.1: no less than a packet takes.
-            packet_ms = math.ceil(path.packet_bytes * 8.0 / narrow.rate_bps * 1000.0)
-            interval_ms = max(100, math.ceil(round_trip_s(path) * 1000.0), 2 * packet_ms)
-            target_ms = max(math.ceil(interval_ms / 20), packet_ms)
-            bounds = f'target = "{target_ms} ms", interval = "{interval_ms} ms"'
-            queue = f'{{ kind = "fq-codel", limit = "{packets} packets", {bounds} }}'
-            yield Remedy(
-                kind="queue",
-                family=f"turns, {narrow.name}",
-                name=f"FQ-CoDel at {narrow.name}",
-                why="flows that share the link don't wait for each other, nor long for their own",
-                settings=((key, queue),),
-            )
+        if path.sharing:
+            yield from fair_queues(network, [(narrow, path)])
+
+
+def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) -> Iterator[Remedy]:
+    """Yield queues that serve flows in turn, at these directions together.
+
+    Each direction comes with the path by whose round trip and packets its queue is sized.
+    """
+    at = " and ".join(way.name for way, _ in ways)
+    one = len(ways) == 1
+    if "fair" in network.names["queues"]:
+        yield Remedy(
+            kind="queue",
+            family=f"turns, {at}",
+            name=f"fair queue{'' if one else 's'} at {at}",
+            why="flows that share the link don't wait for each other",
+            settings=tuple(
+                (
+                    f"{network.key_of(way)}.queue",
+                    f'{{ kind = "fair", limit = "{_product_packets(way, path)} packets" }}',
+                )
+                for way, path in ways
+            ),
+        )
+    if "fq-codel" in network.names["queues"]:
+        yield Remedy(
+            kind="queue",
+            family=f"turns, {at}",
+            name=f"FQ-CoDel at {at}",
+            why="flows that share the link don't wait for each other, nor long for their own",
+            settings=tuple(
+                (f"{network.key_of(way)}.queue", _fq_codel(way, path)) for way, path in ways
+            ),
+        )
+
+
+def _fq_codel(way: Direction, path: FlowPath) -> str:
+    """Return an FQ-CoDel queue for a round trip.
+
+    RFC 8289 sections 4.3 and 4.4: an interval of a round trip, and a target of a twentieth of it.
+    RFC 8290 section 5.2.1: no less than the time of a packet.
+    """
+    packet_ms = math.ceil(path.packet_bytes * 8.0 / way.rate_bps * 1000.0)
+    interval_ms = max(100, math.ceil(round_trip_s(path) * 1000.0), 2 * packet_ms)
+    target_ms = max(math.ceil(interval_ms / 20), packet_ms)
+    bounds = f'target = "{target_ms} ms", interval = "{interval_ms} ms"'
+    return f'{{ kind = "fq-codel", limit = "{_product_packets(way, path)} packets", {bounds} }}'
+
+
+def _product_packets(way: Direction, path: FlowPath) -> int:
+    """Return the bandwidth-delay product of a path at this direction's rate, in packets."""
+    product = way.rate_bps * round_trip_s(path) / 8.0
+    return max(10, round(product / path.packet_bytes))
 
 
 def _segments(network: Network) -> Iterator[Remedy]:
@@ -133,12 +165,13 @@ def _segments(network: Network) -> Iterator[Remedy]:
         )
     elif any(path.loss_rate == 0.0 for path in network.paths):
         jumbo = _JUMBO_MTU - _HEADERS - _TIMESTAMPS
-        yield _segments_of(
+        longer = _segments_of(
             network,
             jumbo,
             where=lambda mss: mss < jumbo,
             why=f"fewer, longer packets, where every link takes {_JUMBO_MTU} B",
         )
+        yield replace(longer, every_network=True)
 
 
 def _segments_of(network: Network, size: int, *, where: Callable[[int], bool], why: str) -> Remedy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from bentpipe.advice.bench import WORTHWHILE, Bench, Progress, Trial, goodput_of, limits_of
 from bentpipe.advice.felt import Experience, Felt, experiences
 from bentpipe.advice.occupied import Occupation, Occupied
-from bentpipe.advice.race import tried_alone, tried_on_top
+from bentpipe.advice.race import pairs_of_best, tried_alone, tried_on_top
 from bentpipe.advice.remedies import Network, Remedy, remedies
+from bentpipe.advice.remedy import PARTIES
+from bentpipe.errors import RequestError
 from bentpipe.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class Measured:
     limits: Mapping[str, float]
     command: str
     felt: tuple[Mapping[tuple[str, str], Felt], ...] = ()
+    overall_gain: float = 1.0
 
     @property
     def sets(self) -> list[str]:
@@ -88,6 +91,7 @@ class Measured:
 class Advice:
     """What limits a scenario's flows, and remedies, the best first.
 
+    Remedies are ranked by `overall_gain`, those last that need every network's support.
     `experiences` are what users feel, each with the remedies in its own order.
     """
 
@@ -138,10 +142,13 @@ class Advice:
                     "name": each.remedy.name,
                     "kind": each.remedy.kind,
                     "why": each.remedy.why,
+                    "who": list(each.remedy.who),
+                    "deployability": each.remedy.deployability,
                     "set": each.sets,
                     "goodput_bps": each.goodput_bps,
                     "gain": each.gain,
                     "gains": list(each.gains),
+                    "overall_gain": each.overall_gain,
                     "limits": dict(each.limits),
                     "command": each.command,
                 }
@@ -156,6 +163,7 @@ class Advice:
                     "remedies": [
                         {
                             "name": better.measured.remedy.name,
+                            "who": list(better.measured.remedy.who),
                             "set": better.measured.sets,
                             "value": better.value,
                             "gain": better.gain,
@@ -177,12 +185,14 @@ def advise(
     workers: int | None = None,
     seeds: int = SEEDS,
     progress: Progress | None = None,
+    only: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> Advice:
     """Find out what limits a scenario's flows, and simulate what might help.
 
-    Each remedy is simulated by itself; then the best one with each other kind on top, as long as
-    that gives more. Where anything is random, those that may be worth doing are simulated with
-    several seeds, the same ones for all.
+    Each remedy is simulated by itself; then the best three in pairs, and the best one with each
+    other kind on top, as long as that gives more. Where anything is random, those that may be worth
+    doing are simulated with several seeds, the same ones for all.
 
     Parameters
     ----------
@@ -196,28 +206,36 @@ def advise(
         How many seeds, where anything is random: the scenario's and those after it.
     progress
         Called with the number of simulations that are done, and that are known to be needed.
+    only
+        Parties that can change something ("server", "client", "gateway", "operator"): remedies that
+        need anybody else are left out. All by default.
+    without
+        Parties that can change nothing.
 
     Raises
     ------
     RequestError, ScenarioError
-        There is no such scenario, or it is wrong.
+        There is no such scenario, or no such party, or the scenario is wrong.
     WorkError, RunError
         The scenario itself can't be simulated.
     """
     from bentpipe import _native
 
+    able = _able(only, without)
     asked = Scenario.of(scenario).with_settings(settings or {})
     network = Network.of(asked, _native.lists())
     with Bench(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as bench:
         base = bench.base
-        alone = tried_alone(bench, remedies(network))
-        together = list(alone)
+        offered = [each for each in remedies(network) if able.issuperset(each.who)]
+        alone = tried_alone(bench, offered)
+        pairs = pairs_of_best(bench, alone)
+        together = [*alone, *pairs]
         best = max(alone, key=lambda each: each.worth, default=None)
         for _ in range(1, _MOST_TOGETHER):
-            if best is None or best.gain < WORTHWHILE:
+            if best is None or best.overall_gain < WORTHWHILE or best.remedy.every_network:
                 break
-            best = tried_on_top(bench, best, alone)
-            together += [] if best is None else [best]
+            best = tried_on_top(bench, best, alone, pairs)
+            together += [] if best is None or best in together else [best]
     measured = [_measured(each) for each in together]
     summary = base.summary
     paths = {path.flow: path for path in network.paths}
@@ -237,7 +255,13 @@ def advise(
         remedies=tuple(
             sorted(
                 measured,
-                key=lambda each: (-each.gain, -each.goodput_bps, len(each.remedy.settings)),
+                key=lambda each: (
+                    each.remedy.every_network,
+                    -each.overall_gain,
+                    -each.gain,
+                    -each.goodput_bps,
+                    len(each.remedy.settings),
+                ),
             )
         ),
         experiences=experiences([each.felt for each in bench.without], measured),
@@ -256,7 +280,17 @@ def _measured(trial: Trial) -> Measured:
         limits=trial.outcomes[0].limits,
         command=trial.scenario.command(),
         felt=tuple(each.felt for each in trial.outcomes),
+        overall_gain=trial.overall_gain,
     )
+
+
+def _able(only: Collection[str], without: Collection[str]) -> frozenset[str]:
+    """Return the parties whose changes are wanted."""
+    for option, names in (("only", only), ("without", without)):
+        for name in names:
+            if name not in PARTIES:
+                raise RequestError(f"{option} {name}: expected one of {', '.join(PARTIES)}")
+    return frozenset(only or PARTIES) - frozenset(without)
 
 
 def _flow_limits(

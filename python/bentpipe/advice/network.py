@@ -6,8 +6,10 @@ import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from bentpipe.advice.remedy import PARTIES, Who
 from bentpipe.prediction.paths import FlowPath, flow_paths
 
 if TYPE_CHECKING:
@@ -115,6 +117,47 @@ class Network:
                 note(f"hosts.{self.table_of(path.receiver)}.tcp", path.up_bottleneck.rate_bps)
         return found
 
+    def who_changes(self, settings: Iterable[tuple[str, str]]) -> tuple[Who, ...]:
+        """Return the parties that have to change something for these settings.
+
+        Links and their queues are the operator's. A host is a server if it sends the data of any
+        flow; of two hosts that both send, the one that was asked is.
+        """
+        servers = set()
+        asked = {flow["name"]: flow["to"] for flow in self.resolved["flows"]}
+        for path in self.paths:
+            servers.add(self.table_of(asked[path.flow] if path.two_way else path.sender))
+        parties: set[Who] = set()
+        for key, _ in settings:
+            kind, _, rest = key.partition(".")
+            if kind == "hosts":
+                parties.add("server" if rest.split(".")[0] in servers else "client")
+            else:
+                parties.add("gateway" if kind == "gateways" else "operator")
+        return tuple(each for each in PARTIES if each in parties)
+
+    def kinds_of(self, flow: str) -> frozenset[str]:
+        """Return the kinds of the applications of a flow, those of a mix included."""
+        return self._kinds[flow]
+
+    @cached_property
+    def _kinds(self) -> dict[str, frozenset[str]]:
+        return {flow["name"]: _kinds(flow["app"]) for flow in self.resolved["flows"]}
+
+    def data_bottlenecks(self) -> dict[str, FlowPath]:
+        """Return the directions that are the bottleneck of data that shares them.
+
+        Each with the first path that has it. A call has data in both directions.
+        """
+        found: dict[str, FlowPath] = {}
+        for path in self.paths:
+            if path.sharing:
+                found.setdefault(path.down_bottleneck.name, path)
+        for path in self.paths:
+            if path.sharing and path.two_way:
+                found.setdefault(path.up_bottleneck.name, path)
+        return found
+
     def gateways(self) -> dict[str, str]:
         """Return the gateways on the way of the flows, and their kinds."""
         passed = {direction.to for path in self.paths for direction in path.downlink}
@@ -139,6 +182,14 @@ class Network:
     def product_bytes(self) -> float:
         """Return the largest bandwidth-delay product of any flow's path, in bytes."""
         return max(path.down_bottleneck.rate_bps * round_trip_s(path) / 8.0 for path in self.paths)
+
+
+def _kinds(app: Mapping[str, Any]) -> frozenset[str]:
+    """Return the kind of an application and of those that it is made of."""
+    parts = [each for value in app.values() if isinstance(value, list) for each in value]
+    nested = [_kinds(each) for each in parts if isinstance(each, Mapping)]
+    own = {str(app["kind"])} if "kind" in app else set()
+    return frozenset(own.union(*nested))
 
 
 def _tables(written: Mapping[str, Any]) -> set[str]:

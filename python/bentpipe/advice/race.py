@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice.bench import WORTHWHILE, Bench, Trial
@@ -26,6 +27,8 @@ _PROMISING: Final = 1.01
 _MUCH_LUCK: Final = 1.1
 # Those that have all seeds before anything is known of luck.
 _LEADERS: Final = 2
+# The best remedies that are tried in pairs.
+_PAIRED: Final = 3
 
 # The gains by some measure, one a seed; none where the measure says nothing of a remedy.
 _Gains = Callable[[Trial], Sequence[float]]
@@ -44,18 +47,36 @@ def tried_alone(bench: Bench, several: Iterable[Remedy]) -> list[Trial]:
     return trials
 
 
-def tried_on_top(bench: Bench, best: Trial, alone: Sequence[Trial]) -> Trial | None:
+def pairs_of_best(bench: Bench, alone: Sequence[Trial]) -> list[Trial]:
+    """Simulate the best three remedies of different kinds in pairs, with all seeds."""
+    first_of_kind: dict[str, Trial] = {}
+    for each in sorted(alone, key=lambda each: each.worth, reverse=True):
+        if each.overall_gain >= WORTHWHILE and not each.remedy.every_network:
+            first_of_kind.setdefault(each.remedy.kind, each)
+    best = list(first_of_kind.values())[:_PAIRED]
+    return bench.complete(
+        bench.tried([one.remedy.and_also(other.remedy) for one, other in combinations(best, 2)])
+    )
+
+
+def tried_on_top(
+    bench: Bench, best: Trial, alone: Sequence[Trial], known: Sequence[Trial] = ()
+) -> Trial | None:
     """Return the best remedy with another one on top, if that gives more; all seeds were tried.
 
     What gives nothing by itself, or even takes something, may give once another limit is gone: long
     segments in a small window, then in a large one. So each family is tried. But its best one comes
-    first, and the others only if that one may give something.
+    first, and the others only if that one may give something. `known` are combinations that were
+    simulated already.
     """
+    simulated = {each.remedy.settings: each for each in known}
     families = _families(best, alone)
     scatter = _scatter(best, alone)
 
     def on_top(several: Iterable[Trial]) -> list[Trial]:
-        return bench.tried([best.remedy.and_also(each.remedy) for each in several])
+        wanted = [best.remedy.and_also(each.remedy) for each in several]
+        new = bench.tried([each for each in wanted if each.settings not in simulated])
+        return new + [simulated[each.settings] for each in wanted if each.settings in simulated]
 
     firsts = on_top(first for first, *_ in families)
     poor = [each.remedy for each in firsts if not _promises(each, best, scatter)]
@@ -69,7 +90,7 @@ def tried_on_top(bench: Bench, best: Trial, alone: Sequence[Trial]) -> Trial | N
 
 
 def _promises(trial: Trial, best: Trial, scatter: float) -> bool:
-    return trial.gains[0] * scatter >= _PROMISING * best.gains[0]
+    return trial.overall_gains[0] * scatter >= _PROMISING * best.overall_gains[0]
 
 
 def _scatter(best: Trial, alone: Sequence[Trial]) -> float:
@@ -79,7 +100,8 @@ def _scatter(best: Trial, alone: Sequence[Trial]) -> float:
     """
     moved = [1.0]
     for each in alone:
-        ratios = [mine / its for mine, its in zip(each.gains, best.gains, strict=False) if its > 0]
+        pairs = zip(each.overall_gains, best.overall_gains, strict=False)
+        ratios = [mine / its for mine, its in pairs if its > 0]
         moved += [
             max(ratio / ratios[0], ratios[0] / ratio)
             for ratio in ratios[1:]
@@ -94,7 +116,7 @@ def _families(best: Trial, alone: Sequence[Trial]) -> list[list[Trial]]:
     taken = set(best.remedy.kind.split(", "))
     families: dict[tuple[str, str], list[Trial]] = {}
     for each in sorted(alone, key=lambda each: each.first_worth, reverse=True):
-        if each.remedy.kind not in taken:
+        if each.remedy.kind not in taken and not each.remedy.every_network:
             families.setdefault((each.remedy.kind, each.remedy.family), []).append(each)
     return list(families.values())
 
@@ -107,15 +129,17 @@ def _better(bench: Bench, best: Trial, trials: Sequence[Trial], scatter: float) 
     while wanted:
         completed += bench.complete(wanted)
         ranked = [each for each in ranked if each not in wanted]
-        bar = max([WORTHWHILE * best.gain, *(each.gain for each in completed)])
-        luck = scatter * max(_luck([best, *completed], _of_goodput), default=1.0)
-        wanted = [each for each in ranked if each.gains[0] * luck >= bar][:_LEADERS]
+        bar = max([WORTHWHILE * best.overall_gain, *(each.overall_gain for each in completed)])
+        luck = scatter * max(_luck([best, *completed], _overall), default=1.0)
+        wanted = [each for each in ranked if each.overall_gains[0] * luck >= bar][:_LEADERS]
     better = max(completed, key=lambda each: each.worth, default=None)
-    return better if better is not None and better.gain >= WORTHWHILE * best.gain else None
+    if better is None or better.overall_gain < WORTHWHILE * best.overall_gain:
+        return None
+    return better
 
 
 def _measures(bench: Bench) -> list[_Gains]:
-    """Return how to ask for gains: of goodput, and of each measure that users feel.
+    """Return how to ask for gains: of goodput, overall, and of each measure that users feel.
 
     Where nothing is random, further seeds only tell whether a remedy that helps draws.
     """
@@ -124,11 +148,17 @@ def _measures(bench: Bench) -> list[_Gains]:
     def of_felt(name: tuple[str, str]) -> _Gains:
         return lambda trial: gains_of(name, without, [each.felt for each in trial.outcomes])
 
-    return [_of_goodput, *(of_felt(name) for name in without[0] if bench.random)]
+    if not bench.random or not without[0]:
+        return [_of_goodput]
+    return [_of_goodput, _overall, *(of_felt(name) for name in without[0])]
 
 
 def _of_goodput(trial: Trial) -> Sequence[float]:
     return trial.gains
+
+
+def _overall(trial: Trial) -> Sequence[float]:
+    return trial.overall_gains
 
 
 def _leaders(trials: Sequence[Trial], measures: Sequence[_Gains], *, anyway: bool) -> list[Trial]:
@@ -147,17 +177,18 @@ def _leaders(trials: Sequence[Trial], measures: Sequence[_Gains], *, anyway: boo
 def _near(trials: Sequence[Trial], measures: Sequence[_Gains]) -> list[Trial]:
     """Return those without further seeds that may matter, as luck goes with those that have them.
 
-    By goodput, all that are worth doing are told of, and the first one is built upon. Of what users
-    feel, the first three are told of.
+    By goodput, all that are worth doing are told of; overall, and of what users feel, the first
+    three. The first one overall is built upon.
     """
     completed = [each for each in trials if each.complete]
     wanted: list[Trial] = []
     for gains in measures:
         luck = [*_luck(completed, gains), 1.0]
         known = sorted((_median(gains, each) for each in completed), reverse=True)
-        by_goodput = gains is _of_goodput
-        told = WORTHWHILE if by_goodput else max([WORTHWHILE, *known[MOST_TOLD - 1 : MOST_TOLD]])
-        first = max([WORTHWHILE, *known[:1]]) if by_goodput else math.inf
+        third = max([WORTHWHILE, *known[MOST_TOLD - 1 : MOST_TOLD]])
+        told = WORTHWHILE if gains is _of_goodput else third
+        ranks = gains in (_of_goodput, _overall)
+        first = max([WORTHWHILE, *known[:1]]) if ranks else math.inf
         wanted += [
             each
             for each in trials

@@ -12,8 +12,9 @@ from bentpipe.advice.capacity import capacity_remedies
 from bentpipe.advice.gateways import gateway_remedies
 from bentpipe.advice.links import link_remedies
 from bentpipe.advice.network import Network
-from bentpipe.advice.remedy import Remedy
+from bentpipe.advice.remedy import PARTIES, Remedy
 from bentpipe.advice.senders import tcp_remedies
+from bentpipe.advice.traffic import traffic_remedies
 
 __all__ = ["Network", "Remedy", "remedies"]
 
@@ -24,10 +25,18 @@ def remedies(network: Network) -> list[Remedy]:
         # Of what is sent to groups, nothing here is about.
         return []
     made: list[Remedy] = []
-    for kind in (tcp_remedies, link_remedies, capacity_remedies, gateway_remedies):
+    for kind in (
+        tcp_remedies,
+        link_remedies,
+        traffic_remedies,
+        capacity_remedies,
+        gateway_remedies,
+    ):
         for offered in kind(network):
             # A host that sends and receives was found at both ends.
-            remedy = replace(offered, settings=tuple(dict.fromkeys(offered.settings)))
+            settings = tuple(dict.fromkeys(offered.settings))
+            who = PARTIES if offered.every_network else network.who_changes(settings)
+            remedy = replace(offered, settings=settings, who=who)
             if remedy.settings and remedy.settings not in [each.settings for each in made]:
                 made.append(remedy)
     return made

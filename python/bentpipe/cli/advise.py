@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, median
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice import advise as find_advice
@@ -14,17 +18,18 @@ from bentpipe.advice.bench import WORTHWHILE
 from bentpipe.advice.felt import MOST_TOLD
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import ERASE, somebody_looks
+from bentpipe.cli.run_tables import apart
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.cli.tables import Table, print_prose
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.advice import Advice, Experience, FeltRemedy, FlowLimits
+    from bentpipe.advice import Advice, Experience, FeltRemedy, FlowLimits, Remedy
     from bentpipe.advice.bench import Progress
     from bentpipe.advice.measured import Measured
 
-# What is no help is told of in one line, unless all is asked for.
-_MOST_FLOWS: Final = 12
+# Remedies in the first table, unless all are asked for.
+_MOST_REMEDIES: Final = 12
 _SPELLED: Final = {
     "downlink": "the link itself",
     "acknowledgments": "the acknowledgments' way back",
@@ -50,6 +55,8 @@ def advise(
     plot: Path | None,
     workers: int | None,
     seeds: int,
+    only: Sequence[str],
+    without: Sequence[str],
     everything: bool,
     as_json: bool,
 ) -> None:
@@ -58,7 +65,14 @@ def advise(
         check_plot(plot)
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="advise"), _progress() as progress:
-        advice = find_advice(scenario, workers=workers, seeds=seeds, progress=progress)
+        advice = find_advice(
+            scenario,
+            workers=workers,
+            seeds=seeds,
+            progress=progress,
+            only=only,
+            without=without,
+        )
     if plot is not None:
         from bentpipe.plot.advice_plot import write_advice_plot
 
@@ -75,26 +89,10 @@ def advise(
 def _print(advice: Advice, *, everything: bool) -> None:
     added = "" if len(advice.flows) == 1 else ", all flows' goodput, added up"
     print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}{added}, seed {advice.seed}\n")
-    flows = advice.flows if everything else advice.flows[:_MOST_FLOWS]
-    table = Table(
-        headings=("flow", "goodput", "data's way", "used", "ACKs' way", "used", "limited by"),
-        left=frozenset({2, 4}),
-        prose=True,
-    )
-    for flow in flows:
-        table.add(
-            flow.name,
-            format_rate(flow.goodput_bps),
-            *(flow.downlink, f"{flow.downlink_used:.0%}", flow.uplink, f"{flow.uplink_used:.0%}"),
-            _limited(flow),
-        )
-    if flows:
-        table.print()
-    else:
-        print("No sender waits for anything: what is sent to groups goes at a rate of its own.")
-    if len(flows) < len(advice.flows):
-        print(f"{len(advice.flows) - len(flows):,} more flows: --all")
-    helpful = [each for each in advice.remedies if everything or each.gain >= WORTHWHILE]
+    _print_flows(advice, everything=everything)
+    helpful = [each for each in advice.remedies if everything or _helps(each)]
+    more = 0 if everything else max(0, len(helpful) - _MOST_REMEDIES)
+    helpful = helpful[: len(helpful) - more]
     for line in _occupied(advice.flows):
         print()
         print_prose(line)
@@ -108,9 +106,11 @@ def _print(advice: Advice, *, everything: bool) -> None:
     if not helpful:
         print("None of what was tried gives 2% more.")
     else:
+        overall = ("overall",) if advice.experiences else ()
+        headings = ("", "goodput", "gain", *overall, "remedy", "who", "limited then by", "why")
         table = Table(
-            headings=("", "goodput", "gain", "remedy", "limited then by", "why"),
-            left=frozenset({3, 4}),
+            headings=headings,
+            left=frozenset(range(headings.index("remedy"), len(headings) - 1)),
             prose=True,
         )
         for number, each in enumerate(helpful, start=1):
@@ -118,16 +118,30 @@ def _print(advice: Advice, *, everything: bool) -> None:
                 str(number),
                 format_rate(each.goodput_bps),
                 _gain(each),
+                *((f"{each.overall_gain - 1.0:+.0%}",) if overall else ()),
                 each.remedy.name,
+                _who(each.remedy),
                 _most(each.limits),
                 each.remedy.why,
             )
         table.print()
+        if more:
+            print(f"{more:,} more remedies help: --all")
+        if overall:
+            print_prose(
+                "overall: how much better the flows are served, each kind counting once, by what "
+                "its users feel or else by goodput"
+            )
+        if any(each.remedy.every_network for each in helpful):
+            print_prose(
+                "all networks: works only where every network on the way supports it, which the "
+                "Internet does not; ranked last"
+            )
     if felt:
         print("\nWhat users feel, and what that costs or gives all flows' goodput:\n")
         table = Table(
-            headings=("", "flow", "what", "now", "then", "goodput", "remedy"),
-            left=frozenset({1, 2}),
+            headings=("", "flow", "what", "now", "then", "goodput", "who", "remedy"),
+            left=frozenset({1, 2, 6}),
             prose=True,
         )
         for experience, better in felt:
@@ -138,6 +152,7 @@ def _print(advice: Advice, *, everything: bool) -> None:
                 _value(experience, experience.value),
                 _value(experience, better.value),
                 f"{better.measured.gain - 1.0:+.0%}",
+                _who(better.measured.remedy),
                 better.measured.remedy.name,
             )
         table.print()
@@ -155,12 +170,69 @@ def _print(advice: Advice, *, everything: bool) -> None:
             f"seeds {first} to {last} (lowest and highest beside them), or, where {first} alone "
             "told enough, its own. A sweep shows more seeds."
         )
-    useless = [each.remedy.name for each in advice.remedies if each not in numbered]
+    useless = [
+        each.remedy.name for each in advice.remedies if each not in numbered and not _helps(each)
+    ]
     if useless:
         print()
         print_prose(f"less than 2% more: {', '.join(useless)}")
     for name, said in advice.refused.items():
         print_prose(f"not possible here: {name} ({said})")
+
+
+def _helps(measured: Measured) -> bool:
+    return measured.gain >= WORTHWHILE or measured.overall_gain >= WORTHWHILE
+
+
+def _who(remedy: Remedy) -> str:
+    return "all networks" if remedy.every_network else ", ".join(remedy.who)
+
+
+def _print_flows(advice: Advice, *, everything: bool) -> None:
+    """Print what limits the flows: one row each, or one for each kind where there are many."""
+    flows, crowds = apart(advice.flows, everyone=everything)
+    ways = ("data's way", "used", "ACKs' way", "used", "limited by")
+    if not advice.flows:
+        print("No sender waits for anything: what is sent to groups goes at a rate of its own.")
+    if flows:
+        table = Table(headings=("flow", "goodput", *ways), left=frozenset({2, 4}), prose=True)
+        for flow in flows:
+            table.add(flow.name, format_rate(flow.goodput_bps), *_ways(flow), _limited(flow))
+        table.print()
+    if crowds:
+        if flows:
+            print()
+        headings = ("flows", "number", "goodput: median", *ways)
+        table = Table(headings=headings, left=frozenset({3, 5}), prose=True)
+        for name, members in crowds.items():
+            usual = usual_flow(members)
+            goodput = format_rate(usual.goodput_bps)
+            table.add(name, f"{len(members):,}", goodput, *_ways(usual), _limited(usual))
+        table.print()
+        print("--all shows every one")
+
+
+def _ways(flow: FlowLimits) -> tuple[str, str, str, str]:
+    return flow.downlink, f"{flow.downlink_used:.0%}", flow.uplink, f"{flow.uplink_used:.0%}"
+
+
+def usual_flow(flows: Sequence[FlowLimits]) -> FlowLimits:
+    """Return what is usual among flows of one kind.
+
+    Of those with the most frequent verdict: the median goodput, the links of the first of them, and
+    how much of these was used and what limited the senders on average.
+    """
+    ((verdict, _),) = Counter(flow.verdict for flow in flows).most_common(1)
+    alike = [flow for flow in flows if flow.verdict == verdict]
+    names = dict.fromkeys(name for flow in alike for name in flow.limits)
+    limits = {name: fmean(flow.limits.get(name, 0.0) for flow in alike) for name in names}
+    return replace(
+        alike[0],
+        goodput_bps=median(flow.goodput_bps for flow in flows),
+        downlink_used=fmean(flow.downlink_used for flow in alike),
+        uplink_used=fmean(flow.uplink_used for flow in alike),
+        limits=dict(sorted(limits.items(), key=lambda each: -each[1])),
+    )
 
 
 def _occupied(flows: Sequence[FlowLimits]) -> Iterator[str]:
@@ -243,17 +315,29 @@ def _most(limits: Mapping[str, float]) -> str:
     return "–"
 
 
+def progress_text(done: int, known: int, *, elapsed_s: float) -> str:
+    """Write how many simulations are done, and how long those take that are known to be needed."""
+    text = f"{done:,} of {known:,} simulations"
+    if 0 < done < known:
+        text += f", at least {format_seconds(float(round(elapsed_s * (known - done) / done)))} left"
+    return text
+
+
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
     if not somebody_looks():
         yield None
         return
 
+    began = monotonic()
+
     def show(done: int, known: int) -> None:
-        sys.stderr.write(f"{ERASE}{done} of {known} simulations")
+        text = progress_text(done, known, elapsed_s=monotonic() - began)
+        sys.stderr.write(ERASE + text)
         sys.stderr.flush()
 
     try:
+        show(0, 1)
         yield show
     finally:
         sys.stderr.write(ERASE)

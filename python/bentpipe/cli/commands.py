@@ -190,11 +190,21 @@ COMMANDS: Final = {
                 most=1000,
                 default=3,
             ),
+            "only": option(
+                "--only",
+                "WHO",
+                "Only what WHO can change: server, client, gateway or operator. Repeatable.",
+                many=True,
+            ),
+            "without": option(
+                "--without", "WHO", "Nothing that WHO has to change. Repeatable.", many=True
+            ),
             "everything": flag("--all", "Every flow, and what was tried in vain."),
             "as_json": _JSON,
         },
         (
             "advise ship.toml",
+            "advise ship.toml --only server --only client",
             "advise geo-consumer --seeds 5 --plot remedies.svg",
         ),
     ),

@@ -1,0 +1,137 @@
+"""Remedies for flows of different kinds that share a link: fair queues, priorities, pacing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.advice.links import fair_queues
+from bentpipe.advice.remedy import Remedy
+
+if TYPE_CHECKING:
+    from bentpipe.advice.network import Network
+    from bentpipe.prediction.network import Direction
+    from bentpipe.prediction.paths import FlowPath
+
+# Applications that send at the pace of speech and pictures, and those that take what they get.
+_CALLS: Final = ("voice",)
+_REAL_TIME: Final = ("voice", "packets")
+_BACKGROUND: Final = ("bulk", "ftp")
+# Queues that already serve flows or classes apart.
+_SEPARATES: Final = frozenset({"priority", "weighted"})
+# Pairs of directions that are tried, those that most flows cross first.
+_MOST_PAIRS: Final = 2
+# Shares of the bottleneck that a bulk transfer is paced at.
+_PACED_SHARES: Final = (0.2, 0.1)
+
+
+def traffic_remedies(network: Network) -> Iterator[Remedy]:
+    """Yield queues in both directions together, classes of traffic, and paced bulk transfers."""
+    for ways in _shared_ways(network):
+        yield from fair_queues(network, ways)
+        yield from _classes(network, [way for way, _ in ways])
+    yield from _pacing(network)
+
+
+def _shared_ways(network: Network) -> Iterator[Sequence[tuple[Direction, FlowPath]]]:
+    """Yield the bottlenecks of flows in both directions, where data shares them.
+
+    Each with a path by whose round trip and packets a queue is sized. Where there is data in one
+    direction only, that one alone.
+    """
+    shared = network.data_bottlenecks()
+    by_name: dict[str, Direction] = {}
+    ways: Counter[tuple[str, ...]] = Counter()
+    for path in network.paths:
+        both = (path.down_bottleneck, path.up_bottleneck)
+        by_name |= {each.name: each for each in both}
+        found = {each.name for each in both if each.name in shared}
+        if path.sharing and found:
+            ways[tuple(name for name in shared if name in found)] += 1
+    for names, _ in ways.most_common(_MOST_PAIRS):
+        yield [(by_name[name], shared[name]) for name in names]
+
+
+def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
+    """Yield priority for calls, for all that is sent in real time, and the reverse for bulk."""
+    if "priority" not in network.names["queues"]:
+        return
+    here = [network.settings_of(way)["queue"]["kind"] for way in ways]
+    if _SEPARATES.intersection(here):
+        return
+    names = {way.name for way in ways}
+    kinds = [
+        network.kinds_of(path.flow)
+        for path in network.paths
+        if names & {path.down_bottleneck.name, path.up_bottleneck.name}
+    ]
+    every = frozenset[str]().union(*kinds)
+    at = " and ".join(way.name for way in ways)
+    for name, applications, order, title, why in (
+        ("calls", _CALLS, '"calls", "others"', "priority for calls", "calls wait for nothing else"),
+        (
+            "real-time",
+            _REAL_TIME,
+            '"real-time", "others"',
+            "priority for calls and packets",
+            "what is sent in real time waits for nothing else",
+        ),
+        (
+            "background",
+            _BACKGROUND,
+            '"others", "background"',
+            "bulk behind all else",
+            "bulk transfers use what the others leave",
+        ),
+    ):
+        members = [each for each in applications if each in every]
+        if not members or every.issubset(members) or name in network.resolved["classes"]:
+            continue
+        if name == "real-time" and "packets" not in members:
+            continue
+        listed = ", ".join(f'"{each}"' for each in members)
+        queue = f'{{ kind = "priority", classes = [{order}] }}'
+        yield Remedy(
+            kind="queue",
+            family=f"classes, {at}",
+            name=f"{title} at {at}",
+            why=why,
+            settings=(
+                (f"classes.{name}", f"{{ applications = [{listed}] }}"),
+                *((f"{network.key_of(way)}.queue", queue) for way in ways),
+            ),
+        )
+
+
+def _pacing(network: Network) -> Iterator[Remedy]:
+    """Yield a lower rate for hosts that send nothing but bulk beside flows of other kinds."""
+    kinds: dict[str, set[str]] = {}
+    for path in network.paths:
+        for host in (path.sender, path.receiver) if path.two_way else (path.sender,):
+            kinds.setdefault(network.table_of(host), set()).update(network.kinds_of(path.flow))
+    beside = {
+        path.down_bottleneck.name
+        for path in network.paths
+        if not network.kinds_of(path.flow) <= set(_BACKGROUND)
+    } | {path.up_bottleneck.name for path in network.paths if path.two_way}
+    senders: dict[str, list[FlowPath]] = {}
+    for path in network.paths:
+        table = network.table_of(path.sender)
+        if path.over_tcp and kinds[table] <= set(_BACKGROUND) and path.pacing_bps is None:
+            senders.setdefault(table, []).append(path)
+    for table, paths in senders.items():
+        if not any(path.sharing and path.down_bottleneck.name in beside for path in paths):
+            continue
+        rate_bps = min(path.down_bottleneck.rate_bps for path in paths)
+        for share in _PACED_SHARES:
+            # The flows of a host have its pace each.
+            kbps = round(share * rate_bps / len(paths) / 1e3)
+            if kbps > 0:
+                yield Remedy(
+                    kind="pacing",
+                    family=table,
+                    name=f"{table} paced at {kbps} kbit/s",
+                    why=f"bulk transfers leave the others {1.0 - share:.0%} of the link",
+                    settings=((f"hosts.{table}.tcp.pacing", f"{kbps} kbit/s"),),
+                )
