@@ -100,8 +100,7 @@ def _scatter(best: Trial, alone: Sequence[Trial]) -> float:
     """
     moved = [1.0]
     for each in alone:
-        pairs = zip(each.overall_gains, best.overall_gains, strict=False)
-        ratios = [mine / its for mine, its in pairs if its > 0]
+        ratios = [mine / its for mine, its in zip(each.gains, best.gains, strict=False) if its > 0]
         moved += [
             max(ratio / ratios[0], ratios[0] / ratio)
             for ratio in ratios[1:]
@@ -178,17 +177,16 @@ def _near(trials: Sequence[Trial], measures: Sequence[_Gains]) -> list[Trial]:
     """Return those without further seeds that may matter, as luck goes with those that have them.
 
     By goodput, all that are worth doing are told of; overall, and of what users feel, the first
-    three. The first one overall is built upon.
+    three.
     """
     completed = [each for each in trials if each.complete]
     wanted: list[Trial] = []
     for gains in measures:
         luck = [*_luck(completed, gains), 1.0]
         known = sorted((_median(gains, each) for each in completed), reverse=True)
-        third = max([WORTHWHILE, *known[MOST_TOLD - 1 : MOST_TOLD]])
-        told = WORTHWHILE if gains is _of_goodput else third
-        ranks = gains in (_of_goodput, _overall)
-        first = max([WORTHWHILE, *known[:1]]) if ranks else math.inf
+        by_goodput = gains is _of_goodput
+        told = WORTHWHILE if by_goodput else max([WORTHWHILE, *known[MOST_TOLD - 1 : MOST_TOLD]])
+        first = max([WORTHWHILE, *known[:1]]) if by_goodput else math.inf
         wanted += [
             each
             for each in trials
