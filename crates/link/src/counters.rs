@@ -6,9 +6,9 @@ use crate::GivenUp;
 
 /// What a direction has done so far.
 ///
-/// Every packet is somewhere: `offered + duplicated + copied = delivered + lost + dropped + removed +
-/// undecodable` and what is in the queue and on the link; `delivered + made = passed_on + released` and what the far end
-/// holds back.
+/// Every packet is somewhere: `offered + duplicated + copied = delivered + lost + dropped + removed
+/// + undecodable` and what is in the queue and on the link; `delivered + made = passed_on +
+/// released` and what the far end holds back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets offered to the queue.
@@ -27,8 +27,8 @@ pub struct Counters {
     pub copied: u64,
     /// Packets that arrived.
     pub delivered: u64,
-    /// Bytes that arrived, as they were on the link: IP headers included, or what a framing makes of
-    /// them.
+    /// Bytes that arrived, as they were on the link: IP headers included, or what a framing makes
+    /// of them.
     pub delivered_bytes: u64,
     /// Packets that the far end made itself.
     pub made: u64,

@@ -1,4 +1,4 @@
-//! What cuts packets before they wait for a link.
+//! Fragmentation in front of a link.
 
 use std::fmt::Debug;
 
@@ -6,12 +6,12 @@ use bentpipe_types::PacketRef;
 
 use crate::{EndCtx, Tally};
 
-/// IP fragmentation: what is too long for a link goes over it in pieces, each of which waits, is
-/// transmitted and lost by itself.
+/// IP fragmentation: packets that are too long for a link are sent as fragments, each of which is
+/// queued, transmitted and lost by itself.
 pub trait Divider: Debug + Send {
-    /// A packet is offered to the link. It, or what becomes of it, is added to `cx.out`.
+    /// Handles a packet offered to the link. Appends it, or its fragments, to `cx.out`.
     fn divide(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>);
 
-    /// Tells what it has done, by name: for results and probes.
+    /// Reports counters by name, for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! What stands at the receiving end of a direction and works on what arrives there.
+//! Processing at the receiving end of a direction.
 
 use std::fmt::Debug;
 
@@ -6,42 +6,42 @@ use bentpipe_types::{PacketRef, PacketStore, Time};
 
 use crate::Tally;
 
-/// What the ends of a direction work with: a [`FarEnd`], and a [`Divider`](crate::Divider).
+/// Context of a [`FarEnd`] and of a [`Divider`](crate::Divider).
 #[derive(Debug)]
 pub struct EndCtx<'a> {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// All packets.
+    /// Packet store.
     pub packets: &'a mut PacketStore,
-    /// Where packets go that go on.
+    /// Output: packets that continue.
     pub out: &'a mut Vec<PacketRef>,
 }
 
 impl<'a> EndCtx<'a> {
-    /// Of these.
+    /// Creates the context.
     pub fn new(now: Time, packets: &'a mut PacketStore, out: &'a mut Vec<PacketRef>) -> Self {
         Self { now, packets, out }
     }
 }
 
-/// The receiving end of a tunnel, an expander of compacted acknowledgments, a spacer: it takes each
-/// packet that arrives and lets out, at once or later, what goes on to the node.
+/// Processing of arrived packets: the exit of a tunnel, an expander of compacted acknowledgments, a
+/// spacer. It takes each arriving packet and releases packets to the node, at once or later.
 ///
-/// Sans-IO: it is told the time and names its next deadline, as an agent does.
+/// Sans-IO: it receives the time and returns its next deadline, like an agent.
 pub trait FarEnd: Debug + Send {
-    /// A packet has arrived. It is the far end's now: it goes to `cx.out`, now or later, or is released
-    /// and counted. What is pushed there goes on to the node in that order.
+    /// Takes an arrived packet, which it appends to `cx.out` now or later, or releases and counts.
+    /// Packets in `cx.out` continue to the node in that order.
     fn on_arrival(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>);
 
-    /// `next_deadline` has come.
+    /// Called when the time returned by `next_deadline` has come.
     fn on_deadline(&mut self, cx: &mut EndCtx<'_>);
 
-    /// When it next wants to run without a packet. Asked after every call; cheap.
+    /// Returns when it next wants to run without a packet. Called after every call; cheap.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// Packets it holds back.
+    /// Returns the number of held packets.
     fn held(&self) -> usize;
 
-    /// Tells what it has done, by name: for results and probes.
+    /// Reports counters by name, for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
 }

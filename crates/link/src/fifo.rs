@@ -1,4 +1,4 @@
-//! One direction of a link behind a drop-tail queue: the quick way.
+//! Fast path: a link direction with a drop-tail queue.
 
 use bentpipe_types::{Bytes, PacketRef, Span, Time, fetch};
 
@@ -7,7 +7,7 @@ use crate::ring::{InTransit, Ring};
 use crate::transmitter::{Recent, Transmitter};
 use crate::{Counters, DropTail, ErrorModel, Limit, Verdict};
 
-/// A packet that has come to the end of the link.
+/// A packet at the end of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
     /// Intact.
@@ -16,35 +16,33 @@ pub enum Arrival {
     Lost(PacketRef),
 }
 
-/// The packet that is first to arrive.
+/// The next packet to arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// When it arrives.
+    /// Arrival time.
     pub arrival: Time,
     /// The packet.
     pub packet: PacketRef,
     length: u32,
 }
 
-/// One direction of a link, first in, first out, up to a limit: one event per packet, and none where another
-/// direction gets all that leaves it.
+/// A direction of a link with a drop-tail queue: one event per packet, and none where another
+/// direction receives all its packets.
 ///
-/// `departure`, the end of a packet's transmission, is fixed when it is enqueued; the ring holds
-/// propagating, transmitted and waiting packets, in that order.
+/// A packet's `departure`, the end of its transmission, is known when it is enqueued. The ring
+/// holds propagating, transmitted and queued packets, in that order. Only what cannot be derived
+/// from the ring is counted: packets ever queued minus those still in it have arrived.
 ///
-/// What is counted is what cannot be told from the ring: packets ever queued and those still in it say how many
-/// have arrived.
-///
-/// In the order in which packets need it: what one needs that arrives, what one needs besides that is offered, and
-/// what is needed only where others wait before it or are lost. Where there are many directions, each packet finds
-/// its direction gone from the cache.
+/// Fields are in the order in which packets need them: those for an arrival, those for an offered
+/// packet, and those needed only where others are queued or lost. With many directions, each packet
+/// finds its direction outside the cache.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Fifo {
     ring: Ring,
     delay: Span,
     may_lose: bool,
-    /// So many bits will arrive whatever packets they are in: the error models [have lent them](ErrorModel::lend).
+    /// Bits that are certain to arrive: [lent](ErrorModel::lend) by the error models.
     sure_bits: u32,
     recent: Recent,
     idle_from: Time,
@@ -54,8 +52,8 @@ pub struct Fifo {
     seldom: Box<Seldom>,
 }
 
-/// What most packets of most directions do not need. What some need comes first: as much as a cache line, which it may
-/// lie across.
+/// Fields that most packets of most directions do not need. Those that some need come first: one
+/// cache line, possibly across two.
 #[derive(Debug)]
 #[repr(C)]
 struct Seldom {
@@ -68,7 +66,7 @@ struct Seldom {
     errors: Vec<ErrorModel>,
 }
 
-/// See `DirectionSlot` of the engine, which has the rest of two cache lines.
+/// See `DirectionSlot` of the engine, which has the rest of the two cache lines.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(
@@ -79,7 +77,7 @@ const _: () = {
 };
 
 impl Fifo {
-    /// An empty, idle direction.
+    /// Creates an idle direction.
     pub(crate) fn new(
         transmitter: Transmitter,
         delay: Span,
@@ -108,7 +106,7 @@ impl Fifo {
         }
     }
 
-    /// Offers a packet to the queue. A dropped packet stays the caller's.
+    /// Offers a packet to the queue. A dropped packet remains with the caller.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let verdict = self.offer(now, packet, length);
@@ -118,14 +116,16 @@ impl Fifo {
         verdict
     }
 
-    /// Offers a packet that comes `at` a time, which need not be now: all that come before it have been offered.
-    /// One that will be dropped is not counted as yet, and stays the caller's.
+    /// Offers a packet that arrives `at` a time, possibly later than now; all earlier ones must
+    /// have been offered. A packet that will be dropped is not counted yet, and remains with the
+    /// caller.
     #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let length = length.get() as u32;
         let start = if self.idle_from > at {
             if self.finds(length) != (Verdict::Queued, false) {
-                // What has left the queue since that was last looked at makes it fewer; otherwise, nobody need look.
+                // Packets that have left the queue since the last check make room; otherwise no
+                // check is needed.
                 self.advance(at, |_, _, _| {});
                 let (verdict, more_than_ever) = self.finds(length);
                 if verdict == Verdict::Dropped {
@@ -138,7 +138,7 @@ impl Fifo {
             self.waiting_bytes += u64::from(length);
             self.idle_from
         } else {
-            // The transmitter is idle: all before it have departed, and nothing waits.
+            // The transmitter is idle: all earlier packets have departed, and none is queued.
             self.ring.depart_all();
             self.waiting_bytes = 0;
             at
@@ -156,7 +156,8 @@ impl Fifo {
         Verdict::Queued
     }
 
-    /// What one more finds, for all that is known of who waits: has it room, and do more wait with it than ever?
+    /// Returns the result of offering one packet, given the known backlog: accepted or not, and
+    /// whether this would be a new maximum.
     #[inline(always)]
     fn finds(&self, length: u32) -> (Verdict, bool) {
         let (packets, bytes) = (self.waiting_packets(), Bytes::new(self.waiting_bytes));
@@ -167,7 +168,7 @@ impl Fifo {
         (verdict, more)
     }
 
-    /// With the next, more wait than ever.
+    /// Records a new maximum backlog with the next packet.
     #[inline(always)]
     fn note_most(&mut self, length: u32) {
         let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
@@ -183,14 +184,14 @@ impl Fifo {
         self.seldom.dropped += packets;
     }
 
-    /// Of packets that are offered at the same time, whenever that is, those after the first so many are dropped, whatever
-    /// they are, and so is one of the first.
+    /// Returns a number of packets offered at one time, whenever that is, beyond which all are
+    /// dropped; at least one of that many is dropped as well.
     #[inline]
     #[must_use]
     pub fn most_at_once(&self) -> u64 {
         match self.seldom.queue.limit {
-            // What waits, what begins to be transmitted, and the one that is dropped. (Where the rate is such that a
-            // packet may be transmitted in no time, none need be.)
+            // The queue's limit, one that begins transmission, and one that is dropped. (At a rate
+            // at which a packet may take no time, none need be dropped.)
             Limit::Packets(limit) if self.seldom.transmitter.takes_time() => {
                 limit.saturating_add(2)
             }
@@ -198,7 +199,8 @@ impl Fifo {
         }
     }
 
-    /// The same of packets that are offered `at` this time, before which all that come sooner have been.
+    /// The same for packets offered `at` this time, before which all earlier ones have been
+    /// offered.
     #[inline(never)]
     pub fn most_at(&mut self, at: Time) -> u64 {
         let most = self.most_at_once();
@@ -209,39 +211,39 @@ impl Fifo {
         (most - 1).saturating_sub(self.waiting_packets()).max(1)
     }
 
-    /// Has it dropped something, and does so much wait that it may soon again?
+    /// Whether it has dropped packets and its backlog is such that it may soon do so again.
     #[inline]
     #[must_use]
     pub fn is_cramped(&self) -> bool {
         self.seldom.dropped > 0 && self.waiting_packets() >= self.most_at_once() / 2
     }
 
-    /// When the transmission of the packet last enqueued begins (or began).
+    /// Returns the start of the last packet's transmission.
     #[must_use]
     pub fn last_start(&self) -> Time {
         Time::ZERO + (self.idle_from.since(Time::ZERO) - self.recent.time)
     }
 
-    /// When the packet last enqueued departs (or departed).
+    /// Returns the departure of the last packet.
     #[must_use]
     pub fn last_departure(&self) -> Time {
         self.idle_from
     }
 
-    /// When the packet last enqueued arrives (or arrived).
+    /// Returns the arrival of the last packet.
     #[inline]
     #[must_use]
     pub fn last_arrival(&self) -> Time {
         self.idle_from + self.delay
     }
 
-    /// What is offered then, or later, arrives after this time.
+    /// Returns a time after which all packets offered at `offered` or later arrive.
     #[must_use]
     pub fn arrives_after(&self, offered: Time) -> Time {
         self.idle_from.max(offered) + self.delay
     }
 
-    /// The packet at the head of the ring.
+    /// Returns the head of the ring.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<Head> {
@@ -253,20 +255,20 @@ impl Fifo {
         })
     }
 
-    /// The packet that is this far behind the head of the ring.
+    /// Returns the packet `number` positions behind the head.
     #[inline]
     #[must_use]
     pub fn behind_first(&self, number: u64) -> Option<PacketRef> {
         Some(self.ring.behind_first(number)?.packet)
     }
 
-    /// Asks for what hangs from it that the next to arrive needs.
+    /// Prefetches what the next arrival needs.
     #[inline]
     pub fn fetch_for_arrival(&self) {
         self.ring.fetch_first();
     }
 
-    /// Asks for what hangs from it that the next that is offered needs.
+    /// Prefetches what the next offered packet needs.
     #[inline]
     pub fn fetch_for_offer(&self) {
         self.ring.fetch_end();
@@ -274,14 +276,14 @@ impl Fifo {
         fetch(&self.seldom.most, 1);
     }
 
-    /// When the packet at the head of the ring arrives.
+    /// Returns when the head of the ring arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
         self.first().map(|head| head.arrival)
     }
 
-    /// Takes the packet at the head of the ring, whose arrival time has come, at least for who gets it: the queue
-    /// need not have come so far. `None` if there is none.
+    /// Removes the head of the ring at its arrival time. For a host that runs ahead, this may
+    /// precede the queue's own time. Returns `None` if there is none.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
         let head = self.first()?;
@@ -289,7 +291,7 @@ impl Fifo {
         Some(self.take(head))
     }
 
-    /// The same, of a packet that [was found](Self::first) to be at the head of the ring.
+    /// Removes a packet that is known to be the [head](Self::first).
     #[inline]
     pub fn take(&mut self, head: Head) -> Arrival {
         debug_assert_eq!(Some(head), self.first(), "another is first");
@@ -300,7 +302,7 @@ impl Fifo {
         Arrival::Delivered(head.packet)
     }
 
-    /// Is the next packet to arrive lost?
+    /// Whether the next arriving packet is lost.
     #[inline(never)]
     fn loses(&mut self, length: u32) -> bool {
         match u64::from(self.sure_bits).checked_sub(u64::from(length) * 8) {
@@ -325,20 +327,20 @@ impl Fifo {
         lost
     }
 
-    /// Does it lose nothing?
+    /// Whether it never loses packets.
     #[must_use]
     pub fn is_error_free(&self) -> bool {
         !self.may_lose
     }
 
-    /// Does even the shortest packet take time to cross it?
+    /// Whether even the shortest packet takes time to cross it.
     #[must_use]
     pub fn takes_time(&self) -> bool {
         self.delay + self.seldom.transmitter.exact(1) > Span::ZERO
     }
 
-    /// Makes room in a ring that is full for what comes `now`, of a direction whose arrivals are nobody's events:
-    /// what has arrived by now is in it no more.
+    /// Makes room in a full ring at time `now`, for a direction without arrival events: removes
+    /// packets that have arrived.
     #[inline]
     pub fn make_room(&mut self, now: Time) {
         if self.ring.is_full() {
@@ -354,8 +356,8 @@ impl Fifo {
         }
     }
 
-    /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
-    /// it began to be transmitted, and how many packets and bytes then still waited.
+    /// Advances the queue to `now`. Calls `left` for each packet that has left it: start of its
+    /// transmission, and packets and bytes then still queued.
     pub fn advance(&mut self, now: Time, mut left: impl FnMut(Time, u64, u64)) {
         while let Some(first) = self.ring.next_departure() {
             if first.departure > now {
@@ -363,8 +365,8 @@ impl Fifo {
             }
             let at = first.departure;
             self.ring.depart();
-            // The next one leaves the queue for the transmitter. It did wait: one that finds the
-            // transmitter idle comes after an `advance` that has departed all before it.
+            // The next packet leaves the queue. It was queued: a packet that finds the transmitter
+            // idle comes after an `advance` that departed all earlier ones.
             if let Some(next) = self.ring.next_departure() {
                 self.waiting_bytes -= u64::from(next.length);
                 left(at, self.waiting_packets(), self.waiting_bytes);
@@ -372,51 +374,52 @@ impl Fifo {
         }
     }
 
-    /// Packets waiting, as of the last [`advance`](Self::advance), and those that have come since.
+    /// Returns the backlog in packets as of the last [`advance`](Self::advance), plus later
+    /// arrivals.
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
-        // Of those not departed, the first is being transmitted.
+        // The first packet that has not departed is in transmission.
         self.ring.not_departed().saturating_sub(1) as u64
     }
 
-    /// Bytes waiting, of the [same](Self::waiting_packets) packets.
+    /// Returns the bytes of the [same](Self::waiting_packets) packets.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
 
-    /// Packets in the queue, in transmission or in flight.
+    /// Returns the number of packets queued, in transmission or in flight.
     #[inline]
     #[must_use]
     pub fn in_transit(&self) -> usize {
         self.ring.not_arrived()
     }
 
-    /// Packets that its queue dropped so far.
+    /// Returns the number of packets dropped by the queue.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.seldom.dropped
     }
 
-    /// Packets lost to errors so far.
+    /// Returns the number of packets lost to errors.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.seldom.lost
     }
 
-    /// What it has done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters_without(0, self.ring.not_arrived())
     }
 
-    /// Time the transmitter has worked, up to `now`: work it was given but has not done is left out.
+    /// Returns for how long the transmitter has worked up to `now`, without pending transmissions.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
         self.busy_without(0, now)
     }
 
-    /// The packets offered that arrive after `now`, the last first.
+    /// Iterates over packets that arrive after `now`, last first.
     pub fn arriving_after(&self, now: Time) -> impl Iterator<Item = PacketRef> {
         let mut packets = self.ring.newest();
         std::iter::from_fn(move || {
@@ -425,8 +428,8 @@ impl Fifo {
         })
     }
 
-    /// What it has done so far, without the last `ahead` packets offered, which come later, and with so many of
-    /// the others in transit.
+    /// Returns the counters without the last `ahead` packets, which come later, and with
+    /// `in_transit` of the others in transit.
     #[must_use]
     pub fn counters_without(&self, ahead: usize, in_transit: usize) -> Counters {
         let queued = self.ring.pushed() - ahead as u64;
@@ -449,7 +452,8 @@ impl Fifo {
         }
     }
 
-    /// Time the transmitter has worked, up to `now`, without the last `ahead` packets offered, which come later.
+    /// Returns for how long the transmitter has worked up to `now`, without the last `ahead`
+    /// packets, which come later.
     #[must_use]
     pub fn busy_without(&self, ahead: usize, now: Time) -> Span {
         let idle_from = if ahead == 0 {
@@ -462,7 +466,7 @@ impl Fifo {
             .saturating_sub(idle_from.since(now))
     }
 
-    /// Time the transmitter was given work for, without the last `ahead` packets offered.
+    /// Returns the transmission time of all packets except the last `ahead`.
     fn given_without(&self, ahead: usize) -> Span {
         let times = self.ring.newest().take(ahead);
         times.fold(self.busy, |busy, each| {

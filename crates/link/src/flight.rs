@@ -1,4 +1,4 @@
-//! What has left a direction's queue and has not arrived.
+//! Packets that have left a direction's queue and have not arrived.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,7 +7,7 @@ use bentpipe_types::{PacketRef, Time};
 
 use crate::changes::Fate;
 
-/// A packet that is transmitted or on its way.
+/// A packet in transmission or in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Airborne {
     pub(crate) arrival: Time,
@@ -16,10 +16,10 @@ pub(crate) struct Airborne {
     pub(crate) fate: Fate,
 }
 
-/// Packets in the order in which they arrive; of those that arrive together, in which they were sent.
+/// Packets in the order of arrival; simultaneous ones in the order of transmission.
 ///
-/// Those that arrive after all that were sent before them are in a queue: all of them, unless the link
-/// reorders. What overtakes is in a heap beside it. Neither allocates once it is as long as it gets.
+/// Packets that arrive after all earlier ones are in a queue: all of them, unless the link
+/// reorders. Packets that overtake are in a heap. Neither allocates once it has its maximum length.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     in_order: VecDeque<Numbered>,
@@ -66,14 +66,14 @@ impl Flight {
         }
     }
 
-    /// Is the next to arrive one that overtakes?
+    /// Whether the next to arrive is one that overtakes.
     #[inline]
     fn overtakes(&self) -> bool {
         // Few links reorder.
         !self.overtaking.is_empty() && self.overtaking.peek() > self.in_order.front()
     }
 
-    /// The next to arrive.
+    /// Returns the next packet to arrive.
     #[inline]
     pub(crate) fn first(&self) -> Option<&Airborne> {
         let first = if self.overtakes() {
@@ -84,7 +84,7 @@ impl Flight {
         first.map(|first| &first.what)
     }
 
-    /// Takes the next, if it has arrived by now.
+    /// Removes the next packet, if it has arrived by now.
     pub(crate) fn arrived(&mut self, now: Time) -> Option<Airborne> {
         self.first().filter(|first| first.arrival <= now)?;
         let next = if self.overtakes() {

@@ -1,4 +1,4 @@
-//! What both ends of a direction do to a packet between queue and wire.
+//! Framings: changes to a packet between queue and wire, at both ends.
 
 use std::fmt::Debug;
 
@@ -6,18 +6,18 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
 
 use crate::Tally;
 
-/// A tunnel's entry, a header compressor and its decompressor, a modem's data compression: both ends
-/// of one direction, which share nothing but what the link carries.
+/// Both ends of a change to packets on a direction: a tunnel's entry, header compression, data
+/// compression. They share nothing except what the link carries.
 ///
-/// Framings compose: the transmitter calls [`transmit`](Self::transmit) of each in order, handing on
-/// the length; the receiving end calls [`receive`](Self::receive), or [`lose`](Self::lose), of each in
-/// the opposite order, and only what comes out of all of them goes to the far end. Every packet
-/// transmitted is received or lost exactly once, in the order of transmission.
+/// Framings compose. The transmitter calls [`transmit`](Self::transmit) of each in order, passing
+/// on the length. The receiving end calls [`receive`](Self::receive) or [`lose`](Self::lose) of
+/// each in reverse order, and only packets that pass all of them reach the far end. Every
+/// transmitted packet is received or lost exactly once, in the order of transmission.
 pub trait Framing: Debug + Send {
-    /// A packet leaves the queue for the transmitter, and takes `length` bytes so far. Returns how
-    /// many it takes with this framing.
+    /// Handles a packet that leaves the queue with a length of `length` bytes so far. Returns its
+    /// length with this framing.
     ///
-    /// The packet itself may change (an outer header); it never ends here.
+    /// The packet may be changed (an outer header), but not released.
     fn transmit(
         &mut self,
         now: Time,
@@ -26,9 +26,8 @@ pub trait Framing: Debug + Send {
         packets: &mut PacketStore,
     ) -> Bytes;
 
-    /// The packet has come to the end of the link, intact. `None`: it cannot be made out (a
-    /// decompressor that has lost step), and has been released and counted. Without a memory of what
-    /// was sent there is nothing to make out.
+    /// Handles a packet that arrived intact. Returns `None` if it cannot be decoded, in which case
+    /// it was released and counted. A stateless framing always decodes.
     fn receive(
         &mut self,
         _now: Time,
@@ -38,15 +37,15 @@ pub trait Framing: Debug + Send {
         Some(packet)
     }
 
-    /// The packet was corrupted on the way, or a framing further out could not make it out. It stays
-    /// the caller's, and may be gone: it is not to be looked up.
+    /// Handles a packet that was corrupted, or could not be decoded by an outer framing. It belongs
+    /// to the caller and may be gone, so it must not be looked up.
     fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
 
-    /// The most that a packet grows by: what a terminal asks for besides what waits, where capacity is on demand.
+    /// Returns the maximum growth of a packet, which a terminal includes in capacity requests.
     fn adds(&self) -> Bytes {
         Bytes::ZERO
     }
 
-    /// Tells what it has done, by name: for results and probes.
+    /// Reports counters by name, for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
 }

@@ -1,10 +1,10 @@
-//! One-way links: a queue, a transmitter of some rate, a propagation delay, and errors.
+//! One-way links: a queue, a transmitter, a propagation delay, and errors.
 //!
-//! A [`Direction`] needs one pending event. Behind a drop-tail queue that is the arrival of the packet
-//! at the head of its ring ([`Fifo`]): the departure of a packet is known the moment it is enqueued.
-//! Any other queue decides when the transmitter is free: that, too, is caught up with when a packet arrives
-//! ([`Queued`]). With something at the ends, on a path that changes, with capacity on demand, or where somebody
-//! looks, it is the first of a departure, an arrival, a deadline of the far end and a frame ([`Managed`]).
+//! A [`Direction`] has one pending event. With a drop-tail queue it is the arrival of the head of
+//! its ring ([`Fifo`]), since departures are known at enqueueing. Other queues select when the
+//! transmitter is free, which is processed when a packet arrives ([`Queued`]). With processing at
+//! its ends, a changing path, capacity on demand or an observer it is the first of departure,
+//! arrival, far-end deadline and frame ([`Managed`]).
 
 mod access;
 mod changes;

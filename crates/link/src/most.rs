@@ -1,34 +1,34 @@
-//! The most that ever waited.
+//! The maximum backlog.
 
 use std::collections::VecDeque;
 
-/// The most packets and bytes that ever waited, and which packets made them so: a queue may have been offered
-/// packets that come later, and then it is asked for the most among those that have come.
+/// The maximum backlog in packets and bytes, and the packets that caused it. A queue may contain
+/// packets that come later; then the maximum among those that have come is needed.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Most {
     packets: u64,
     bytes: u64,
-    /// Those that made it more, in order; of those that have long come, the last only.
+    /// Packets that raised the maximum, in order. Of those that have certainly come, only the last.
     records: VecDeque<Record>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// The packet's number, from 1.
+    /// Number of the packet, from 1.
     by: u64,
     packets: u64,
     bytes: u64,
 }
 
 impl Most {
-    /// Is this more than ever?
+    /// Whether this is a new maximum.
     #[inline]
     pub(crate) fn is_exceeded(&self, packets: u64, bytes: u64) -> bool {
         packets > self.packets || bytes > self.bytes
     }
 
-    /// So much waits with packet number `by`; `come` packets have come for certain.
+    /// Records the backlog with packet number `by`; `come` packets have certainly come.
     #[inline(never)]
     pub(crate) fn note(&mut self, by: u64, come: u64, packets: u64, bytes: u64) {
         self.packets = self.packets.max(packets);
@@ -43,7 +43,7 @@ impl Most {
         });
     }
 
-    /// The most packets and bytes among the first `queued` packets.
+    /// Returns the maximum among the first `queued` packets.
     pub(crate) fn among(&self, queued: u64) -> (u64, u64) {
         let come = self.records.iter().rev().find(|each| each.by <= queued);
         come.map_or((0, 0), |most| (most.packets, most.bytes))

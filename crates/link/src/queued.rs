@@ -1,5 +1,4 @@
-//! One direction of a link behind a queue that chooses, on a path that never changes: one event per packet
-//! still.
+//! Fast path: a link direction with any queue on a constant path, with one event per packet.
 
 use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
@@ -11,41 +10,43 @@ use crate::{
     Arrival, ClassCounts, Counters, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict,
 };
 
-/// How many packets ahead one is fetched that will be looked at: about as long as it takes to come from memory.
+/// Number of packets by which a packet is prefetched: about the time that memory takes.
 const AHEAD: usize = 4;
-/// The same, of one that will be handed on: where it goes is looked for before it does.
+/// Number of packets by which the destination of a packet to be handed on is looked up.
 const HANDED_ON_AHEAD: usize = 10;
 
-/// One direction of a link behind any queue, with nothing at its ends and nobody who looks.
+/// A direction with any queue, without processing at its ends and without observers.
 ///
-/// Such a queue is asked what goes next when the transmitter is free. The answer depends on what has been
-/// offered until then, and matters when another packet is offered or this one arrives. So no departure is an
-/// event: they are caught up with, each at its own time, before the next packet is offered and when one
-/// arrives. Until then the transmitter has had something to do, and what it does next arrives later.
+/// Such a queue selects when the transmitter is free. The selection depends on all packets offered
+/// until then, and matters only when another packet is offered or this one arrives. Departures are
+/// therefore not events: they are processed, each at its own time, before the next packet is
+/// offered and when one arrives. Until then the transmitter is busy, and everything it sends next
+/// arrives later.
 ///
-/// Whoever knows what comes to it later may say so at once ([`expect`](Self::expect)): it is offered to the queue
-/// when it is caught up with. And whoever can do something with what is on its way may have that before it arrives
-/// ([`hand_on`](Self::hand_on)).
+/// A caller that knows future packets may announce them ([`expect`](Self::expect)): they are
+/// offered to the queue when it is brought up to date. A caller that can use packets in flight may
+/// take them before they arrive ([`hand_on`](Self::hand_on)).
 #[derive(Debug)]
 pub struct Queued {
     pub(crate) queue: Box<dyn QueueDiscipline>,
     pub(crate) random: RandomStream,
-    /// What will be offered, and when.
+    /// Announced packets with their times.
     pub(crate) coming: Row<(Time, PacketRef)>,
     pub(crate) flight: Row<Airborne>,
-    /// How many of the flight, the first, have been handed on.
+    /// Number of packets at the head of the flight that were handed on.
     pub(crate) handed_on: usize,
     pub(crate) transmitter: Transmitter,
     recent: Recent,
     pub(crate) idle_from: Time,
-    /// The queue had nothing to send though something waits: it is asked again after the next packet.
+    /// Whether the queue returned nothing although packets are queued; it is asked again after the
+    /// next packet.
     pub(crate) stalled: bool,
     /// See [`QueueDiscipline::lets_pass`].
     lets_pass: bool,
     pub(crate) delay: Span,
     pub(crate) errors: Vec<ErrorModel>,
     pub(crate) counters: Counters,
-    /// The most packets that have waited since somebody last asked.
+    /// Maximum backlog in packets since the last reading.
     most: u64,
 }
 
@@ -75,8 +76,8 @@ impl Queued {
         }
     }
 
-    /// Offers a packet to the queue. A dropped packet stays the caller's. One that is offered at the very
-    /// time a transmission ends finds that the next has begun.
+    /// Offers a packet to the queue. A dropped packet remains with the caller. A packet offered
+    /// exactly when a transmission ends finds the next one begun.
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore) -> Verdict {
         self.offer(now, packet, packets)
     }
@@ -120,14 +121,15 @@ impl Queued {
         verdict
     }
 
-    /// A packet will be offered at this time, which is not before that of any other.
+    /// Announces a packet at this time, which must not be before that of any other.
     #[inline]
     pub fn expect(&mut self, at: Time, packet: PacketRef) {
         self.coming.push((at, packet));
     }
 
-    /// When the next packet arrives that has not been handed on. Where nothing is on its way, but something waits or
-    /// will be offered, it is a time before which nothing arrives. `None` if there is nothing.
+    /// Returns when the next packet arrives that was not handed on. If none is in flight but some
+    /// are queued or announced, returns a time before which nothing arrives. Returns `None` if
+    /// there are none.
     #[inline]
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
@@ -142,21 +144,22 @@ impl Queued {
         Some(start + self.delay)
     }
 
-    /// What has not been handed on, or is offered then or later, arrives no sooner than this.
+    /// Returns a time before which nothing arrives that was not handed on, or is offered at
+    /// `offered` or later.
     #[must_use]
     pub fn arrives_after(&self, offered: Time) -> Time {
         let later = self.idle_from.max(offered) + self.delay;
         self.next_arrival().map_or(later, |next| next.min(later))
     }
 
-    /// The packet at the head of the flight.
+    /// Returns the head of the flight.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<PacketRef> {
         Some(self.flight.first()?.packet)
     }
 
-    /// Takes the packet whose arrival time has come. `None` if there is none.
+    /// Removes the packet that has arrived, or returns `None`.
     pub fn arrive(&mut self, now: Time, packets: &mut PacketStore) -> Option<Arrival> {
         self.catch_up(now, packets);
         let head = self.leave(now)?;
@@ -166,7 +169,7 @@ impl Queued {
         Some(Arrival::Delivered(head.packet))
     }
 
-    /// Takes the head of the flight out, if it has arrived by now.
+    /// Removes the head of the flight, if it has arrived by now.
     fn leave(&mut self, now: Time) -> Option<Airborne> {
         let head = *self.flight.first().filter(|head| head.arrival <= now)?;
         self.flight.pop();
@@ -179,8 +182,8 @@ impl Queued {
         Some(head)
     }
 
-    /// The next packet that is on its way and has not been handed on: when it arrives, its length. It counts as handed
-    /// on, and is in the flight still. Of a direction that loses nothing.
+    /// Returns the next packet in flight that was not handed on, with arrival time and length. It
+    /// counts as handed on and stays in the flight. For directions without losses.
     #[inline]
     pub fn hand_on(&mut self, packets: &PacketStore) -> Option<(Time, PacketRef, Bytes)> {
         let next = self.flight.get(self.handed_on)?;
@@ -196,14 +199,14 @@ impl Queued {
         ))
     }
 
-    /// The packet that will be [handed on](Self::hand_on) after so many others.
+    /// Returns the packet that will be [handed on](Self::hand_on) after `others` others.
     #[inline]
     #[must_use]
     pub fn later(&self, others: usize) -> Option<PacketRef> {
         Some(self.flight.get(self.handed_on + others)?.packet)
     }
 
-    /// Brings it up to `now`: what has come by then is offered, and what has begun to be transmitted is on its way.
+    /// Advances to `now`: offers announced packets, and processes departures.
     pub fn advance(&mut self, now: Time, packets: &mut PacketStore) {
         self.catch_up(now, packets);
         while self.handed_on > 0 && self.leave(now).is_some() {
@@ -227,7 +230,7 @@ impl Queued {
         self.send_until(now, packets);
     }
 
-    /// Catches up with the transmissions that have begun by `now`.
+    /// Processes the transmissions that have begun by `now`.
     #[inline]
     fn send_until(&mut self, now: Time, packets: &mut PacketStore) {
         while self.idle_from <= now && !self.stalled && self.queue.packets() > 0 {
@@ -235,7 +238,7 @@ impl Queued {
         }
     }
 
-    /// Gives the transmitter what the queue has for it at `start`.
+    /// Lets the queue select a packet for transmission at `start`.
     fn transmit(&mut self, start: Time, packets: &mut PacketStore) {
         let next = self.queue.dequeue(&mut QueueCtx {
             now: start,
@@ -252,7 +255,7 @@ impl Queued {
         }
     }
 
-    /// The transmission of a packet begins.
+    /// Starts the transmission of a packet.
     #[inline]
     fn send(&mut self, start: Time, packet: PacketRef, length: Bytes) {
         let bytes = length.get() as u32;
@@ -271,67 +274,67 @@ impl Queued {
         });
     }
 
-    /// Is this packet lost?
+    /// Whether the packet is lost.
     #[inline(never)]
     fn loses(&mut self, length: Bytes) -> bool {
         ErrorModel::any_loses(&mut self.errors, length)
     }
 
-    /// Packets waiting, as of the last packet that was offered or has arrived.
+    /// Returns the backlog in packets as of the last offered or arrived packet.
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
         self.queue.packets()
     }
 
-    /// Bytes waiting, likewise.
+    /// Returns the backlog in bytes as of the last offered or arrived packet.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.queue.bytes()
     }
 
-    /// The most packets that have waited since this was last asked, as of the last [`advance`](Self::advance); what waits
-    /// now begins the next time.
+    /// Returns the maximum backlog in packets since the previous call, as of the last
+    /// [`advance`](Self::advance). The current backlog begins the next interval.
     pub fn take_most(&mut self) -> u64 {
         let waiting = self.waiting_packets();
         std::mem::replace(&mut self.most, waiting).max(waiting)
     }
 
-    /// Packets in the queue, in transmission or in flight.
+    /// Returns the number of packets queued, in transmission or in flight.
     #[must_use]
     pub fn in_transit(&self) -> usize {
         self.queue.packets() as usize + self.flight.len()
     }
 
-    /// Packets in flight, whether or not they have been handed on.
+    /// Iterates over packets in flight, handed on or not.
     pub fn in_flight(&self) -> impl Iterator<Item = PacketRef> {
         self.flight.iter().map(|each| each.packet)
     }
 
-    /// Packets that will be offered.
+    /// Returns the number of announced packets.
     #[must_use]
     pub fn expected(&self) -> usize {
         self.coming.len()
     }
 
-    /// Packets that will be offered, that wait, or that are on their way and have not been handed on.
+    /// Returns the number of packets announced, queued, or in flight and not handed on.
     #[must_use]
     pub fn to_come(&self) -> usize {
         self.coming.len() + self.in_transit() - self.handed_on
     }
 
-    /// Does it lose nothing?
+    /// Whether it never loses packets.
     #[must_use]
     pub fn is_error_free(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Does even the shortest packet take time to cross it?
+    /// Whether even the shortest packet takes time to cross it.
     #[must_use]
     pub fn takes_time(&self) -> bool {
         self.delay + self.transmitter.exact(1) > Span::ZERO
     }
 
-    /// What it has done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters {
@@ -340,19 +343,20 @@ impl Queued {
         }
     }
 
-    /// Time the transmitter has worked, up to `now`, as of the last [`advance`](Self::advance).
+    /// Returns for how long the transmitter has worked up to `now`, as of the last
+    /// [`advance`](Self::advance).
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
         self.counters.busy.saturating_sub(self.idle_from.since(now))
     }
 
-    /// What has become of each class of its queue.
+    /// Returns the counters per traffic class.
     #[must_use]
     pub fn classes(&self) -> &[ClassCounts] {
         self.queue.classes()
     }
 
-    /// Tells what its queue has done, by name.
+    /// Reports the queue's counters by name.
     pub fn tally(&self, each: &mut Tally<'_>) {
         self.queue.tally(each);
     }

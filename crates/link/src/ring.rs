@@ -1,97 +1,98 @@
-//! What is in a direction: waiting, being transmitted, and on its way.
+//! The ring of packets in a direction: queued, in transmission, and in flight.
 
 use bentpipe_types::{PacketRef, Time, fetch};
 
-/// A packet between its enqueueing and its arrival.
+/// A packet between enqueueing and arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InTransit {
-    /// The end of its transmission.
+    /// End of its transmission.
     pub(crate) departure: Time,
     pub(crate) packet: PacketRef,
     pub(crate) length: u32,
 }
 
-/// Slots of a ring that anything was ever in: a cache line, for in a large network there are many directions that few
-/// packets are in.
+/// Initial number of slots: one cache line, since in a large network most directions contain few
+/// packets.
 const FEWEST: usize = 4;
 
-/// A queue of packets in order of departure, with a mark between those that have departed and those
-/// that have not, and one between those that have arrived and those that have not.
+/// Packets in the order of departure, with two marks: between departed and queued packets, and
+/// between arrived packets and others.
 ///
-/// Either may be ahead of the other: who knows that nothing can come before them takes arrivals before their time,
-/// and they are still to depart for the queue, which is as long as it is when a packet is offered. Until then,
-/// nobody asks what has departed.
+/// Either mark may be ahead of the other. For a host that runs ahead, arrivals are taken before
+/// their time, while for the queue they have not departed; departures are determined when a packet
+/// is offered.
 ///
-/// A power of two of slots, and positions that only ever grow, from 0: a position's slot is its low bits.
-/// It doubles when it is full, and never shrinks: nothing is allocated per packet.
+/// The number of slots is a power of two. Positions grow from 0, and a position's slot is given by
+/// its low bits. The ring doubles when it is full and never shrinks, so nothing is allocated per
+/// packet.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     slots: Box<[InTransit]>,
-    /// The position of the next to be pushed.
+    /// Position of the next packet.
     end: u64,
-    /// How many, the last, have not arrived.
+    /// Number of packets that have not arrived: the last ones.
     not_arrived: u32,
-    /// How many, the last, have not departed.
+    /// Number of packets that have not departed: the last ones.
     not_departed: u32,
 }
 
 impl Ring {
-    /// Packets that have not arrived.
+    /// Returns the number of packets that have not arrived.
     #[inline]
     pub(crate) fn not_arrived(&self) -> usize {
         self.not_arrived as usize
     }
 
-    /// Packets ever pushed.
+    /// Returns the number of packets ever added.
     #[inline]
     pub(crate) fn pushed(&self) -> u64 {
         self.end
     }
 
-    /// Packets that have arrived.
+    /// Returns the number of packets that have arrived.
     #[inline]
     pub(crate) fn arrived(&self) -> u64 {
         self.end - u64::from(self.not_arrived)
     }
 
-    /// Packets of which either is still to come.
+    /// Returns the number of packets for which arrival or departure is outstanding.
     #[inline]
     fn kept(&self) -> u32 {
         self.not_arrived.max(self.not_departed)
     }
 
-    /// Has it to grow for one more?
+    /// Whether another packet would make it grow.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.kept() as usize == self.slots.len()
     }
 
-    /// Those in it, the last pushed first.
+    /// Iterates over the packets, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &InTransit> {
         (self.end - u64::from(self.kept())..self.end)
             .rev()
             .map(|position| self.at(position))
     }
 
-    /// Packets that have not departed.
+    /// Returns the number of packets that have not departed.
     #[inline]
     pub(crate) fn not_departed(&self) -> usize {
         self.not_departed as usize
     }
 
-    /// The next to arrive.
+    /// Returns the next packet to arrive.
     #[inline]
     pub(crate) fn first(&self) -> Option<&InTransit> {
         (self.not_arrived > 0).then(|| self.at(self.arrived()))
     }
 
-    /// The one that is this far behind the next to arrive.
+    /// Returns the packet `number` positions behind the next to arrive.
     #[inline]
     pub(crate) fn behind_first(&self, number: u64) -> Option<&InTransit> {
         (number < u64::from(self.not_arrived)).then(|| self.at(self.arrived() + number))
     }
 
-    /// Asks for the next to arrive, and for as many behind it as may lie in the next cache line.
+    /// Prefetches the next packets to arrive: two cache lines.
     #[inline]
     pub(crate) fn fetch_first(&self) {
         if let Some(further) = u64::from(self.not_arrived).checked_sub(1) {
@@ -100,7 +101,7 @@ impl Ring {
         }
     }
 
-    /// Asks for the place of the next to be pushed.
+    /// Prefetches the slot of the next packet.
     #[inline]
     pub(crate) fn fetch_end(&self) {
         if !self.slots.is_empty() {
@@ -108,26 +109,26 @@ impl Ring {
         }
     }
 
-    /// The next to depart.
+    /// Returns the next packet to depart.
     #[inline]
     pub(crate) fn next_departure(&self) -> Option<&InTransit> {
         (self.not_departed > 0).then(|| self.at(self.end - u64::from(self.not_departed)))
     }
 
-    /// The next to depart has departed.
+    /// Marks the next packet as departed.
     #[inline]
     pub(crate) fn depart(&mut self) {
         debug_assert!(self.not_departed > 0, "nothing is left to depart");
         self.not_departed -= 1;
     }
 
-    /// All have departed.
+    /// Marks all packets as departed.
     #[inline]
     pub(crate) fn depart_all(&mut self) {
         self.not_departed = 0;
     }
 
-    /// The next to arrive has arrived.
+    /// Marks the next packet as arrived.
     #[inline]
     pub(crate) fn arrive(&mut self) {
         debug_assert!(self.not_arrived > 0, "nothing is left to arrive");
@@ -140,8 +141,8 @@ impl Ring {
             self.grow(packet);
         }
         let slot = self.slot(self.end);
-        // (Not beside one another: compiled as one step, both counts would be read at once just after one of them was
-        // written alone, and that is what a processor waits for.)
+        // Kept apart from the other count: combined into one read, both would be loaded just after
+        // one was stored, which stalls the processor.
         self.not_arrived += 1;
         self.slots[slot] = packet;
         self.not_departed += 1;
@@ -158,7 +159,7 @@ impl Ring {
         position as usize & (self.slots.len() - 1)
     }
 
-    /// Doubles the slots, those that hold nothing filled with `filler`.
+    /// Doubles the slots; unused ones are filled with `filler`.
     #[cold]
     fn grow(&mut self, filler: InTransit) {
         let size = (2 * self.slots.len()).max(FEWEST);

@@ -1,16 +1,16 @@
-//! First in, first out.
+//! A first-in-first-out ring of small values.
 
-/// A row of small things, of which the first leaves and any may be looked at.
+/// A first-in-first-out ring of small values with random access.
 ///
-/// A power of two of slots, and positions that only ever grow, from 0: a position's slot is its low bits, which is
-/// found in fewer steps than where it has to be asked whether it is behind the end. It doubles when it is full, and never
-/// shrinks.
+/// The number of slots is a power of two. Positions grow from 0, and a position's slot is given by
+/// its low bits, which takes fewer steps than a wrap-around test. It doubles when it is full and
+/// never shrinks.
 #[derive(Debug)]
 pub(crate) struct Row<T> {
     slots: Box<[T]>,
-    /// The position of the first.
+    /// Position of the first value.
     start: u64,
-    /// The position of the next to be pushed.
+    /// Position of the next value to be added.
     end: u64,
 }
 
@@ -40,7 +40,7 @@ impl<T: Copy> Row<T> {
         self.get(0)
     }
 
-    /// The one that is this far behind the first.
+    /// Returns the value `number` positions behind the first.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> Option<&T> {
         let is_there = number < self.len();
@@ -57,7 +57,7 @@ impl<T: Copy> Row<T> {
         self.end += 1;
     }
 
-    /// Takes the first.
+    /// Removes the first value.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let first = *self.first()?;
@@ -65,12 +65,12 @@ impl<T: Copy> Row<T> {
         Some(first)
     }
 
-    /// All of them, the first first.
+    /// Iterates from the first value to the last.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         (self.start..self.end).map(|position| &self.slots[self.slot(position)])
     }
 
-    /// Keeps those that `is_kept` says, in their order.
+    /// Keeps the values for which `is_kept` returns true, in order.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
         for _ in 0..self.len() {
             if let Some(first) = self.pop()
@@ -86,7 +86,7 @@ impl<T: Copy> Row<T> {
         position as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Doubles the slots, those that hold nothing filled with `filler`.
+    /// Doubles the slots; unused ones are filled with `filler`.
     #[cold]
     fn grow(&mut self, filler: T) {
         let size = (2 * self.slots.len()).max(4);

@@ -1,22 +1,22 @@
-//! Counters by name, of whatever a direction is made of.
+//! Named counters of the parts of a direction.
 
 use std::net::IpAddr;
 
 use bentpipe_types::{Endpoint, PacketRef, PacketStore};
 
-/// The two ends of a connection, in the direction of the packets that are counted.
+/// The two ends of a connection, in the direction of the counted packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Flow {
-    /// Who sends them.
+    /// Sender.
     pub source: Endpoint,
-    /// Who is to get them.
+    /// Receiver.
     pub destination: Endpoint,
-    /// The real addresses of a flow of a real network, source first: a node may stand for many.
+    /// Real addresses of a real flow, source first: a node may stand for many.
     pub ip: Option<(IpAddr, IpAddr)>,
 }
 
 impl Flow {
-    /// The flow a packet belongs to.
+    /// Returns the flow of a packet.
     #[must_use]
     pub fn of(packets: &PacketStore, packet: PacketRef) -> Self {
         let record = packets.get(packet);
@@ -28,8 +28,9 @@ impl Flow {
     }
 }
 
-/// Takes counters, one call each: of one flow or (`None`) of all, the counter's name, its value.
+/// Receives counters, one call each: the flow or `None` for the total, the counter's name, its
+/// value.
 ///
-/// Names are those of results and probes: `acks_removed`, `refused_count`. Whoever counts calls in the
-/// same order every time; flows come in the order in which they were first seen.
+/// Names are those of results and probes: `acks_removed`, `refused_count`. Calls are always in the
+/// same order; flows are in the order in which they were first seen.
 pub type Tally<'a> = dyn FnMut(Option<Flow>, &'static str, u64) + 'a;

@@ -1,15 +1,15 @@
-//! What clocks packets out.
+//! Transmission times.
 
 use bentpipe_types::{BitRate, Bytes, Span};
 
-/// A transmitter of some rate, which knows how long a packet takes.
+/// A transmitter of constant rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
     redundancy: f64,
 }
 
-/// The length of the packet before, and how long it took: most packets are as long as the one before.
+/// Length and transmission time of the previous packet: most packets have the same length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recent {
     pub(crate) time: Span,
@@ -17,7 +17,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// How long a packet of `length` bytes takes.
+    /// Returns the transmission time of a packet of `length` bytes.
     #[inline]
     pub(crate) fn time(&mut self, length: u32, transmitter: &Transmitter) -> Span {
         if length != self.length {
@@ -29,18 +29,18 @@ impl Recent {
 }
 
 impl Transmitter {
-    /// Bits on the air per bit of packet: `redundancy`.
+    /// Creates a transmitter with `redundancy` transmitted bits per bit of packet.
     pub(crate) fn new(rate: BitRate, redundancy: f64) -> Self {
         Self { rate, redundancy }
     }
 
-    /// Does every packet take some time, a nanosecond at least? At 8 Gbit/s each byte does.
+    /// Whether every packet takes at least a nanosecond. At 8 Gbit/s each byte does.
     #[inline]
     pub(crate) fn takes_time(&self) -> bool {
         self.rate.bits_per_second() <= 8_000_000_000 && self.redundancy >= 1.0
     }
 
-    /// How long a packet of `length` bytes takes, worked out.
+    /// Computes the transmission time of a packet of `length` bytes.
     #[inline(never)]
     pub(crate) fn exact(&self, length: u32) -> Span {
         if self.redundancy == 1.0 {

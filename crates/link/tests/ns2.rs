@@ -1,5 +1,5 @@
-//! RED and deficit round robin against ns-2's, packet by packet (`benches/witness/queues.tcl`).
-//! Skipped, and said so, where ns-2 is not installed.
+//! RED and deficit round robin compared with ns-2, packet by packet (`benches/witness/queues.tcl`).
+//! Skipped with a message where ns-2 is not installed.
 
 mod common;
 
@@ -24,11 +24,11 @@ struct Event {
     at_us: u64,
     flow: u16,
     bytes: u64,
-    /// ns-2's number of the packet.
+    /// ns-2's packet number.
     id: u64,
 }
 
-/// What ns-2 makes of one of the script's queues, and its trace; none without ns-2.
+/// Runs one of the script's queues in ns-2. Returns its trace, or `None` without ns-2.
 fn ns2(kind: &str) -> Option<(Vec<Event>, PathBuf)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/witness/queues.tcl");
     let trace = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{kind}.tr"));
@@ -71,7 +71,7 @@ fn packet_of(event: &Event) -> Packet {
     packet
 }
 
-/// Notes when transmissions begin.
+/// Records when transmissions begin.
 #[derive(Default)]
 struct Departures(Vec<(u64, u64)>);
 
@@ -85,14 +85,14 @@ impl Watch for Departures {
 }
 
 struct Replay {
-    /// When the transmission of which packet began.
+    /// Start of transmission, and packet.
     departures: Vec<(u64, u64)>,
     dropped: u64,
-    /// Packets waiting as each arrived, on average.
+    /// Average backlog in packets at arrivals.
     mean_queue: f64,
 }
 
-/// Offers ns-2's arrivals to a queue of ours in front of the same link.
+/// Offers ns-2's arrivals to a queue here, in front of the same link.
 fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
     let (rate, delay) = (1_000_000, Span::from_millis(10));
     let mut bottleneck = Bottleneck::new(rate, delay, queue, 5, Departures::default());
@@ -112,7 +112,7 @@ fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
     }
 }
 
-/// What ns-2 did.
+/// Returns ns-2's result.
 fn theirs(events: &[Event]) -> Replay {
     let mut waiting: i64 = 0;
     let (mut sum, mut arrivals, mut dropped) = (0, 0, 0);
@@ -178,7 +178,7 @@ const RED: RedSettings = RedSettings {
     mean_transmission: Span::from_millis(8),
 };
 
-/// The same arrivals and the same parameters; luck is different.
+/// The same arrivals and parameters with other random numbers.
 #[test]
 fn red_drops_as_many_and_keeps_as_long_a_queue() {
     let Some((events, _)) = ns2("red") else {
@@ -195,7 +195,7 @@ fn red_drops_as_many_and_keeps_as_long_a_queue() {
     assert!(relative(ours.mean_queue, theirs.mean_queue) < 0.03);
 }
 
-/// Thresholds in bytes, and packets of 250 to 1249 bytes: of each size as many are dropped.
+/// Thresholds in bytes, packets of 250 to 1249 bytes: the same numbers are dropped of each size.
 #[test]
 fn red_by_bytes_drops_as_many_of_each_size() {
     let Some((events, _)) = ns2("red-bytes") else {
@@ -220,13 +220,14 @@ fn red_by_bytes_drops_as_many_of_each_size() {
     let theirs = drops(&theirs(&events));
     println!("dropped of each size {ours:?}, and by ns-2 {theirs:?}");
     for (ours, theirs) in ours.into_iter().zip(theirs) {
-        // Three standard deviations of the difference, of counts whose variance is less than themselves.
+        // Three standard deviations of the difference of counts whose variance is below their
+        // value.
         let most = 3.0 * f64::sqrt(ours + theirs);
         assert!((ours - theirs).abs() < most, "{ours} {theirs}");
     }
 }
 
-/// Where nothing is dropped, the average is no matter of luck: busy and idle times, in turn.
+/// Without drops the average is deterministic: busy and idle periods in turn.
 #[test]
 fn reds_average_is_the_same_at_every_arrival() {
     let Some((events, trace)) = ns2("red-average") else {
@@ -276,7 +277,7 @@ fn reds_average_is_the_same_at_every_arrival() {
             cx.packets.release(packet);
             busy_until = now + transmission;
         }
-        // ns-2 writes an average where it has changed: time and value with six digits.
+        // ns-2 writes a changed average: time, and value with six digits.
         if let Some((at, average)) = expected
             && at.abs_diff(event.at_us) <= 1 + event.at_us / 100_000
         {
@@ -291,11 +292,11 @@ fn reds_average_is_the_same_at_every_arrival() {
     assert!(worst < 1e-5, "{worst:e}");
 }
 
-/// Says that a witness is missing: a failure where none may be (`BENTPIPE_WITNESSES=required`, as
-/// continuous integration has it).
+/// Reports a missing witness: a failure where all are required (`BENTPIPE_WITNESSES=required`, as
+/// in continuous integration).
 fn skipped(reason: &str) {
     let required = std::env::var("BENTPIPE_WITNESSES").is_ok_and(|value| value == "required");
     assert!(!required, "{reason}; BENTPIPE_WITNESSES=required");
-    // Not eprintln!, which a test that passes does not show.
+    // Not eprintln!, whose output is hidden in passing tests.
     writeln!(std::io::stderr(), "skipped: {reason}").expect("standard error");
 }

@@ -1,5 +1,5 @@
-//! CoDel, FQ-CoDel and PIE against ns-3's, packet by packet: `tests/ns3/*.txt` is what `benches/witness/ns3_queues.cc`
-//! printed, of ns-3.37.
+//! CoDel, FQ-CoDel and PIE compared with ns-3, packet by packet: `tests/ns3/*.txt` is the output of
+//! `benches/witness/ns3_queues.cc` with ns-3.37.
 
 mod common;
 
@@ -11,13 +11,13 @@ use bentpipe_types::{Bytes, Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketS
 
 use common::Bottleneck;
 
-/// A packet, and what became of it.
+/// A packet and its fate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Fate {
     at: u64,
     flow: u16,
     bytes: u64,
-    /// When its transmission began; none: it was dropped.
+    /// Start of its transmission, or `None` if it was dropped.
     departed: Option<u64>,
     marked: bool,
 }
@@ -39,7 +39,7 @@ fn recorded(name: &str) -> Vec<Fate> {
     fates.collect()
 }
 
-/// Notes when transmissions begin, and of what.
+/// Records transmissions.
 struct Notes<'a>(&'a mut [Fate]);
 
 impl Watch for Notes<'_> {
@@ -53,12 +53,12 @@ impl Watch for Notes<'_> {
     fn received(&mut self, _now: Time, _packet: PacketRef, _packets: &PacketStore) {}
 }
 
-/// What a queue of ours in front of the same link makes of the same packets.
+/// Offers the same packets to a queue here, in front of the same link.
 fn ours(theirs: &[Fate], queue: Box<dyn QueueDiscipline>, ecn: Ecn) -> Vec<Fate> {
     ours_with(5, theirs, queue, ecn)
 }
 
-/// The same, with this luck.
+/// The same with a given seed.
 fn ours_with(seed: u64, theirs: &[Fate], queue: Box<dyn QueueDiscipline>, ecn: Ecn) -> Vec<Fate> {
     let mut fates: Vec<Fate> = theirs.to_vec();
     fates
@@ -80,15 +80,15 @@ fn ours_with(seed: u64, theirs: &[Fate], queue: Box<dyn QueueDiscipline>, ecn: E
     fates
 }
 
-/// How they compare.
+/// Comparison of both results.
 #[derive(Debug)]
 struct Comparison {
-    /// Packets, in the order of their arrival, before the first that fared otherwise.
+    /// Number of arrivals before the first difference.
     first: usize,
-    /// Packets that fared the same, of all.
+    /// Number of packets with equal fate.
     same: usize,
     of: usize,
-    /// Ours, theirs.
+    /// Dropped here, and in ns-3.
     dropped: (usize, usize),
     marked: (usize, usize),
     mean_wait_ms: (f64, f64),
@@ -132,8 +132,8 @@ const BOUNDS: DelayBounds = DelayBounds {
     ecn: false,
 };
 
-/// ns-3's clock for it ticks each 1.024 us, and it lets a packet go with less than 1500 bytes behind it, not with as
-/// many: a drop may be a packet sooner or later.
+/// ns-3's clock for it ticks every 1.024 us, and it lets a packet pass with less than 1500 bytes
+/// behind it, excluding exactly 1500: a drop may be a packet sooner or later.
 #[test]
 fn codel_drops_the_same_packets() {
     let theirs = recorded("codel");
@@ -147,8 +147,8 @@ fn codel_drops_the_same_packets() {
     assert!(all.first > all.of / 2 && all.same * 100 >= all.of * 99);
 }
 
-/// After a mark, ns-3 counts to the next from the packet that was marked; Linux, and the RFC, from when one was due. So ours
-/// are a little closer; they are not the same packets.
+/// After a mark, ns-3 counts to the next from the packet that was marked; Linux and the RFC count
+/// from when one was due. Marks here are therefore slightly closer and on other packets.
 #[test]
 fn codel_marks_as_many() {
     let theirs = recorded("codel-ecn");
@@ -166,7 +166,7 @@ fn codel_marks_as_many() {
     assert!(relative((all.marked.0 as f64, all.marked.1 as f64)) < 0.05);
 }
 
-/// The turns are the same to the nanosecond until a drop is a packet sooner or later.
+/// Turns are equal to the nanosecond until a drop is a packet sooner or later.
 #[test]
 fn fq_codel_sends_the_same_packets_at_the_same_times() {
     let theirs = recorded("fq-codel");
@@ -187,8 +187,9 @@ fn fq_codel_sends_the_same_packets_at_the_same_times() {
     }
 }
 
-/// Luck is different, and nothing else: until the first packet is dropped that the other keeps, all leave at the same times. Of
-/// ns-3 eight streams of luck (1219 to 1282 drops; the record is one more), of ours as many.
+/// Only random numbers differ: until the first different drop, all packets leave at the same times.
+/// Eight random streams of ns-3 give 1219 to 1282 drops (the record is one more); eight are
+/// compared here.
 #[test]
 fn pie_drops_as_many_and_keeps_as_long_a_queue() {
     const THEIRS: [u32; 8] = [1282, 1217, 1219, 1254, 1219, 1238, 1239, 1238];

@@ -1,29 +1,30 @@
-//! A terminal's time in a frame.
+//! A terminal's burst in a frame.
 
 use bentpipe_types::{BitRate, Span, Time};
 
 use super::capacity::Capacity;
 
-/// When a terminal sends in a frame, and how much of that is over.
+/// A terminal's transmission time in a frame, and how much of it has passed.
 ///
-/// Bursts stand one behind the other, each as long as it takes at the terminal's rate; one that does not end with
-/// the frame goes on at its beginning, on the next of several carriers (McNaughton's wrap-around rule: no terminal
-/// sends twice at a time, and nothing of a carrier is left between two). So a burst has two parts at most. What
-/// nobody has use for when its time comes is gone.
+/// Bursts follow each other, each as long as its grant takes at the terminal's rate. One that does
+/// not end with the frame continues at the frame's beginning on the next of several carriers
+/// (McNaughton's wrap-around rule: no terminal sends twice at a time, and no carrier is idle
+/// between bursts). A burst therefore has at most two parts. Capacity without data to send when its
+/// time comes is lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
     rate: Option<BitRate>,
-    /// In order of time: when each begins, and what it carries.
+    /// The parts in order of time: start and capacity.
     parts: [(Time, Capacity); 2],
-    /// Used or gone.
+    /// Capacity that was used or has passed.
     over: Capacity,
-    /// When what was sent last ended.
+    /// End of the last transmission.
     sent_at: Time,
 }
 
 impl Burst {
-    /// One of `granted` in the frame from `start` on, at `rate`, `begins` after the frame's beginning. Without a rate there
-    /// is none.
+    /// Creates the burst for `granted` in the frame from `start` on, at `rate`, `begins` after the
+    /// frame's beginning. Without a rate it is empty.
     pub(super) fn new(
         start: Time,
         frame: Span,
@@ -54,21 +55,21 @@ impl Burst {
         self.parts[0].1 + self.parts[1].1
     }
 
-    /// What of it comes before `at`.
+    /// Returns the capacity before `at`.
     fn before(&self, at: Time, rate: BitRate) -> Capacity {
         let passed =
             |(begins, length): (Time, Capacity)| Capacity::of(rate, at.since(begins)).min(length);
         passed(self.parts[0]) + passed(self.parts[1])
     }
 
-    /// What is past at `now` can no longer be used.
+    /// Discards capacity that has passed by `now`.
     fn pass(&mut self, now: Time) {
         if let Some(rate) = self.rate {
             self.over = self.over.max(self.before(now, rate));
         }
     }
 
-    /// When something may be sent, from `now` on; `None`: no more in this frame.
+    /// Returns when data can be sent next, from `now` on, or `None` if not in this frame.
     pub(super) fn next(&mut self, now: Time) -> Option<Time> {
         self.pass(now);
         let [(first, length), (second, _)] = self.parts;
@@ -83,8 +84,8 @@ impl Burst {
         })
     }
 
-    /// Sends up to `to_go` from `now` on: what of it goes in this frame and before `until`, and when the last of that has
-    /// gone, to the nanosecond.
+    /// Uses up to `to_go` from `now` on. Returns the capacity used in this frame and before
+    /// `until`, and when its last bit has been sent, to the nanosecond.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -111,15 +112,16 @@ impl Burst {
         (goes, self.sent_at)
     }
 
-    /// What passes between the last bit that was sent and [`sent_at`](Self::sent_at), where that is rounded up: it is for
-    /// what follows at once, even where the frame is over then.
+    /// Returns the capacity between the last bit sent and the rounded-up
+    /// [`sent_at`](Self::sent_at). It belongs to data that follow at once, even if the frame is
+    /// over then.
     pub(super) fn rest(&mut self) -> Capacity {
         let before = self.over;
         self.pass(self.sent_at);
         self.over.less(before)
     }
 
-    /// When what was sent last ends, or ended.
+    /// Returns the end of the last transmission.
     pub(super) fn sent_at(&self) -> Time {
         self.sent_at
     }

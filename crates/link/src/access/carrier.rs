@@ -1,4 +1,4 @@
-//! A carrier that terminals share, and their places on it.
+//! A carrier shared by terminals, and the terminals' access to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,59 +9,60 @@ use super::constant::Granted;
 use super::hub::Hub;
 use crate::changes::Rates;
 
-/// A carrier, or a group of carriers that are planned together.
+/// Settings of a carrier, or of a group of carriers planned together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CarrierSettings {
-    /// What all terminals send together at most.
+    /// Maximum total rate of all terminals.
     pub rate: BitRate,
-    /// How long a frame is; above zero. The first begins at the start of the run, at every terminal.
+    /// Frame length, above zero. The first frame begins at the start of the run, at every terminal.
     pub frame: Span,
-    /// How long the hub takes from a request's arrival to sending out the plan that heeds it.
+    /// Time from a request's arrival at the hub to sending the plan that includes it.
     pub processing: Span,
 }
 
-/// What a terminal may ask of a carrier.
+/// A terminal's entitlements on a carrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TerminalSettings {
-    /// At which it sends in clear sky: more than this times a frame it is never granted.
+    /// Transmission rate in clear sky. Grants per frame never exceed this rate times the frame.
     pub rate: BitRate,
-    /// Granted in each frame without being asked for (CRA). All terminals' together are at most the carrier's rate.
+    /// Rate granted in each frame without request (CRA). The sum over all terminals is at most the
+    /// carrier's rate.
     pub constant: Option<BitRate>,
-    /// What it may ask for by rate at most (RBDC), besides what is constant.
+    /// Maximum rate that it may request (RBDC), in addition to the constant rate.
     pub rate_based: Option<BitRate>,
-    /// It asks for the volume of what waits (VBDC).
+    /// Whether it requests the volume of its backlog (VBDC).
     pub volume_based: bool,
-    /// It gets its share of what nobody wants (FCA).
+    /// Whether it receives a share of unrequested capacity (FCA).
     pub free: bool,
-    /// How long a request takes to the hub.
+    /// Delay of a request to the hub.
     pub request_delay: Span,
-    /// How long the hub's plan takes to the terminal.
+    /// Delay of the hub's plan to the terminal.
     pub grant_delay: Span,
 }
 
-/// What a terminal asks for at a frame's beginning.
+/// A terminal's request at a frame's beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Request {
     pub(super) by_rate: Capacity,
     pub(super) by_volume: Capacity,
 }
 
-/// What a terminal has of a frame.
+/// A terminal's grant in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Grant {
     pub(super) constant: Capacity,
     pub(super) by_rate: Capacity,
     pub(super) by_volume: Capacity,
     pub(super) free: Capacity,
-    /// How long after the frame's beginning its burst begins.
+    /// Start of its burst, relative to the frame.
     pub(super) begins: Span,
-    /// At which it is sent; none where its path carries nothing, or the plan has no mode for it.
+    /// Transmission rate, or `None` if the path carries nothing or the plan has no mode for it.
     pub(super) rate: Option<BitRate>,
-    /// Its path carries something.
+    /// Whether its path carries anything.
     pub(super) reaches: bool,
-    /// What the plan has besides, in a mode that its path no longer allows.
+    /// Capacity planned in a mode that the path no longer supports.
     pub(super) faded: Capacity,
-    /// What that by rate and by volume takes of the carrier.
+    /// Carrier time taken by the rate-based and volume-based parts.
     pub(super) on_air: Capacity,
 }
 
@@ -71,33 +72,33 @@ impl Grant {
     }
 }
 
-/// A carrier that terminals share.
+/// A carrier shared by terminals.
 #[derive(Clone, Debug)]
 pub struct Carrier {
     hub: Arc<Mutex<Hub>>,
 }
 
-/// A terminal's place on a carrier.
+/// A terminal's access to a carrier.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub(super) carrier: Carrier,
     pub(super) terminal: usize,
     pub(super) settings: TerminalSettings,
     pub(super) frame: Span,
-    /// What a plan takes from a request's arrival to the terminals.
+    /// Time from a request's arrival until its plan reaches the terminals.
     pub(super) back: Span,
     pub(super) lag: u64,
 }
 
 impl Carrier {
-    /// The places of these terminals on a carrier, in their order, which is that of their bursts.
+    /// Creates the accesses of these terminals to a carrier. Bursts are in this order.
     #[must_use]
     pub fn shared(settings: CarrierSettings, terminals: &[TerminalSettings]) -> Vec<Access> {
         let hub = Hub::new(settings, terminals);
         let carrier = Self {
             hub: Arc::new(Mutex::new(hub)),
         };
-        // One plan for all: it leaves early enough for the terminal that it takes longest to.
+        // The plan is common to all, so it is sent early enough for the most distant terminal.
         let farthest = terminals.iter().map(|terminal| terminal.grant_delay).max();
         let back = settings.processing + farthest.unwrap_or_default();
         let terminals = terminals.iter().enumerate();
@@ -122,29 +123,30 @@ impl Carrier {
 }
 
 impl Access {
-    /// How many frames after the one at whose beginning it is made a request is heeded: one at least.
+    /// Returns how many frames after its own a request takes effect; at least one.
     #[must_use]
     pub fn lag(&self) -> u64 {
         self.lag
     }
 
-    /// Its rate changes as these say.
+    /// Sets the changing rate of the terminal's path.
     pub(super) fn follow(&self, rates: Rates) {
         self.carrier.hub().follow(self.terminal, rates, self.lag);
     }
 
-    /// What it has been granted as constant capacity in all frames before this one, which is the last that anybody has
-    /// entered, and what it has of this one; `None` where all frames are the same.
+    /// Returns the constant capacity granted in all frames before this one and in this one, which
+    /// must be the latest that any terminal has entered. Returns `None` if all frames are equal.
     pub(super) fn constant(&self, frame: u64) -> Option<(Granted, Granted)> {
         self.carrier.hub().constant(self.terminal, frame)
     }
 
-    /// A request that the plan of `frame` heeds.
+    /// Stores a request that the plan of `frame` includes.
     pub(super) fn ask(&self, frame: u64, request: Request) {
         self.carrier.hub().ask(frame, self.terminal, request);
     }
 
-    /// What it has of this frame, which is the last that anybody has entered, and what it has ever been given by volume.
+    /// Returns the grant of this frame, which must be the latest that any terminal has entered, and
+    /// all volume granted so far.
     pub(super) fn enter(&self, frame: u64) -> (Grant, Capacity) {
         let mut hub = self.carrier.hub();
         hub.plan_until(frame);

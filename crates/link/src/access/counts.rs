@@ -1,48 +1,50 @@
-//! What is counted of a terminal.
+//! Counters of a terminal.
 
 use bentpipe_types::SpanStatistics;
 
-/// What a terminal has asked for, got and used so far. Bytes are those on the air: framings and redundancy included.
+/// Requested, granted and used capacity of a terminal. Bytes are those on the air, with framing and
+/// redundancy.
 #[derive(Clone, Debug, Default)]
 pub struct AccessCounts {
-    /// Requests that went to the hub: one a frame at most.
+    /// Requests sent to the hub: at most one per frame.
     pub requests: u64,
-    /// Bytes asked for by rate: each request's rate, for a frame.
+    /// Bytes requested by rate: the requested rates, for one frame each.
     pub asked_by_rate: u64,
-    /// Bytes asked for by volume.
+    /// Bytes requested by volume.
     pub asked_by_volume: u64,
-    /// Bytes granted without a request, in every frame from the first on.
+    /// Bytes granted without request, in every frame.
     pub granted_constant: u64,
-    /// Bytes granted of what was asked for by rate.
+    /// Bytes granted for rate requests.
     pub granted_by_rate: u64,
-    /// Bytes granted of what was asked for by volume.
+    /// Bytes granted for volume requests.
     pub granted_by_volume: u64,
-    /// Bytes granted because nobody else wanted them, in frames for which there was anything to send or to wait for.
+    /// Unrequested bytes granted, in frames in which the terminal had data or outstanding requests.
     pub granted_free: u64,
-    /// Bytes granted in all: the four together, before each is rounded down.
+    /// Total bytes granted: the sum of the four before each is rounded down.
     pub granted: u64,
-    /// Bytes of plans besides, in a mode that its path no longer allowed when the frame came, of frames for which there was anything
-    /// to send or to wait for; `None` where its rate stays.
+    /// Bytes planned in a mode that the path no longer supported when the frame began, in frames in
+    /// which the terminal had data or outstanding requests. `None` if its rate is constant.
     pub faded: Option<u64>,
     /// Bytes sent.
     pub used: u64,
-    /// What that took of the carrier.
+    /// Carrier time granted and used.
     pub on_air: OnAir,
-    /// How long what came to an idle terminal waited until its first bit was sent.
+    /// Times from the arrival at an idle terminal until the first bit was sent.
     pub waits: SpanStatistics,
 }
 
-/// Time on a carrier, as bytes that could have been sent in it in clear sky: who has faded sends less.
+/// Carrier time, expressed as the bytes that could be sent in it in clear sky. A faded terminal
+/// sends fewer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OnAir {
-    /// Granted as constant capacity, by rate, and by volume: what nobody else could have, used or not.
+    /// Granted as constant, rate-based and volume-based capacity, used or not.
     pub granted: u64,
-    /// In which it has sent.
+    /// Used for transmission.
     pub used: u64,
 }
 
 impl AccessCounts {
-    /// The share of what was granted that was not used; `None` before anything was.
+    /// Returns the unused share of the granted capacity, or `None` before any grant.
     #[must_use]
     pub fn unused_share(&self) -> Option<f64> {
         let unused = self.granted.saturating_sub(self.used);

@@ -1,17 +1,18 @@
 //! Capacity on demand: a direction that may send what a hub grants it, frame by frame.
 //!
-//! The return channel of a satellite network (DVB-RCS, DVB-RCS2, and their kin: demand-assigned multiple access) is
-//! not a pipe. Time on a carrier is cut in frames; at each frame's beginning a terminal with something to send asks
-//! for capacity, and the hub (NCC) plans a later frame out of what all terminals have asked for. The categories are
-//! those of EN 301 545-2: constant (CRA), rate-based (RBDC), volume-based (VBDC) and free (FCA), served in that
-//! order, as OpenSAND's `DamaCtrl::computeTerminalsAllocations` and SNS-3's superframe allocator serve them.
+//! The return channel of a satellite network (DVB-RCS, DVB-RCS2: demand-assigned multiple access)
+//! is not a pipe. Time on a carrier is divided into frames. At each frame's beginning a terminal
+//! with data requests capacity, and the hub (NCC) plans a later frame from the requests of all
+//! terminals. The categories are those of EN 301 545-2: constant (CRA), rate-based (RBDC),
+//! volume-based (VBDC) and free (FCA), served in that order, as in OpenSAND's
+//! `DamaCtrl::computeTerminalsAllocations` and SNS-3's superframe allocator.
 //!
-//! A [`Carrier`] is what terminals share: its hub's memory and its plan of the present frame. A `Terminal` is a
-//! direction's side: what it asks for, and its burst in each frame.
+//! A [`Carrier`] is the shared part: the hub's state and its plan of the current frame. A
+//! `Terminal` is one direction's part: its requests, and its burst in each frame.
 //!
-//! There are no events of the hub's. What it plans for a frame depends on requests that were made a frame before at the
-//! latest, so that whoever enters a frame first can have it planned then; a terminal that neither has
-//! anything to send nor waits for what it has asked for enters none.
+//! The hub has no events. Its plan of a frame depends only on requests made at least one frame
+//! earlier, so the first terminal that enters a frame can have it computed. A terminal without data
+//! and outstanding requests enters no frames.
 
 mod burst;
 mod capacity;

@@ -1,4 +1,4 @@
-//! A terminal's path, where it changes or goes away.
+//! A terminal's path, which may change or fail.
 
 use std::collections::VecDeque;
 
@@ -7,17 +7,17 @@ use bentpipe_types::{Span, Time};
 use super::capacity::Capacity;
 use crate::changes::{Outages, Rates, Sending, held, passes};
 
-/// What a path does to bursts and requests.
+/// Effects of a path on bursts and requests.
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     rates: Option<Rates>,
     outages: Vec<Outages>,
-    /// Volumes in requests that the hub does not get, and the frame whose plan should heed each.
+    /// Volumes in lost requests, with the frame whose plan would have included each.
     in_vain: VecDeque<(u64, Capacity)>,
     lost: u64,
 }
 
-/// When a request arrives.
+/// Arrival of a request at the hub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
     InTime,
@@ -26,7 +26,7 @@ pub(super) enum Arrival {
 }
 
 impl Path {
-    /// One whose rate is as these say, if they say more than one, and that goes away so.
+    /// Creates a path with these rates, if they change, and outages.
     pub(crate) fn new(rates: Rates, outages: &[Outages]) -> Self {
         Self {
             rates: rates.change().then_some(rates),
@@ -35,28 +35,28 @@ impl Path {
         }
     }
 
-    /// Its rate, where that changes.
+    /// Returns its rates, if they change.
     pub(super) fn rates(&self) -> Option<&Rates> {
         self.rates.as_ref()
     }
 
-    /// It never goes away.
+    /// Whether it has no outages.
     pub(super) fn stays(&self) -> bool {
         self.outages.is_empty()
     }
 
-    /// Until when nothing can be sent at `at`, as the terminal knows.
+    /// Returns until when nothing can be sent at `at`, as far as the terminal knows.
     pub(super) fn held(&self, at: Time) -> Option<Time> {
         held(&self.outages, at)
     }
 
-    /// When, after `at`, nothing can be sent next.
+    /// Returns when, after `at`, transmission is next impossible.
     pub(super) fn next_held(&self, at: Time) -> Option<Time> {
         let holding = self.outages.iter().filter(|of| of.sending == Sending::Held);
         holding.filter_map(|outages| outages.next(at)).min()
     }
 
-    /// What becomes of a request that is made at `now`: what would become of a packet.
+    /// Returns the fate of a request made at `now`, the same as a packet's.
     pub(super) fn request(&mut self, now: Time, delay: Span) -> Arrival {
         if self.stays() {
             return Arrival::InTime;
@@ -72,12 +72,12 @@ impl Path {
         }
     }
 
-    /// So much has been asked for by volume, in a request that was to be heeded in this frame's plan, and is lost.
+    /// Records the volume of a lost request that this frame's plan would have included.
     pub(super) fn asked_in_vain(&mut self, frame: u64, by_volume: Capacity) {
         self.in_vain.push_back((frame, by_volume));
     }
 
-    /// What of it the terminal knows of in this frame.
+    /// Returns the volume of lost requests that the terminal detects in this frame.
     pub(super) fn unheard_by(&mut self, frame: u64) -> Capacity {
         let mut unheard = Capacity::ZERO;
         while let Some((_, volume)) = self.in_vain.front().filter(|(due, _)| *due <= frame) {
@@ -87,7 +87,7 @@ impl Path {
         unheard
     }
 
-    /// How many requests were lost; `None` where none can be.
+    /// Returns the number of lost requests, or `None` if none can be lost.
     pub(super) fn lost_requests(&self) -> Option<u64> {
         (!self.stays()).then_some(self.lost)
     }

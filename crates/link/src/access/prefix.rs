@@ -1,22 +1,22 @@
-//! Sums of what comes before one.
+//! Prefix sums that can change.
 
-/// A number for each of a row, and what those before one come to (P. Fenwick, "A New Data Structure for Cumulative
-/// Frequency Tables", Software: Practice and Experience 24(3), 1994): a change and a sum take as many steps as
-/// the length of the row has binary digits.
+/// An array of numbers with prefix sums (P. Fenwick, "A New Data Structure for Cumulative Frequency
+/// Tables", Software: Practice and Experience 24(3), 1994): changes and sums take a number of steps
+/// logarithmic in the length.
 #[derive(Clone, Debug)]
 pub(super) struct PrefixSums {
     nodes: Vec<u64>,
 }
 
 impl PrefixSums {
-    /// So many zeros.
+    /// Creates an array of zeros.
     pub(super) fn new(length: usize) -> Self {
         Self {
             nodes: vec![0; length],
         }
     }
 
-    /// One of the row was `before` and is `after`.
+    /// Changes an element from `before` to `after`.
     pub(super) fn change(&mut self, index: usize, before: u64, after: u64) {
         let mut node = index + 1;
         while let Some(sum) = self.nodes.get_mut(node - 1) {
@@ -25,7 +25,7 @@ impl PrefixSums {
         }
     }
 
-    /// What all before this one come to.
+    /// Returns the sum of all elements before this one.
     pub(super) fn before(&self, index: usize) -> u64 {
         let (mut node, mut sum) = (index, 0);
         while node > 0 {

@@ -1,9 +1,9 @@
-//! How what is left of a frame is shared out.
+//! Rules for sharing the rest of a frame.
 
 use super::capacity::Capacity;
 
-/// In proportion to what each wants, once it is more than there is: OpenSAND's fair share of rate-based requests
-/// (`DamaCtrlRcs2Legacy::computeDamaRbdcPerCarrier`), in capacity instead of slots.
+/// Shares in proportion to demand if it exceeds what is left: OpenSAND's fair share of rate-based
+/// requests (`DamaCtrlRcs2Legacy::computeDamaRbdcPerCarrier`), in capacity instead of slots.
 pub(super) fn in_proportion(wants: &[Capacity], left: Capacity) -> Vec<Capacity> {
     let all = wants.iter().fold(Capacity::ZERO, |sum, want| sum + *want);
     if all <= left {
@@ -13,9 +13,9 @@ pub(super) fn in_proportion(wants: &[Capacity], left: Capacity) -> Vec<Capacity>
     wants.iter().map(share).collect()
 }
 
-/// To each the same, and to nobody more than it wants: what one does not want goes to those that want more (max-min
-/// fairness), as SNS-3 shares symbols among volumes (`SatFrameAllocator::ShareSymbols`). All that is left is given, if it
-/// is wanted.
+/// Shares equally, to nobody more than its demand; what one does not need goes to the others
+/// (max-min fairness), as SNS-3 shares symbols among volumes (`SatFrameAllocator::ShareSymbols`).
+/// Everything left is granted if there is demand for it.
 pub(super) fn evenly(wants: &[Capacity], left: Capacity) -> Vec<Capacity> {
     let mut given = wants.to_vec();
     let mut left = left;

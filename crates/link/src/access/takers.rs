@@ -1,4 +1,4 @@
-//! Those who take what is free, without a step for each that is idle.
+//! Sharing of free capacity without a step per idle terminal.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,45 @@ use bentpipe_types::{BitRate, Span};
 
 use super::capacity::Capacity;
 
-/// Terminals with free capacity. What those get who have asked for nothing depends on what they can take and on their
-/// place in the row alone, so that all who can take the same are one group.
+/// Terminals that receive free capacity. The share of those without a request depends only on what
+/// they can use and on their position, so all with equal limits form a group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Takers {
-    /// By what each can take and its rate: its members, in their order.
+    /// Groups by usable capacity and rate, with their members in order.
     groups: BTreeMap<(Capacity, BitRate), Vec<usize>>,
 }
 
-/// A taker that has asked for something in this frame.
+/// A terminal with a request in this frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker {
     pub(super) terminal: usize,
     pub(super) rate: BitRate,
-    /// What it could take, had it asked for nothing.
+    /// Usable capacity without its request.
     pub(super) usual: Capacity,
-    /// What it can take.
+    /// Usable capacity.
     pub(super) wants: Capacity,
 }
 
-/// What each member of a group gets that has asked for nothing.
+/// Share of a group's members without a request.
 #[derive(Clone, Debug)]
 struct Share {
-    /// Those before this one get `low`, and it and those behind it `high`.
+    /// Members before this index get `low`, the others `high`.
     high_from: usize,
     low: Capacity,
     high: Capacity,
-    /// Members that have asked for something.
+    /// Members with a request.
     gone: Vec<usize>,
 }
 
-/// How what is free in a frame is shared out.
+/// The shares of free capacity in a frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeShares {
     groups: BTreeMap<(Capacity, BitRate), Share>,
-    /// What those get who have asked for something, in their order.
+    /// Shares of terminals with a request, in order.
     pub(super) askers: Vec<Capacity>,
 }
 
-/// All who can take the same: groups, and askers in their order.
+/// All terminals with equal usable capacity: groups, and those with requests, in order.
 #[derive(Debug, Default)]
 struct Equals<'a> {
     groups: Vec<(BitRate, &'a [usize], Vec<usize>)>,
@@ -56,7 +56,7 @@ fn before(row: &[usize], terminal: usize) -> usize {
 }
 
 impl Equals<'_> {
-    /// How many there are before this terminal.
+    /// Returns how many precede this terminal.
     fn before(&self, terminal: usize) -> usize {
         let groups = self.groups.iter();
         let of_groups: usize = groups
@@ -65,7 +65,7 @@ impl Equals<'_> {
         of_groups + before(&self.askers, terminal)
     }
 
-    /// The first terminal before which there are so many.
+    /// Returns the first terminal that is preceded by `count` of them.
     fn first_behind(&self, count: usize, terminals: usize) -> usize {
         let (mut least, mut most) = (0, terminals);
         while least < most {
@@ -85,13 +85,13 @@ impl Takers {
         !self.groups.is_empty()
     }
 
-    /// One more, that can take so much unless it asks for something.
+    /// Adds a terminal with this usable capacity and rate.
     pub(super) fn add(&mut self, terminal: usize, usual: Capacity, rate: BitRate) {
         let members = self.groups.entry((usual, rate)).or_default();
         members.insert(before(members, terminal), terminal);
     }
 
-    /// One less, that could have taken so much.
+    /// Removes a terminal with this usable capacity and rate.
     pub(super) fn remove(&mut self, terminal: usize, usual: Capacity, rate: BitRate) {
         if let Some(members) = self.groups.get_mut(&(usual, rate)) {
             if let Ok(index) = members.binary_search(&terminal) {
@@ -103,11 +103,12 @@ impl Takers {
         }
     }
 
-    /// Shares `left` among all of `terminals`: as [`evenly`](super::sharing::evenly) does, to the last remainder.
+    /// Shares `left` among all of `terminals` exactly as [`evenly`](super::sharing::evenly),
+    /// remainders included.
     ///
-    /// In the order of what they can take, each gets its part of what is left, and no more than it can take. From the
-    /// first on who can take more than its part all do; they get equal parts, and the last of them one more
-    /// each, as far as the division's remainder goes.
+    /// In the order of usable capacity, each gets its part of what is left, limited to what it can
+    /// use. From the first terminal on that can use more than its part, all can; they get equal
+    /// parts, and the last ones one unit more each, up to the remainder of the division.
     pub(super) fn share(&self, left: Capacity, askers: &[Asker], terminals: usize) -> FreeShares {
         let mut equals: BTreeMap<Capacity, Equals<'_>> = BTreeMap::new();
         for (key, members) in &self.groups {
@@ -122,7 +123,8 @@ impl Takers {
         }
         let mut left = left;
         let mut open: usize = equals.values().map(|all| all.before(terminals)).sum();
-        // Of those who can take more than their part: the part, how many come before the remainder, and how many have passed.
+        // Once terminals can use more than their part: the part, how many precede the remainder,
+        // and how many have been served.
         let mut level: Option<(Capacity, usize, usize)> = None;
         let mut shares = FreeShares::default();
         let mut of_askers: BTreeMap<usize, Capacity> = BTreeMap::new();
@@ -169,7 +171,7 @@ impl Takers {
 }
 
 impl FreeShares {
-    /// What one gets that has asked for nothing and can take so much.
+    /// Returns the share of a terminal without a request.
     pub(super) fn of(&self, terminal: usize, usual: Capacity, rate: BitRate) -> Capacity {
         let share = self.groups.get(&(usual, rate));
         share.map_or(Capacity::ZERO, |share| {
@@ -181,8 +183,8 @@ impl FreeShares {
         })
     }
 
-    /// How long the bursts take, in nanoseconds, of all before this terminal that have asked for nothing: each of what it
-    /// has all of, and of what is free.
+    /// Returns the length in nanoseconds of the bursts of all terminals without a request that
+    /// precede this one.
     pub(super) fn bursts_before(&self, terminal: usize, takers: &Takers, frame: Span) -> u64 {
         let groups = takers.groups.iter().zip(&self.groups);
         let bursts = groups.map(|((key, members), (_, share))| {
@@ -210,7 +212,8 @@ mod tests {
     proptest! {
         #[test]
         fn shares_and_bursts_are_those_of_a_step_for_each(
-            // Each one's rate, what is constant, whether it takes what is free, and what it can take if it has asked.
+            // Rate, constant capacity, whether it receives free capacity, and its usable capacity
+            // with a request.
             terminals in prop::collection::vec(
                 (1_u64..4, 0_u64..3, any::<bool>(), prop::option::of(0_u64..30)),
                 1..24,

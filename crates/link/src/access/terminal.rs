@@ -1,4 +1,4 @@
-//! A terminal: what it asks for, and what it sends of what it is granted.
+//! A terminal: its requests and transmissions.
 
 use std::collections::VecDeque;
 
@@ -12,51 +12,51 @@ use super::path::{Arrival, Path};
 use super::{Access, AccessCounts, OnAir};
 use crate::{Flow, Tally};
 
-/// A direction's side of capacity on demand.
+/// One direction's part of capacity on demand.
 ///
-/// Whoever lets it send first lets it [enter](Self::enter) the frame. While it is awake it has to, at the beginning of
-/// each: it has something to send, or waits for what it has asked for.
+/// The caller lets it [enter](Self::enter) a frame before it sends. An active terminal, with data
+/// or outstanding requests, must enter every frame at its beginning.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     access: Access,
-    /// What a byte takes on the air.
+    /// Capacity per byte.
     byte: Capacity,
     constant: Capacity,
     rate_based: Capacity,
-    /// The frame that it is in; none before it has entered any.
+    /// Current frame, or `None` before the first.
     frame: Option<u64>,
     grant: Grant,
     burst: Burst,
     awake: bool,
-    /// What is to go of the packet that is being sent.
+    /// Remaining part of the packet in transmission.
     to_go: Capacity,
-    /// What has gone already of the packet behind the one that was sent last. That one ends between two nanoseconds, and
-    /// the next begins then, though it is taken from the queue at a whole one, which may be in another frame: half a
-    /// nanosecond's worth at most.
+    /// Part of the next packet that was already sent. The previous packet ends between two
+    /// nanoseconds and the next begins then, although it is dequeued at a whole nanosecond,
+    /// possibly in the next frame. At most half a nanosecond's capacity.
     ahead: Capacity,
-    /// What has come since the frame began.
+    /// Data that arrived since the frame began.
     arrived: Capacity,
-    /// Rates asked for, and the frame that each is for, of frames to come.
+    /// Requested rates of future frames.
     by_rate: VecDeque<(u64, Capacity)>,
-    /// Volumes asked for and not granted.
+    /// Volumes requested and not granted yet.
     by_volume: Capacity,
     asked_by_volume: Capacity,
-    /// Volumes that the hub has never heard of, as it turned out.
+    /// Volumes of requests that turned out to be lost.
     unheard: Capacity,
     path: Path,
-    /// When something came to it that had nothing to send; until it can be sent.
+    /// Arrival of a packet at the idle terminal, until it can be sent.
     waits_since: Option<Time>,
     sums: Sums,
     counts: AccessCounts,
 }
 
-/// What it has been granted, asked for and used, before it is rounded to bytes. Grants are of all frames before the
-/// present one.
+/// Granted, requested and used capacity, before rounding to bytes. Grants are of all frames before
+/// the current one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     asked_by_rate: Capacity,
     faded: Capacity,
-    /// What has been sent, as time on the air in clear sky's capacity; and what was granted by rate and by volume.
+    /// Carrier time used, and granted by rate and volume, as clear-sky capacity.
     on_air: Capacity,
     granted_on_air: Capacity,
     granted_by_rate: Capacity,
@@ -66,7 +66,7 @@ struct Sums {
 }
 
 impl Terminal {
-    /// With `redundancy` bits on the air per bit, over this path.
+    /// Creates a terminal with `redundancy` transmitted bits per bit, over this path.
     pub(crate) fn new(access: Access, redundancy: f64, path: Path) -> Self {
         if let Some(rates) = path.rates() {
             access.follow(rates.clone());
@@ -101,24 +101,24 @@ impl Terminal {
         Time::ZERO + self.access.frame * frame
     }
 
-    /// When the frame ends that it is in.
+    /// Returns the end of the current frame.
     fn frame_ends(&self) -> Time {
         self.begins(self.frame.map_or(0, |frame| frame + 1))
     }
 
-    /// The frame of that time.
+    /// Returns the frame at a time.
     fn frame_of(&self, at: Time) -> u64 {
         at.as_nanos() / self.access.frame.as_nanos()
     }
 
-    /// When it next wants to enter a frame, whatever happens.
+    /// Returns when it must enter the next frame.
     pub(crate) fn next_frame(&self) -> Option<Time> {
         let next = self.frame.filter(|_| self.awake)? + 1;
         Some(self.begins(next))
     }
 
-    /// Enters the frame of `now`, unless it is in it: learns what it is granted, and asks for more. So many bytes wait
-    /// behind the packet that is being sent, with what framings may add to them.
+    /// Enters the frame of `now`, unless it already has: obtains its grant and sends a request.
+    /// `waiting` is the backlog behind the packet in transmission, with the framing's overhead.
     pub(crate) fn enter(&mut self, now: Time, waiting: u64) {
         let frame = self.frame_of(now);
         if self.frame == Some(frame) {
@@ -142,7 +142,7 @@ impl Terminal {
         self.arrived = Capacity::ZERO;
     }
 
-    /// The frame that it was in is over.
+    /// Completes the previous frame.
     fn leave(&mut self) {
         let (sums, grant) = (&mut self.sums, &self.grant);
         sums.granted_by_rate += grant.by_rate;
@@ -152,17 +152,18 @@ impl Terminal {
         sums.granted_on_air += grant.on_air;
     }
 
-    /// Asks for what is neither in this frame's grant nor asked for already: the rules of SNS-3's request manager, once a
-    /// frame, without its margin for headers.
+    /// Requests what is neither granted in this frame nor requested already: the rules of SNS-3's
+    /// request manager, once per frame, without its margin for headers.
     ///
-    /// By rate (`SatRequestManager::DoRbdcLegacy`, of gain 1), the rate at which packets have come or what takes away
-    /// the rest of the backlog, whichever is more, less what is constant, up to a maximum. A rate is for one frame, since
-    /// there is a request each frame. By volume (`GetVbdcBytes`), the rest. What is constant counts for this frame
-    /// alone: what it carries until the grant comes is for packets that have not come yet, and if none do, as much
-    /// of the grant is left over.
+    /// By rate (`SatRequestManager::DoRbdcLegacy` with gain 1): the arrival rate or the rate that
+    /// empties the rest of the backlog, whichever is larger, minus the constant rate, up to the
+    /// maximum. A rate is valid for one frame, since there is a request per frame. By volume
+    /// (`GetVbdcBytes`): the rest. Constant capacity counts for this frame only: until the grant
+    /// arrives it is meant for packets still to come. If none come, the grant is too large by that
+    /// amount.
     ///
-    /// Where nothing can be sent, no request is made. One that an outage takes is asked for again when the plan that should
-    /// have heeded it has come without.
+    /// No request is made while nothing can be sent. A request lost in an outage is repeated when
+    /// the plan that should have included it arrives without it.
     fn ask(&mut self, frame: u64, backlog: Capacity) {
         let (settings, now) = (self.access.settings, self.begins(frame));
         if !self.grant.reaches || self.path.held(now).is_some() {
@@ -206,7 +207,7 @@ impl Terminal {
         self.counts.requests += 1;
     }
 
-    /// A packet of so many bytes has come to the queue: to an `idle` terminal, or behind others.
+    /// Records a packet's arrival at the queue, `idle` if nothing was queued before.
     pub(crate) fn offered(&mut self, now: Time, bytes: Bytes, idle: bool) {
         self.awake = true;
         self.arrived += self.byte * bytes.get();
@@ -216,10 +217,11 @@ impl Terminal {
         }
     }
 
-    /// May a packet's first bit be sent at `now`? If not: when next, as far as is known.
+    /// Whether a packet's first bit can be sent at `now`; otherwise returns when, as far as is
+    /// known.
     pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
         if self.ahead >= self.byte {
-            // So fast that the next may have gone altogether.
+            // At such a rate the next packet may have been sent completely.
             return Ok(());
         }
         match self.next_in_burst(now) {
@@ -229,7 +231,7 @@ impl Terminal {
         }
     }
 
-    /// When something may be sent in this frame, from `now` on.
+    /// Returns when data can be sent in this frame, from `now` on.
     fn next_in_burst(&mut self, now: Time) -> Option<Time> {
         let mut at = self.burst.next(now)?;
         while let Some(end) = self.path.held(at) {
@@ -238,7 +240,7 @@ impl Terminal {
         Some(at)
     }
 
-    /// The transmission of a packet of so many bytes begins.
+    /// Starts the transmission of a packet.
     pub(crate) fn begin(&mut self, now: Time, bytes: Bytes) {
         self.to_go = self.byte * bytes.get();
         let gone = self.ahead.min(self.to_go);
@@ -249,7 +251,8 @@ impl Terminal {
         }
     }
 
-    /// Sends what it may of the packet that is being sent: when its last bit goes, if that is in this frame.
+    /// Sends as much of the packet in transmission as possible. Returns when its last bit is sent,
+    /// if in this frame.
     pub(crate) fn go_on(&mut self, now: Time) -> Option<Time> {
         if self.to_go.is_zero() {
             return Some(now);
@@ -291,7 +294,7 @@ impl Terminal {
         self.sums.on_air += goes.scaled_up(own.bits_per_second(), rate.bits_per_second());
     }
 
-    /// What it has been granted until `now`, in bits: of the present frame, what has passed of it.
+    /// Returns the bits granted until `now`; of the current frame, the part that has passed.
     pub(crate) fn granted_bits(&self, now: Time) -> f64 {
         let sums = &self.sums;
         let dynamic = sums.granted_by_rate + sums.granted_by_volume + sums.granted_free;
@@ -310,13 +313,13 @@ impl Terminal {
         constant + dynamic.bits() + present.bits() * passed
     }
 
-    /// Time it has sent, up to `now`.
+    /// Returns the transmission time up to `now`.
     pub(crate) fn busy(&self, now: Time) -> Span {
         let busy = self.sums.on_air.time_at(self.access.settings.rate);
         busy.saturating_sub(self.burst.sent_at().since(now))
     }
 
-    /// What it has asked for, got and used, up to the end of the frame of `now`.
+    /// Returns the counters up to the end of the frame of `now`.
     pub(crate) fn counts(&self, now: Time) -> AccessCounts {
         let (sums, grant) = (&self.sums, &self.grant);
         let present = self.frame_of(now);
@@ -353,7 +356,7 @@ impl Terminal {
         }
     }
 
-    /// Tells what the path has done to requests, by name.
+    /// Reports the path's effects on requests by name.
     pub(crate) fn tally(&self, each: &mut Tally<'_>) {
         if let Some(lost) = self.path.lost_requests() {
             each(None::<Flow>, "requests_lost", lost);

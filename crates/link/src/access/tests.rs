@@ -1,4 +1,4 @@
-//! Terminals against closed forms, and against a model that walks through every frame.
+//! Terminals against closed forms, and against a model that computes every frame.
 
 mod fades;
 mod model;
@@ -31,7 +31,7 @@ fn at(milliseconds: u64) -> Time {
     Time::ZERO + ms(milliseconds)
 }
 
-/// A byte a millisecond, in frames of 10 ms.
+/// One byte per millisecond, in frames of 10 ms.
 const CARRIER: CarrierSettings = CarrierSettings {
     rate: match BitRate::new(8_000) {
         Some(rate) => rate,
@@ -41,7 +41,7 @@ const CARRIER: CarrierSettings = CarrierSettings {
     processing: Span::ZERO,
 };
 
-/// 250 ms from the hub, either way; asks for nothing.
+/// 250 ms from the hub in each direction; makes no requests.
 fn silent() -> TerminalSettings {
     TerminalSettings {
         rate: CARRIER.rate,
@@ -83,13 +83,13 @@ fn changing(
     }
 }
 
-/// A packet that is offered: when, by which terminal, and how long it is.
+/// An offered packet: time, terminal, length.
 type Offer = (Time, usize, u64);
-/// A packet that has arrived: when, of which terminal, and its number among those offered.
+/// An arrived packet: time, terminal, and its number among those offered.
 type Arrival = (Time, usize, u64);
 
-/// Lets terminals send to `until`: what arrived, and the terminals as they are then. In between, every packet is
-/// somewhere.
+/// Runs terminals until `until`. Returns the arrivals. Checks throughout that every packet is
+/// accounted for.
 fn drive(links: &mut [Managed], offers: &[Offer], until: Time) -> Vec<Arrival> {
     let mut packets = PacketStore::default();
     let (mut arrivals, mut out) = (Vec::new(), Vec::new());
@@ -101,7 +101,8 @@ fn drive(links: &mut [Managed], offers: &[Offer], until: Time) -> Vec<Arrival> {
         });
         let event: Option<(Time, usize)> = next.min().filter(|(at, _)| *at <= until);
         match (event, offers.peek()) {
-            // An event that is due at the time of an offer comes before or after it: it must not matter.
+            // An event simultaneous with an offer may come before or after it; the result must not
+            // depend on it.
             (Some((now, index)), offer) if offer.is_none_or(|((offer, ..), _)| now < *offer) => {
                 links[index].on_event(now, &mut packets, &mut Nobody, &mut out);
                 for packet in out.drain(..) {
@@ -126,7 +127,7 @@ fn drive(links: &mut [Managed], offers: &[Offer], until: Time) -> Vec<Arrival> {
     }
 }
 
-/// These terminals on one carrier, each behind a queue without end.
+/// Creates these terminals on one carrier, each with an unlimited queue.
 fn links(carrier: CarrierSettings, terminals: &[TerminalSettings]) -> Vec<Managed> {
     let places = Carrier::shared(carrier, terminals);
     let links = places.into_iter().zip(terminals);
@@ -139,7 +140,7 @@ fn counts(link: &Managed, now: Time) -> AccessCounts {
     link.access(now).expect("it has to ask")
 }
 
-/// So many packets of 100 bytes each terminal has from the start.
+/// A number of packets of 100 bytes at each terminal from the start.
 fn backlog(terminals: usize, packets: usize) -> Vec<Offer> {
     let all = (0..packets).flat_map(|_| 0..terminals);
     all.map(|terminal| (Time::ZERO, terminal, 100)).collect()
@@ -157,8 +158,9 @@ fn a_first_packet_waits_for_a_frame_to_ask_in_and_for_the_way_to_the_hub_and_bac
         ..CARRIER
     };
     let mut links = links(carrier, &[terminal]);
-    // It comes at 13 ms and asks at 20 ms. The hub's plan is back at 20 + 243 + 20 + 250 = 533 ms, before the frame of
-    // 540 ms. Of 25 bytes, two frames carry ten each: the last byte goes at 565 ms.
+    // Arrival at 13 ms, request at 20 ms. The hub's plan is back at 20 + 243 + 20 + 250 = 533 ms,
+    // before the frame of 540 ms. Of 25 bytes, two frames carry ten each: the last byte is sent at
+    // 565 ms.
     let arrivals = drive(&mut links, &[(at(13), 0, 45)], at(5_000));
     assert_eq!(arrivals, [(at(540 + 45 + 250), 0, 0)]);
     let counts = counts(&links[0], at(5_000));
@@ -175,21 +177,23 @@ fn what_comes_with_a_frame_is_too_late_for_its_request() {
         ..silent()
     };
     let mut links = links(CARRIER, &[terminal]);
-    // At 20 ms it is too late for the request of 20 ms, whether the terminal is awake (at 3.02 s) or not.
+    // At 20 ms it is too late for the request of 20 ms, whether the terminal is active (at 3.02 s)
+    // or not.
     let offers = [(at(20), 0, 40), (at(3_000), 0, 40), (at(3_020), 0, 40)];
     let arrivals = drive(&mut links, &offers, at(9_000));
     let sent: Vec<Time> = arrivals.iter().map(|(at, ..)| *at).collect();
     assert_eq!(sent[0], at(30 + 500 + 40 + 250));
     assert_eq!(sent[1], at(3_010 + 500 + 40 + 250));
-    // Its own grant begins at 3030 + 500 ms, when the one before it is being sent: it follows at once, since the plan has
-    // given it what was left of each frame.
+    // Its own grant begins at 3030 + 500 ms, while the previous packet is being sent. It follows at
+    // once, since the plan has granted the rest of each frame.
     assert_eq!(sent[2], sent[1] + ms(40));
     assert_eq!(counts(&links[0], at(9_000)).requests, 3);
 }
 
 #[test]
 fn constant_capacity_is_a_link_of_its_rate() {
-    // All of the carrier: to the nanosecond what a transmitter of that rate does. At 8 kbit/s nothing is rounded.
+    // The whole carrier equals a transmitter of that rate to the nanosecond. At 8 kbit/s nothing is
+    // rounded.
     let all = TerminalSettings {
         constant: Some(CARRIER.rate),
         ..silent()
@@ -203,7 +207,8 @@ fn constant_capacity_is_a_link_of_its_rate() {
         at(60_000),
     );
     assert_eq!(demanded, plain);
-    // A tenth of it: a byte a frame, exactly, of rates that have no whole number of bytes in a frame, too.
+    // A tenth of it: exactly one byte per frame on average, also for rates without a whole number
+    // of bytes per frame.
     for constant in [800, 900, 777] {
         let terminal = TerminalSettings {
             constant: Some(rate(constant)),
@@ -211,7 +216,7 @@ fn constant_capacity_is_a_link_of_its_rate() {
         };
         let mut links = links(CARRIER, &[terminal]);
         drive(&mut links, &backlog(1, 100), at(60_000));
-        // The frame that begins at 60 s is not counted yet by what it has sent, but by what it is granted.
+        // The frame that begins at 60 s counts by its grant, not yet by what was sent.
         let counts = counts(&links[0], at(59_999));
         assert_eq!(counts.granted_constant, constant * 60 / 8);
         assert_eq!(counts.unused_share().map(|share| share < 1e-3), Some(true));
@@ -227,7 +232,7 @@ fn a_saturated_terminal_sends_what_it_may_ask_for_by_rate() {
     };
     let mut links = links(CARRIER, &[terminal]);
     drive(&mut links, &backlog(1, 1_000), at(60_009));
-    // Asked for from 10 ms on, granted from 510 ms on: 4 bytes in each of 5950 frames.
+    // Requested from 10 ms on, granted from 510 ms on: 4 bytes in each of 5950 frames.
     let counts = counts(&links[0], at(60_009));
     assert_eq!(counts.granted_by_rate, 4 * 5_950);
     assert_eq!(counts.used, 4 * 5_950);
@@ -253,9 +258,10 @@ fn saturated_terminals_share_the_carrier_to_the_byte() {
     };
     assert_eq!(used(&[by_volume; 4]), [2_500; 4]);
     assert_eq!(used(&[by_rate(8_000); 4]), [2_500; 4]);
-    // In proportion to what they ask for.
+    // In proportion to the requests.
     assert_eq!(used(&[by_rate(6_000), by_rate(4_000)]), [6_000, 4_000]);
-    // A third each of what does not divide by three: the remainder of a frame goes to one of them.
+    // A third each of a capacity not divisible by three: the remainder of a frame goes to one of
+    // them.
     let thirds = used(&[by_volume; 3]);
     assert_eq!(thirds.iter().sum::<u64>() / 3, 3_333);
     // Constant before rate-based before volume-based before free.
@@ -280,8 +286,8 @@ fn what_nobody_wants_is_free_at_once() {
         ..silent()
     };
     let mut links = links(CARRIER, &[free, free]);
-    // Half of each frame is each one's. At 13 ms the first one's burst, of 5 ms, is over in 2 ms: the rest of the 100
-    // bytes goes in 19 whole frames and 3 bytes.
+    // Each has half of each frame. At 13 ms the first one's burst of 5 ms ends in 2 ms: the rest of
+    // the 100 bytes takes 19 whole frames and 3 bytes.
     let arrivals = drive(&mut links, &[(at(13), 0, 100)], at(5_000));
     assert_eq!(arrivals, [(at(20 + 190 + 3 + 250), 0, 0)]);
     let counts = counts(&links[0], at(5_000));
@@ -301,7 +307,7 @@ fn nothing_happens_at_a_terminal_that_has_nothing_to_send() {
     assert!(links.iter().all(|link| link.next_event().is_none()));
     drive(&mut links, &[(at(5), 0, 400), (at(700), 1, 90)], at(20_000));
     assert!(links.iter().all(|link| link.next_event().is_none()));
-    // A day later they know the frame still.
+    // A day later they are still in step with the frames.
     let late = at(86_400_000 + 4);
     let arrivals = drive(&mut links, &[(late, 1, 50)], late + ms(9_000));
     assert_eq!(arrivals.len(), 1);
@@ -317,7 +323,7 @@ fn redundancy_is_asked_for_and_granted_too() {
     let mut links = [direction(Some(place), CARRIER.rate, 1.1)];
     let offers: Vec<Offer> = (0..7).map(|_| (at(1), 0, 100)).collect();
     let arrivals = drive(&mut links, &offers, at(9_000));
-    // 770 bytes on the air, and not a frame more for a rounded length.
+    // 770 bytes on the air, and not a frame more because of rounding.
     assert_eq!(arrivals.last(), Some(&(at(510 + 770 + 250), 0, 6)));
     assert_eq!(counts(&links[0], at(9_000)).asked_by_volume, 770);
 }
@@ -340,11 +346,13 @@ fn what_goes_between_two_nanoseconds_is_not_asked_for_again() {
     let lengths = [(2, 40), (2, 40), (1, 52), (0, 55), (0, 40)];
     let offers = lengths.map(|(terminal, length)| (Time::ZERO, terminal, length));
     let arrivals = drive(&mut links, &offers, at(5_000));
-    // All ask at 10 ms; the plans of 80 ms and later heed two of them, those of 110 ms and later the last. It is then owed
-    // 640 bits, less than the first terminal and more than the second, and gets the second third of the 80 bits of each frame:
-    // 26.666666667. Twelve of them are 320.000000004: the first packet ends half a picosecond before its burst, which ends
-    // with its frame at 230 ms. What is left is the next one's, and with 44, 5 * 50 and 25.999999996 bits all that has been asked
-    // for: the last of them goes half a picosecond before 3.25 ms of the frame of 290 ms have passed.
+    // All request at 10 ms. Plans from 80 ms on include two of them, plans from 110 ms on the last
+    // as well. It is then owed 640 bits, less than the first terminal and more than the second, and
+    // gets the second third of the 80 bits per frame: 26.666666667. Twelve of these are
+    // 320.000000004: the first packet ends half a picosecond before its burst, which ends with its
+    // frame at 230 ms. The rest belongs to the next packet, and with 44, 5 * 50 and 25.999999996
+    // bits everything requested is granted: the last bit is sent half a picosecond before 3.25 ms
+    // of the frame of 290 ms have passed.
     let sent: Vec<Time> = (arrivals.iter())
         .filter(|(_, terminal, _)| *terminal == 2)
         .map(|(at, ..)| Time::from_nanos(at.as_nanos() - ms(250).as_nanos()))
@@ -363,7 +371,8 @@ fn what_goes_between_two_nanoseconds_is_for_who_waits() {
         constant: Some(rate(of)),
         ..silent()
     };
-    // 320 bits go in 106,666,666 2/3 ns. What has waited follows then, what comes a third of a nanosecond later does not.
+    // 320 bits take 106,666,666 2/3 ns. A queued packet follows then; one that arrives a third of a
+    // nanosecond later does not.
     let sent = |second: u64| {
         let offers = [(Time::ZERO, 0, 40), (Time::from_nanos(second), 0, 40)];
         let arrivals = drive(&mut links(CARRIER, &[all(3_000)]), &offers, at(5_000));
@@ -371,7 +380,7 @@ fn what_goes_between_two_nanoseconds_is_for_who_waits() {
     };
     assert_eq!(sent(106_666_666), 213_333_333);
     assert_eq!(sent(106_666_667), 213_333_334);
-    // Whatever the rate: here half a nanosecond is six bytes, and a packet 3.2 ns.
+    // At any rate: here half a nanosecond is six bytes, and a packet 3.2 ns.
     let carrier = CarrierSettings {
         rate: rate(100_000_000_000),
         frame: Span::from_micros(1),
@@ -402,7 +411,7 @@ fn terminals() -> impl Strategy<Value = Vec<TerminalSettings>> {
             rate: rate(own),
             constant: Option::map(constant, rate),
             rate_based: Option::map(rate_based, rate),
-            // Who could ask for nothing would never send.
+            // A terminal that cannot request anything would never send.
             volume_based: volume_based || rate_based.is_none(),
             free,
             request_delay: ms(up),
@@ -413,7 +422,7 @@ fn terminals() -> impl Strategy<Value = Vec<TerminalSettings>> {
 }
 
 fn offers() -> impl Strategy<Value = Vec<(u64, usize, u64)>> {
-    // Bursts, silences, and packets that come with a frame's beginning.
+    // Bursts, silences, and packets that arrive with a frame's beginning.
     let gap = prop_oneof![Just(0), 0_u64..30, Just(10), 0_u64..3_000];
     prop::collection::vec((gap, 0_usize..5, 40_u64..120), 1..40)
 }
@@ -459,7 +468,7 @@ proptest! {
             prop_assert_eq!(counts.asked_by_volume, counts.granted_by_volume);
             prop_assert!(counts.used <= counts.granted);
         }
-        // The same once more.
+        // Repeatability.
         let again = drive(&mut links(carrier, &terminals), &offers, until);
         prop_assert_eq!(arrivals, again);
     }

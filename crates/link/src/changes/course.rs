@@ -1,4 +1,4 @@
-//! What becomes of each packet on a direction that changes.
+//! Fate of each packet on a direction that changes.
 
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
@@ -10,7 +10,7 @@ use super::{Changes, Outages, RateCourse, Sending};
 use crate::errors::PacketLoss;
 use crate::{Flow, Tally};
 
-/// What is to become of a packet that is on its way.
+/// Fate of a packet in transit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Fate {
     pub(crate) lost: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Fate {
     pub(crate) corrupted: bool,
 }
 
-/// A packet's way over the link.
+/// Passage of a packet over the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Passage {
     /// The end of its transmission.
@@ -27,7 +27,7 @@ pub(crate) struct Passage {
     pub(crate) fate: Fate,
 }
 
-/// How the rate comes about.
+/// Source of the rate.
 #[derive(Debug)]
 enum Clock {
     Rated,
@@ -44,7 +44,7 @@ struct Counted {
     corrupted: u64,
 }
 
-/// A direction as it changes: asked about at times that never go back.
+/// State of a changing direction. Queried at times that never decrease.
 #[derive(Debug)]
 pub(crate) struct Course {
     rates: Rates,
@@ -57,17 +57,18 @@ pub(crate) struct Course {
     corruption: PacketLoss,
     late: PacketLoss,
     lateness: RandomStream,
-    /// When the last packet arrives that keeps to the order.
+    /// Arrival time of the last packet that is subject to ordering.
     last_arrival: Time,
     busy: Span,
     sending_until: Time,
     counted: Counted,
 }
 
-/// Losses at a probability that changes: the hazard that is left until the next.
+/// Losses with a changing probability: the remaining hazard until the next loss.
 ///
-/// A packet that is lost with probability p uses up -ln(1 - p) of it; what is left is exponential with
-/// mean 1, which has no memory: the same distribution as a draw for each packet, with one draw per loss.
+/// A packet that is lost with probability p uses -ln(1 - p) of it. The rest is exponential with
+/// mean 1, which is memoryless: the same distribution as one draw per packet, with one draw per
+/// loss.
 #[derive(Debug)]
 struct Losses {
     left: f64,
@@ -90,7 +91,7 @@ impl Losses {
     }
 }
 
-/// The rate of a transmitter, its redundancy, and the delay behind it, where they don't change.
+/// Rate, redundancy and delay of the direction where they do not change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usual {
     pub(crate) rate: BitRate,
@@ -99,7 +100,7 @@ pub(crate) struct Usual {
 }
 
 impl Course {
-    /// `random` makes the stream for a purpose.
+    /// Creates the state. `random` creates the stream for a purpose.
     pub(crate) fn new(
         usual: Usual,
         changes: Changes,
@@ -135,24 +136,24 @@ impl Course {
         }
     }
 
-    /// What the path allows, from the start of the run on: before anything has been asked of it.
+    /// Returns the rates from the start of the run, before any query.
     pub(crate) fn rates(&self) -> Rates {
         self.rates.clone()
     }
 
-    /// When it goes away.
+    /// Returns the outages.
     pub(crate) fn outages(&self) -> &[Outages] {
         &self.changes.outages
     }
 
-    /// A packet has been offered: what could have been sent until now no longer can.
+    /// Discards transmission opportunities that have passed before a packet is offered.
     pub(crate) fn offered(&mut self, now: Time) {
         if let Clock::Turns(turns) = &mut self.clock {
             turns.burn(now);
         }
     }
 
-    /// May a transmission begin? If not: when next.
+    /// Whether a transmission can begin; otherwise returns when.
     pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
         let changes = &self.changes;
         match &mut self.clock {
@@ -161,7 +162,7 @@ impl Course {
         }
     }
 
-    /// A transmission begins.
+    /// Starts a transmission.
     pub(crate) fn send(&mut self, start: Time, length: Bytes) -> Passage {
         let departure = match &mut self.clock {
             Clock::Turns(turns) => {
@@ -184,7 +185,7 @@ impl Course {
         self.leave(start, departure, length)
     }
 
-    /// A packet whose transmission began at `start` leaves.
+    /// Determines the fate of a packet whose transmission began at `start` and ends at `departure`.
     pub(crate) fn leave(&mut self, start: Time, departure: Time, length: Bytes) -> Passage {
         let (arrival, fate) = self.way(start, departure, length);
         Passage {
@@ -194,10 +195,10 @@ impl Course {
         }
     }
 
-    /// When the last bit of a packet goes, the first of which goes at `start`.
+    /// Returns when the last bit of a packet is sent whose first bit is sent at `start`.
     ///
-    /// What is to go is counted in bit/s times nanoseconds, so that each piece of time at one rate takes
-    /// off a whole number, and only the last instant is rounded.
+    /// The remaining part is counted in bit/s times nanoseconds, so each interval at one rate
+    /// subtracts a whole number and only the last instant is rounded.
     fn sent_by(&mut self, start: Time, length: Bytes) -> Time {
         let mut to_go = if self.redundancy == 1.0 {
             u128::from(length.bits()) * 1_000_000_000
@@ -209,7 +210,7 @@ impl Course {
             let (rate, until) = self.rate_at(now);
             let rate = u128::from(rate);
             let Some(until) = until else {
-                // For ever: zero never sends it.
+                // A rate of zero for ever never sends it.
                 let Some(left) = (to_go + rate / 2).checked_div(rate) else {
                     return Time::NEVER;
                 };
@@ -228,7 +229,7 @@ impl Course {
         }
     }
 
-    /// The transmitter's rate in bit/s, and until when it is that.
+    /// Returns the transmitter's rate in bit/s, and until when it is valid.
     fn rate_at(&mut self, now: Time) -> (u64, Option<Time>) {
         let (mut rate, mut until) = self.rates.at(now);
         let mut sooner = |at: Time| until = Some(until.map_or(at, |until| until.min(at)));
@@ -246,7 +247,7 @@ impl Course {
         (rate, until)
     }
 
-    /// When a packet arrives, and as what.
+    /// Returns when a packet arrives, and with which fate.
     fn way(&mut self, start: Time, departure: Time, length: Bytes) -> (Time, Fate) {
         let delay = self.changes.delay.as_ref().and_then(|d| d.value(departure));
         let mut arrival = departure + delay.unwrap_or(self.delay);
@@ -275,7 +276,7 @@ impl Course {
         (arrival, fate)
     }
 
-    /// Does it meet one of the losses that change with time?
+    /// Whether the packet meets one of the time-dependent losses.
     fn meets_losses(&mut self, at: Time, length: Bytes) -> bool {
         let bits = length.bits();
         let mut hazard = 0.0;
@@ -293,12 +294,12 @@ impl Course {
         hazard > 0.0 && self.losses.loses(hazard)
     }
 
-    /// Time the transmitter has worked, up to `now`.
+    /// Returns the time for which the transmitter has worked, up to `now`.
     pub(crate) fn busy(&self, now: Time) -> Span {
         self.busy.saturating_sub(self.sending_until.since(now))
     }
 
-    /// Tells what it has done to packets, by name.
+    /// Reports counters by name.
     pub(crate) fn tally(&self, each: &mut Tally<'_>) {
         let mut tell = |is_there: bool, name, value| {
             if is_there {

@@ -1,26 +1,27 @@
-//! A link that is clear or faded, for random times: the two-state model of E. Lutz et al., "The Land
-//! Mobile Satellite Communication Channel - Recording, Statistics, and Channel Model", IEEE Transactions
-//! on Vehicular Technology 40(2), 1991, section III, packets for bits.
+//! A link that alternates between clear and faded states of random duration: the two-state model of
+//! E. Lutz et al., "The Land Mobile Satellite Communication Channel - Recording, Statistics, and
+//! Channel Model", IEEE Transactions on Vehicular Technology 40(2), 1991, section III, for packets
+//! instead of bits.
 
 use bentpipe_types::{Distribution, RandomStream, Span, Time};
 
 use super::LossRates;
 
-/// How long it is clear and how long faded, in turn, and what a fade does.
+/// Durations of both states, and the effect of a fade.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FadingSettings {
-    /// Times without a fade, in seconds.
+    /// Durations of the clear state in seconds.
     pub clear: Distribution,
-    /// Fades, in seconds.
+    /// Durations of fades in seconds.
     pub faded: Distribution,
-    /// The transmitter's rate in a fade, in bit/s, where it adapts.
+    /// Transmission rate during a fade in bit/s, if it adapts.
     pub rate: Option<u64>,
-    /// Losses in a fade, besides all others.
+    /// Additional losses during a fade.
     pub losses: LossRates,
 }
 
 impl FadingSettings {
-    /// The share of time that is faded, in the long run.
+    /// Returns the long-term share of time in fades.
     #[must_use]
     pub fn share(&self) -> f64 {
         let (clear, faded) = (self.clear.mean(), self.faded.mean());
@@ -32,11 +33,11 @@ impl FadingSettings {
     }
 }
 
-/// The shortest time in a state. A draw may come out next to nothing, and a distribution of nothing but
-/// that would never let the clock run on.
+/// Minimum duration of a state. Without it, a distribution of nearly zero durations would stop the
+/// clock.
 const SHORTEST: Span = Span::from_micros(100);
 
-/// The link as it comes to be asked about, at times that never go back. It begins clear.
+/// State of the link. Queried at times that never decrease; begins clear.
 #[derive(Clone, Debug)]
 pub(super) struct Fading {
     pub(super) settings: FadingSettings,
@@ -56,7 +57,7 @@ impl Fading {
         }
     }
 
-    /// Is it faded at `now`, and until when is it as it is?
+    /// Returns whether it is faded at `now`, and until when that holds.
     pub(super) fn at(&mut self, now: Time) -> (bool, Time) {
         while self.until <= now {
             self.faded = !self.faded;
@@ -94,7 +95,8 @@ mod tests {
             }
             now = until;
         }
-        // 50,000 fades of a second each; a share's standard error is about 0.25 * 0.75 * sqrt(2 / n).
+        // 50,000 fades of one second; the standard error of the share is about 0.25 * 0.75 * sqrt(2
+        // / n).
         let share = faded_s / now.as_secs_f64();
         assert!((share - settings.share()).abs() < 4.0 * 0.0012, "{share}");
         let mean = faded_s / f64::from(fades);

@@ -1,10 +1,10 @@
-//! A direction whose rate, delay and losses change with time, that goes away and comes back, and that
-//! duplicates, reorders and corrupts packets.
+//! Directions whose rate, delay and losses change with time, with outages, duplication, reordering
+//! and corruption.
 //!
-//! What holds for a packet is how the path is when its last bit is sent: the delay and the losses of
-//! that instant. Its transmission takes as long as the rates that it meets make it. Everything is drawn
-//! or looked up in the order of transmission, each impairment from a random stream of its own, so that
-//! adding one changes no other's luck.
+//! The delay and losses of a packet are those at the instant at which its last bit is sent. Its
+//! transmission time follows from the rates in between. All values are determined in the order of
+//! transmission, each impairment from a random stream of its own, so adding one changes no other's
+//! draws.
 
 mod course;
 mod fading;
@@ -25,33 +25,33 @@ pub(crate) use rates::Rates;
 
 use bentpipe_types::{Distribution, Span};
 
-/// How a direction changes with time, and what it does to packets besides losing them.
+/// How a direction changes with time, and its impairments other than error models.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Changes {
-    /// When the transmitter sends how fast.
+    /// Transmission rate over time.
     pub rate: RateCourse,
-    /// The propagation delay; before the first step the direction's own.
+    /// Propagation delay over time. Before the first step, the direction's own.
     pub delay: Option<Profile<Span>>,
-    /// Losses; before the first step none but those of the direction's own error models, which go on
-    /// beside them.
+    /// Loss rates over time, in addition to the direction's own error models. Before the first
+    /// step, none.
     pub losses: Option<Profile<LossRates>>,
-    /// When it goes away.
+    /// Outages.
     pub outages: Vec<Outages>,
-    /// A link that is clear or faded, at random.
+    /// Random fades.
     pub fading: Option<FadingSettings>,
-    /// Share of the packets that arrive twice.
+    /// Share of packets that arrive twice.
     pub duplication: f64,
-    /// Share of the packets that arrive with a wrong checksum.
+    /// Share of packets that arrive with a wrong checksum.
     pub corruption: f64,
-    /// Share of the packets that come late, and how late: others overtake them.
+    /// Share of packets with additional delay, and its distribution: others overtake them.
     pub reordering: Option<(f64, Distribution)>,
-    /// A packet that would overtake another, because the delay has fallen meanwhile, arrives right
-    /// after it.
+    /// Whether a packet that would overtake another, because the delay has decreased, arrives
+    /// directly after it.
     pub keeps_order: bool,
 }
 
 impl Default for Changes {
-    /// Nothing changes.
+    /// No changes.
     fn default() -> Self {
         Self {
             rate: RateCourse::Constant,
@@ -67,29 +67,29 @@ impl Default for Changes {
     }
 }
 
-/// A transmitter's rate as a function of time.
+/// A transmission rate as a function of time.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RateCourse {
-    /// The direction's own.
+    /// The direction's own rate.
     Constant,
-    /// In bit/s, zero too; before the first step the direction's own.
+    /// Steps in bit/s, possibly zero. Before the first step, the direction's own rate.
     Steps(Profile<u64>),
-    /// Instants at which so many bytes may go.
+    /// Instants at which a number of bytes can be sent.
     Opportunities(Opportunities),
 }
 
-/// Losses of an instant.
+/// Loss probabilities at an instant.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LossRates {
-    /// Probability that a packet is lost, whatever its length.
+    /// Probability that a packet of any length is lost.
     pub packet: f64,
     /// Probability that a bit is wrong.
     pub bit: f64,
 }
 
 impl LossRates {
-    /// How likely it is that a packet of so many bits is lost, as -ln of the chance that it is not:
-    /// such hazards add up. Infinite where it is lost for certain.
+    /// Returns the hazard of losing a packet of this many bits: -ln of its probability of survival.
+    /// Hazards add up. Infinite for a certain loss.
     fn hazard(self, bits: u64) -> f64 {
         let of = |probability: f64| {
             if probability > 0.0 {

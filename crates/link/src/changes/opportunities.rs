@@ -1,29 +1,30 @@
-//! A transmitter that may send so many bytes at given instants: Mahimahi's model of a cellular link
-//! (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 4).
+//! A transmitter that sends a number of bytes at given instants: Mahimahi's model of a cellular
+//! link (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
+//! section 4).
 //!
-//! At each instant [`OPPORTUNITY`] bytes may go: of the packet that is being sent, then of those that
-//! wait. A packet has left when its last byte has, at once. What nobody has use for is gone: a packet
-//! that comes at the very instant comes too late. After the last instant the list begins again, that much
-//! later.
+//! At each instant [`OPPORTUNITY`] bytes can be sent: of the packet in transmission, then of queued
+//! packets. A packet departs with its last byte. Unused opportunities are lost; a packet that
+//! arrives at the same instant is too late. After the last instant the list repeats.
 //!
-//! Mahimahi counts 1504 bytes, and 4 more in each packet than IP has (the header of its TUN device):
-//! for packets of 1500 bytes that is the same, of short ones a few percent more go here.
+//! Mahimahi counts 1504 bytes per opportunity, and 4 bytes more per packet than IP does (the header
+//! of its TUN device). For packets of 1500 bytes this is equal; of short ones a few percent more
+//! are sent here.
 
 use std::sync::Arc;
 
 use bentpipe_types::{Bytes, Span, Time};
 
-/// Bytes that may go at each instant.
+/// Bytes per opportunity.
 pub(crate) const OPPORTUNITY: u64 = 1500;
 
-/// The instants, in whole milliseconds from the start; after the last they begin again.
+/// The instants in whole milliseconds from the start; they repeat after the last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Opportunities {
     at_ms: Arc<[u64]>,
 }
 
 impl Opportunities {
-    /// `None` unless there are some, none is before the one before it, and the last is after zero.
+    /// Creates the list. Returns `None` if it is empty, not sorted, or ends at zero.
     #[must_use]
     pub fn new(at_ms: impl Into<Arc<[u64]>>) -> Option<Self> {
         let at_ms = at_ms.into();
@@ -31,35 +32,35 @@ impl Opportunities {
         sound.then_some(Self { at_ms })
     }
 
-    /// How often the list begins again.
+    /// Returns the period of repetition.
     #[must_use]
     pub fn period(&self) -> Span {
         Span::from_millis(self.at_ms.last().copied().unwrap_or(1))
     }
 
-    /// How many there are in a period.
+    /// Returns the number of opportunities per period.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.at_ms.len() as u64
     }
 
-    /// The average rate, in bit/s.
+    /// Returns the average rate in bit/s.
     #[must_use]
     pub fn mean_rate(&self) -> f64 {
         let bytes = Bytes::new(OPPORTUNITY * self.count());
         bytes.bits() as f64 / self.period().as_secs_f64()
     }
 
-    /// The one with this number, counted on through all rounds.
+    /// Returns the time of the opportunity with this number, counted over all periods.
     fn at(&self, number: u64) -> Time {
         let (round, index) = (number / self.count(), number % self.count());
         Time::ZERO + self.period() * round + Span::from_millis(self.at_ms[index as usize])
     }
 
-    /// The number of the first that is not before `now`.
+    /// Returns the number of the first opportunity that is not before `now`.
     fn first_from(&self, now: Time) -> u64 {
         let round = now.as_nanos() / self.period().as_nanos();
-        // The last of a round is at the start of the next.
+        // The last one of a period coincides with the start of the next.
         let mut number = 0;
         for round in [round.saturating_sub(1), round] {
             let into = now.since(Time::ZERO + self.period() * round);
@@ -75,13 +76,13 @@ impl Opportunities {
     }
 }
 
-/// The opportunities as they are used up.
+/// The use of opportunities.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     of: Opportunities,
-    /// The number of the next.
+    /// Number of the next one.
     next: u64,
-    /// The one that is being used, and what is left of it.
+    /// Time of the current one, and its remaining bytes.
     open: Time,
     left: u64,
 }
@@ -100,7 +101,7 @@ impl Turns {
         &self.of
     }
 
-    /// Those up to now are gone: nobody has used what is left of them.
+    /// Discards the unused opportunities up to now.
     pub(super) fn burn(&mut self, now: Time) {
         if self.open <= now {
             self.left = 0;
@@ -114,7 +115,8 @@ impl Turns {
         }
     }
 
-    /// May something go at `now`? If not: when next. `held` says until when nothing goes, if so.
+    /// Whether data can be sent at `now`; otherwise returns when. `held` returns until when an
+    /// outage lasts.
     pub(super) fn ready(
         &mut self,
         now: Time,
@@ -132,7 +134,7 @@ impl Turns {
         Ok(())
     }
 
-    /// When the next is that is not during an outage.
+    /// Returns the time of the next opportunity outside outages.
     fn upcoming(&mut self, held: impl Fn(Time) -> Option<Time>) -> Time {
         loop {
             let at = self.of.at(self.next);
@@ -149,7 +151,7 @@ impl Turns {
         self.next += 1;
     }
 
-    /// When the last of so many bytes goes, the first of which goes now.
+    /// Returns when the last of `length` bytes is sent, the first of which is sent now.
     pub(super) fn send(&mut self, length: u64, held: impl Fn(Time) -> Option<Time>) -> Time {
         let mut to_go = length;
         loop {

@@ -1,45 +1,45 @@
-//! A link that goes away, once or over and over: an eclipse, a handover, a tunnel.
+//! Outages of a link, once or periodic: an eclipse, a handover, a tunnel.
 
 use bentpipe_types::{Span, Time};
 
-/// When a direction is down, and what becomes of packets then.
+/// Times at which a direction is down, and the effect on packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outages {
-    /// When it first goes down.
+    /// Start of the first outage.
     pub at: Span,
-    /// For how long; less than `every`.
+    /// Duration; less than `every`.
     pub lasts: Span,
-    /// How often; none: once.
+    /// Period, or `None` for a single outage.
     pub every: Option<Span>,
-    /// What the transmitter does meanwhile.
+    /// Behaviour of the transmitter during an outage.
     pub sending: Sending,
-    /// What becomes of packets that are on their way when it goes down.
+    /// Effect on packets in flight when it begins.
     pub in_flight: InFlight,
 }
 
-/// What a transmitter does during an outage.
+/// Behaviour of a transmitter during an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sending {
-    /// It waits: packets stay in the queue, and a transmission goes on afterwards.
+    /// It waits: packets stay in the queue, and a transmission is continued afterwards.
     Held,
-    /// It does not know, and sends on: what it sends, in part or as a whole, is lost.
+    /// It continues, and whatever it sends during the outage is lost.
     Lost,
 }
 
-/// What becomes of packets whose first bit has been sent and whose last has not arrived when an outage
+/// Effect on packets whose first bit was sent and whose last bit has not arrived when an outage
 /// begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InFlight {
-    /// They arrive, when they would have.
+    /// They arrive on time.
     Arrive,
     /// They are lost.
     Lost,
-    /// They arrive when it is over, or when they would have if that is later.
+    /// They arrive when it ends, or on time if that is later.
     Held,
 }
 
 impl Outages {
-    /// If it is down at `now`: when that ends. If it is up: when it next goes down, if ever.
+    /// Returns the end of the outage at `now`, or as an error the start of the next one, if any.
     pub(crate) fn at(&self, now: Time) -> Result<Time, Option<Time>> {
         let since = match now.as_nanos().checked_sub(self.at.as_nanos()) {
             None => return Err(Some(Time::ZERO + self.at)),
@@ -56,27 +56,28 @@ impl Outages {
         Err(self.every.map(|every| began + every))
     }
 
-    /// When it first goes down after `now`, not at it.
+    /// Returns the start of the first outage after `now`.
     pub(crate) fn next(&self, now: Time) -> Option<Time> {
         match self.at(now) {
             Err(next) => next,
-            // Not longer than it is until the next.
+            // An outage is shorter than the time until the next.
             Ok(end) => self.at(end).err().flatten(),
         }
     }
 }
 
-/// Until when nothing goes, if so.
+/// Returns until when transmission is held, if it is.
 pub(crate) fn held(all: &[Outages], at: Time) -> Option<Time> {
     let holding = all.iter().filter(|of| of.sending == Sending::Held);
     holding.filter_map(|outages| outages.at(at).ok()).max()
 }
 
-/// When something arrives whose first bit is sent at `start` and its last at `departure`, and whether it is lost.
+/// Returns when a packet arrives whose first bit is sent at `start` and its last at `departure`,
+/// and whether it is lost.
 pub(crate) fn passes(all: &[Outages], start: Time, departure: Time, arrival: Time) -> (Time, bool) {
     let mut lost = false;
     let mut arrival = arrival;
-    // Who is held by one may meet the next.
+    // A packet held by one outage may meet the next.
     loop {
         let before = arrival;
         for outages in all {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bentpipe_types::{Span, Time};
 
-/// A value from each of these times on, from the start of the run or over and over again.
+/// Values with their start times, from the start of the run, optionally periodic.
 ///
-/// Before the first step there is no value: what the direction has of its own holds.
+/// Before the first step there is no value: the direction's own applies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile<T> {
     steps: Arc<[(Span, T)]>,
@@ -15,8 +15,8 @@ pub struct Profile<T> {
 }
 
 impl<T: Copy> Profile<T> {
-    /// `None` unless there is a step, each is later than the one before, and a period ends after
-    /// the last has begun.
+    /// Creates a profile. Returns `None` if it is empty, not sorted, or does not end within its
+    /// period.
     #[must_use]
     pub fn new(steps: impl Into<Arc<[(Span, T)]>>, period: Option<Span>) -> Option<Self> {
         let steps = steps.into();
@@ -30,25 +30,25 @@ impl<T: Copy> Profile<T> {
         })
     }
 
-    /// The steps.
+    /// Returns the steps.
     #[must_use]
     pub fn steps(&self) -> &[(Span, T)] {
         &self.steps
     }
 
-    /// How often it begins again.
+    /// Returns the period.
     #[must_use]
     pub fn period(&self) -> Option<Span> {
         self.period
     }
 
-    /// Does the value go straight from each step to the next?
+    /// Whether the value is interpolated linearly between steps.
     #[must_use]
     pub fn ramps(&self) -> bool {
         self.ramps
     }
 
-    /// When the round began that `now` is in, and how long ago.
+    /// Returns the start of the period that contains `now`, and the time since then.
     fn round(&self, now: Time) -> (Time, Span) {
         let into = match self.period {
             Some(period) => now.as_nanos() % period.as_nanos(),
@@ -58,7 +58,7 @@ impl<T: Copy> Profile<T> {
         (began, Span::from_nanos(into))
     }
 
-    /// The step in force, and until when it is: for ever, if nothing comes after it.
+    /// Returns the index of the current step, and until when it is valid; `None` for ever.
     pub(crate) fn step(&self, now: Time) -> (Option<usize>, Option<Time>) {
         let (began, into) = self.round(now);
         let later = self.steps.partition_point(|(at, _)| *at <= into);
@@ -69,15 +69,15 @@ impl<T: Copy> Profile<T> {
         (later.checked_sub(1), until)
     }
 
-    /// The value in force, and until when it is.
+    /// Returns the current value, and until when it is valid.
     #[must_use]
     pub fn at(&self, now: Time) -> (Option<T>, Option<Time>) {
         let (step, until) = self.step(now);
         (step.map(|step| self.steps[step].1), until)
     }
 
-    /// The average from the start on for so long, each value weighed by how long it holds; `before`
-    /// holds where there is none.
+    /// Returns the time average over the first `lasts` of the run; `before` applies where there is
+    /// no value.
     #[must_use]
     pub fn mean(&self, lasts: Span, before: T, value: impl Fn(T) -> f64) -> f64 {
         let over = |length: Span| {
@@ -115,7 +115,7 @@ impl<T: Copy> Profile<T> {
 }
 
 impl Profile<Span> {
-    /// A value that goes straight from each step to the next. It may begin again at the very last.
+    /// Creates a profile with linear interpolation. It may repeat at the very end.
     #[must_use]
     pub fn ramps_through(
         steps: impl Into<Arc<[(Span, Span)]>>,
@@ -134,7 +134,7 @@ impl Profile<Span> {
         })
     }
 
-    /// The value at an instant, to the nearest nanosecond.
+    /// Returns the value at an instant, to the nearest nanosecond.
     #[must_use]
     pub fn value(&self, now: Time) -> Option<Span> {
         let index = self.step(now).0?;
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(profile.value(at(1_750)), Some(ms(50)));
         assert_eq!(profile.value(at(2_400)), Some(ms(0)));
         assert_eq!(profile.value(at(2_750)), Some(ms(125)));
-        // 150 ms for a second, 100 ms for the next, 0 for half a one.
+        // 150 ms for a second, 100 ms for the next, 0 for half a second.
         let mean = profile.mean(ms(2_500), ms(7), Span::as_secs_f64);
         assert!((mean - 0.25 / 2.5).abs() < 1e-12, "{mean}");
     }

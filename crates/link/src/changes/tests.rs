@@ -1,4 +1,4 @@
-//! Directions that change, against closed forms and against others' rules written anew.
+//! Changing directions against closed forms and independently written rules.
 
 mod hostile;
 mod mahimahi;
@@ -22,7 +22,7 @@ fn at(milliseconds: u64) -> Time {
     Time::ZERO + ms(milliseconds)
 }
 
-/// A byte a millisecond, 250 ms long, behind a queue without end.
+/// One byte per millisecond, 250 ms long, with an unlimited queue.
 fn usual() -> Settings {
     Settings {
         rate: BitRate::new(8_000).expect("not zero"),
@@ -50,10 +50,10 @@ fn changing(changes: Changes) -> Settings {
     }
 }
 
-/// What arrived: when, the number of the packet, whether it was corrupted.
+/// Arrivals: time, number of the packet, whether it is corrupt.
 type Arrivals = Vec<(Time, u64, bool)>;
 
-/// Offers packets of these lengths at these times, in order, and lets the clock run on.
+/// Offers packets of these lengths at these times, in order, and runs until all have arrived.
 fn drive(settings: Settings, offers: &[(Time, u64)]) -> (Arrivals, Counters, PacketStore) {
     let Direction::Managed(mut link) = Direction::new(settings) else {
         unreachable!("a path that changes is managed");
@@ -92,7 +92,7 @@ fn run(link: &mut Managed, now: Time, packets: &mut PacketStore, arrivals: &mut 
     }
 }
 
-/// Every packet is somewhere.
+/// Checks that every packet is accounted for.
 fn check(link: &Managed, packets: &PacketStore) {
     let counted = link.counters();
     let gone = counted.delivered + counted.lost + counted.dropped;
@@ -116,7 +116,7 @@ fn steps<T: Copy>(steps: &[(u64, T)], period: Option<u64>) -> Profile<T> {
 
 #[test]
 fn a_change_of_rate_in_mid_packet_is_exact() {
-    // 1000 B: 500 of them at a byte a millisecond, 500 at two.
+    // 1000 B: 500 of them at a byte per millisecond, 500 at two.
     let rate = RateCourse::Steps(steps(&[(500, 16_000)], None));
     let changes = Changes {
         rate,
@@ -124,7 +124,7 @@ fn a_change_of_rate_in_mid_packet_is_exact() {
     };
     let (arrivals, ..) = drive(changing(changes), &[(at(0), 1_000), (at(10), 1_000)]);
     assert_eq!(arrivals, [(at(1_000), 0, false), (at(1_500), 1, false)]);
-    // 1/3 of it, nothing for a second, the rest at 3 bit/ns: 666.6 B take 1777.7 ns and more.
+    // A third of it, nothing for a second, the rest at 3 bit/ns: 666.6 B take more than 1777.7 ns.
     let rate = RateCourse::Steps(steps(&[(0, 8_000), (333, 0), (1_333, 3_000_000_000)], None));
     let changes = Changes {
         rate,
@@ -167,14 +167,14 @@ fn what_does_not_change_is_as_on_a_plain_link() {
 
 #[test]
 fn a_repeated_schedule_sends_what_its_rates_come_to() {
-    // 8 kbit/s and 24 kbit/s, a tenth of a second each: 200 B a period and 2 kB a second.
+    // 8 kbit/s and 24 kbit/s, a tenth of a second each: 200 B per period and 2 kB per second.
     let rate = RateCourse::Steps(steps(&[(0, 8_000), (100, 24_000)], Some(200)));
     let changes = Changes {
         rate,
         ..Changes::default()
     };
     let (arrivals, ..) = drive(changing(changes), &[(at(0), 1_000); 40]);
-    // 400 B a period, 5 packets in two.
+    // 400 B per period, 5 packets in two.
     for (number, (arrival, ..)) in arrivals.iter().enumerate() {
         let sent = 1_000 * (number as u64 + 1);
         let (periods, rest) = (sent / 400, sent % 400);
@@ -190,14 +190,14 @@ fn a_repeated_schedule_sends_what_its_rates_come_to() {
 
 #[test]
 fn nothing_overtakes_unless_it_may() {
-    // The delay falls from 250 ms to 50 ms at 100 ms.
+    // The delay decreases from 250 ms to 50 ms at 100 ms.
     let changes = |keeps_order| Changes {
         delay: Some(steps(&[(100, ms(50))], None)),
         keeps_order,
         ..Changes::default()
     };
     let offers = [(at(0), 40), (at(40), 50), (at(95), 40)];
-    // The third is sent by 135 ms, and would arrive at 185 ms, before the second, sent by 90 ms.
+    // The third is sent by 135 ms and would arrive at 185 ms, before the second, sent by 90 ms.
     let (arrivals, ..) = drive(changing(changes(true)), &offers);
     let expected = [
         (at(290), 0, false),
@@ -229,8 +229,8 @@ fn outage(sending: Sending, in_flight: InFlight) -> Changes {
 
 #[test]
 fn an_outage_holds_or_loses() {
-    // 100 B take 100 ms and arrive 250 ms later. The first has arrived by 1 s, the second is on its
-    // way then, the third is being sent, the fourth waits; the fifth comes afterwards.
+    // 100 B take 100 ms and arrive 250 ms later. At 1 s the first has arrived, the second is in
+    // flight, the third in transmission, the fourth queued; the fifth comes afterwards.
     let offers = [
         (at(600), 100),
         (at(750), 100),
@@ -249,7 +249,7 @@ fn an_outage_holds_or_loses() {
     };
     use InFlight::{Arrive, Held, Lost};
     let arrived = [(0, 950), (1, 1_100), (3, 1_750), (4, 2_350)];
-    // The third goes on for 30 ms after 1.4 s; so the fourth starts at 1.43 s.
+    // The third continues for 30 ms after 1.4 s, so the fourth starts at 1.43 s.
     let third = (2, 1_680);
     let fourth = (3, 1_780);
     assert_eq!(
@@ -264,7 +264,7 @@ fn an_outage_holds_or_loses() {
         times(outage(Sending::Held, Held)),
         [arrived[0], (1, 1_400), third, fourth, arrived[3]]
     );
-    // Who does not know of it sends the third and the fourth into it.
+    // A transmitter that continues sends the third and the fourth into the outage.
     assert_eq!(
         times(outage(Sending::Lost, Arrive)),
         [arrived[0], arrived[1], arrived[3]]
@@ -290,7 +290,7 @@ fn who_is_held_into_the_next_outage_is_held_by_it() {
         outages: vec![second, first],
         ..Changes::default()
     };
-    // Sent by 40 ms; with 100 ms of delay it would arrive before the second began.
+    // Sent by 40 ms; with 100 ms of delay it would arrive before the second was sent.
     let settings = Settings {
         delay: ms(100),
         ..changing(changes)
@@ -302,8 +302,8 @@ fn who_is_held_into_the_next_outage_is_held_by_it() {
 #[test]
 fn losses_follow_the_schedule() {
     let losses = |packet, bit| LossRates { packet, bit };
-    // 40 B a packet, 40 ms each: a minute at 10%, a minute at none, a minute at 1e-3 a bit, which is
-    // 1 - 0.999^320 = 27.4%.
+    // 40 B per packet, 40 ms each: a minute at 10%, a minute at zero, a minute at 1e-3 per bit,
+    // which is 1 - 0.999^320 = 27.4%.
     let profile = steps(
         &[
             (0, losses(0.1, 0.0)),
@@ -362,7 +362,7 @@ fn shares_are_as_asked_for() {
     };
     share(counters.duplicated as f64, 0.02, count as f64);
     share(corrupted, 0.05, counters.delivered as f64);
-    // Who comes half a second late comes after the next 500.
+    // A packet half a second late arrives after the next 500.
     let late = arrivals
         .iter()
         .filter(|(now, number, _)| *now > Time::from_nanos(number * 1_000_000) + ms(700))

@@ -2,24 +2,24 @@
 
 use bentpipe_types::{Bytes, RandomStream, Trials};
 
-/// There is no bit error to come.
+/// No bit error will occur.
 const NEVER: u64 = u64::MAX;
 
-/// Bits go wrong independently, each with the same probability.
+/// Independent bit errors with equal probability.
 ///
-/// A packet of L bits survives with probability (1 - rate)^L. Instead of drawing for every packet,
-/// the model draws how many good bits come before the next bad one (geometric), and counts down:
-/// the same distribution, one draw per loss.
+/// A packet of L bits survives with probability (1 - rate)^L. Instead of drawing per packet, the
+/// model draws the number of good bits before the next bad one (geometric) and counts down: the
+/// same distribution with one draw per loss.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
-    /// Each bit: is it wrong?
+    /// Per bit: success is an error.
     trials: Trials,
     good_bits: u64,
     random: RandomStream,
 }
 
 impl BitErrors {
-    /// Bit errors at `rate`, in [0, 1].
+    /// Creates bit errors at `rate`, in [0, 1].
     #[must_use]
     pub fn new(rate: f64, mut random: RandomStream) -> Self {
         let trials = Trials::new(rate);
@@ -31,17 +31,17 @@ impl BitErrors {
         }
     }
 
-    /// Is there ever a bit error?
+    /// Whether bit errors can occur.
     pub(super) fn ever_loses(&self) -> bool {
         self.trials.ever_succeed()
     }
 
-    /// So many good bits come next.
+    /// Returns the number of good bits that come next.
     pub(super) fn sure_bits(&self) -> u64 {
         self.good_bits
     }
 
-    /// Lends good bits, for packets that are not asked about.
+    /// Lends good bits, for packets that are not checked individually.
     pub(super) fn lend(&mut self) -> u32 {
         let bits = u32::try_from(self.good_bits).unwrap_or(u32::MAX);
         self.good_bits -= if self.good_bits == NEVER {
@@ -52,7 +52,7 @@ impl BitErrors {
         bits
     }
 
-    /// Takes back what was not used.
+    /// Takes back unused bits.
     pub(super) fn give_back(&mut self, bits: u32) {
         self.good_bits += if self.good_bits == NEVER {
             0
@@ -61,7 +61,7 @@ impl BitErrors {
         };
     }
 
-    /// Does the next packet meet a bit error?
+    /// Whether the next packet has a bit error.
     pub fn loses(&mut self, length: Bytes) -> bool {
         let bits = length.bits();
         if self.good_bits >= bits {
@@ -70,7 +70,7 @@ impl BitErrors {
             }
             return false;
         }
-        // The process has no memory: the bits after this packet start afresh.
+        // The process is memoryless: the bits after this packet start afresh.
         self.good_bits = self.random.failures_before_success(self.trials);
         true
     }

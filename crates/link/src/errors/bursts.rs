@@ -1,24 +1,25 @@
-//! Losses in bursts: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal
-//! 39(5), 1960, and E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", ibid.
-//! 42(5), 1963, a packet for a bit.
+//! Losses in bursts: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical
+//! Journal 39(5), 1960, and E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise
+//! Channels", ibid. 42(5), 1963, for packets instead of bits.
 
 use bentpipe_types::{RandomStream, Trials};
 
-/// What losses in bursts are to come to in the long run.
+/// Long-term properties of losses in bursts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BurstSettings {
-    /// The share of packets lost, in all.
+    /// Total share of lost packets.
     pub loss_rate: f64,
-    /// Packets that pass, on average, while the link is bad; at least 1.
+    /// Average number of packets per bad period; at least 1.
     pub mean_length: f64,
-    /// The share of packets lost while it is bad: Elliott's 1 - h.
+    /// Share of packets lost in bad periods: Elliott's 1 - h.
     pub loss_in_burst: f64,
-    /// The share lost while it is good: 1 - k.
+    /// Share of packets lost in good periods: 1 - k.
     pub loss_between: f64,
 }
 
 impl BurstSettings {
-    /// The share of packets that meet a bad link; `None` if no link can come to that.
+    /// Returns the share of packets in bad periods, or `None` if the properties contradict each
+    /// other.
     #[must_use]
     pub fn share_in_burst(&self) -> Option<f64> {
         let Self {
@@ -35,31 +36,32 @@ impl BurstSettings {
             return None;
         }
         let share = (loss_rate - loss_between) / (loss_in_burst - loss_between);
-        // A good link lasts for a packet at least: then a share of length / (length + 1) is the most.
+        // A good period has at least one packet, so length / (length + 1) is the largest share.
         let always = share >= 1.0;
-        // But for rounding: 0.8 and 4 are just possible.
+        // Tolerance for rounding: 0.8 and 4 are just possible.
         let shortest = share / (1.0 - share) * (1.0 - 1e-12);
         (always || shortest <= mean_length).then_some(share)
     }
 }
 
-/// Packets meet a link that is good or bad, and may change with each.
+/// A link that is good or bad, and may change with each packet.
 ///
-/// It leaves a burst with probability r = 1 / mean length, and enters one with p, such that the share
-/// of packets that meet a burst, p / (p + r), makes the loss rate. It begins as it is in the long run.
+/// It leaves a bad period with probability r = 1 / mean length, and enters one with p such that the
+/// share of packets in bad periods, p / (p + r), gives the loss rate. It starts in its stationary
+/// distribution.
 #[derive(Clone, Debug)]
 pub struct BurstLosses {
-    /// Each packet: does the link change, where it is good, and where it is bad?
+    /// Per packet: success is a change of state, in good and in bad periods.
     changes: [Trials; 2],
     loss: [f64; 2],
     bad: bool,
-    /// Packets until the link changes.
+    /// Packets until the next change.
     left: u64,
     random: RandomStream,
 }
 
 impl BurstLosses {
-    /// Losses in bursts. Settings that no link can come to lose what comes nearest.
+    /// Creates losses in bursts. Contradictory settings are replaced by the nearest possible ones.
     #[must_use]
     pub fn new(settings: BurstSettings, mut random: RandomStream) -> Self {
         let share = settings.share_in_burst().unwrap_or(settings.loss_rate);
@@ -85,7 +87,7 @@ impl BurstLosses {
         model
     }
 
-    /// Draws how long the link stays as it is: geometric, at least one packet.
+    /// Draws the length of a period: geometric, at least one packet.
     fn stay(&mut self) {
         let changes = self.changes[usize::from(self.bad)];
         self.left = (self.random)
@@ -93,13 +95,13 @@ impl BurstLosses {
             .saturating_add(1);
     }
 
-    /// Is the next packet lost?
+    /// Whether the next packet is lost.
     pub fn loses(&mut self) -> bool {
         if self.left == 0 {
             self.bad = !self.bad;
             self.stay();
         }
-        // `u64::MAX` means for good.
+        // `u64::MAX` means for ever.
         if self.left != u64::MAX {
             self.left -= 1;
         }
@@ -126,7 +128,7 @@ mod tests {
         BurstLosses::new(settings, RandomStream::new(7, "test", "bursts"))
     }
 
-    /// Loss rate, mean length of a run of losses, of lost packets the share followed by a lost one.
+    /// Returns loss rate, mean run of losses, and the share of losses that are followed by a loss.
     fn measured(model: &mut BurstLosses, packets: u64) -> (f64, f64, f64) {
         let (mut lost, mut runs, mut pairs, mut before) = (0_u64, 0_u64, 0_u64, false);
         for _ in 0..packets {
@@ -150,13 +152,13 @@ mod tests {
             (0.6, 1.5),
         ] {
             let (lost, run, again) = measured(&mut model(rate, length, 1.0, 0.0), 4_000_000);
-            // n packets see n (1 - rate) / (gap length) bursts; each mean has the standard error of
-            // that many geometric draws, of burst and gap. Four of them are allowed.
+            // n packets contain n (1 - rate) / (gap length) bursts; each mean has the standard
+            // error of that many geometric draws, of burst and gap. Four of them are allowed.
             let bursts = 4_000_000.0 * rate / length;
             let error = 4.0 * 1.5 / bursts.sqrt();
             assert!((lost / rate - 1.0).abs() < error, "{rate} {length}: {lost}");
             assert!((run / length - 1.0).abs() < error, "{rate} {length}: {run}");
-            // A burst goes on with probability 1 - r.
+            // A burst continues with probability 1 - r.
             let expected = 1.0 - 1.0 / length;
             assert!((again - expected).abs() < error, "{rate} {length}: {again}");
         }
@@ -168,7 +170,7 @@ mod tests {
         let mut model = model(rate, length, in_burst, between);
         let (lost, _, again) = measured(&mut model, 4_000_000);
         assert!((lost / rate - 1.0).abs() < 0.02, "{lost}");
-        // Of two packets in a row, both are lost with the probability of the hidden chain: pi (h_b
+        // Two packets in a row are both lost with the probability of the hidden chain: pi (h_b
         // (1-r) h_b + h_b r h_g) + (1-pi) (h_g p h_b + h_g (1-p) h_g).
         let share = (rate - between) / (in_burst - between);
         let r = 1.0 / length;
@@ -184,7 +186,7 @@ mod tests {
         assert!((0..10_000).all(|_| !never.loses()));
         let mut always = model(1.0, 3.0, 1.0, 0.0);
         assert!((0..10_000).all(|_| always.loses()));
-        // Of five packets four lost, in bursts of four: a gap of one each.
+        // Four of five packets lost, in bursts of four: gaps of one.
         let mut dense = model(0.8, 4.0, 1.0, 0.0);
         let (lost, run, _) = measured(&mut dense, 1_000_000);
         assert!((lost - 0.8).abs() < 0.005 && (run - 4.0).abs() < 0.05);

@@ -3,13 +3,13 @@
 /// Loses the packets with these numbers.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Numbers still to come, the next one last.
+    /// Remaining numbers, the next one last.
     coming: Vec<u64>,
     packets: u64,
 }
 
 impl Listed {
-    /// Packets are counted from 1, in the order in which they enter the link.
+    /// Creates the model. Packets are counted from 1 in the order in which they enter the link.
     #[must_use]
     pub fn new(packets: impl IntoIterator<Item = u64>) -> Self {
         let mut coming: Vec<u64> = packets.into_iter().collect();
@@ -18,7 +18,7 @@ impl Listed {
         Self { coming, packets: 0 }
     }
 
-    /// Is the next packet lost?
+    /// Whether the next packet is lost.
     pub fn loses(&mut self) -> bool {
         self.packets += 1;
         let lost = self.coming.last() == Some(&self.packets);

@@ -1,4 +1,4 @@
-//! Error models: which packets a link corrupts, and so loses.
+//! Error models: the packets that a link corrupts and therefore loses.
 
 mod bit_errors;
 mod bursts;
@@ -12,7 +12,7 @@ pub use packet_loss::PacketLoss;
 
 use bentpipe_types::{Bytes, RandomStream};
 
-/// One cause of loss on a link.
+/// A cause of loss on a link.
 #[derive(Clone, Debug)]
 pub enum ErrorModel {
     /// Independent bit errors.
@@ -21,44 +21,44 @@ pub enum ErrorModel {
     PacketLoss(PacketLoss),
     /// Packet losses in bursts.
     Bursts(BurstLosses),
-    /// Just these packets.
+    /// The packets with these numbers.
     Listed(Listed),
 }
 
 impl ErrorModel {
-    /// Each bit is wrong with probability `rate`; a packet with a wrong bit is lost.
+    /// Creates independent bit errors; a packet with a wrong bit is lost.
     #[must_use]
     pub fn bit_errors(rate: f64, random: RandomStream) -> Self {
         Self::BitErrors(BitErrors::new(rate, random))
     }
 
-    /// Each packet is lost with probability `rate`, whatever its length.
+    /// Creates independent packet losses, for packets of any length.
     #[must_use]
     pub fn packet_loss(rate: f64, random: RandomStream) -> Self {
         Self::PacketLoss(PacketLoss::new(rate, random))
     }
 
-    /// Packets are lost in bursts.
+    /// Creates packet losses in bursts.
     #[must_use]
     pub fn bursts(settings: BurstSettings, random: RandomStream) -> Self {
         Self::Bursts(BurstLosses::new(settings, random))
     }
 
-    /// The packets with these numbers, counted from 1, are lost.
+    /// Creates losses of the packets with these numbers, counted from 1.
     #[must_use]
     pub fn listed(packets: impl IntoIterator<Item = u64>) -> Self {
         Self::Listed(Listed::new(packets))
     }
 
-    /// Is the next packet, of this length on the air, lost to any of several? Every model sees every packet, so
-    /// that one's losses don't shift another's draws.
+    /// Whether the next packet, of this length on the air, is lost by any of several models. Every
+    /// model processes every packet, so that one's losses do not shift another's draws.
     pub(crate) fn any_loses(models: &mut [Self], length: Bytes) -> bool {
         models
             .iter_mut()
             .fold(false, |lost, model| lost | model.loses(length))
     }
 
-    /// So many of the next bits arrive, whatever packets they are in; 0 where that is not known.
+    /// Returns how many of the next bits are certain to arrive, or 0 if unknown.
     #[must_use]
     pub fn sure_bits(&self) -> u64 {
         match self {
@@ -67,8 +67,9 @@ impl ErrorModel {
         }
     }
 
-    /// How many of the next bits arrive, whatever packets they are in: packets within them need not be shown to the
-    /// models. Those that were not needed are [given back](Self::give_back) before another packet is.
+    /// Returns how many of the next bits are certain to arrive: packets within them need not be
+    /// passed to the models. Unused bits are [given back](Self::give_back) before the next packet
+    /// is.
     pub(crate) fn lend(models: &mut [Self]) -> u32 {
         match models {
             [Self::BitErrors(model)] => model.lend(),
@@ -76,14 +77,14 @@ impl ErrorModel {
         }
     }
 
-    /// Gives back what is left of what was lent.
+    /// Gives back unused bits.
     pub(crate) fn give_back(models: &mut [Self], bits: u32) {
         if let [Self::BitErrors(model)] = models {
             model.give_back(bits);
         }
     }
 
-    /// Does it ever lose anything? Another need not be asked.
+    /// Whether it can lose anything; otherwise it need not be called.
     pub(crate) fn ever_loses(&self) -> bool {
         match self {
             Self::BitErrors(model) => model.ever_loses(),
@@ -92,7 +93,8 @@ impl ErrorModel {
         }
     }
 
-    /// Is the next packet, of this length on the air, lost? Called once per packet, in order.
+    /// Whether the next packet, of this length on the air, is lost. Called once per packet, in
+    /// order.
     pub fn loses(&mut self, length: Bytes) -> bool {
         match self {
             Self::BitErrors(model) => model.loses(length),

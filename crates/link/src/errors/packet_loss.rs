@@ -2,17 +2,17 @@
 
 use bentpipe_types::{RandomStream, Trials};
 
-/// Packets are lost independently, each with the same probability, whatever their length.
+/// Packets are lost independently with equal probability, whatever their length.
 #[derive(Clone, Debug)]
 pub struct PacketLoss {
-    /// Each packet: is it lost?
+    /// Per packet: success is a loss.
     trials: Trials,
     good_packets: u64,
     random: RandomStream,
 }
 
 impl PacketLoss {
-    /// Packet losses at `rate`, in [0, 1].
+    /// Creates packet losses at `rate`, in [0, 1].
     #[must_use]
     pub fn new(rate: f64, mut random: RandomStream) -> Self {
         let trials = Trials::new(rate);
@@ -24,12 +24,12 @@ impl PacketLoss {
         }
     }
 
-    /// Is there ever a packet lost?
+    /// Whether losses can occur.
     pub(super) fn ever_loses(&self) -> bool {
         self.trials.ever_succeed()
     }
 
-    /// Is the next packet lost?
+    /// Whether the next packet is lost.
     pub fn loses(&mut self) -> bool {
         if self.good_packets > 0 {
             if self.good_packets != u64::MAX {

@@ -5,7 +5,7 @@ use super::*;
 use crate::Limit;
 
 fn direction(limit: Limit, errors: Vec<ErrorModel>) -> Fifo {
-    // A byte a millisecond.
+    // One byte per millisecond.
     let transmitter = Transmitter::new(BitRate::new(8_000).expect("not zero"), 1.0);
     Fifo::new(
         transmitter,
@@ -47,7 +47,7 @@ fn what_is_offered_arrives_after_what_is_said() {
         let least = link.arrives_after(millis(at));
         link.enqueue(millis(at), reference, Bytes::new(1));
         assert_eq!(link.last_arrival(), least + Span::from_millis(1));
-        // The transmitter is busy for that millisecond, whatever else is offered.
+        // The transmitter is busy for that millisecond, whatever is offered.
         assert_eq!(link.arrives_after(Time::ZERO), link.last_arrival());
     }
 }
@@ -67,7 +67,7 @@ fn the_packet_in_transmission_does_not_count_against_the_limit() {
         Verdict::Dropped
     );
     assert_eq!((link.waiting_packets(), link.waiting_bytes()), (2, 200));
-    // At 100 ms the first has gone, and there is room again.
+    // At 100 ms the first packet has left, and there is room again.
     assert_eq!(
         link.enqueue(millis(100), packet[3], Bytes::new(100)),
         Verdict::Queued
@@ -110,7 +110,7 @@ fn redundancy_lengthens_the_transmission() {
     assert_eq!(link.next_arrival(), Some(millis(200)));
 }
 
-/// Packets of these lengths, one after the other: which are lost behind a link with these models.
+/// Sends packets of these lengths over a link with these models. Returns which are lost.
 fn lost_behind(errors: Vec<ErrorModel>, lengths: &[u64]) -> Vec<bool> {
     let packet = packets(1)[0];
     let mut link = direction(Limit::Packets(10), errors);
@@ -138,11 +138,11 @@ fn packets_that_the_error_models_are_not_asked_about_would_have_arrived() {
         };
         let bit_errors = || ErrorModel::bit_errors(rate, random());
         assert_eq!(lost_behind(vec![bit_errors()], &lengths), asked());
-        // A second model that loses nothing here: every packet is shown to both.
+        // A second model that loses nothing here: every packet is passed to both.
         let two = vec![bit_errors(), ErrorModel::listed([])];
         assert_eq!(lost_behind(two, &lengths), asked());
     }
-    // The longest that can be drawn is longer than can be lent at once.
+    // The largest possible draw exceeds what can be lent at once.
     let rare = vec![ErrorModel::bit_errors(1e-12, random())];
     let jumbo = vec![60_000; 20_000];
     assert!(!lost_behind(rare, &jumbo).contains(&true));
@@ -162,7 +162,7 @@ fn departures_are_told_at_the_time_they_happened() {
 }
 
 proptest! {
-    /// What enters leaves, is lost, is dropped, or is still there; in order; never early.
+    /// Every packet leaves, is lost, is dropped, or is still there; in order; never early.
     #[test]
     fn every_packet_is_accounted_for(
         offers in prop::collection::vec((0_u64..400, 1_u64..1_500), 1..200),
@@ -205,7 +205,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whether the queue is brought up before each offer, or only where it must, is nobody's concern.
+    /// Advancing the queue before each offer, or only where necessary, gives the same result.
     #[test]
     fn what_has_left_the_queue_need_not_be_looked_at(
         offers in prop::collection::vec((0_u64..1_200, 1_u64..1_500), 1..300),
@@ -247,7 +247,7 @@ fn what_is_offered_at_once_beyond_what_has_room_is_dropped() {
     let length = Bytes::new(100);
     let mut link = direction(Limit::Packets(4), vec![]);
     assert!(!link.is_cramped());
-    // Five have room: one is transmitted, four wait. The sixth is the first that is dropped.
+    // Room for five: one in transmission, four queued. The sixth is the first to be dropped.
     assert_eq!(link.most_at(millis(0)), 6);
     for (reference, number) in packet.iter().zip(0..) {
         let verdict = link.enqueue(millis(0), *reference, length);
@@ -270,7 +270,7 @@ fn what_is_offered_at_once_beyond_what_has_room_is_dropped() {
         Verdict::Dropped
     );
     assert_eq!(link.most_at(millis(10_000)), 6);
-    // Where bytes count, a shorter one may find room yet.
+    // With a limit in bytes a shorter packet may still fit.
     let mut link = direction(Limit::Bytes(Bytes::new(250)), vec![]);
     for reference in &packet[..5] {
         link.enqueue(millis(0), *reference, length);

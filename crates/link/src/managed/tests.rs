@@ -42,7 +42,7 @@ fn insert(packets: &mut PacketStore, flow: u16, length: u64) -> PacketRef {
     packets.insert(packet)
 }
 
-/// A header of four bytes in front; every seventh packet that arrives cannot be made out.
+/// A header of four bytes; every seventh arriving packet cannot be decoded.
 #[derive(Debug, Default)]
 struct Header {
     received: u64,
@@ -73,7 +73,7 @@ impl Framing for Header {
     }
 }
 
-/// Lets each packet out 100 ms later, together with a copy; ends every fifth.
+/// Releases each packet 100 ms later, together with a copy; ends every fifth.
 #[derive(Debug, Default)]
 struct Doubler {
     arrived: u64,
@@ -109,7 +109,7 @@ impl FarEnd for Doubler {
     }
 }
 
-/// Runs a direction up to `until`, and tells what it let out, and when.
+/// Runs a direction until `until`, and records its output with times.
 fn run(
     link: &mut Managed,
     until: Time,
@@ -163,8 +163,8 @@ fn a_packet_offered_as_a_transmission_ends_finds_room() {
 
 #[test]
 fn what_is_in_transmission_does_not_wait() {
-    // 1500 B packets, and a limit below one: on an idle link they pass, one after another; what would
-    // have to wait is dropped.
+    // 1500 B packets, and a limit below one packet: on an idle link they pass one after another;
+    // queued ones are dropped.
     for kind in 0..KINDS {
         for limit in [Limit::Bytes(Bytes::new(40)), Limit::Packets(0)] {
             let (name, queue) = queue(kind, limit, true, 4);
@@ -185,7 +185,7 @@ fn what_is_in_transmission_does_not_wait() {
     }
 }
 
-/// Of each queue of `queues`.
+/// Limit of each queue of `queues`.
 const LIMIT: u64 = 12;
 
 fn queues() -> impl Strategy<Value = (&'static str, Box<dyn QueueDiscipline>)> {
@@ -195,14 +195,14 @@ fn queues() -> impl Strategy<Value = (&'static str, Box<dyn QueueDiscipline>)> {
 
 const KINDS: usize = 7;
 
-/// A queue of each kind.
+/// Creates a queue of a kind.
 fn queue(
     kind: usize,
     limit: Limit,
     gentle: bool,
     flows: usize,
 ) -> (&'static str, Box<dyn QueueDiscipline>) {
-    // A packet takes some 400 ms.
+    // A packet takes about 400 ms.
     let bounds = DelayBounds {
         target: Span::from_millis(500),
         interval: Span::from_millis(1000),
@@ -268,7 +268,7 @@ fn queue(
 }
 
 proptest! {
-    /// A drop-tail queue does the same whichever way it is run.
+    /// A drop-tail queue gives the same result as `Fifo` and as `Managed`.
     #[test]
     fn drop_tail_is_the_same_either_way(
         offers in prop::collection::vec((0_u64..400, 40_u64..1_500), 1..100),
@@ -301,7 +301,7 @@ proptest! {
             now += Span::from_millis(gap);
             run(&mut link, now, &mut packets, &mut out);
             quick_run(&mut quick, now);
-            // Kept, so that no two packets have the same name.
+            // Retained, so that no two packets have the same reference.
             let packet = insert(&mut packets, 0, length);
             packets.retain(packet);
             let verdict = quick.enqueue(now, packet, Bytes::new(length));
@@ -317,8 +317,8 @@ proptest! {
         prop_assert_eq!(link.counters(), quick.counters());
     }
 
-    /// Any queue does the same whether each departure is an event or they are caught up with, and when somebody
-    /// begins to look.
+    /// Any queue gives the same result whether departures are events or processed later, and when
+    /// observation begins in between.
     #[test]
     fn departures_may_be_caught_up_with(
         offers in prop::collection::vec((0_u64..400, 40_u64..1_500, 0_u16..8), 1..100),
@@ -401,8 +401,8 @@ proptest! {
         prop_assert_eq!(link.counters(), other.counters());
     }
 
-    /// Every packet is accounted for at any time, whatever the queue and the ends; within a flow
-    /// they come out in order; the limit holds.
+    /// Every packet is accounted for at any time, with any queue and ends; flows stay in order; the
+    /// limit holds.
     #[test]
     fn every_packet_is_accounted_for(
         offers in prop::collection::vec((0_u64..400, 40_u64..1_500, 0_u16..8), 1..150),
@@ -450,7 +450,7 @@ proptest! {
         check(&link, &packets, out.len())?;
         run(&mut link, Time::LAST, &mut packets, &mut out);
         prop_assert_eq!(link.in_transit() + link.held_back(), 0);
-        // A shared queue of the fair kind may hand a flow's packets to a queue of its own.
+        // A shared queue of the fair kind may move a flow to a queue of its own.
         if name != "fair" {
             for flow in 0..8 {
                 let order: Vec<u64> = out

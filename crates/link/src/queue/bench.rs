@@ -1,4 +1,4 @@
-//! A queue with packets to put in, for tests.
+//! Test fixture: a queue with packets to offer.
 
 use bentpipe_types::{
     Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
@@ -8,7 +8,7 @@ use proptest::test_runner::TestCaseError;
 
 use super::{QueueCtx, QueueDiscipline, Verdict};
 
-/// A queue, a clock that stands still, and luck.
+/// A queue, a clock that stands still, and random numbers.
 pub(super) struct Bench<Q> {
     pub(super) queue: Q,
     pub(super) packets: PacketStore,
@@ -16,7 +16,7 @@ pub(super) struct Bench<Q> {
     pub(super) now: Time,
 }
 
-/// What has become of the packets of some steps.
+/// Fate of the packets of some steps.
 #[derive(Default)]
 pub(super) struct Done {
     offered: u64,
@@ -24,11 +24,11 @@ pub(super) struct Done {
     sent: u64,
 }
 
-/// What has left the queue.
+/// A packet that has left the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Left {
     pub(super) flow: u16,
-    /// With its headers.
+    /// Length with headers.
     pub(super) length: u64,
     pub(super) marked: bool,
 }
@@ -53,7 +53,7 @@ impl<Q: QueueDiscipline> Bench<Q> {
         act(&mut self.queue, &mut cx)
     }
 
-    /// Offers a packet of so many bytes with its headers, 40 at least.
+    /// Offers a packet of this length with headers, at least 40.
     pub(super) fn offer(&mut self, flow: u16, length: u64, ecn: Ecn) -> (Verdict, PacketRef) {
         let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
         packet.source.port = flow;
@@ -67,12 +67,13 @@ impl<Q: QueueDiscipline> Bench<Q> {
         (verdict, packet)
     }
 
-    /// Offers one that is not ECN-capable.
+    /// Offers a packet that is not ECN-capable.
     pub(super) fn put(&mut self, flow: u16, length: u64) -> Verdict {
         self.offer(flow, length, Ecn::NotCapable).0
     }
 
-    /// So long after the last, offers a packet (`what` is not 0) or takes one, which there is if any waits.
+    /// After a time, offers a packet (if `what` is not 0) or takes one, which exists if any is
+    /// queued.
     pub(super) fn step(
         &mut self,
         (what, flow, length, after): (u8, u16, u64, Span),
@@ -95,7 +96,7 @@ impl<Q: QueueDiscipline> Bench<Q> {
         Ok(())
     }
 
-    /// Takes the next to be sent.
+    /// Takes the next packet to be sent.
     pub(super) fn take(&mut self) -> Option<Left> {
         let (packet, _) = self.with(|queue, cx| queue.dequeue(cx))?;
         let record = self.packets.get(packet);

@@ -1,10 +1,10 @@
-//! A queue for each class of traffic: served by priority, or by weight.
+//! A queue per traffic class, served by priority or by weight.
 //!
-//! By priority: whenever the transmitter is free, the first class that has anything sends; a packet that
-//! is being sent is not interrupted (A. Cobham, "Priority assignment in waiting line problems", Operations
-//! Research 2(1), 1954: what each class then waits). By weight: start-time fair queueing (P. Goyal,
-//! H. M. Vin and H. Cheng, "Start-time fair queueing", IEEE/ACM Transactions on Networking 5(5), 1997),
-//! which shares a rate that changes as fairly as a constant one.
+//! By priority: whenever the transmitter is free, the first non-empty class sends, without
+//! interrupting a transmission (A. Cobham, "Priority assignment in waiting line problems",
+//! Operations Research 2(1), 1954, with each class's waiting time). By weight: start-time fair
+//! queueing (P. Goyal, H. M. Vin and H. Cheng, "Start-time fair queueing", IEEE/ACM Transactions on
+//! Networking 5(5), 1997), which is fair at changing rates as well.
 
 mod class;
 
@@ -17,38 +17,39 @@ pub use class::{Ends, FlowEnds, TrafficClass};
 
 use super::{ClassCounts, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 
-/// How a queue with classes is set up.
+/// Settings of a queue with classes.
 #[derive(Clone, Debug)]
 pub struct ClassesSettings {
-    /// Most that waits, of all classes together.
+    /// Limit of all classes together.
     pub limit: Limit,
-    /// Who is next.
+    /// Order of service.
     pub service: Service,
-    /// The classes. A packet is of the first that it belongs to. By priority, the first comes first.
+    /// The classes. A packet belongs to the first that matches. By priority, the first is served
+    /// first.
     pub classes: Vec<ClassSettings>,
 }
 
-/// A class of a queue.
+/// Settings of a class.
 #[derive(Clone, Debug)]
 pub struct ClassSettings {
-    /// Its name in results.
+    /// Name in results.
     pub name: Arc<str>,
-    /// What belongs to it; `None`: what belongs to no other.
+    /// Packets of the class, or `None` for packets of no other class.
     pub packets: Option<TrafficClass>,
-    /// Its share beside those of the other classes; above zero. By priority, it means nothing.
+    /// Share relative to other classes; above zero. Ignored with priorities.
     pub weight: u32,
 }
 
-/// Who is next.
+/// Order of service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Service {
-    /// The first class that has anything.
+    /// The first non-empty class.
     Priority,
     /// Each class gets bytes in proportion to its weight.
     Weighted,
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     packet: PacketRef,
@@ -61,9 +62,9 @@ struct Lane {
     packets: Option<TrafficClass>,
     weight: u32,
     waiting: VecDeque<Waiter>,
-    /// The start tag of its first packet, if one waits.
+    /// Start tag of its first packet, if one is queued.
     start: u128,
-    /// The finish tag of the packet that it sent last.
+    /// Finish tag of the packet that it sent last.
     finish: u128,
 }
 
@@ -74,9 +75,9 @@ pub struct Classes {
     service: Service,
     lanes: Vec<Lane>,
     counts: Vec<ClassCounts>,
-    /// Where packets go that belong to no class.
+    /// Class of packets that match none.
     others: usize,
-    /// The start tag of the packet in service.
+    /// Start tag of the packet in service.
     virtual_time: u128,
     packets: u64,
     bytes: u64,
@@ -84,7 +85,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// An empty queue. Without a class for what belongs to no other, that goes into the last.
+    /// Creates an empty queue. Without a class for packets that match none, they belong to the last
+    /// class.
     #[must_use]
     pub fn new(settings: ClassesSettings) -> Self {
         let last = settings.classes.len().saturating_sub(1);
@@ -129,7 +131,7 @@ impl Classes {
     fn push(&mut self, class: usize, waiter: Waiter) {
         let lane = &mut self.lanes[class];
         if lane.waiting.is_empty() {
-            // Section II.A of the paper: S = max(v, F of the packet before).
+            // Section II.A of the paper: S = max(v, F of the previous packet).
             lane.start = self.virtual_time.max(lane.finish);
         }
         lane.waiting.push_back(waiter);
@@ -140,7 +142,7 @@ impl Classes {
         counts.bytes += u64::from(waiter.length);
     }
 
-    /// Takes the first packet of a class out.
+    /// Removes the first packet of a class.
     fn pop(&mut self, class: usize) -> Option<Waiter> {
         let waiter = self.lanes[class].waiting.pop_front()?;
         self.packets -= 1;
@@ -151,17 +153,18 @@ impl Classes {
         Some(waiter)
     }
 
-    /// The class that sends next.
+    /// Returns the class that sends next.
     fn next(&self) -> Option<usize> {
         let mut busy = (0..self.lanes.len()).filter(|class| !self.lanes[*class].waiting.is_empty());
         match self.service {
             Service::Priority => busy.next(),
-            // Of the same start, the class that comes first.
+            // Among equal start tags, the first class.
             Service::Weighted => busy.min_by_key(|class| self.lanes[*class].start),
         }
     }
 
-    /// The class that pays when too much waits: the last one, or that with most bytes for its weight.
+    /// Returns the class that drops a packet when too much is queued: the last one, or the one with
+    /// most bytes for its weight.
     fn victim(&self) -> Option<usize> {
         let mut busy = (0..self.lanes.len()).filter(|class| !self.lanes[*class].waiting.is_empty());
         match self.service {
@@ -194,7 +197,8 @@ impl QueueDiscipline for Classes {
                 since,
             },
         );
-        // As with fair queueing, whoever has most pays, and at its front: a sender learns of it sooner.
+        // As with fair queueing, the class with most drops, at its front: a sender learns of it
+        // sooner.
         while !cx.idle && self.is_too_long() {
             let Some(victim) = self.victim() else { break };
             let Some(waiter) = self.pop(victim) else {
@@ -217,7 +221,7 @@ impl QueueDiscipline for Classes {
         let waiter = self.pop(class)?;
         let lane = &mut self.lanes[class];
         self.virtual_time = lane.start;
-        // F = S + length / weight, in units so small that the division's rest is no matter.
+        // F = S + length / weight, in units small enough that the remainder does not matter.
         lane.finish = lane.start + (u128::from(waiter.length) << 40) / u128::from(lane.weight);
         lane.start = lane.finish;
         let waited = cx.now.since(waiter.since);

@@ -1,5 +1,6 @@
-//! Controlled delay: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue Management",
-//! RFC 8289. Where the RFC leaves a choice (what the count begins with, marks), as in Linux's `codel_impl.h`.
+//! CoDel: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue
+//! Management", RFC 8289. Where the RFC leaves a choice (the initial count, marks), it follows
+//! Linux's `codel_impl.h`.
 
 mod control;
 
@@ -11,17 +12,17 @@ pub(super) use control::{DelayControl, DelayState, Line, Taken};
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
 use crate::Tally;
 
-/// How a CoDel queue is set up.
+/// Settings of a CoDel queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelSettings {
-    /// Most that waits.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// What the delay is to be kept at.
+    /// Target and interval.
     pub bounds: DelayBounds,
 }
 
-/// First in, first out; while even the shortest delay of an interval is above the target, packets are dropped as they
-/// leave, ever sooner after one another.
+/// First in, first out. While the shortest delay of an interval is above the target, packets are
+/// dropped at dequeue at decreasing intervals.
 #[derive(Debug)]
 pub struct Codel {
     limit: Limit,
@@ -32,7 +33,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: CodelSettings) -> Self {
         Self {

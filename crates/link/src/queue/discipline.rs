@@ -1,4 +1,4 @@
-//! Queues that decide when the transmitter is free, not when a packet arrives.
+//! The interface of queues that decide when the transmitter is free.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,91 +8,90 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, SpanStatistics
 use super::Verdict;
 use crate::Tally;
 
-/// All that a queue may touch while it runs.
+/// Context of a queue's calls.
 #[derive(Debug)]
 pub struct QueueCtx<'a> {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// The packets. A queue releases what it gives up, the packet offered to it excepted.
+    /// Packet store. A queue releases the packets that it drops, except the one offered to it.
     pub packets: &'a mut PacketStore,
-    /// This direction's own randomness.
+    /// Random stream of this direction.
     pub random: &'a mut RandomStream,
-    /// The transmitter is free and nothing waits: a packet that is offered is on its way at once. It
-    /// does not wait, so that no limit on what waits concerns it.
+    /// Whether the transmitter is free and nothing is queued: an offered packet is transmitted at
+    /// once, and the limit does not apply to it.
     pub idle: bool,
 }
 
-/// What has become of a class's packets.
+/// Counters of a traffic class.
 #[derive(Clone, Debug, Default)]
 pub struct ClassCounts {
-    /// Its name.
+    /// Name of the class.
     pub name: Arc<str>,
-    /// Packets that wait.
+    /// Backlog in packets.
     pub packets: u64,
-    /// Bytes that wait.
+    /// Backlog in bytes.
     pub bytes: u64,
-    /// Most packets that ever waited.
+    /// Maximum backlog in packets.
     pub most_packets: u64,
     /// Packets whose transmission has begun.
     pub sent: u64,
-    /// Their bytes, IP headers included.
+    /// Bytes of these, IP headers included.
     pub sent_bytes: u64,
-    /// Packets dropped, on their arrival or later.
+    /// Packets dropped, on arrival or later.
     pub dropped: u64,
-    /// How long those that were sent had waited.
+    /// Queueing delays of sent packets.
     pub waits: SpanStatistics,
 }
 
-/// A queue that chooses what is transmitted next, and may give up or change what waits in it.
+/// A queue that selects the next packet, and may drop or change queued ones.
 ///
-/// A drop-tail queue needs none of this: there the departure of a packet is known when it arrives,
-/// and the direction keeps it in its ring (see [`Direction`](crate::Direction)).
+/// A drop-tail queue needs none of this: its departures are known at arrival, and the direction
+/// stores packets in its ring (see [`Direction`](crate::Direction)).
 pub trait QueueDiscipline: Debug + Send {
-    /// Offers a packet. With [`Verdict::Dropped`] it stays the caller's. What the queue gives up of
-    /// the packets that waited already, it releases, and counts.
+    /// Offers a packet. With [`Verdict::Dropped`] it remains with the caller. Queued packets that
+    /// are dropped or removed are released and counted.
     fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict;
 
-    /// The transmitter has had nothing to do since `since`: told before the packet that ends that is
-    /// offered.
+    /// Called when a packet ends an idle period that began at `since`, before it is offered.
     fn idle_since(&mut self, _since: Time) {}
 
-    /// Is nothing different afterwards, where nothing waits, if a packet is offered to an idle transmitter and taken
-    /// at once? Then it need not be.
+    /// Whether offering a packet to the empty queue of an idle transmitter and taking it at once
+    /// has no effect, so that both can be omitted.
     fn lets_pass(&self) -> bool {
         false
     }
 
-    /// Takes the packet to be transmitted next, and its length, which the queue has at hand where the packet itself
-    /// has left the cache; the transmitter is free.
+    /// Removes the next packet for transmission. Returns its length as well, since the packet
+    /// itself may have left the cache.
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)>;
 
-    /// Packets that wait.
+    /// Returns the backlog in packets.
     fn packets(&self) -> u64;
 
-    /// Bytes that wait, headers included.
+    /// Returns the backlog in bytes, headers included.
     fn bytes(&self) -> u64;
 
-    /// Packets ever given up after they were queued: dropped from within (fair queueing), or removed
-    /// because a later acknowledgment says as much. Offered = dropped + given up + dequeued + waiting.
-    /// Nothing, where what is taken in is always sent.
+    /// Returns the packets given up after they were queued: dropped (fair queueing), or removed
+    /// because a later acknowledgment replaces them. Offered = dropped + given up + dequeued +
+    /// queued. Zero if everything accepted is sent.
     fn given_up(&self) -> GivenUp {
         GivenUp::default()
     }
 
-    /// What has become of each class of traffic, where it knows classes.
+    /// Returns the counters per traffic class, if it has classes.
     fn classes(&self) -> &[ClassCounts] {
         &[]
     }
 
-    /// Tells what it has done, by name: for results and probes.
+    /// Reports counters by name, for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
 }
 
-/// What a queue gave up of the packets it had taken in.
+/// Packets that a queue gave up after accepting them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GivenUp {
-    /// Dropped: what they said is lost.
+    /// Dropped: their content is lost.
     pub dropped: u64,
-    /// Acknowledgments removed: a later one stands for them.
+    /// Removed acknowledgments, which later ones replace.
     pub removed: u64,
 }

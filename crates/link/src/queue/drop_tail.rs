@@ -7,12 +7,12 @@ use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 /// A drop-tail queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTail {
-    /// What may wait.
+    /// Limit of the queue.
     pub limit: Limit,
 }
 
 impl DropTail {
-    /// Decides on a packet of `length`, when `packets` and `bytes` are waiting already.
+    /// Decides on a packet of `length`, given the backlog.
     #[must_use]
     pub fn enqueue(&self, packets: u64, bytes: Bytes, length: Bytes) -> Verdict {
         if self.limit.admits(packets, bytes, length) {
@@ -23,7 +23,7 @@ impl DropTail {
     }
 }
 
-/// A drop-tail queue where the transmitter comes to ask. It does as [`DropTail`] does.
+/// A drop-tail queue as a [`QueueDiscipline`]. Behaves as [`DropTail`].
 #[derive(Debug)]
 pub struct DropTailQueue {
     limit: Limit,
@@ -31,7 +31,7 @@ pub struct DropTailQueue {
 }
 
 impl DropTailQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self {

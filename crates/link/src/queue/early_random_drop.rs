@@ -1,23 +1,23 @@
 //! Early random drop: E. Hashem, "Analysis of Random Drop for Gateway Congestion Control", MIT
-//! LCS/TR-465, 1989, as Floyd and Jacobson (1993, section 3) describe it.
+//! LCS/TR-465, 1989, as described by Floyd and Jacobson (1993, section 3).
 
 use bentpipe_types::{Bytes, PacketRef};
 
 use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
 
-/// How an early random drop queue is set up.
+/// Settings of an early random drop queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EarlyRandomDropSettings {
-    /// Most that waits.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// What may wait before packets are dropped at random.
+    /// Backlog above which packets are dropped at random.
     pub drop_level: Limit,
-    /// The share of arriving packets dropped beyond it.
+    /// Share of arriving packets dropped above it.
     pub drop_probability: f64,
 }
 
-/// A queue that drops arriving packets with a fixed probability while it is longer than its drop
+/// A queue that drops arriving packets with a fixed probability while its backlog exceeds the drop
 /// level.
 #[derive(Debug)]
 pub struct EarlyRandomDrop {
@@ -27,7 +27,7 @@ pub struct EarlyRandomDrop {
 }
 
 impl EarlyRandomDrop {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: EarlyRandomDropSettings) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl QueueDiscipline for EarlyRandomDrop {
             Limit::Packets(level) => self.waiting.packets() >= level,
             Limit::Bytes(level) => self.waiting.bytes() >= level,
         };
-        // On an idle link a level of 0 drops nothing: the packet is on its way at once.
+        // On an idle link a level of 0 drops nothing: the packet is transmitted at once.
         if beyond && !cx.idle && cx.random.happens(self.settings.drop_probability) {
             self.early += 1;
             return Verdict::Dropped;

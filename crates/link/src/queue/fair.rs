@@ -10,45 +10,44 @@ use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
 use crate::row::Row;
 
-/// How a fair queue is set up.
+/// Settings of a fair queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FairSettings {
-    /// Most that waits, of all flows together.
+    /// Limit of all flows together.
     pub limit: Limit,
-    /// What a flow may send in its turn: the paper's Q. At least a full packet, or a turn may send
-    /// nothing.
+    /// Bytes per turn: the paper's Q. At least a full packet; otherwise a turn may send nothing.
     pub quantum: Bytes,
-    /// Queues. While no more flows than this wait, each has one of its own; others share.
+    /// Number of queues. While no more flows than this are backlogged, each has its own; others
+    /// share.
     pub flows: usize,
 }
 
-/// A queue, in one cache line: packets of so many flows come between those of one that its queue has left the
-/// cache.
+/// A flow's queue in one cache line: between two of its packets come those of so many flows that it
+/// has left the cache.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Queue {
     waiting: List,
     bytes: u64,
-    /// The paper's deficit counter: what it may send in this turn.
+    /// The paper's deficit counter: bytes that it may still send in this turn.
     deficit: u64,
-    /// When its place among the active ones was given to it: the lower, the sooner is its turn.
-    /// [`NOWHERE`] where it has no place.
+    /// Position in the order of turns: lower is sooner. [`NOWHERE`] if it is not active.
     place: u64,
-    /// The flow that has it, if one has, to forget it when none of its packets waits.
+    /// The flow that owns it, if any, for removal when none of its packets is queued.
     owner: Ends,
     is_owned: bool,
-    /// What it has claimed: see [`Longest`].
+    /// Rank entered in [`Longest`].
     entered: Claim,
-    /// It may have more than it has claimed.
+    /// Whether it may have grown since then.
     grown: bool,
 }
 
 const _: () = assert!(size_of::<Queue>() == 64);
 
-/// How many turns ahead a queue is fetched.
+/// Number of turns by which a queue is prefetched.
 const AHEAD: usize = 4;
 
-/// No place among the active ones.
+/// Not active.
 const NOWHERE: u64 = u64::MAX;
 
 /// A queue for each flow, served in turn.
@@ -56,21 +55,21 @@ const NOWHERE: u64 = u64::MAX;
 pub struct Fair {
     settings: FairSettings,
     queues: Vec<Queue>,
-    /// What waits in them.
+    /// Queued packets.
     slab: Slab,
-    /// Which queue a flow with waiting packets has.
+    /// Queues of backlogged flows.
     flows: Flows,
-    /// Queues that nobody has.
+    /// Unused queues.
     free: Vec<u32>,
-    /// Queues with packets, in order of their turns, each with its place; an entry whose place is not
-    /// its queue's any more is of one that was emptied by drops.
+    /// Active queues in the order of turns, each with its position. An entry with another position
+    /// than its queue is of one emptied by drops.
     active: Row<(u32, u64)>,
-    /// Of `active`, how many are no longer good.
+    /// Number of invalid entries in `active`.
     abandoned: usize,
-    /// The next place to be given.
+    /// Next position.
     next_place: u64,
     longest: Longest,
-    /// The first of `active` has had its quantum for this turn.
+    /// Whether the first active queue has received its quantum for this turn.
     in_turn: bool,
     packets: u64,
     bytes: u64,
@@ -79,7 +78,7 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: FairSettings) -> Self {
         let flows = settings.flows.clamp(1, 1 << 16);
@@ -90,7 +89,7 @@ impl Fair {
             queues,
             slab: Slab::default(),
             flows: Flows::with_capacity(flows),
-            // The first flow takes queue 0.
+            // The first flow gets queue 0.
             free: (0..flows as u32).rev().collect(),
             active: Row::default(),
             abandoned: 0,
@@ -104,7 +103,7 @@ impl Fair {
         }
     }
 
-    /// The flow's queue: the one it has, a free one, or one that it shares.
+    /// Returns the flow's queue: its own, an unused one, or a shared one.
     #[inline]
     fn queue_of(&mut self, ends: Ends, ip: Option<(IpAddr, IpAddr)>) -> u32 {
         if let Some(index) = self.flows.get(ends, ip) {
@@ -116,7 +115,7 @@ impl Fair {
             (queue.owner, queue.is_owned) = (ends, true);
             return index;
         }
-        // It is not remembered: however many flows there are, no more memory is used.
+        // Not stored: memory is bounded for any number of flows.
         self.shared += 1;
         (ends.mixed() % self.queues.len() as u64) as u32
     }
@@ -125,7 +124,7 @@ impl Fair {
         self.settings.limit.is_exceeded(self.packets, self.bytes)
     }
 
-    /// Takes the first packet of a queue out, and forgets the flow if it was the last.
+    /// Removes the first packet of a queue, and the flow's assignment if it was the last.
     #[inline(always)]
     fn take(&mut self, index: u32) -> Option<(PacketRef, Bytes)> {
         let queue = &mut self.queues[index as usize];
@@ -134,7 +133,7 @@ impl Fair {
         self.packets -= 1;
         self.bytes -= u64::from(length);
         if queue.waiting.is_empty() {
-            // Section III.A: a queue that is empty loses what it has saved.
+            // Section III.A: an empty queue loses its deficit.
             queue.deficit = 0;
             if std::mem::take(&mut queue.is_owned) {
                 self.flows.remove(queue.owner, index);
@@ -144,7 +143,7 @@ impl Fair {
         Some((packet, Bytes::new(u64::from(length))))
     }
 
-    /// Takes the first packet of the longest queue out.
+    /// Removes the first packet of the longest queue.
     #[inline(never)]
     fn give_up(&mut self) -> Option<PacketRef> {
         let longest = self.longest.find(&mut self.queues)?;
@@ -155,7 +154,7 @@ impl Fair {
         Some(given_up)
     }
 
-    /// The queue is served after all others that have packets.
+    /// Appends the queue to the order of turns.
     fn activate(&mut self, index: u32) {
         let place = self.next_place;
         self.next_place += 1;
@@ -163,7 +162,7 @@ impl Fair {
         self.active.push((index, place));
     }
 
-    /// Drops have emptied the queue: it is no longer served. Its entry goes when it comes up, or when
+    /// Ends the service of a queue emptied by drops. Its entry is removed when it comes up, or when
     /// there are more such entries than others.
     fn deactivate(&mut self, index: u32) {
         let place = std::mem::replace(&mut self.queues[index as usize].place, NOWHERE);
@@ -181,9 +180,9 @@ impl Fair {
         }
     }
 
-    /// A queue whose turn comes soon has left the cache, where there are many: it is fetched.
+    /// Prefetches a queue whose turn comes soon.
     fn fetch_ahead(&self) {
-        // A quantum is about a packet: a turn is seldom more.
+        // A quantum is about a packet, so a turn is seldom more.
         if let Some((later, _)) = self.active.get(AHEAD) {
             prefetch_index::prefetch_index(&self.queues, *later as usize);
         }
@@ -239,7 +238,7 @@ impl QueueDiscipline for Fair {
         if was_empty {
             self.activate(index);
         }
-        // Section III.C, after McKenney: the longest queue pays, at its front, as in ns-2 (a sender
+        // Section III.C, after McKenney: the longest queue drops at its front, as in ns-2 (a sender
         // learns of it sooner).
         while !cx.idle && self.full() {
             let Some(given_up) = self.give_up() else {
@@ -255,18 +254,18 @@ impl QueueDiscipline for Fair {
     }
 
     fn lets_pass(&self) -> bool {
-        // Every flow has been forgotten, and what a queue has saved.
+        // Every flow and every deficit has been forgotten.
         true
     }
 
     fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
-        // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
+        // A quantum of 1 byte would need many rounds; this bounds them by those for one packet.
         let quantum = self.settings.quantum.get().max(1);
         loop {
             let (index, place) = *self.active.first()?;
             let queue = &mut self.queues[index as usize];
             if queue.place != place {
-                // Drops have emptied it since.
+                // The queue was emptied by drops.
                 self.active.pop();
                 self.abandoned -= 1;
                 continue;

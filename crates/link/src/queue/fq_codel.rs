@@ -1,5 +1,5 @@
-//! Flow queues with controlled delay: T. Hoeiland-Joergensen and others, "The Flow Queue CoDel Packet Scheduler and
-//! Active Queue Management Algorithm", RFC 8290, as Linux's `sch_fq_codel.c` has it.
+//! FQ-CoDel: T. Hoeiland-Joergensen and others, "The Flow Queue CoDel Packet Scheduler and Active
+//! Queue Management Algorithm", RFC 8290, as in Linux's `sch_fq_codel.c`.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -12,30 +12,30 @@ use super::codel::{DelayControl, DelayState, Line, Taken};
 use super::{DelayBounds, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
 
-/// How a queue for each flow with controlled delay is set up.
+/// Settings of an FQ-CoDel queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FqCodelSettings {
-    /// Most that waits, of all flows together.
+    /// Limit of all flows together.
     pub limit: Limit,
-    /// What each queue's delay is to be kept at.
+    /// Target and interval of each queue.
     pub bounds: DelayBounds,
-    /// What a flow may send in its turn.
+    /// Bytes that a flow may send per turn.
     pub quantum: Bytes,
-    /// Queues, over which flows are spread by a hash.
+    /// Number of queues, over which flows are hashed.
     pub flows: usize,
 }
 
-/// Most packets that the longest queue loses at once when too much waits (section 4.1.3).
+/// Maximum number of packets that the longest queue drops at once (section 4.1.3).
 const DROP_BATCH: u32 = 64;
 
-/// Which list a queue is in.
+/// The list that contains a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// In none: it has nothing to send.
+    /// None: it is empty.
     Nowhere,
-    /// Among those that have just begun to send.
+    /// New flows.
     New,
-    /// Among the others.
+    /// Old flows.
     Old,
 }
 
@@ -43,39 +43,39 @@ enum Place {
 struct Queue {
     waiting: List,
     bytes: u64,
-    /// What it may send in this turn: a packet, as long as it is above 0.
+    /// Remaining bytes of this turn: it may send a packet while above 0.
     credits: i64,
     state: DelayState,
     place: Place,
-    /// The flow of the last packet.
+    /// Flow of the last packet.
     owner: Ends,
     /// See [`Longest`].
     entered: Claim,
     grown: bool,
 }
 
-/// A queue for each flow, those that have just begun first, each with its delay controlled.
+/// A queue for each flow with controlled delay; new flows are served first.
 #[derive(Debug)]
 pub struct FqCodel {
     settings: FqCodelSettings,
     control: DelayControl,
     queues: Vec<Queue>,
     all: All,
-    /// Queues that have begun to send, in order of their turns.
+    /// New flows in the order of turns.
     new: VecDeque<u32>,
-    /// The other queues in a list.
+    /// Old flows in the order of turns.
     old: VecDeque<u32>,
     longest: Longest,
-    /// What the hash begins with, drawn with the first packet.
+    /// Perturbation of the hash, drawn with the first packet.
     perturbation: Option<u64>,
-    /// Packets dropped because too much waited.
+    /// Packets dropped because the limit was exceeded.
     overlimit: u64,
-    /// Of these, those that had been taken in.
+    /// Of these, packets that had been accepted.
     given_up: u64,
     shared: u64,
 }
 
-/// What waits in all the queues.
+/// The packets of all queues.
 #[derive(Debug, Default)]
 struct All {
     slab: Slab<Time>,
@@ -99,15 +99,15 @@ impl Line for One<'_> {
         Some((packet, Bytes::new(u64::from(length)), since))
     }
 
-    /// What waits in all of them, as in Linux: a flow that always has a packet or two is told of its delay, too, where
-    /// others keep the link busy. (RFC 8289 knows only one queue.)
+    /// Returns the backlog of all queues, as in Linux: a flow that always has a packet or two is
+    /// controlled too, while others keep the link busy. (RFC 8289 knows only one queue.)
     fn bytes(&self) -> u64 {
         self.all.bytes
     }
 }
 
 impl FqCodel {
-    /// Empty queues.
+    /// Creates empty queues.
     #[must_use]
     pub fn new(settings: FqCodelSettings) -> Self {
         let flows = settings.flows.clamp(1, 1 << 16);
@@ -128,13 +128,14 @@ impl FqCodel {
         }
     }
 
-    /// Which queue a packet belongs in, and whose it is.
+    /// Returns the queue of a packet, and its flow.
     fn queue_of(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> (u32, Ends) {
         let perturbation = *self.perturbation.get_or_insert_with(|| cx.random.bits());
         let ends = Ends::of(cx.packets.get(packet));
         let mut flow = FxHasher::default();
         (ends, cx.packets.ip(packet)).hash(&mut flow);
-        // That hash leaves flows as far apart as they are: another perturbation would make no other pairs.
+        // The hash preserves differences between flows: without mixing, another perturbation would
+        // not change which flows collide.
         let index = splitmix64(flow.finish() ^ perturbation) % self.queues.len() as u64;
         (index as u32, ends)
     }
@@ -145,8 +146,9 @@ impl FqCodel {
             .is_exceeded(self.all.packets, self.all.bytes)
     }
 
-    /// Half of what the longest queue has goes, from its front, 64 packets at most: looking for it is paid for by
-    /// many. Returns whether this packet went, which stays the caller's. `None`: nothing waits.
+    /// Drops half of the longest queue from its front, at most 64 packets: many packets pay for the
+    /// search. Returns whether the offered packet was dropped, which remains with the caller, or
+    /// `None` if nothing is queued.
     #[inline(never)]
     fn shorten(&mut self, packet: PacketRef, packets: &mut PacketStore) -> Option<bool> {
         let index = self.longest.find(&mut self.queues)?;
@@ -240,7 +242,8 @@ impl QueueDiscipline for FqCodel {
         verdict
     }
 
-    /// Nothing waited when the transmitter asked for the next packet: so every queue had its turn, and left its list.
+    /// Nothing was queued when the transmitter became free: every queue has had its turn and left
+    /// its list.
     fn idle_since(&mut self, _since: Time) {
         for index in self.new.drain(..).chain(self.old.drain(..)) {
             let queue = &mut self.queues[index as usize];
@@ -250,7 +253,7 @@ impl QueueDiscipline for FqCodel {
     }
 
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
-        // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
+        // A quantum of 1 byte would need many rounds; this bounds them by those for one packet.
         let quantum = self.settings.quantum.get().max(1) as i64;
         loop {
             let is_new = !self.new.is_empty();
@@ -276,7 +279,8 @@ impl QueueDiscipline for FqCodel {
                 queue.credits -= length.get() as i64;
                 return Some((packet, length));
             }
-            // Section 4.2: a new queue goes through the old ones once, or it could be new again at once and starve them.
+            // Section 4.2: a new queue passes through the old ones once; otherwise it could be new
+            // again at once and starve them.
             list.pop_front();
             if is_new && !self.old.is_empty() {
                 queue.place = Place::Old;

@@ -1,9 +1,8 @@
-//! How much may wait.
+//! Queue limits.
 
 use bentpipe_types::Bytes;
 
-/// How much may wait. The packet being transmitted does not wait: as in ns-2 and in Linux's pfifo,
-/// it does not count.
+/// Limit of a queue. The packet in transmission does not count, as in Linux's pfifo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// This many packets.
@@ -13,7 +12,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// May a packet of `length` wait, when `packets` and `bytes` are waiting already?
+    /// Whether a packet of `length` fits, given the backlog.
     #[must_use]
     pub fn admits(self, packets: u64, bytes: Bytes, length: Bytes) -> bool {
         match self {
@@ -22,7 +21,7 @@ impl Limit {
         }
     }
 
-    /// Do more wait than may?
+    /// Whether the backlog exceeds the limit.
     #[must_use]
     pub fn is_exceeded(self, packets: u64, bytes: u64) -> bool {
         match self {

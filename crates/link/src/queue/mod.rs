@@ -1,4 +1,4 @@
-//! Queue disciplines: which packets wait for the transmitter, and which are dropped.
+//! Queue disciplines.
 
 #[cfg(test)]
 mod bench;
@@ -29,14 +29,14 @@ pub use pie::{Pie, PieSettings};
 pub use red::{Measure, Red, RedSettings};
 pub(crate) use waiting::{TimedWaiting, Waiting};
 
-/// A full packet on most networks, IP header included: what Linux takes a link's MTU for.
+/// Length of a full packet on most networks, IP header included: Linux uses the link's MTU.
 const FULL_PACKET: u64 = 1500;
 
-/// What a queue does with a packet that arrives at it.
+/// Decision about an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It waits.
+    /// It is queued.
     Queued,
-    /// It is discarded.
+    /// It is dropped.
     Dropped,
 }

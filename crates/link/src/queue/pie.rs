@@ -1,66 +1,67 @@
-//! PIE: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional Integral Controller Enhanced (PIE): A Lightweight
-//! Control Scheme to Address the Bufferbloat Problem", RFC 8033.
+//! PIE: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional Integral Controller Enhanced (PIE):
+//! A Lightweight Control Scheme to Address the Bufferbloat Problem", RFC 8033.
 
 use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
 
 use super::{FULL_PACKET, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
 use crate::Tally;
 
-/// How a PIE queue is set up.
+/// Settings of a PIE queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieSettings {
-    /// Most that waits.
+    /// Limit of the queue.
     pub limit: Limit,
-    /// QDELAY_REF: the delay that it is to come to.
+    /// QDELAY_REF: target delay.
     pub target: Span,
-    /// T_UPDATE: how often the probability is worked out again.
+    /// T_UPDATE: interval between updates of the probability.
     pub update_interval: Span,
-    /// MAX_BURST: for so long a burst is let in after a time without a queue.
+    /// MAX_BURST: duration of a burst that is accepted after a time without a queue.
     pub burst_allowance: Span,
-    /// Mark packets that are ECN-capable instead of dropping them, while no more than a tenth are.
+    /// Whether ECN-capable packets are marked instead of dropped, up to a probability of a tenth.
     pub ecn: bool,
 }
 
 /// alpha, per second of delay above the target (section 4.2).
 const ALPHA: f64 = 0.125;
-/// beta, per second by which the delay has grown (section 4.2).
+/// beta, per second of increase of the delay (section 4.2).
 const BETA: f64 = 1.25;
-/// MARK_ECNTH: above this probability packets are dropped that could be marked (section 5.1).
+/// MARK_ECNTH: above this probability ECN-capable packets are dropped as well (section 5.1).
 const MOST_MARKED: f64 = 0.1;
-/// From this delay on the probability grows by 2% with each update besides (Linux's `pie_calculate_probability`).
+/// From this delay on the probability additionally grows by 2% per update (Linux's
+/// `pie_calculate_probability`).
 const LONG: Span = Span::from_millis(250);
-/// Section 5.4: so many times the probability must have come together before a packet is dropped at random, and with
-/// so many it is dropped in any case.
+/// Section 5.4: accumulated probabilities below which no packet is dropped, and above which the
+/// next one is.
 const SPREAD: (f64, f64) = (0.85, 8.5);
 
-/// First in, first out; packets are dropped as they arrive, at random, with a probability that a controller works out
-/// every few milliseconds from how long packets have waited and whether they wait longer than before.
+/// First in, first out. Arriving packets are dropped at random with a probability that a controller
+/// updates every few milliseconds from the queueing delay and its trend.
 #[derive(Debug)]
 pub struct Pie {
     settings: PieSettings,
     waiting: TimedWaiting,
     control: Control,
     next_update: Time,
-    /// What the packets since the last drop have had of probability, all together.
+    /// Accumulated probability since the last drop.
     accumulated: f64,
     early: u64,
     overlimit: u64,
     marked: u64,
 }
 
-/// What an update changes.
+/// State that an update changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Control {
     probability: f64,
-    /// How long the packet waited that left last; nothing where no other waited behind it.
+    /// Delay of the last packet that left; zero if no other was queued behind it.
     delay: Span,
-    /// The same at the last update.
+    /// Delay at the previous update.
     last_delay: Span,
     burst_allowance: Span,
 }
 
 impl Control {
-    /// Section 4.2, with the caps of 5.5.
+    /// Section 4.2, with the limits of section 5.5.
     fn update(&mut self, settings: &PieSettings, waiting: Bytes) {
         let seconds = |span: Span| span.as_secs_f64();
         let above = seconds(self.delay) - seconds(settings.target);
@@ -73,7 +74,8 @@ impl Control {
             change += 0.02;
         }
         self.probability = (self.probability + change).clamp(0.0, 1.0);
-        // Packets wait, and the last to leave had not: too little waits to say anything (Linux).
+        // Packets are queued although the last one had no delay: too few to draw a conclusion
+        // (Linux).
         let knows = self.delay > Span::ZERO || waiting == Bytes::ZERO;
         if self.delay == Span::ZERO && self.last_delay == Span::ZERO && knows {
             self.probability *= 0.98;
@@ -90,7 +92,7 @@ impl Control {
     }
 }
 
-/// The smaller the probability, the smaller its steps (section 5.2).
+/// Scales the step: the smaller the probability, the smaller the step (section 5.2).
 fn scale(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] = [
         (0.000_001, 2048.0),
@@ -107,7 +109,7 @@ fn scale(probability: f64) -> f64 {
 }
 
 impl Pie {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: PieSettings) -> Self {
         Self {
@@ -127,7 +129,8 @@ impl Pie {
         }
     }
 
-    /// The updates that were due by now, each with what waited then: nothing has come or left since the last.
+    /// Applies the updates that were due by now, each with the backlog since the last arrival or
+    /// departure.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
@@ -135,7 +138,7 @@ impl Pie {
             self.control.update(&self.settings, self.waiting.bytes());
             let interval = self.settings.update_interval.as_nanos().max(1);
             let due = if self.control == before {
-                // So will all be that follow.
+                // All further updates change nothing.
                 1 + now.since(self.next_update).as_nanos() / interval
             } else {
                 1
@@ -144,7 +147,7 @@ impl Pie {
         }
     }
 
-    /// Is this packet to be dropped or marked? Sections 4.1, 5.1 and 5.4.
+    /// Whether this packet is to be dropped or marked: sections 4.1, 5.1 and 5.4.
     fn is_due(&mut self, cx: &mut QueueCtx<'_>) -> bool {
         let control = &self.control;
         let is_short = control.last_delay.as_nanos() < self.settings.target.as_nanos() / 2;

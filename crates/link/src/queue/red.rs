@@ -6,38 +6,38 @@ use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
 use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
 
-/// What a queue's length is measured in.
+/// Unit of a queue's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
-    /// Packets: each is as likely to be dropped.
+    /// Packets: all have the same drop probability.
     Packets,
-    /// Bytes: a packet is dropped in proportion to its length (section 4, the last paragraphs).
+    /// Bytes: the drop probability is proportional to the length (section 4, last paragraphs).
     Bytes,
 }
 
-/// How a RED queue is set up.
+/// Settings of a RED queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedSettings {
-    /// Most that waits, whatever the average.
+    /// Limit of the queue, whatever the average.
     pub limit: Limit,
-    /// What the thresholds count.
+    /// Unit of the thresholds.
     pub measure: Measure,
     /// min_th: below this average nothing is dropped.
     pub minimum_threshold: f64,
-    /// max_th: at this average every packet is dropped, or with `gentle` max_p of them.
+    /// max_th: at this average every packet is dropped, or with `gentle` a share of max_p.
     pub maximum_threshold: f64,
-    /// max_p: the share of packets dropped just below max_th.
+    /// max_p: share of packets dropped just below max_th.
     pub maximum_probability: f64,
-    /// w_q: the weight of a sample in the average.
+    /// w_q: weight of a sample in the average.
     pub weight: f64,
-    /// Between max_th and twice max_th, let the share grow from max_p to 1 ("Recommendation on using
-    /// the gentle variant of RED", Floyd, March 2000).
+    /// Whether the share grows from max_p to 1 between max_th and twice max_th ("Recommendation on
+    /// using the gentle variant of RED", Floyd, March 2000).
     pub gentle: bool,
-    /// Mark packets that are ECN-capable instead of dropping them, below max_th.
+    /// Whether ECN-capable packets are marked instead of dropped, below max_th.
     pub ecn: bool,
-    /// A usual packet: how fast the average falls while nothing comes.
+    /// A typical packet length, which determines how fast the average decreases while idle.
     pub mean_packet: Bytes,
-    /// How long the transmitter needs for one: the paper's s.
+    /// Its transmission time: the paper's s.
     pub mean_transmission: Span,
 }
 
@@ -47,17 +47,17 @@ pub struct Red {
     settings: RedSettings,
     waiting: Waiting,
     average: f64,
-    /// What has come since the last packet that was dropped or marked, in what the thresholds count; none below min_th:
+    /// Arrivals since the last drop or mark, in the unit of the thresholds, or `None` below min_th:
     /// the paper's -1.
     count: Option<u64>,
-    /// Since when the transmitter is idle: the paper's q_time.
+    /// Start of the idle period: the paper's q_time.
     idle_since: Option<Time>,
     early: u64,
     forced: u64,
     marked: u64,
 }
 
-/// What is to be done with a packet before the limit is looked at.
+/// Decision about a packet before the limit is applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Detection {
     Pass,
@@ -66,7 +66,7 @@ enum Detection {
 }
 
 impl Red {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: RedSettings) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Red {
             waiting: Waiting::default(),
             average: 0.0,
             count: None,
-            // The average of an empty queue at the start is 0 however long it has been empty.
+            // The average of an initially empty queue is 0, however long it has been empty.
             idle_since: None,
             early: 0,
             forced: 0,
@@ -82,7 +82,7 @@ impl Red {
         }
     }
 
-    /// The average queue length, in what the thresholds count.
+    /// Returns the average queue length in the unit of the thresholds.
     #[must_use]
     pub fn average(&self) -> f64 {
         self.average
@@ -95,7 +95,8 @@ impl Red {
         }
     }
 
-    /// Figure 2 of the paper: the average, as if packets had come to an empty queue while it idled.
+    /// Updates the average (figure 2 of the paper), as if packets had arrived at an empty queue
+    /// while idle.
     fn update_average(&mut self, now: Time) {
         let weight = self.settings.weight;
         if let Some(since) = self.idle_since.take() {
@@ -128,7 +129,7 @@ impl Red {
         self.update_average(cx.now);
         let share = self.share();
         if self.average < self.settings.minimum_threshold || self.waiting.packets() == 0 {
-            // Nothing waits: a drop would leave the link idle. (ns-2: unless two wait.)
+            // The queue is empty: a drop would leave the link idle. (ns-2: unless two are queued.)
             self.count = None;
             return Detection::Pass;
         }
@@ -149,11 +150,13 @@ impl Red {
         self.draw(share, count, length, cx)
     }
 
-    /// p_a spreads the drops: the number of packets between two is uniform (section 7, method 2).
+    /// p_a spreads the drops: the number of packets between two drops is uniform (section 7, method
+    /// 2).
     ///
-    /// By bytes, a packet's share is to be proportional to its length. The paper has p_b so, and counts packets: the
-    /// longer it is since the last drop, the more of a long packet's share is 1, and it is nearly always a long one that
-    /// is dropped. Its author's queue in ns-2 (`REDQueue::modify_p`) counts bytes, and has p_a so.
+    /// In bytes, a packet's drop probability is to be proportional to its length. The paper applies
+    /// the length to p_b and counts packets; then with time since the last drop a long packet's
+    /// probability reaches 1 first, so that nearly always a long one is dropped. The author's queue
+    /// in ns-2 (`REDQueue::modify_p`) counts bytes and applies the length to p_a, as here.
     fn draw(&mut self, share: f64, count: u64, length: Bytes, cx: &mut QueueCtx<'_>) -> Detection {
         let (usual, length) = match self.settings.measure {
             Measure::Packets => (1.0, 1.0),
@@ -202,7 +205,7 @@ impl QueueDiscipline for Red {
     }
 
     fn idle_since(&mut self, since: Time) {
-        // Before the first packet of all there is no average to fall.
+        // Before the first packet there is no average to decrease.
         self.idle_since = Some(since);
     }
 

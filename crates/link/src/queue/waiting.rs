@@ -1,4 +1,4 @@
-//! Packets that wait, first in, first out.
+//! Queued packets, first in, first out.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use bentpipe_types::{Bytes, PacketRef, Time};
 
 use super::{Limit, Verdict};
 
-/// Packets in order of arrival, and their bytes.
+/// Packets in the order of arrival, and their bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     queue: VecDeque<(PacketRef, u32)>,
@@ -14,7 +14,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Takes the packet if the limit admits it, or it need not wait: the link is idle.
+    /// Accepts the packet if the limit admits it or the link is idle.
     pub(crate) fn offer(
         &mut self,
         packet: PacketRef,
@@ -29,7 +29,7 @@ impl Waiting {
         Verdict::Queued
     }
 
-    /// Would so long a packet wait among more than may?
+    /// Whether a packet of this length would exceed the limit.
     pub(crate) fn is_full_for(&self, length: Bytes, limit: Limit) -> bool {
         !limit.admits(self.packets(), self.bytes(), length)
     }
@@ -54,7 +54,7 @@ impl Waiting {
     }
 }
 
-/// Packets in order of arrival, and since when each waits.
+/// Packets in the order of arrival, with arrival times.
 #[derive(Debug, Default)]
 pub(crate) struct TimedWaiting {
     waiting: Waiting,
@@ -67,12 +67,12 @@ impl TimedWaiting {
         self.since.push_back(now);
     }
 
-    /// Would so long a packet wait among more than may?
+    /// Whether a packet of this length would exceed the limit.
     pub(crate) fn is_full_for(&self, length: Bytes, limit: Limit) -> bool {
         self.waiting.is_full_for(length, limit)
     }
 
-    /// Takes the first, its length, and since when it has waited.
+    /// Removes the first packet. Returns it with length and arrival time.
     pub(crate) fn pop(&mut self) -> Option<(PacketRef, Bytes, Time)> {
         let (packet, length) = self.waiting.pop()?;
         Some((packet, length, self.since.pop_front()?))

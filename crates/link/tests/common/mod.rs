@@ -1,11 +1,11 @@
-//! A queue in front of a link, as another simulator has it.
+//! A queue in front of a link, as in another simulator.
 
 use bentpipe_link::{
     Direction, Ends, Managed, QueueDiscipline, Queueing, Settings, Verdict, Watch,
 };
 use bentpipe_types::{BitRate, Packet, PacketStore, RandomStream, Span, Time};
 
-/// A link with this queue, and what is on its way.
+/// A link with this queue, and its packets in transit.
 pub(crate) struct Bottleneck<W> {
     pub(crate) link: Box<Managed>,
     pub(crate) watch: W,
@@ -13,7 +13,7 @@ pub(crate) struct Bottleneck<W> {
 }
 
 impl<W: Watch> Bottleneck<W> {
-    /// One of so many bits a second, and this luck.
+    /// Creates a link of this rate and random stream.
     pub(crate) fn new(
         rate: u64,
         delay: Span,
@@ -41,7 +41,7 @@ impl<W: Watch> Bottleneck<W> {
         }
     }
 
-    /// Lets happen what is due; what arrives is gone.
+    /// Processes events until `until`; arriving packets are released.
     pub(crate) fn run(&mut self, until: Time) {
         let mut out = Vec::new();
         while let Some(at) = self.link.next_event().filter(|at| *at <= until) {
@@ -59,7 +59,7 @@ impl<W: Watch> Bottleneck<W> {
         }
     }
 
-    /// Every packet leaves, or was dropped.
+    /// Runs until every packet has left or was dropped.
     pub(crate) fn finish(&mut self) {
         self.run(Time::LAST);
         assert_eq!(self.packets.held(), 0, "every packet left or was dropped");

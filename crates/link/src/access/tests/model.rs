@@ -1,23 +1,23 @@
-//! The same rules, the long way: every frame of every terminal, one after the other, and nothing remembered that could be
-//! looked up. Capacity is in bit/s times nanoseconds, times are not rounded.
+//! Reference model: the same rules computed for every frame of every terminal, without caching.
+//! Capacity is in bit/s times nanoseconds; times are not rounded.
 
 use super::*;
 
 const BYTE: u128 = 8_000_000_000;
 
 pub(super) struct Walked {
-    /// When each packet's first and last bit went, in nanoseconds.
+    /// Times in nanoseconds at which each packet's first and last bit were sent.
     pub(super) starts: Vec<Option<f64>>,
     pub(super) departures: Vec<Option<f64>>,
     pub(super) asked_by_volume: Vec<u128>,
-    /// What each has been granted, in a mode that its path allowed.
+    /// Capacity granted to each terminal in a mode that its path supported.
     pub(super) granted: Vec<u128>,
     pub(super) constant: Vec<u128>,
     pub(super) faded: Vec<u128>,
     pub(super) requests_lost: Vec<u64>,
 }
 
-/// A path: what its rate becomes when, in nanoseconds and bit/s, and each time that it is away.
+/// A path: its rate over time in nanoseconds and bit/s, and its outages.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Sky {
     pub(super) steps: Vec<(u64, u64)>,
@@ -34,7 +34,7 @@ pub(super) struct Away {
 }
 
 impl Away {
-    /// Each time up to then.
+    /// Returns all outages up to a time.
     pub(super) fn all(self, until: u64) -> Vec<Self> {
         let (mut all, mut at) = (Vec::new(), 0);
         while self.from + at < until {
@@ -59,7 +59,7 @@ impl Sky {
         u128::from(past.next_back().map_or(own, |(_, rate)| *rate))
     }
 
-    /// When what is sent at an instant arrives, if ever.
+    /// Returns when data sent at an instant arrive, if they do.
     fn passes(&self, sent: u128, delay: u128) -> Option<u128> {
         let mut arrival = sent + delay;
         loop {
@@ -99,7 +99,7 @@ struct Asked {
     by_volume: u128,
 }
 
-/// Shares `left` evenly, a little at a time: whoever wants least is served first.
+/// Shares `left` equally, smallest demand first.
 fn fill(wants: &[u128], mut left: u128) -> Vec<u128> {
     let mut given = vec![0; wants.len()];
     let mut open: Vec<usize> = (0..wants.len()).collect();
@@ -137,8 +137,7 @@ pub(super) fn walk(
             wait.as_nanos().div_ceil(carrier.frame.as_nanos()).max(1)
         })
         .collect();
-    // Of each terminal: all that it has asked for, what of that by when it knows to be in vain, and what it has been
-    // given by volume.
+    // Per terminal: all requests, the time at which it detects lost ones, and the volume granted.
     let mut asked: Vec<Vec<Asked>> = vec![Vec::new(); count];
     let mut heard: Vec<Vec<Asked>> = vec![Vec::new(); count];
     let mut unheard: Vec<Vec<(u64, u128)>> = vec![Vec::new(); count];
@@ -146,7 +145,7 @@ pub(super) fn walk(
     let mut granted = vec![0_u128; count];
     let mut all_constant = vec![0_u128; count];
     let mut faded = vec![0_u128; count];
-    // Of each packet, what is to go.
+    // Remaining part of each packet.
     let mut to_go: Vec<u128> = offers
         .iter()
         .map(|(.., length)| u128::from(*length) * BYTE)
@@ -155,7 +154,7 @@ pub(super) fn walk(
     let mut departures = vec![None; offers.len()];
     for frame in 0..frames {
         let start = u128::from(frame) * span;
-        // The modes: what the plan knows, and what the path allows.
+        // Modes: the plan's knowledge, and the path's capability.
         let own: Vec<u128> = terminals
             .iter()
             .map(|of| u128::from(of.rate.bits_per_second()))
@@ -205,7 +204,7 @@ pub(super) fn walk(
                 }
             })
             .collect();
-        // Of requests that arrive together, the last says at which rate.
+        // Of requests that arrive together, the last one determines the rate.
         let rate_now = |one: usize| {
             let mut now = asked_for(one).filter(|of| of.frame == frame);
             now.next_back().map_or(0, |of| of.by_rate)
@@ -268,7 +267,7 @@ pub(super) fn walk(
             all_constant[one] += kept(one, constant[one]);
             faded[one] += parts(one).iter().sum::<u128>() - grants[one];
         }
-        // What each asks for. What comes with the frame comes too late.
+        // Requests. Packets that arrive with the frame are too late.
         for one in 0..count {
             given[one] += volume[one];
             let mine = |index: &usize| offers[*index].1 == one;
@@ -327,10 +326,10 @@ pub(super) fn walk(
                 }
             }
         }
-        // What each sends: bursts one behind the other on a line as long as all carriers together.
+        // Transmissions: bursts in sequence on a line as long as all carriers together.
         let mut line = 0_u128;
         for one in 0..count {
-            // Its place is as long as its time on the air, what it sends there is what its mode makes of it.
+            // Its place has the length of its carrier time; its data follow from its mode.
             let (begins, takes) = (line % span, (air[one] + own[one] / 2) / own[one]);
             line += takes;
             let speed = known[one].min(path[one]);
@@ -342,14 +341,14 @@ pub(super) fn walk(
             for (from, carries) in parts {
                 let mut used = 0;
                 for index in (0..offers.len()).filter(|index| offers[*index].1 == one) {
-                    // What has passed before it came is gone.
+                    // Capacity that passed before the packet arrived is lost.
                     let came = u128::from(offers[index].0.as_nanos());
                     while to_go[index] > 0 {
                         used = carries.min(used.max(came.saturating_sub(from) * speed));
                         if used == carries {
                             break;
                         }
-                        // What passes while it is away is gone, too.
+                        // Capacity that passes during an outage is lost as well.
                         let away = skies[one].away.iter();
                         let away = away.filter(|away| away.sending == Sending::Held);
                         let place = |at: u64| u128::from(at).saturating_sub(from) * speed;

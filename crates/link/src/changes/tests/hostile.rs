@@ -1,4 +1,5 @@
-//! Anything at all: every packet is somewhere, order is kept, the same again comes out the same.
+//! Arbitrary changes: every packet is accounted for, order is kept, and repetition gives the same
+//! result.
 
 use proptest::prelude::*;
 
@@ -87,8 +88,8 @@ prop_compose! {
     }
 }
 
-/// The integral of the rate between two instants, piece by piece from the start of the run, in bit/s
-/// times nanoseconds.
+/// Integral of the rate between two instants, interval by interval from the start of the run, in
+/// bit/s times nanoseconds.
 fn sent_between(profile: &Profile<u64>, usual: u64, from: Time, to: Time) -> u128 {
     let mut edges = vec![from, to];
     let mut round = Time::ZERO;
@@ -120,7 +121,7 @@ fn sent_between(profile: &Profile<u64>, usual: u64, from: Time, to: Time) -> u12
 }
 
 proptest! {
-    /// `drive` checks after every event that every packet is somewhere.
+    /// `drive` checks after every event that every packet is accounted for.
     #[test]
     fn every_packet_is_somewhere(
         changes in changes(),
@@ -141,7 +142,7 @@ proptest! {
         prop_assert_eq!((arrivals, counters), (again.0, again.1));
     }
 
-    /// What is sent between a packet's first bit and its last is the packet.
+    /// The data sent between a packet's first and last bit are the packet.
     #[test]
     fn transmissions_take_what_the_rates_make_of_them(
         profile in profile(prop_oneof![1 => Just(0_u64), 4 => 1_000_u64..100_000_000]),
@@ -155,7 +156,7 @@ proptest! {
         let mut began = Time::ZERO;
         for (arrival, number, _) in drive(settings, &offers).0 {
             let bits = u128::from(lengths[number as usize]) * 8 * 1_000_000_000;
-            // Rounded to the nearest nanosecond: half of one is worth at most half of the rate.
+            // Rounding to the nearest nanosecond changes it by at most half of the rate.
             let sent = sent_between(&profile, usual, began, arrival);
             let rate = profile.at(Time::from_nanos(arrival.as_nanos().saturating_sub(1))).0.unwrap_or(usual);
             let next = profile.at(arrival).0.unwrap_or(usual);

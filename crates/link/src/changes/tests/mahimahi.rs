@@ -1,5 +1,6 @@
-//! Mahimahi's rule, written anew from its description: time goes on in whole milliseconds; at each
-//! opportunity 1500 bytes of what has come before are sent; packets leave whole.
+//! Mahimahi's rule, written independently from its description: time advances in whole
+//! milliseconds; at each opportunity 1500 bytes of earlier arrivals are sent; packets leave as a
+//! whole.
 
 use std::collections::VecDeque;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// When each packet leaves: by walking through every opportunity.
+/// Returns when each packet leaves, by walking through every opportunity.
 fn by_its_rule(at_ms: &[u64], offers: &[(Time, u64)]) -> Vec<Time> {
     let mut left = vec![Time::ZERO; offers.len()];
     let mut coming: VecDeque<(usize, Time, u64)> = (offers.iter().enumerate())
@@ -55,7 +56,7 @@ proptest! {
         let offers: Vec<(Time, u64)> = offers
             .iter()
             .map(|(gap, length)| {
-                // Half of the cases at whole milliseconds, where ties are.
+                // Half of the cases at whole milliseconds, where ties occur.
                 now += if whole { gap / 1_000_000 * 1_000_000 } else { *gap };
                 (Time::from_nanos(now), *length)
             })
@@ -115,6 +116,6 @@ fn utilization_is_the_share_of_the_bytes() {
     while let Some(event) = link.next_event() {
         run(&mut link, event, &mut packets, &mut arrivals);
     }
-    // Five opportunities of the ten that 50 ms have.
+    // Five opportunities of the ten in 50 ms.
     assert_eq!(link.busy(at(50)), ms(25));
 }

@@ -1,11 +1,11 @@
-//! Which flow has which of the queues.
+//! Assignment of flows to queues.
 
 use std::net::IpAddr;
 
 use bentpipe_types::{Endpoint, Packet};
 use rustc_hash::FxHashMap;
 
-/// Who sends to whom, by nodes and ports.
+/// Sender and receiver of a packet, by nodes and ports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(in super::super) struct Ends(u64);
 
@@ -16,7 +16,7 @@ impl Ends {
         Self(end(packet.destination) << 32 | end(packet.source))
     }
 
-    /// A number that looks as if it were drawn.
+    /// Returns a hash.
     pub(in super::super) fn mixed(self) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
@@ -24,20 +24,20 @@ impl Ends {
 
 type Addresses = (IpAddr, IpAddr);
 
-/// Which flow has which queue.
+/// Assignment of flows to queues.
 ///
-/// A simulated packet's ends say all, in one word. Real packets are told apart by whose addresses they have
-/// beside the record, too.
+/// A simulated packet's ends fit into one word. Real packets are also distinguished by the
+/// addresses beside the record.
 #[derive(Debug, Default)]
 pub(in super::super) struct Flows {
     simulated: FxHashMap<Ends, u32>,
     real: FxHashMap<(Ends, Addresses), u32>,
-    /// By queue: which of the real flows has it.
+    /// Real flows by queue.
     owners: FxHashMap<u32, (Ends, Addresses)>,
 }
 
 impl Flows {
-    /// With room for so many flows of a simulation.
+    /// Creates a table for this many simulated flows.
     pub(in super::super) fn with_capacity(flows: usize) -> Self {
         let mut all = Self::default();
         all.simulated.reserve(flows);
@@ -53,7 +53,7 @@ impl Flows {
         .copied()
     }
 
-    /// This flow has this queue from now on.
+    /// Assigns a queue to a flow.
     pub(in super::super) fn insert(&mut self, ends: Ends, ip: Option<Addresses>, queue: u32) {
         match ip {
             None => self.simulated.insert(ends, queue),
@@ -64,7 +64,7 @@ impl Flows {
         };
     }
 
-    /// The flow between these ends has this queue no longer.
+    /// Removes the assignment of the flow between these ends.
     pub(in super::super) fn remove(&mut self, ends: Ends, queue: u32) {
         if !self.owners.is_empty()
             && let Some(owner) = self.owners.remove(&queue)

@@ -1,21 +1,21 @@
-//! Which of many queues is the longest, without a search.
+//! The longest of many queues, without a search.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// How much a queue claims to be the longest: its bytes; of those as long, the one whose turn came
-/// first. And which queue it is.
+/// Rank of a queue as the longest: by bytes; among equals, the one served earlier. Includes the
+/// queue's index.
 ///
-/// In one number, so that two are compared in one step, from the left: 48 bits of bytes, 64 of the place, of which the lower
-/// claims more, 16 of the queue.
+/// One number, so that a comparison is one step; from the left: 48 bits of bytes, 64 of the
+/// inverted place, 16 of the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in super::super) struct Claim(u128);
 
 impl Claim {
-    /// What a queue has claimed of which nothing is known.
+    /// Rank of an unknown queue.
     pub(in super::super) const NOTHING: Self = Self(0);
 
-    /// What a queue claims that has so many bytes.
+    /// Creates the rank of a queue with this many bytes.
     #[inline]
     pub(in super::super) fn of(index: u32, bytes: u64, place: u64) -> Self {
         debug_assert!(bytes < 1 << 48 && index < 1 << 16, "each has its bits");
@@ -28,37 +28,37 @@ impl Claim {
     }
 }
 
-/// A queue that can be the longest of many.
+/// A queue that can be ranked.
 pub(in super::super) trait Claimant {
-    /// Bytes that wait.
+    /// Returns the backlog in bytes.
     fn bytes(&self) -> u64;
 
-    /// What it claims as it is now.
+    /// Returns the current rank.
     fn claim(&self, index: u32) -> Claim;
 
-    /// What it has claimed, for [`Longest`] to keep.
+    /// The rank entered in [`Longest`].
     fn entered(&mut self) -> &mut Claim;
 
-    /// Whether it may have more than it has claimed, for [`Longest`] to keep.
+    /// Whether the queue may have grown since then.
     fn grown(&mut self) -> &mut bool;
 }
 
-/// The longest of a number of queues, by what they have claimed.
+/// The longest of a number of queues.
 ///
-/// Nobody asks before too much waits: so a queue that grows is only noted, once, and its claim entered when
-/// somebody asks. One that has shrunk is found out when its claim comes up, and entered again as it is then.
-/// A queue that never fills costs its packets a test each, and every search is paid for by packets that have
-/// come and left.
+/// It is needed only when too much is queued. A queue that grows is therefore only marked, and its
+/// rank is entered on demand. A queue that has shrunk is detected when its rank comes up, and
+/// entered again. A queue that never fills costs a test per packet, and every search is amortised
+/// over packets that have come and left.
 #[derive(Debug, Default)]
 pub(in super::super) struct Longest {
-    /// What was entered; of a queue's entries only the one that equals its `entered` is good.
+    /// Entered ranks. Of a queue's entries only the one that equals its `entered` is valid.
     entries: BinaryHeap<Claim>,
-    /// Queues that may have more than they have claimed.
+    /// Queues that may have grown.
     grown: Vec<u32>,
 }
 
 impl Longest {
-    /// For this many queues, all of them empty.
+    /// Creates the ranking of this many empty queues.
     pub(in super::super) fn new(queues: usize) -> Self {
         Self {
             entries: BinaryHeap::with_capacity(most_entries(queues) + 1),
@@ -66,7 +66,7 @@ impl Longest {
         }
     }
 
-    /// A queue has more than before.
+    /// Marks a queue as grown.
     #[inline]
     pub(in super::super) fn grown(&mut self, index: u32, queue: &mut impl Claimant) {
         if !std::mem::replace(queue.grown(), true) {
@@ -74,7 +74,7 @@ impl Longest {
         }
     }
 
-    /// The longest queue.
+    /// Returns the longest queue.
     pub(in super::super) fn find(&mut self, queues: &mut [impl Claimant]) -> Option<u32> {
         for index in self.grown.drain(..) {
             let queue = &mut queues[index as usize];
@@ -86,7 +86,7 @@ impl Longest {
             }
         }
         if self.entries.len() > most_entries(queues.len()) {
-            // Most of them are old claims of queues that have grown since.
+            // Most of them are old ranks of queues that have grown since.
             self.entries
                 .retain(|claim| *claim == *queues[claim.index() as usize].entered());
         }
@@ -114,7 +114,7 @@ impl Longest {
     }
 }
 
-/// Twice as many entries as there are queues: dropping the old ones then costs each new one a step.
+/// Twice as many entries as queues: removing invalid ones then costs each new entry one step.
 fn most_entries(queues: usize) -> usize {
     2 * queues + 64
 }

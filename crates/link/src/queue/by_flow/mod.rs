@@ -1,5 +1,5 @@
-//! What queues that keep flows apart are made of: whose packet it is, where the packets of many queues wait, and
-//! which of the queues is the longest.
+//! Parts of queues with a queue per flow: flow assignment, storage of packets, and the longest
+//! queue.
 
 mod flows;
 mod longest;

@@ -1,11 +1,11 @@
-//! Where the packets of many queues wait.
+//! Storage of the packets of many queues.
 
 use bentpipe_types::PacketRef;
 
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// A packet that waits, what is noted beside it, and the place of the one behind it.
+/// A queued packet, its note, and the place of the next one.
 #[derive(Clone, Copy, Debug)]
 struct Place<N> {
     packet: PacketRef,
@@ -14,7 +14,7 @@ struct Place<N> {
     note: N,
 }
 
-/// A queue: the places of its first and its last.
+/// A queue: first and last place.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct List {
     first: u32,
@@ -37,9 +37,9 @@ impl Default for List {
     }
 }
 
-/// The packets of many queues, each first in, first out: as many places as packets have ever waited at once,
-/// however they were spread over the queues. The last to become free is the next to be taken.
-/// A note is kept with each packet, nothing by default.
+/// The packets of many first-in-first-out queues in one slab, as large as the maximum total
+/// backlog. The place that became free last is used next. A note is stored with each packet, empty
+/// by default.
 #[derive(Debug)]
 pub(in super::super) struct Slab<N = ()> {
     places: Vec<Place<N>>,
@@ -86,14 +86,14 @@ impl<N: Copy> Slab<N> {
         list.last = index;
     }
 
-    /// The first of a queue, and its length.
+    /// Returns the first packet of a queue and its length.
     #[inline]
     pub(in super::super) fn first(&self, list: &List) -> Option<(PacketRef, u32)> {
         let place = self.places.get(list.first as usize)?;
         Some((place.packet, place.length))
     }
 
-    /// Takes the first of a queue, its length, and what was noted.
+    /// Removes the first packet of a queue. Returns it with its length and note.
     #[inline]
     pub(in super::super) fn pop(&mut self, list: &mut List) -> Option<(PacketRef, u32, N)> {
         let place = self.places.get_mut(list.first as usize)?;

@@ -1,39 +1,39 @@
-//! Classes of traffic: which packets wait together.
+//! Traffic classes: which packets are queued together.
 
 use std::collections::BTreeMap;
 
 use bentpipe_types::{Address, Endpoint, Packet};
 
-/// Packets, by what they belong to. Where more than one is given, all must fit.
+/// Criteria of a traffic class. If several are given, all must match.
 #[derive(Clone, Debug, Default)]
 pub struct TrafficClass {
-    /// Connections and datagrams of these flows. `None`: of all.
+    /// Flows whose connections and datagrams match, or `None` for all.
     pub flows: Option<FlowEnds>,
-    /// Nodes at either end. `None`: all.
+    /// Nodes at either end, or `None` for all.
     pub hosts: Option<Vec<Address>>,
-    /// Ports at either end, from one to another, both included. `None`: all.
+    /// Inclusive port ranges at either end, or `None` for all.
     pub ports: Option<Vec<(u16, u16)>>,
 }
 
 /// The two ends of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// Who opens its connections.
+    /// The node that opens connections.
     pub opener: Address,
-    /// From which ports: the first and the last. `None`: where the opener is a real host, nobody knows.
+    /// First and last port of the opener, or `None` if unknown (a real host).
     pub opener_ports: Option<(u16, u16)>,
-    /// To whom.
+    /// The other node.
     pub server: Address,
-    /// The server's ports. `None`: all.
+    /// The server's ports, or `None` for all.
     pub server_ports: Option<Vec<u16>>,
 }
 
-/// The ends of flows, to find a packet's flow in them.
+/// Ends of flows, for looking up a packet's flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowEnds {
-    /// By the opener and the first of its ports: ranges don't overlap.
+    /// By the opener and its first port. Invariant: ranges do not overlap.
     known: BTreeMap<(Address, u16), Ends>,
-    /// Those whose opener's ports nobody knows.
+    /// Flows whose opener's ports are unknown.
     unknown: Vec<Ends>,
 }
 
@@ -53,7 +53,7 @@ impl FromIterator<Ends> for FlowEnds {
 }
 
 impl Ends {
-    /// Does a packet between these two belong to it?
+    /// Whether a packet between these two belongs to one of the flows.
     fn contains(&self, opener: Endpoint, server: Endpoint) -> bool {
         let port = opener.port;
         self.opener == opener.address
@@ -81,7 +81,7 @@ impl FlowEnds {
 }
 
 impl TrafficClass {
-    /// Does this packet belong to it?
+    /// Whether the packet belongs to the class.
     #[must_use]
     pub fn contains(&self, packet: &Packet) -> bool {
         let (source, destination) = (packet.source, packet.destination);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A class for each of the ports 1, 2, ...; what has another port is of the last.
+/// A class for each of the ports 1, 2, ...; other ports belong to the last class.
 struct Bench {
     queue: Classes,
     packets: PacketStore,
@@ -55,7 +55,7 @@ impl Bench {
         verdict
     }
 
-    /// (port, length) of the next to be sent.
+    /// Takes the next packet: (port, length).
     fn take(&mut self) -> Option<(u16, u64)> {
         let (packet, _) = self.queue.dequeue(&mut QueueCtx {
             now: self.now,
@@ -91,7 +91,7 @@ fn when_too_much_waits_the_last_class_pays_at_its_front() {
     for _ in 0..3 {
         assert_eq!(bench.offer(1, 60), Verdict::Queued);
     }
-    // Nothing of it is left to give up, but what comes.
+    // It has no other packet to drop than the arriving one.
     assert_eq!(bench.offer(9, 300), Verdict::Dropped);
     assert_eq!(bench.queue.given_up().dropped, 2);
     let counts = bench.queue.classes();
@@ -139,7 +139,7 @@ fn a_class_that_comes_back_gets_no_more_than_its_share() {
     for _ in 0..500 {
         bench.take();
     }
-    // It was away for 500 packets: nothing is made up for.
+    // It was idle for 500 packets, which are not made up for.
     for _ in 0..100 {
         bench.offer(9, 1000);
     }
@@ -202,8 +202,9 @@ fn a_flow_is_known_by_its_openers_ports_whichever_way_a_packet_goes() {
 }
 
 proptest! {
-    /// Section II.B, theorem 1 of the paper: while two classes wait, what they get for their weight
-    /// differs by no more than their longest packets. Every packet is somewhere, each class's in order.
+    /// Section II.B, theorem 1 of the paper: while two classes are backlogged, their bytes divided
+    /// by weight differ by no more than their longest packets. Every packet is accounted for, each
+    /// class's in order.
     #[test]
     fn no_class_gets_ahead(
         weights in prop::collection::vec(1_u32..5_000, 2..5),
@@ -222,7 +223,7 @@ proptest! {
                 bench.take();
             }
         }
-        // From here on nothing comes: intervals in which all of two wait.
+        // No further arrivals: intervals in which both are backlogged.
         let mut got = vec![0.0; classes];
         let before: Vec<u64> = bench.queue.classes().iter().map(|c| c.sent).collect();
         prop_assert!(before.iter().sum::<u64>() > 0);

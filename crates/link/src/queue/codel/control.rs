@@ -1,53 +1,54 @@
-//! What controls the delay of one queue: RFC 8289 section 5.
+//! CoDel's control of the delay of one queue (RFC 8289 section 5).
 
 use bentpipe_types::{Bytes, Ecn, PacketRef, PacketStore, Span, Time};
 
 use super::super::FULL_PACKET;
 
-/// What a delay is to be kept at.
+/// Target and interval of the delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayBounds {
-    /// TARGET: the least delay that is a standing queue, and to be got rid of.
+    /// TARGET: the minimum delay that counts as a standing queue.
     pub target: Span,
-    /// INTERVAL: for how long even the shortest delay has to be above it; about the longest round trip of the flows.
+    /// INTERVAL: the time for which the minimum delay must exceed the target; about the longest
+    /// round trip of the flows.
     pub interval: Span,
-    /// Mark packets that are ECN-capable instead of dropping them.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
-/// A packet that has just left a queue, its length, and since when it waited there.
+/// A packet just dequeued, its length, and its arrival time.
 pub(in super::super) type Taken = (PacketRef, Bytes, Time);
 
-/// A queue whose delay is controlled.
+/// A queue with controlled delay.
 pub(in super::super) trait Line {
-    /// Takes the first packet.
+    /// Removes the first packet.
     fn take(&mut self) -> Option<Taken>;
 
-    /// Bytes behind it.
+    /// Returns the bytes behind it.
     fn bytes(&self) -> u64;
 }
 
-/// What is remembered of one queue.
+/// Control state of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct DelayState {
-    /// When the delay will have been above the target for an interval, if it stays there: the RFC's first_above_time.
+    /// When the delay will have been above the target for an interval: the RFC's first_above_time.
     ripe: Option<Time>,
     /// The RFC's dropping state.
     dropping: bool,
     /// The RFC's drop_next.
     next_drop: Time,
-    /// Packets dropped since the dropping state was entered.
+    /// Packets dropped in the current dropping state.
     count: u32,
-    /// What `count` began with when it was last entered.
+    /// Initial `count` of the current dropping state.
     last_count: u32,
-    /// About 1 / sqrt(count), of which there are 65,536ths.
+    /// Approximation of 1 / sqrt(count), in units of 1/65,536.
     inverse_root: u16,
 }
 
 impl DelayState {
-    /// One of Newton's steps towards 1 / sqrt(count), in 32 bits, of which 16 are kept: Linux's `codel_Newton_step`, and
-    /// ns-3's. While the count is small that is far from the root: from one drop to two it is 0.5 and not 0.707, so
-    /// that the second interval is half of the first.
+    /// One Newton step towards 1 / sqrt(count), in 32 bits of which 16 are kept: Linux's
+    /// `codel_Newton_step`, as in ns-3. For small counts it is inaccurate: from one drop to two it
+    /// gives 0.5 instead of 0.707, so the second interval is half of the first.
     fn approach(&mut self) {
         let inverse = u64::from(self.inverse_root) << 16;
         let square = (inverse * inverse) >> 32;
@@ -55,25 +56,25 @@ impl DelayState {
         self.inverse_root = (error.wrapping_mul(inverse) >> 31 >> 16) as u16;
     }
 
-    /// The queue was asked for a packet, and had none.
+    /// Called when the queue was empty at dequeue.
     pub(in super::super) fn found_empty(&mut self) {
         self.ripe = None;
         self.dropping = false;
     }
 
-    /// Packets have been dropped for another reason: Linux's FQ-CoDel lets the next drops come as much sooner
-    /// (`fq_codel_drop`).
+    /// Called when packets were dropped for another reason: Linux's FQ-CoDel then advances the next
+    /// drops (`fq_codel_drop`).
     pub(in super::super) fn has_lost(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 }
 
-/// How delays are controlled, and what was done for it: of one queue or of many.
+/// Control parameters and counters, for one queue or many.
 #[derive(Debug)]
 pub(in super::super) struct DelayControl {
     bounds: DelayBounds,
-    /// The longest packet that was ever seen, and no less than a full one: so much may always wait, or the link would
-    /// idle (the RFC's maxpacket; Linux takes the MTU for it).
+    /// Length of the longest packet seen, at least a full one: this much may always be queued, or
+    /// the link would idle (the RFC's maxpacket; Linux uses the MTU).
     full_packet: u64,
     dropped: u64,
     marked: u64,
@@ -89,17 +90,17 @@ impl DelayControl {
         }
     }
 
-    /// Packets dropped.
+    /// Returns the number of dropped packets.
     pub(in super::super) fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Packets marked.
+    /// Returns the number of marked packets.
     pub(in super::super) fn marked(&self) -> u64 {
         self.marked
     }
 
-    /// Takes the next packet to be sent, and gives up those that are due before it.
+    /// Dequeues the next packet to be sent; drops those that are due before it.
     pub(in super::super) fn dequeue(
         &mut self,
         state: &mut DelayState,
@@ -136,7 +137,8 @@ impl DelayControl {
         first.map(|(packet, length, _)| (packet, length))
     }
 
-    /// Has there been a standing queue for an interval, as this packet sees it? The RFC's `dodequeue`.
+    /// Whether there has been a standing queue for an interval, given this packet: the RFC's
+    /// `dodequeue`.
     #[inline]
     fn stands(
         &mut self,
@@ -163,8 +165,8 @@ impl DelayControl {
         }
     }
 
-    /// The dropping state begins. Soon after the last one, it goes on about where that was: what controlled the
-    /// queue then will do so now.
+    /// Enters the dropping state. Soon after the previous one, it continues with about the same
+    /// drop rate, which controlled the queue then.
     fn enter(&mut self, state: &mut DelayState, now: Time) {
         let interval = self.bounds.interval.as_nanos();
         let of_the_last = state.count.wrapping_sub(state.last_count);
@@ -181,14 +183,15 @@ impl DelayControl {
         state.next_drop = self.after(now, state);
     }
 
-    /// The RFC's control law: drops come at intervals that shrink with the square root of their number, so that
-    /// TCP's throughput falls linearly.
+    /// The RFC's control law: intervals between drops decrease with the square root of their
+    /// number, so that TCP's throughput decreases linearly.
     fn after(&self, time: Time, state: &DelayState) -> Time {
         let interval = u128::from(self.bounds.interval.as_nanos());
         time + Span::from_nanos(((interval * u128::from(state.inverse_root)) >> 16) as u64)
     }
 
-    /// Tells a packet's sender: by a mark, and then it may go on, or by a drop.
+    /// Signals congestion to a packet's sender by a mark or a drop. Returns true if the packet was
+    /// marked and continues.
     fn signal(&mut self, packet: Option<Taken>, packets: &mut PacketStore) -> bool {
         let Some((packet, _, _)) = packet else {
             return false;

@@ -14,7 +14,8 @@ fn bench_of(bounds: DelayBounds, limit: Limit) -> Bench<Codel> {
     Bench::new(Codel::new(CodelSettings { limit, bounds }))
 }
 
-/// A packet comes and one leaves each millisecond, with 50 ms' worth waiting: when drops or marks were, in ms.
+/// One packet arrives and one leaves per millisecond, with a backlog of 50 ms. Returns the times of
+/// drops or marks in ms.
 fn signals(bench: &mut Bench<Codel>, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
     for _ in 0..50 {
         bench.offer(0, 1000, ecn);
@@ -28,7 +29,7 @@ fn signals(bench: &mut Bench<Codel>, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
         let control = &bench.queue.control;
         if (control.dropped(), control.marked()) != (dropped, marked) {
             (dropped, marked) = (control.dropped(), control.marked());
-            // It stays as long as it was.
+            // The backlog stays constant.
             if bench.queue.packets() < 50 {
                 bench.offer(0, 1000, ecn);
             }
@@ -38,8 +39,9 @@ fn signals(bench: &mut Bench<Codel>, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
     signals
 }
 
-/// The first delay above the target is at 5 ms; then an interval, and intervals over the count's root, by Newton's
-/// steps from 1: 0.5, 0.5625, 0.4878, 0.4416 ... (1, 0.7071, 0.5774, 0.5, 0.4472 exactly).
+/// The first delay above the target is at 5 ms. Drops follow after an interval, and then at
+/// intervals divided by the root of the count, by Newton steps from 1: 0.5, 0.5625, 0.4878, 0.4416
+/// ... (exact: 1, 0.7071, 0.5774, 0.5, 0.4472).
 #[test]
 fn drops_come_closer_and_closer() {
     let mut expected = vec![105.0];
@@ -72,7 +74,7 @@ fn drops_come_closer_and_closer() {
         let signals = signals(&mut bench, last + 2, ecn);
         assert_eq!(signals.len(), expected.len(), "{signals:?} {expected:?}");
         for (signal, expected) in signals.iter().zip(&expected) {
-            // It is seen when the next packet leaves; roots have 16 bits.
+            // Observed when the next packet leaves; roots have 16 bits.
             let late = *signal as f64 - expected;
             assert!((-0.1..=1.1).contains(&late), "{signals:?} {expected:?}");
         }
@@ -82,7 +84,8 @@ fn drops_come_closer_and_closer() {
     }
 }
 
-/// A burst that is gone within an interval is let through; so is a delay below the target, however long it lasts.
+/// A burst that ends within an interval passes, and so does a delay below the target, however long
+/// it lasts.
 #[test]
 fn bursts_pass() {
     let mut bench = bench_of(BOUNDS, Limit::Packets(1000));
@@ -99,7 +102,8 @@ fn bursts_pass() {
     assert_eq!(bench.queue.control.dropped(), 0);
 }
 
-/// Less than a full packet behind it, and a packet leaves however long it has waited: a slow link would idle.
+/// With less than a full packet behind it, a packet leaves whatever its delay: otherwise a slow
+/// link would idle.
 #[test]
 fn the_last_packet_is_never_dropped() {
     let mut bench = bench_of(BOUNDS, Limit::Packets(1000));
@@ -114,8 +118,8 @@ fn the_last_packet_is_never_dropped() {
 }
 
 proptest! {
-    /// Whatever comes and leaves whenever: every packet is sent, dropped, or waits; what is sent is in order; nothing is
-    /// dropped before an interval has passed; a limit holds.
+    /// Under any arrivals and departures: every packet is sent, dropped or queued; sent packets are
+    /// in order; nothing is dropped before an interval has passed; the limit holds.
     #[test]
     fn every_packet_is_somewhere(
         steps in prop::collection::vec((0_u8..3, 40_u64..1500, 0_u64..40_000), 1..600),

@@ -11,14 +11,14 @@ fn bench_of(limit: Limit, quantum: u64, flows: usize) -> Bench<Fair> {
     }))
 }
 
-/// (flow, length) of the next to be sent.
+/// Takes the next packet: (flow, length).
 fn next(bench: &mut Bench<Fair>) -> Option<(u16, u64)> {
     let left = bench.take()?;
     Some((left.flow, left.length))
 }
 
-/// Figure 3 and 4 of the paper: quantum 500; queue 1 holds 20, 750, 200; queue 2 holds 500, 500; queue
-/// 3 200, 600, 100; queue 4 50, 700, 180 (its figure's packets, in order of service).
+/// Figures 3 and 4 of the paper: quantum 500; queue 1 holds 20, 750, 200; queue 2 500, 500; queue 3
+/// 200, 600, 100; queue 4 50, 700, 180 (in order of service).
 #[test]
 fn the_papers_example() {
     let mut bench = bench_of(Limit::Packets(100), 500, 8);
@@ -35,8 +35,8 @@ fn the_papers_example() {
     }
     let order: Vec<_> = std::iter::from_fn(|| next(&mut bench)).collect();
     let first_round = [(0, 200), (1, 500), (2, 200), (3, 50)];
-    // Queue 1 saves 300 and then sends 750 of 800; queue 2 has just its quantum; queue 3 saves 300
-    // and sends 600 and 100; queue 4 saves 450 and sends 700 and 180.
+    // Queue 1 saves 300 and then sends 750 of 800; queue 2 uses its quantum; queue 3 saves 300 and
+    // sends 600 and 100; queue 4 saves 450 and sends 700 and 180.
     let second_round = [(0, 750), (1, 500), (2, 600), (2, 100), (3, 700), (3, 180)];
     assert_eq!(order[..4], first_round);
     assert_eq!(order[4..10], second_round);
@@ -53,14 +53,15 @@ fn the_longest_queue_pays() {
     assert_eq!(bench.put(2, 500), Verdict::Queued);
     assert_eq!(bench.put(2, 500), Verdict::Queued);
     assert_eq!(bench.queue.given_up().dropped, 1);
-    // The longest one's own packet: its first goes, and it waits.
+    // The arriving packet is of the longest queue: its first packet is dropped, and the new one is
+    // queued.
     assert_eq!(bench.put(1, 1000), Verdict::Queued);
     assert_eq!(bench.queue.packets(), 5);
     let flows: Vec<u16> = std::iter::from_fn(|| next(&mut bench))
         .map(|(f, _)| f)
         .collect();
     assert_eq!(flows.iter().filter(|flow| **flow == 2).count(), 2);
-    // A packet longer than the limit can't wait; it pays itself.
+    // A packet longer than the limit cannot be queued and is dropped itself.
     let mut bench = bench_of(Limit::Bytes(Bytes::new(100)), 1500, 8);
     assert_eq!(bench.put(2, 50), Verdict::Queued);
     assert_eq!(bench.put(1, 1000), Verdict::Dropped);
@@ -69,8 +70,8 @@ fn the_longest_queue_pays() {
 }
 
 proptest! {
-    /// Theorem 1 and lemma 2: over any time in which both wait, two flows' bytes differ by less than
-    /// twice the longest packet and a quantum.
+    /// Theorem 1 and lemma 2: while two flows are backlogged, their bytes differ by less than twice
+    /// the longest packet plus a quantum.
     #[test]
     fn backlogged_flows_get_the_same(
         lengths in prop::collection::vec(prop::collection::vec(40_u64..1500, 60..61), 2..6),
@@ -98,7 +99,7 @@ proptest! {
         }
     }
 
-    /// However many flows there are, no queue is forgotten and nothing is lost sight of.
+    /// With any number of flows, every queue is found again and nothing is lost.
     #[test]
     fn flows_come_and_go(
         steps in prop::collection::vec((any::<bool>(), 0_u16..40, 40_u64..1500), 1..400),
@@ -116,7 +117,7 @@ proptest! {
             let queue = &mut bench.queue;
             let longest = queue.longest.find(&mut queue.queues);
             let queue = &bench.queue;
-            // The longest is the one that a search finds.
+            // The longest queue equals that of a search.
             let found = queue.queues.iter().enumerate().filter(|(_, q)| !q.waiting.is_empty());
             let found = found.max_by_key(|(_, q)| (q.bytes, std::cmp::Reverse(q.place)));
             let found = found.map(|(index, _)| index as u32);

@@ -18,12 +18,13 @@ fn bench_of(limit: Limit, quantum: u64, flows: usize) -> Bench<FqCodel> {
     }))
 }
 
-/// Whose the next to be sent is.
+/// Takes the next packet and returns its flow.
 fn next(bench: &mut Bench<FqCodel>) -> Option<u16> {
     Some(bench.take()?.flow)
 }
 
-/// Section 4.2: a flow that begins goes before those that have had a turn, for a quantum; then it is one of them.
+/// Section 4.2: a new flow is served before those that have had a turn, for one quantum; then it is
+/// one of them.
 #[test]
 fn a_new_flow_goes_first() {
     let mut bench = bench_of(Limit::Packets(1000), 1500, 1024);
@@ -36,20 +37,20 @@ fn a_new_flow_goes_first() {
         order.push(next(&mut bench).expect("it waits"));
     }
     assert_eq!(order, [1, 2, 1, 2]);
-    // A short request, and then a long one.
+    // A short request, then a long one.
     bench.put(3, 100);
     for _ in 0..3 {
         bench.put(4, 1000);
     }
     let order: Vec<u16> = std::iter::from_fn(|| next(&mut bench)).collect();
-    // 4 sends a packet, and one more, as it has 500 of its quantum left; 3 had nothing more, and is forgotten after a turn
-    // among the others. Of these 2, which had sent last, has to save up first.
+    // 4 sends two packets, as 500 bytes of its quantum are left; 3 is empty, and is removed after a
+    // turn among the old ones. Of these, 2, which sent last, must first save up.
     assert_eq!(order[..3], [3, 4, 4]);
     assert_eq!(order[3..], [1, 4, 2, 1, 2, 1, 2, 1, 2]);
     assert_eq!(bench.packets.held(), 0);
 }
 
-/// Section 4.1.3: half of the longest queue goes, from its front.
+/// Section 4.1.3: half of the longest queue is dropped from its front.
 #[test]
 fn the_longest_queue_is_halved() {
     let mut bench = bench_of(Limit::Packets(21), 1500, 1024);
@@ -66,7 +67,7 @@ fn the_longest_queue_is_halved() {
         bench.put(1, 1000);
     }
     assert_eq!(bench.queue.given_up().dropped, 64);
-    // A packet longer than the limit can't wait.
+    // A packet longer than the limit cannot be queued.
     let mut bench = bench_of(Limit::Bytes(Bytes::new(100)), 1500, 8);
     assert_eq!(bench.put(2, 50), Verdict::Queued);
     assert_eq!(bench.put(1, 1000), Verdict::Dropped);
@@ -74,7 +75,7 @@ fn the_longest_queue_is_halved() {
     assert_eq!(next(&mut bench), Some(2));
 }
 
-/// A flow that sends less than its share waits for nobody, whatever others do: nothing of it is ever dropped.
+/// A flow that sends less than its share never waits for others and loses nothing.
 #[test]
 fn a_sparse_flow_is_not_touched() {
     let mut bench = bench_of(Limit::Packets(1000), 1500, 1024);
@@ -116,8 +117,8 @@ fn flows_share_queues_as_often_as_by_luck() {
 }
 
 proptest! {
-    /// Whatever comes and leaves, over few queues: every packet is sent, dropped, or waits; a queue with packets is in a
-    /// list, once; the longest is the one that a search finds.
+    /// Under any arrivals and departures, with few queues: every packet is sent, dropped or queued;
+    /// a non-empty queue is in one list, once; the longest equals that of a search.
     #[test]
     fn every_packet_is_somewhere(
         steps in prop::collection::vec((0_u8..3, 0_u16..12, 40_u64..1500, 0_u64..20_000), 1..500),

@@ -15,7 +15,8 @@ fn bench_of(settings: PieSettings) -> Bench<Pie> {
     Bench::new(Pie::new(settings))
 }
 
-/// Section 4.2, by hand: 30 ms, then 40 ms of delay at a probability of 0.005, which scales steps by 1/8.
+/// Section 4.2 by hand: 30 ms, then 40 ms of delay at a probability of 0.005, which scales steps by
+/// 1/8.
 #[test]
 fn the_probability_follows_the_delay() {
     let mut control = Control {
@@ -31,7 +32,7 @@ fn the_probability_follows_the_delay() {
     control.update(&SETTINGS, Bytes::new(9000));
     let second = first + (0.125 * 0.025 + 1.25 * 0.010) / 8.0;
     assert!((control.probability - second).abs() < 1e-15);
-    // A tenth and more: no more than 2% at once, but for delays of more than 250 ms.
+    // A tenth and more: at most 2% at once, except for delays above 250 ms.
     control.probability = 0.2;
     control.delay = Span::from_millis(240);
     control.update(&SETTINGS, Bytes::new(9000));
@@ -39,20 +40,21 @@ fn the_probability_follows_the_delay() {
     control.delay = Span::from_millis(251);
     control.update(&SETTINGS, Bytes::new(9000));
     assert!((control.probability - 0.26).abs() < 1e-15);
-    // No delay, twice: the step, and 2% less.
+    // No delay, twice: the step, and a decay of 2%.
     (control.delay, control.last_delay) = (Span::ZERO, Span::ZERO);
     control.update(&SETTINGS, Bytes::ZERO);
     let falls = (0.26 - 0.125 * 0.015) * 0.98;
     assert!((control.probability - falls).abs() < 1e-15);
 }
 
-/// Twice as much comes as can leave: the delay comes to the target, and half of it is dropped.
+/// With twice as many arrivals as departures, the delay converges to the target, and half of the
+/// packets are dropped.
 #[test]
 fn the_delay_comes_to_the_target() {
     let mut bench = bench_of(SETTINGS);
     let (mut waits, mut taken, mut dropped, mut offered) = (0.0, 0, 0, 0);
     for tenth in 0..600_000_u64 {
-        // A packet each 0.6 ms on average, which leaves in 1.2 ms.
+        // A packet per 0.6 ms on average, with a transmission time of 1.2 ms.
         bench.now = Time::ZERO + Span::from_micros(100 * tenth);
         let settled = tenth > 300_000;
         if bench.random.happens(1.0 / 6.0) {
@@ -71,7 +73,7 @@ fn the_delay_comes_to_the_target() {
     assert!((share - 0.5).abs() < 0.01, "{share}");
 }
 
-/// While a burst is allowed nothing is dropped early, and after a silence of a minute one is allowed again.
+/// During the burst allowance nothing is dropped early; after a minute of silence it applies again.
 #[test]
 fn a_burst_after_a_silence_passes() {
     let mut bench = bench_of(SETTINGS);
@@ -86,7 +88,7 @@ fn a_burst_after_a_silence_passes() {
             bench.take();
         }
         assert_eq!(bench.queue.early, early);
-        // It goes on: now some are dropped.
+        // The burst continues, and some packets are dropped.
         for step in 140..3000_u64 {
             bench.now = start + Span::from_millis(step);
             bench.put(0, 1500);
@@ -98,7 +100,7 @@ fn a_burst_after_a_silence_passes() {
     }
 }
 
-/// While no more than a tenth is due, it is marked; above, dropped.
+/// Up to a probability of a tenth packets are marked; above, they are dropped.
 #[test]
 fn marks_up_to_a_tenth() {
     let mut bench = bench_of(PieSettings {
@@ -124,7 +126,7 @@ fn marks_up_to_a_tenth() {
 }
 
 proptest! {
-    /// Updates are caught up with: whoever asks often, and whoever asks seldom, finds the same.
+    /// Updates are applied late with the same result, however often the queue is called.
     #[test]
     fn updates_are_never_missed(
         probability in 0.0_f64..1.0,
@@ -152,7 +154,8 @@ proptest! {
         prop_assert!(now < seldom.queue.next_update);
     }
 
-    /// Whatever comes and leaves: every packet is sent, dropped, or waits, and a probability is one.
+    /// Under any arrivals and departures: every packet is sent, dropped or queued, and the
+    /// probability is between 0 and 1.
     #[test]
     fn every_packet_is_somewhere(
         steps in prop::collection::vec((0_u8..3, 40_u64..1500, 0_u64..60_000), 1..600),

@@ -57,7 +57,7 @@ impl Bench {
         self.packets.release(packet);
     }
 
-    /// Fills the queue to `length` by hand and sets the average to `average`.
+    /// Fills the queue to `length` and sets the average to `average`.
     fn hold(&mut self, length: u64, average: f64) {
         while self.queue.waiting.packets() < length {
             let packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
@@ -67,7 +67,7 @@ impl Bench {
         self.queue.average = average;
     }
 
-    /// Of `offers` packets, each to a queue of this length and average: the gaps between drops.
+    /// Offers packets to a queue of this length and average. Returns the gaps between drops.
     fn gaps(&mut self, length: u64, average: f64, offers: u32, size: u16) -> Vec<u32> {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..offers {
@@ -84,8 +84,8 @@ impl Bench {
     }
 }
 
-/// Section 6: after L packets to a queue that grows by one each, from empty and an average of 0, the
-/// average is L + 1 + ((1 - w)^(L+1) - 1) / w.
+/// Section 6: after L packets to a queue that grows by one each, from empty and an average of 0,
+/// the average is L + 1 + ((1 - w)^(L+1) - 1) / w.
 #[test]
 fn the_average_follows_the_closed_form() {
     let mut bench = Bench::new(RedSettings {
@@ -120,11 +120,11 @@ fn an_idle_time_counts_as_many_small_packets() {
     assert!((bench.queue.average() - expected).abs() < 1e-12);
 }
 
-/// Section 7, method 2: the gaps between two drops are uniform. Figure 2 counts the packet itself, so
-/// that they are 1 to 1/p - 1, of mean 1/(2p).
+/// Section 7, method 2: gaps between drops are uniform. Figure 2 counts the packet itself, so they
+/// are 1 to 1/p - 1 with mean 1/(2p).
 #[test]
 fn drops_are_spread_uniformly() {
-    // The weight moves the average by less than 1e-9 each time; p_b is 0.02 * 5/10.
+    // The weight changes the average by less than 1e-9 each time; p_b is 0.02 * 5/10.
     let mut bench = Bench::new(RedSettings {
         weight: 1e-12,
         ..SETTINGS
@@ -132,7 +132,7 @@ fn drops_are_spread_uniformly() {
     let gaps = bench.gaps(10, 10.0, 400_000, 1000);
     let gaps = &gaps[1..];
     let mean = gaps.iter().map(|gap| f64::from(*gap)).sum::<f64>() / gaps.len() as f64;
-    // Some 7,900 of standard deviation 28.9: the mean's is 0.33.
+    // About 7,900 gaps of standard deviation 28.9: the mean's is 0.33.
     assert!((mean - 50.0).abs() < 1.3, "{mean} of {}", gaps.len());
     assert!(gaps.iter().all(|gap| (1..=99).contains(gap)));
     for decile in 0..10 {
@@ -158,7 +158,7 @@ fn long_packets_are_dropped_more_often_by_bytes() {
     let ratio = drops(1500) / drops(500);
     assert!((ratio - 3.0).abs() < 0.2, "{ratio}");
 
-    // The same side by side. (The packet itself is counted, so that a long one comes somewhat later: a little more.)
+    // The same in one queue. The packet itself is counted, so long ones are dropped slightly later.
     let mut bench = Bench::new(bytes);
     let mut drops = [0.0_f64; 2];
     for n in 0..400_000 {
@@ -184,7 +184,7 @@ fn beyond_the_maximum_all_are_dropped_or_gently_more() {
         ..SETTINGS
     };
     let mut bench = Bench::new(gentle);
-    // A quarter of the way from 15 to 30, p_b is 0.02 + 0.98/4 = 0.265: a gap of 1 with
+    // A quarter of the way from 15 to 30, p_b is 0.02 + 0.98/4 = 0.265: a gap of 1 with probability
     // 0.265/0.735, else of 2 with 0.265/0.47, else of 3.
     let gaps = bench.gaps(25, 18.75, 30_000, 1000);
     let mean = 30_000.0 / gaps.len() as f64;
