@@ -47,7 +47,7 @@ result = bentpipe.run("geo-consumer", settings={"hosts.server.tcp.congestion_con
 result                       # in a notebook: tables and the overview
 result.flow().goodput_bps    # bit/s
 result.link("satellite.forward").packets_dropped
-result.plot()                # a matplotlib figure
+result.plot()                # a matplotlib figure; sweeps, advice and predictions have one, too
 result.to_pandas()           # a row for each flow; "groups", "links", "gateways", "series"
 ```
 """

@@ -83,6 +83,7 @@ def run(
     seed: int | None = None,
     overrides: list[tuple[str, str]] = ...,
     pcap: list[tuple[str, str]] = ...,
+    snap_length: int | None = None,
     default_probes: bool = False,
     controls: list[tuple[str, type]] = ...,
     progress: Callable[[float, float], None] | None = None,
@@ -91,7 +92,8 @@ def run(
 ) -> RunOutput:
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 
-    `pcap` pairs a link's name with the file its packets go to. With `default_probes`, a scenario
+    `pcap` pairs a link's name with the file its packets go to, each cut to `snap_length` bytes.
+    With `default_probes`, a scenario
     that names no probes gets those that the plots need. `controls` are congestion controls of the
     caller's own, by name. `progress` is called a few times a second with the simulated time and
     the duration, in seconds. With `no_series`, probes record nothing; `take_records` is called
@@ -106,9 +108,11 @@ def emulate(
     seed: int | None = None,
     overrides: list[tuple[str, str]] = ...,
     pcap: list[tuple[str, str]] = ...,
+    snap_length: int | None = None,
     default_probes: bool = False,
     commands: list[tuple[str, list[str], bool]] = ...,
     ours: list[str] = ...,
+    controls: list[tuple[str, type]] = ...,
     progress: Callable[[float, float], None] | None = None,
 ) -> tuple[RunOutput, int | None]:
     """Run a scenario in real time, between TCP connections of the kernel's. Linux only.
@@ -125,6 +129,7 @@ def gateway(
     seed: int | None = None,
     overrides: list[tuple[str, str]] = ...,
     pcap: list[tuple[str, str]] = ...,
+    snap_length: int | None = None,
     name: str | None = None,
     link: str | None = None,
     shaped: list[str] = ...,

@@ -73,6 +73,7 @@ def emulate(
     seed: int | None = None,
     settings: Mapping[str, object] | None = None,
     pcap: Iterable[tuple[str, Path]] = (),
+    snap: int | None = None,
     commands: Sequence[Command] = (),
     attach: Mapping[str, str] | None = None,
     progress: Callable[[float, float], None] | None = None,
@@ -81,7 +82,7 @@ def emulate(
 
     Parameters
     ----------
-    scenario, seed, settings, pcap, progress
+    scenario, seed, settings, pcap, snap, progress
         As in `run`; `progress` is called with seconds of real time.
     commands
         Run these over the scenario's links, instead of its flows.
@@ -98,7 +99,7 @@ def emulate(
     RunError
         It failed.
     """
-    from bentpipe import _native
+    from bentpipe import _native, congestion
 
     if (obstacle := _native.emulation_obstacle()) is not None:
         raise WorkError(f"nothing can be emulated here: {obstacle}")
@@ -109,6 +110,8 @@ def emulate(
         seed=checked_seed(seed),
         overrides=list(scenario.settings),
         pcap=captures(pcap),
+        snap_length=snap,
+        controls=congestion.registered(),
         commands=[(each.host, list(each.words), each.waited_for) for each in commands],
         ours=_ours(attach or {}),
         progress=progress,

@@ -8,6 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
+def part_of(path: Path) -> Path:
+    """Return where a file is written until it is whole; the simulator's captures have the same."""
+    whole = path.resolve()
+    return whole.with_name(f".{whole.name}.part")
+
+
 @contextmanager
 def as_a_whole(path: Path) -> Iterator[Path]:
     """Give the path that a file is to be written at; when the block ends, it gets its name.
@@ -20,7 +26,7 @@ def as_a_whole(path: Path) -> Iterator[Path]:
         yield path
         return
     whole = path.resolve()
-    part = whole.with_name(f".{whole.name}.part")
+    part = part_of(path)
     try:
         yield part
         part.replace(whole)

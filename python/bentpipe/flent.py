@@ -61,9 +61,8 @@ def rrul(scenario: Scenario) -> Scenario:
     app = first["app"]
     uploads = app["kind"] == "bulk" and app.get("direction", "upload") == "upload"
     client, server = (first["to"], first["from"]) if uploads else (first["from"], first["to"])
-    text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
     try:
-        data = toml.read(text)
+        data = toml.read(scenario.content())
     except tomllib.TOMLDecodeError as error:
         raise RequestError(f"{scenario.path}: {error}") from error
     ends = {"from": client, "to": server}

@@ -1,21 +1,29 @@
-"""What a notebook shows of a result: tables and the overview."""
+"""HTML views and figures of results, as a notebook shows them."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from bentpipe.results import FlowResult, RunResult
+    from bentpipe.advice import Advice
+    from bentpipe.prediction import FlowPrediction, Prediction
+    from bentpipe.results import DirectionResult, FlowResult, RunResult
+    from bentpipe.sweeps import SweepResult
 
-# A notebook that scrolls for a screen is no summary.
+_Record = TypeVar("_Record", "FlowResult", "DirectionResult")
+
+# Rows of a table. The members of a group that `count` made share a row in a longer one.
 _MOST_ROWS: Final = 12
+_MOST_POINTS: Final = 60
 
 
 def text_of(result: RunResult) -> str:
@@ -33,80 +41,97 @@ def text_of(result: RunResult) -> str:
 
 
 def html_of(result: RunResult) -> str:
-    """Return the flows and links as tables, and the overview if probes were recorded."""
+    """Return flows, groups and links as tables, and the overview if probes were recorded."""
     summary = result.summary
     ended_s = summary.extra.get("ended_s", summary.duration_s)
     head = f"{summary.scenario}, seed {summary.seed}: {format_seconds(ended_s)} simulated"
-    flows = _table(
-        (
-            "flow",
-            "goodput",
-            "delivered",
-            "outcome",
-            "ended",
-            "sent again",
-            "mean RTT",
-            "limited by",
+    flows, flow_groups = _grouped(summary.flows)
+    links, link_groups = _grouped(summary.links)
+    tables = [
+        _table(_FLOW_HEADINGS, [_flow_cells(flow) for flow in flows], more_at="to_pandas()"),
+        _table(
+            _FLOW_GROUP_HEADINGS,
+            [_flow_group_cells(name, members) for name, members in flow_groups.items()],
         ),
-        [_flow_cells(flow) for flow in summary.flows[:_MOST_ROWS]],
-        more=len(summary.flows) - _MOST_ROWS,
-    )
-    links = _table(
-        ("link", "used", "delivered", "lost", "dropped", "longest queue"),
-        [
+        _table(_LINK_HEADINGS, [_link_cells(link) for link in links], more_at="to_pandas()"),
+        _table(
+            _LINK_GROUP_HEADINGS,
+            [_link_group_cells(name, members) for name, members in link_groups.items()],
+        ),
+    ]
+    figure = _svg(figure_of(result)) if len(result.series) else ""
+    return _view(head, *tables, figure)
+
+
+def html_of_sweep(result: SweepResult) -> str:
+    """Return the sweep's points as a table, and its figure if it has one to three axes."""
+    from bentpipe.errors import RequestError
+
+    points = result.points()
+    axes = list(points[0].labels) if points else []
+    rows = []
+    for point in points:
+        place = [point.labels[name] for name in axes] or [str(point.cells)]
+        if point.goodput_bps is None or point.retransmitted is None:
+            rows.append((*place, "failed", "", "", ""))
+            continue
+        goodput = point.goodput_bps
+        quartiles = f"{format_rate(goodput.lower)} – {format_rate(goodput.upper)}"
+        rows.append(
             (
-                link.name,
-                f"{link.utilization:.1%}",
-                f"{link.packets_delivered:,}",
-                f"{link.packets_lost:,}",
-                f"{link.packets_dropped:,}",
-                f"{link.queue_max_packets:,} packets",
+                *place,
+                format_rate(goodput.median),
+                quartiles if point.cells > 1 else "",
+                f"{point.retransmitted:.2%}",
+                f"{point.finished_flows} of {point.flows}",
             )
-            for link in summary.links[:_MOST_ROWS]
-        ],
-        more=len(summary.links) - _MOST_ROWS,
-    )
-    return f"<div><strong>{escape(head)}</strong>{flows}{links}{_svg(result)}</div>"
+        )
+    headings = (*(axes or ["cells"]), "goodput", "quartiles", "retransmitted", "finished flows")
+    table = _table(headings, rows, most=_MOST_POINTS, more_at="table and dataset")
+    try:
+        figure = _svg(result.plot()) if any(point.goodput_bps for point in points) else ""
+    except RequestError:
+        figure = ""
+    return _view(repr(result)[1:-1], table, figure)
 
 
-def _flow_cells(flow: FlowResult) -> tuple[str, ...]:
-    limit = next(
-        (f"{name.replace('_', ' ')} {share:.0%}" for name, share in flow.limits.items()), "–"
-    )
-    mean = flow.rtt_ms.mean
-    return (
-        flow.name,
-        format_rate(flow.goodput_bps),
-        format_bytes(flow.bytes_delivered),
-        flow.outcome,
-        format_seconds(flow.ended_s),
-        f"{flow.segments_retransmitted:,}",
-        format_seconds(None if mean is None else mean / 1e3),
-        limit,
-    )
+def html_of_advice(advice: Advice) -> str:
+    """Return the remedies as a table, the best first, and the figure."""
+    seeds = f"seed {advice.seed}"
+    if len(advice.seeds) > 1:
+        seeds = f"seeds {advice.seeds[0]} to {advice.seeds[-1]}"
+    head = f"{advice.scenario}, {seeds}: {format_rate(advice.goodput_bps)} as it is"
+    rows = [
+        (
+            each.remedy.name,
+            format_rate(each.goodput_bps),
+            f"{each.gain - 1.0:+.0%}",
+            _limit(each.limits),
+            " ".join(f"{key}={value}" for key, value in each.remedy.settings),
+        )
+        for each in advice.remedies
+    ]
+    headings = ("remedy", "goodput", "gain", "then limited by", "settings")
+    return _view(head, _table(headings, rows, more_at="remedies"), _svg(advice.plot()))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, more: int) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    rest = f"<p>and {more:,} more: to_pandas() has all</p>" if more > 0 else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
-
-
-def _svg(result: RunResult) -> str:
-    if not len(result.series):
-        return ""
-    stream = io.StringIO()
-    from bentpipe.plot.style import save_svg
-
-    save_svg(figure_of(result), stream)
-    text = stream.getvalue()
-    # Within HTML there is no XML declaration.
-    return text[text.index("<svg") :]
+def html_of_prediction(prediction: Prediction) -> str:
+    """Return the limits of each flow as a table, and the figure."""
+    different = [flow for flow in prediction.flows if flow.like in {"", flow.name}]
+    rows = [
+        (
+            flow.name,
+            format_rate(_rates(flow)[flow.lowest]),
+            flow.lowest,
+            " → ".join(flow.downlink),
+            format_seconds(flow.round_trip_s),
+            ", ".join(answer.name for answer in flow.models if answer.applies) or "none",
+        )
+        for flow in different
+    ]
+    headings = ("flow", "goodput", "lowest limit", "data", "round trip", "models that apply")
+    table = _table(headings, rows, more_at="flows")
+    return _view(f"{prediction.scenario}, predicted", table, _svg(prediction.plot()))
 
 
 def figure_of(result: RunResult) -> Figure:
@@ -126,3 +151,137 @@ def figure_of(result: RunResult) -> Figure:
             "(run with default_probes=True, or name probes in the scenario)"
         )
     return figure
+
+
+def _rates(flow: FlowPrediction) -> dict[str, float]:
+    return {**flow.limits_bps, **flow.estimates_bps}
+
+
+def _grouped(records: Sequence[_Record]) -> tuple[list[_Record], dict[str, list[_Record]]]:
+    """Return the records with a row each, and the groups that share one where rows are many."""
+    if len(records) <= _MOST_ROWS:
+        return list(records), {}
+    alone: list[_Record] = []
+    together: dict[str, list[_Record]] = {}
+    for name, places in groups([record.name for record in records]).items():
+        members = [records[place] for place in places]
+        if len(members) > 1:
+            together[name] = members
+        else:
+            alone += members
+    return alone, together
+
+
+_FLOW_HEADINGS: Final = (
+    *("flow", "goodput", "delivered", "outcome", "ended", "retransmitted", "mean RTT"),
+    "limited by",
+)
+
+
+def _flow_cells(flow: FlowResult) -> tuple[str, ...]:
+    mean = flow.rtt_ms.mean
+    return (
+        flow.name,
+        format_rate(flow.goodput_bps),
+        format_bytes(flow.bytes_delivered),
+        flow.outcome,
+        format_seconds(flow.ended_s),
+        f"{flow.segments_retransmitted:,}",
+        format_seconds(None if mean is None else mean / 1e3),
+        _limit(flow.limits),
+    )
+
+
+_FLOW_GROUP_HEADINGS: Final = (
+    *("group", "flows", "goodput: median", "least", "most", "delivered", "outcome"),
+    *("retransmitted", "mean RTT"),
+)
+
+
+def _flow_group_cells(name: str, flows: Sequence[FlowResult]) -> tuple[str, ...]:
+    goodputs = [flow.goodput_bps for flow in flows]
+    outcomes = [flow.outcome for flow in flows]
+    means = [flow.rtt_ms.mean for flow in flows if flow.rtt_ms.mean is not None]
+    return (
+        name,
+        f"{len(flows):,}",
+        *(format_rate(each) for each in _spread(goodputs)),
+        format_bytes(sum(flow.bytes_delivered for flow in flows)),
+        ", ".join(f"{outcomes.count(each):,} {each}" for each in dict.fromkeys(outcomes)),
+        f"{sum(flow.segments_retransmitted for flow in flows):,}",
+        format_seconds(statistics.fmean(means) / 1e3 if means else None),
+    )
+
+
+_LINK_HEADINGS: Final = ("link", "used", "delivered", "lost", "dropped", "longest queue")
+
+
+def _link_cells(link: DirectionResult) -> tuple[str, ...]:
+    return (
+        link.name,
+        f"{link.utilization:.1%}",
+        f"{link.packets_delivered:,}",
+        f"{link.packets_lost:,}",
+        f"{link.packets_dropped:,}",
+        f"{link.queue_max_packets:,} packets",
+    )
+
+
+_LINK_GROUP_HEADINGS: Final = (
+    *("group", "links", "used: median", "least", "most", "delivered", "lost", "dropped"),
+    "longest queue",
+)
+
+
+def _link_group_cells(name: str, links: Sequence[DirectionResult]) -> tuple[str, ...]:
+    return (
+        name,
+        f"{len(links):,}",
+        *(f"{each:.1%}" for each in _spread([link.utilization for link in links])),
+        f"{sum(link.packets_delivered for link in links):,}",
+        f"{sum(link.packets_lost for link in links):,}",
+        f"{sum(link.packets_dropped for link in links):,}",
+        f"{max(link.queue_max_packets for link in links):,} packets",
+    )
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, float]:
+    return statistics.median(values), min(values), max(values)
+
+
+def _limit(limits: Mapping[str, float]) -> str:
+    return next((f"{name.replace('_', ' ')} {share:.0%}" for name, share in limits.items()), "–")
+
+
+def _view(head: str, *parts: str) -> str:
+    return f"<div><strong>{escape(head)}</strong>{''.join(parts)}</div>"
+
+
+def _table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    most: int = _MOST_ROWS,
+    more_at: str = "",
+) -> str:
+    """Return a table; where there are more rows than `most`, `more_at` names all of them."""
+    if not rows:
+        return ""
+    shown = rows[:most] if more_at else rows
+    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in shown
+    )
+    more = len(rows) - len(shown)
+    rest = f"<p>and {more:,} more: see {escape(more_at)}</p>" if more else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def _svg(figure: Figure) -> str:
+    from bentpipe.plot.style import save_svg
+
+    stream = io.StringIO()
+    save_svg(figure, stream)
+    text = stream.getvalue()
+    # Within HTML there is no XML declaration.
+    return text[text.index("<svg") :]

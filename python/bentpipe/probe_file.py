@@ -6,6 +6,7 @@ gigabytes in an hour, so that neither the run nor who draws it later may need al
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,7 +42,8 @@ _STRETCHES: Final = 2000
 class ProbeWriter:
     """Writes what a run's probes record as it comes; `take` is what the simulator calls.
 
-    A file appears under its name when it is whole.
+    A file appears under its name when it is whole. If writing fails, `error` says why, and nothing
+    more is written: the run goes on without probes.
     """
 
     def __init__(self, target: Path | IO[bytes]) -> None:
@@ -57,9 +59,18 @@ class ProbeWriter:
                 self._part.unlink(missing_ok=True)
             raise
         self._units: dict[str, str] = {}
+        self.error: OSError | None = None
 
     def take(self, columns: Mapping[str, Columns]) -> None:
         """Write records: name -> (times in seconds, values, unit)."""
+        if self.error is not None:
+            return
+        try:
+            self._take(columns)
+        except OSError as error:
+            self._fail(error)
+
+    def _take(self, columns: Mapping[str, Columns]) -> None:
         self._units |= {name: unit for name, (_, _, unit) in columns.items()}
         group: list[pa.Table] = []
         rows = 0
@@ -81,6 +92,12 @@ class ProbeWriter:
         whole = pa.concat_tables(group).unify_dictionaries()
         self._writer.write_table(whole, row_group_size=len(whole))
 
+    def _fail(self, error: OSError) -> None:
+        name = error.filename or (str(self._target) if isinstance(self._target, Path) else None)
+        # Arrow's message has the system's among others.
+        said = str(error) if error.errno is None else os.strerror(error.errno)
+        self.error = OSError(error.errno, said, name)
+
     def filed(self) -> FiledSeries:
         """Return the series as they are in the file, which is whole."""
         return FiledSeries(self._target, self._units)
@@ -91,11 +108,15 @@ class ProbeWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Give the file its name; leave no part of one behind where the run failed."""
-        if kind is None:
-            self._writer.close()
-            if isinstance(self._target, Path) and isinstance(self._part, Path):
-                self._part.replace(self._target)
-            return
+        if kind is None and self.error is None:
+            try:
+                self._writer.close()
+                if isinstance(self._target, Path) and isinstance(self._part, Path):
+                    self._part.replace(self._target)
+            except OSError as error:
+                self._fail(error)
+            else:
+                return
         # Where the disk is full, the end of the file can't be written either.
         with suppress(OSError):
             self._writer.close()

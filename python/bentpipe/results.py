@@ -417,12 +417,21 @@ class RunResult:
         pq.write_table(tidy(self.series), path)
 
 
+class ProbesNotWrittenError(OSError):
+    """The run ended and its probes could not be written; `result` is without them."""
+
+    def __init__(self, cause: OSError, result: RunResult) -> None:
+        super().__init__(cause.errno, cause.strerror, cause.filename)
+        self.result = result
+
+
 def run(
     scenario: Scenario | str | Path | Mapping[str, Any],
     *,
     seed: int | None = None,
     settings: Mapping[str, object] | None = None,
     pcap: Iterable[tuple[str, Path]] = (),
+    snap: int | None = None,
     default_probes: bool = True,
     progress: Callable[[float, float], None] | None = None,
     probes_to: Path | IO[bytes] | None = None,
@@ -440,6 +449,8 @@ def run(
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
     pcap
         Links to capture, each with the pcapng file to write.
+    snap
+        The most bytes that captures keep of each packet; all by default.
     default_probes
         Whether a scenario that names no probes gets those that the plots need, two to four
         thousand samples of each where the run takes two seconds or more, however soon it ends; and
@@ -458,6 +469,8 @@ def run(
         There is no such scenario, or it is wrong.
     RunError
         The run failed; where a congestion control of your own did, its exception is the cause.
+    ProbesNotWrittenError
+        `probes_to` could not be written; its `result` has everything else.
     """
     from bentpipe import _native, congestion
 
@@ -471,6 +484,7 @@ def run(
             seed=seed,
             overrides=list(scenario.settings),
             pcap=captured,
+            snap_length=snap,
             default_probes=default_probes,
             controls=congestion.registered(),
             progress=progress,
@@ -484,6 +498,8 @@ def run(
 
     with ProbeWriter(probes_to) as writer:
         output = simulate(writer.take)
+    if writer.error is not None:
+        raise ProbesNotWrittenError(writer.error, RunResult(output))
     return RunResult(output, filed=writer.filed())
 
 

@@ -20,8 +20,8 @@ _PACKAGE = Path(__file__).resolve().parent
 # At a checkout's root (where the build leaves a copy beside this module, too); in an installed
 # wheel, beside this module.
 _FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
-# The simulator says that it is too long: it reads files of 1 MiB at most.
-_LONGEST_STREAM = (1 << 20) + 1
+# Bytes of the longest scenario file, as the simulator has it.
+_LONGEST_FILE = 1 << 20
 # What a message repeats of a path that is none.
 _LONGEST_NAME = 200
 _MOST_SEED = 2**64 - 1
@@ -99,7 +99,7 @@ class Scenario:
         if is_file:
             return cls(path=path)
         if str(file) == "-" or is_stream:
-            return cls(path=path, text=read_stream(file))
+            return cls(path=path, text=read_text(file))
         ready = ready_made()
         name = str(file)
         if name in ready:
@@ -138,6 +138,16 @@ class Scenario:
         )
         resolved: dict[str, Any] = json.loads(text)
         return resolved
+
+    def content(self) -> str:
+        """Return the text, or that of the file; it has no byte-order mark.
+
+        Raises
+        ------
+        RequestError
+            The file cannot be read, is too long, or is not UTF-8.
+        """
+        return read_text(self.path) if self.text is None else self.text.removeprefix(toml.MARK)
 
     def may_meet_errors(self) -> bool:
         """Return whether a packet may be lost to errors.
@@ -178,27 +188,35 @@ def ready_made() -> dict[str, Path]:
     return {}
 
 
-def read_stream(file: str | Path, *, most: int = _LONGEST_STREAM) -> str:
-    """Read what may be read only once: standard input ("-"), a pipe, a shell's `<(...)`.
+def read_text(
+    file: str | Path, *, longest: int = _LONGEST_FILE, kind: str = "scenario file"
+) -> str:
+    """Read a file, a pipe or standard input ("-") as UTF-8, without a byte-order mark.
 
-    No more than `most` bytes: what has no end, like /dev/zero, would take all memory.
+    Reads no more than `longest` bytes and one: /dev/zero never ends.
 
     Raises
     ------
     RequestError
-        It can't be read, or isn't text.
+        It cannot be read, is longer, or is not UTF-8.
     """
     import sys
 
     try:
-        if str(file) == "-":
-            content = sys.stdin.buffer.read(most)
-        else:
+        if str(file) != "-":
             with Path(file).open("rb") as stream:
-                content = stream.read(most)
-        return content.decode()
+                content = stream.read(longest + 1)
+        elif sys.stdin is None:
+            raise RequestError("-: standard input is closed")
+        else:
+            content = sys.stdin.buffer.read(longest + 1)
     except OSError as error:
         raise RequestError(f"{file}: {reason(error)}") from None
+    # Before decoding: the cut may be within a character.
+    if len(content) > longest:
+        raise RequestError(f"{file}: longer than {longest >> 20} MiB: not a {kind}")
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise RequestError(f"{file}:{line}: not UTF-8 text") from None
@@ -207,10 +225,8 @@ def read_stream(file: str | Path, *, most: int = _LONGEST_STREAM) -> str:
 def is_sweep(scenario: Scenario) -> bool:
     """Return whether a scenario's file is a sweep's: its keys are none of a scenario's."""
     try:
-        # No more of it than of any scenario: what is longer was refused for that.
-        text = scenario.text if scenario.text is not None else read_stream(scenario.path)
-        keys = toml.read(text).keys()
-    except (OSError, ValueError):
+        keys = toml.read(scenario.content()).keys()
+    except ValueError:
         return False
     return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+# A byte-order mark, which some editors put at the beginning of a file.
+MARK: Final = "\N{BYTE ORDER MARK}"
 # As deep as the simulator's reader follows a key; tomllib takes the square of its parts in time.
 _DEEPEST: Final = 80
 # Strings, which may be full of dots, or a part of a key; and comments.
@@ -18,7 +20,7 @@ _DEEP_KEY: Final = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_DEEPES
 
 
 def read(text: str) -> dict[str, Any]:
-    """Read a document.
+    """Read a document, with or without a byte-order mark.
 
     Raises
     ------
@@ -28,6 +30,7 @@ def read(text: str) -> dict[str, Any]:
     # Who runs a scenario reads no TOML here.
     import tomllib
 
+    text = text.removeprefix(MARK)
     bare = _SAID.sub(lambda said: "" if said[0].startswith("#") else "quoted", text)
     if (deep := _DEEP_KEY.search(bare)) is not None:
         line = bare.count("\n", 0, deep.start()) + 1

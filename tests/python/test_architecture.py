@@ -42,20 +42,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flent": {"results", "scenario", *BASE},
     # What a result looks like elsewhere; it asks for them when it is asked.
     "frames": {"probe_file", "results", "series"},
-    "notebook": {"plot", "results", *BASE},
-    "emulation": {"_native", "results", "scenario", *BASE},
+    "notebook": {"advice", "plot", "prediction", "results", "sweeps", *BASE},
+    "emulation": {"_native", "congestion", "results", "scenario", *BASE},
     "comparison": {"emulation", "prediction", "results", "scenario", "told", *BASE},
-    "prediction": {"_native", "model", "results", "scenario", *BASE},
-    # What an advice looks like, it knows for types only.
-    "plot": {"advice", "comparison", "results", "scenario", "series", *BASE},
-    "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
+    "prediction": {"_native", "model", "notebook", "plot", "results", "scenario", *BASE},
+    # What an advice or a prediction looks like, it knows for types only.
+    "plot": {"advice", "comparison", "prediction", "results", "scenario", "series", *BASE},
+    "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {
         *("arrow_columns", "model", "plot", "prediction", "report", "results", "scenario"),
         *("sweeps", *BASE),
     },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
-    "advice": {"told", "_native", "prediction", "results", "scenario", "sweeps", *BASE},
+    "advice": {
+        *("_native", "notebook", "plot", "prediction", "results", "scenario", "sweeps", "told"),
+        *BASE,
+    },
     "cli": {
         *(
             "_native",
@@ -79,7 +82,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 # Two modules of a pair may name each other if one of them does so for types only.
 FOR_TYPES_ONLY = {
     *(("report", "studies"), ("plot", "advice"), ("plot", "comparison"), ("plot", "results")),
-    *(("frames", "results"), ("notebook", "results")),
+    *(("frames", "results"), ("notebook", "results"), ("notebook", "advice")),
+    *(("notebook", "prediction"), ("notebook", "sweeps"), ("plot", "prediction")),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

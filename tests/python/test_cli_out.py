@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -18,6 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bentpipe import files
+from bentpipe.cli import progress
+from bentpipe.results import ProbesNotWrittenError, run
+from bentpipe.sweeps.store import Store
 
 from .commands import COMMAND, SMALL, assert_refused
 from .networks import pair
@@ -92,7 +96,7 @@ def test_an_unwritable_folder_is_refused_before_the_run(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
 def test_a_full_disk_is_told_with_the_file(bentpipe: Any, small: Path) -> None:
     said = bentpipe("run", small, "--flent", "/dev/full")
-    assert_refused(said, "/dev/full", "no space left on device", status=1)
+    assert (said.status, said.err) == (1, "bentpipe: /dev/full: no space left on device\n")
 
 
 def test_a_capture_that_finds_no_room_ends_the_run_soon(tmp_path: Path) -> None:
@@ -214,7 +218,9 @@ def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -
     assert len(before["summary.json"]) < size < len(before["overview.svg"])
     few = ("--set", 'probes.series=["satellite.forward.queue"]', "--set", "probes.interval=1 s")
     done = _with_room_for(size, *words, *few, "--seed", "8", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert done.returncode == 1
+    assert done.stdout.startswith("small: ")
+    assert "wrote" not in done.stdout
     assert re.fullmatch(r"bentpipe: out/\w.*\.svg: file too large\n", done.stderr), done.stderr
     after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert after.keys() == before.keys()
@@ -271,3 +277,129 @@ def test_where_there_is_no_home_plots_are_written_without_a_word(
     )
     assert done.stdout.strip()
     assert str(cache) not in done.stdout
+
+
+def _full_at(path: Path) -> Path:
+    """Have a file's place on a full disk."""
+    path.symlink_to("/dev/full")
+    return path
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
+@pytest.mark.parametrize("command", ["run", "advise", "sweep"])
+def test_a_figure_that_cannot_be_written_loses_no_result(
+    command: str, bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    full = tmp_path / "plot.svg"
+    words: list[object] = [command, small, "--plot", full]
+    _full_at(full)
+    if command == "run":
+        words = [command, small, "--flent", _full_at(tmp_path / "run.flent.gz")]
+    if command == "sweep":
+        sweep = tmp_path / "many.toml"
+        sweep.write_text(
+            'scenario = "small.toml"\n[axes]\nlinks.satellite.delay = ["0.2 s", "0.3 s"]\n',
+            encoding="utf-8",
+        )
+        words = [command, sweep, "--plot", full, "--out", tmp_path / "many.parquet"]
+    for as_json in ([], ["--json"]):
+        said = bentpipe(*words, *as_json, *(["--resume"] if command == "sweep" and as_json else []))
+        assert said.status == 1
+        assert said.err == f"bentpipe: {words[3]}: no space left on device\n"
+        assert "small" in said.out or "many" in said.out
+        assert str(words[3]) not in said.out
+        if as_json:
+            assert said.data
+
+
+def test_a_folder_without_room_loses_no_result(small: Path, tmp_path: Path) -> None:
+    done = _with_room_for(3 << 10, "run", small, "--out", "out", "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["flows"][0]["bytes_delivered"] == 300_000
+    assert re.fullmatch(r"bentpipe: out/.*: file too large\n", done.stderr), done.stderr
+    with pytest.raises(ProbesNotWrittenError) as raised:
+        run(small, probes_to=_FullAfterTheFirst())
+    assert raised.value.result.flow().bytes_delivered == 300_000
+
+
+class _FullAfterTheFirst(io.BytesIO):
+    """A file with room for a few bytes."""
+
+    def write(self, content: Any) -> int:
+        if self.tell() > 1000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(content)
+
+
+def test_a_sweep_without_room_prints_the_cells_that_are_kept(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = tmp_path / "many.toml"
+    sweep.write_text(
+        f'scenario = "{small.name}"\n[axes]\nlinks.satellite.delay = ["0.2 s", "0.3 s"]\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "many.parquet"
+
+    def full(_store: Store) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Store, "finish", full)
+    said = bentpipe("sweep", sweep, "--workers", "1", "--out", out)
+    assert said.status == 1
+    assert "2 cells (2 delay_s)" in said.out
+    assert "wrote" not in said.out
+    assert said.err.splitlines() == [
+        f"bentpipe: 2 of 2 cells are in {out}; --resume goes on",
+        f"bentpipe: {out}: no space left on device",
+    ]
+    monkeypatch.setattr(Store, "append", lambda *_: full(*_[:1]))
+    out = tmp_path / "none.parquet"
+    said = bentpipe("sweep", sweep, "--workers", "1", "--out", out)
+    assert_refused(said, f"{out}: no space left on device", status=1)
+
+
+def test_a_large_capture_is_announced_while_it_is_written(
+    bentpipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "LARGE_CAPTURE", 1_000_000)
+    # So long that progress is reported before the end.
+    scenario = pair("long", duration="1000 s", rate="100 Mbit/s", delay="1 ms", size="1 GB")
+    Path("long.toml").write_text(scenario, encoding="utf-8")
+    said = bentpipe("run", "long.toml", "--pcap", "satellite", "--snap", "40")
+    assert said.status == 0
+    announced = re.fullmatch(
+        r"bentpipe: satellite\.pcapng: ([\d.]+) MB after ([\d.]+) s of 1000 s; "
+        r"([\d.]+) MB at the end if it goes on so\n",
+        said.err,
+    )
+    assert announced, said.err
+    so_far, after_s, whole = map(float, announced.groups())
+    assert so_far >= 1.0
+    assert whole == pytest.approx(so_far * 1000 / after_s, rel=0.05)
+
+
+def test_a_capture_without_a_limit_is_announced_with_what_would_limit_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small, large = tmp_path / "small.pcapng", tmp_path / "large.pcapng"
+    small.write_bytes(b"few")
+    with files.part_of(large).open("wb") as part:
+        part.truncate(120_000_000)
+    watch = progress.CaptureWatch([small, large], snapped=False)
+    for _ in range(2):
+        watch.look(12.0, 120.0)
+    assert capsys.readouterr().err == (
+        f"bentpipe: {large}: 120 MB after 12 s of 120 s; 1.2 GB at the end if it goes on so; "
+        "--snap 100 keeps no more than the headers\n"
+    )
+
+
+def test_a_snap_length_cuts_packets(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    sizes = []
+    for snap in ([], ["--snap", "100"]):
+        assert bentpipe("run", small, "--out", tmp_path, "--pcap", "satellite", *snap).status == 0
+        sizes.append((tmp_path / "satellite.pcapng").stat().st_size)
+    assert sizes[1] < sizes[0] / 4
+    assert_refused(bentpipe("run", small, "--pcap", "satellite", "--snap", "0"), "--snap")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -83,8 +84,7 @@ def test_of_a_long_file_no_more_is_read_than_of_a_scenario(
     with small.open("ab") as file:
         file.truncate(1 << 30)
     assert_refused(bentpipe("run", small), "small.toml: longer than 1 MiB: not a scenario file")
-    assert len(read) == 1
-    assert len(read[0]) <= (1 << 20) + 1
+    assert all(len(text) <= (1 << 20) for text in read)
 
 
 def test_a_name_that_cannot_be_a_files_is_a_wrong_request(bentpipe: Any) -> None:
@@ -246,3 +246,54 @@ def test_what_may_not_be_read_or_written_is_a_wrong_request(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"bentpipe: {said}"), done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "advise", "sweep"])
+def test_a_byte_order_mark_is_no_part_of_a_file(
+    bentpipe: Any, small: Path, tmp_path: Path, command: str
+) -> None:
+    small.write_text("\N{BYTE ORDER MARK}" + SMALL, encoding="utf-8")
+    sweep = tmp_path / "many.toml"
+    text = '\N{BYTE ORDER MARK}scenario = "small.toml"\naxes.seed = { count = 2 }\n'
+    sweep.write_text(text, encoding="utf-8")
+    if command == "sweep":
+        said = bentpipe(command, sweep, "--out", tmp_path / "out")
+    else:
+        said = bentpipe(command, small)
+    assert (said.status, said.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "advise", "sweep"])
+def test_a_closed_standard_input_is_a_wrong_request(
+    bentpipe: Any, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert_refused(bentpipe(command, "-"), "-: standard input is closed")
+
+
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_a_long_file_is_long_wherever_reading_it_ends(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    # Two bytes each: a limit in bytes is in the middle of one.
+    content = f'name = "{"ä" * (1 << 20)}"\n'.encode()
+    small.write_bytes(content)
+    assert_refused(bentpipe(command, small), "small.toml: longer than 1 MiB: not a scenario file")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert_refused(bentpipe(command, "-"), "-: longer than 1 MiB: not a scenario file")
+
+
+def test_names_of_files_are_utf_8_under_any_locale(small: Path, tmp_path: Path) -> None:
+    named = small.with_name("größe.toml")
+    small.rename(named)
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [*COMMAND, "run", "größe.toml", "--out", "erträge"],
+        cwd=tmp_path,
+        env={**os.environ, **ascii_only},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "erträge/summary.json" in done.stdout.decode()
+    assert (tmp_path / "erträge" / "summary.json").is_file()

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import bentpipe
-from bentpipe import congestion
+from bentpipe import cli, congestion
 from bentpipe._native import Ack, RunError, Window
 from bentpipe.errors import RequestError
 from bentpipe.scenario import Scenario
+
+from .networks import pair
 
 TEXT = """
 name = "lossy"
@@ -336,3 +338,34 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert finished.returncode == 2
     assert "ZeroDivisionError" in finished.stderr
     assert finished.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["predict", "advise", "compare"])
+def test_other_commands_run_rules_written_in_python(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = tmp_path / "rule.py"
+    rule.write_text(
+        "import bentpipe\n"
+        "@bentpipe.congestion_control('mine')\n"
+        "class Mine:\n"
+        "    def on_ack(self, window, ack):\n"
+        "        window.congestion_window += ack.acknowledged\n"
+        "    def on_congestion(self, window, event, flight_size, now_s):\n"
+        "        window.congestion_window = window.segment\n",
+        encoding="utf-8",
+    )
+    scenario = pair("small", duration="3 s", rate="2 Mbit/s", delay="20 ms", size="50 kB")
+    (tmp_path / "small.toml").write_text(scenario, encoding="utf-8")
+    words = [command, str(tmp_path / "small.toml"), "--set", f"{CONTROL}=mine"]
+    assert cli.execute(words) == 2
+    assert 'got "mine"' in capsys.readouterr().err
+    status = cli.execute([*words, "--python", str(rule)])
+    said = capsys.readouterr()
+    if command == "compare":
+        # The kernel has no such rule, if this machine emulates at all.
+        assert status in {1, 2}
+        assert "Traceback" not in said.err
+        assert 'expected one of "reno"' not in said.err
+    else:
+        assert (status, said.err) == (0, "")

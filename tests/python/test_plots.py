@@ -349,7 +349,7 @@ def test_zero_has_its_place_on_a_logarithmic_axis() -> None:
         curves=(Curve(label="reno", points=points), Curve(label="hybla", points=points)),
     )
     figure = Figure()
-    draw_sweep(figure, curves=curves)
+    draw_sweep(figure, panels=[curves])
     (axes,) = figure.axes
     places = axes.transData.transform([(x, 0.0) for x, *_ in points])[:, 0]
     gaps = np.diff(places)
@@ -563,7 +563,7 @@ def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
         tuple(f"a queue of {n} packets, no more" for n in (1, 2, 3)),
     )
     for ticks in (short, long):
-        draw = partial(draw_sweep, curves=one_curve(1e6, 2e6, 3e6, ticks=ticks))
+        draw = partial(draw_sweep, panels=[one_curve(1e6, 2e6, 3e6, ticks=ticks)])
         place, _ = placed(draw)
         expected, _ = placed(draw, engine=ConstrainedLayoutEngine())
         assert place == pytest.approx(expected, abs=1e-9)
@@ -577,7 +577,7 @@ def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
 
 
 def test_a_sweep_that_got_nothing_has_an_axis_with_numbers_that_mean_something() -> None:
-    (axes,) = new_figure(partial(draw_sweep, curves=one_curve(0.0, 0.0, 0.0))).axes
+    (axes,) = new_figure(partial(draw_sweep, panels=[one_curve(0.0, 0.0, 0.0)])).axes
     assert axes.get_ylim() == (0.0, 1.0)
 
 
@@ -717,7 +717,7 @@ def test_what_is_counted_along_a_sweep_has_whole_numbers() -> None:
         curves=(Curve(label="", points=points),),
         y_label="all flows' goodput, added up",
     )
-    figure = new_figure(partial(draw_sweep, curves=found))
+    figure = new_figure(partial(draw_sweep, panels=[found]))
     (axes,) = figure.axes
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
     assert axes.get_ylabel() == "all flows' goodput, added up (Mbit/s)"

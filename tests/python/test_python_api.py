@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tomllib
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import bentpipe
 from bentpipe import toml
 from bentpipe.errors import RequestError
 from bentpipe.scenario import ready_made
+from bentpipe.units import format_rate
 
 from .conftest import load_script
 
@@ -132,7 +134,10 @@ def test_repr_and_html_say_what_came_of_it() -> None:
     crowd["links.satellite"] = {**NETWORK["links.satellite"], "between": ["client", "server"]}
     many = bentpipe.run(crowd)
     assert "30 flows" in repr(many)
-    assert "and 18 more" in many._repr_html_()
+    # One row for what `count` made.
+    html = many._repr_html_()
+    assert "<td>download</td><td>30</td>" in html
+    assert "download-1" not in html.partition("<svg")[0]
 
 
 def test_frames_have_what_the_summary_has() -> None:
@@ -232,6 +237,41 @@ def test_plot_is_a_figure(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").stat().st_size > 5000
     with pytest.raises(ValueError, match="default_probes=True"):
         bentpipe.run(NETWORK, no_probes=True).plot()
+
+
+def test_a_prediction_has_a_figure_and_html() -> None:
+    prediction = bentpipe.predict(NETWORK)
+    (axes,) = prediction.plot().axes
+    (flow,) = prediction.flows
+    lowest = {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
+    assert axes.get_yticklabels()[0].get_text().removesuffix(" (estimate)") == flow.lowest
+    assert format_rate(lowest) in [text.get_text() for text in axes.texts]
+    html = prediction._repr_html_()
+    assert f"<td>{flow.name}</td><td>{format_rate(lowest)}</td>" in html
+    assert "<svg" in html
+
+
+def test_a_sweep_has_html() -> None:
+    sweep = {
+        "scenario": NETWORK,
+        "axes": {"links.satellite.delay": ["50 ms", "80 ms"], "seed": [3]},
+    }
+    html = bentpipe.sweep(sweep)._repr_html_()
+    assert "2 cells" in html
+    assert "<td>80 ms</td>" in html
+    assert "<svg" in html
+    # No axis for a figure.
+    alone = bentpipe.sweep({"scenario": NETWORK, "axes": {"seed": {"count": 2}}})
+    assert "<svg" not in alone._repr_html_()
+
+
+def test_an_advice_has_a_figure_and_html() -> None:
+    advice = bentpipe.advise(NETWORK, settings={"duration": "5 s"}, seeds=1)
+    best = advice.remedies[0]
+    html = advice._repr_html_()
+    assert f"<td>{escape(best.remedy.name)}</td><td>{format_rate(best.goodput_bps)}</td>" in html
+    assert "<svg" in html
+    assert best.remedy.name.split()[0] in advice.plot().axes[0].get_yticklabels()[1].get_text()
 
 
 values = st.recursive(

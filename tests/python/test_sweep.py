@@ -558,11 +558,66 @@ def test_requests_that_are_wrong(
     assert not out.exists()
 
 
-def test_three_axes_have_no_plot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_third_axis_has_panels_and_a_fourth_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plot = folder / "plot.svg"
     path = folder / "sweep.toml"
-    path.write_text(SWEEP + "hosts.server.tcp.nagle = [true, false]\n", encoding="utf-8")
-    assert cli.execute(["sweep", str(path), "--plot", str(folder / "plot.svg")]) == 2
-    assert "expected one or two axes besides the seed, got 3" in capsys.readouterr().err
+    third = "hosts.server.tcp.nagle = [true, false]\n"
+    path.write_text(SWEEP + third, encoding="utf-8")
+    out = str(folder / "out")
+    assert cli.execute(["sweep", str(path), "--out", out, "--plot", str(plot)]) == 0
+    assert plot.is_file()
+    result = bentpipe.load_sweep(out)
+    panels = curves(result)
+    assert [each.panel for each in panels] == ["nagle true", "nagle false"]
+    assert [len(each.curves) for each in panels] == [2, 2]
+    assert panels[0].note == "medians over seeds 1 to 3; bands are quartiles"
+    figure = result.plot()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["nagle true", "nagle false"]
+    assert figure.get_suptitle().startswith("sweep: medians over seeds 1 to 3")
+    first, second = figure.axes
+    assert first.get_ylim() == second.get_ylim()
+    fourth = 'hosts.server.tcp.mss = ["536 B", "1460 B"]\n'
+    path.write_text(SWEEP + third + fourth, encoding="utf-8")
+    capsys.readouterr()
+    assert cli.execute(["sweep", str(path), "--plot", str(plot)]) == 2
+    assert "expected one to three axes besides the seed, got 4" in capsys.readouterr().err
+
+
+def test_settings_hold_for_every_cell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = folder / "sweep.toml", folder / "out"
+    path.write_text(SWEEP + '[set]\nlinks.satellite.forward.rate = "1 Mbit/s"\n', encoding="utf-8")
+    words = ["sweep", str(path), "--set", "links.satellite.forward.rate=4 Mbit/s"]
+    assert cli.execute([*words, "--out", str(out)]) == 0
+    result = bentpipe.load_sweep(out)
+    cell = result.sweep.scenario_of(result.sweep.cell(0)).resolved()
+    assert cell["links"][0]["forward"]["rate_bps"] == 4e6
+    # It is another sweep.
+    capsys.readouterr()
+    assert cli.execute(["sweep", str(path), "--out", str(out), "--resume"]) == 2
+    assert "holds the results of another sweep" in capsys.readouterr().err
+    for setting, refusal in (
+        ("seed=3", "--set seed: varies along the axis 'seed'"),
+        ("links.satellite.forward.rat=4 Mbit/s", "--set links.satellite.forward.rat=4 Mbit/s: "),
+    ):
+        assert cli.execute(["sweep", str(path), "--set", setting]) == 2
+        assert refusal in capsys.readouterr().err
+
+
+def test_an_axis_with_one_value_has_no_place_in_a_figure(folder: Path) -> None:
+    axes = {
+        "links.satellite.forward.delay": ["50 ms", "80 ms"],
+        "flows.download.app.size": ["50 kB"],
+        "hosts.server.tcp.nagle": [True],
+        "hosts.server.tcp.mss": ["1460 B"],
+        "seed": [4],
+    }
+    result = bentpipe.sweep({"scenario": str(folder / "small.toml"), "axes": axes})
+    (panel,) = curves(result)
+    assert (panel.x_label, panel.legend, panel.panel) == ("delay (s)", "", "")
+    assert panel.note == "seed 4"
+    assert len(result.plot().axes) == 1
 
 
 def test_no_more_tasks_are_taken_than_are_needed(
@@ -679,8 +734,8 @@ def test_goodput_of_flows_that_come_one_after_another_is_said_to_be_added_up(
     assert five == pytest.approx(5 * one)
     assert five > 1e6
     assert adds_up(points)
-    assert curves(result).y_label == "all flows' goodput, added up"
-    assert curves(_swept({"flows.first.count": [1]})).y_label == "goodput"
+    assert curves(result)[0].y_label == "all flows' goodput, added up"
+    assert curves(_swept({"flows.first.count": [1]}))[0].y_label == "goodput"
     assert cli.execute(["sweep", str(folder / "sweep.toml"), "--out", str(folder / "out")]) == 0
     assert "added up" not in capsys.readouterr().out
 
@@ -695,7 +750,7 @@ def test_goodput_of_flows_that_come_one_after_another_is_said_to_be_added_up(
     ],
 )
 def test_an_axis_is_logarithmic_where_its_values_are_apart_so(rates: list[str], log: bool) -> None:
-    assert curves(_swept({"links.satellite.rate": rates})).log_x is log
+    assert curves(_swept({"links.satellite.rate": rates}))[0].log_x is log
 
 
 def test_values_that_are_tables_are_shown_as_the_file_has_them() -> None:

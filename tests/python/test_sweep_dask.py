@@ -19,7 +19,7 @@ import pytest
 
 import bentpipe
 from bentpipe import cli, congestion
-from bentpipe.cli.run import execute_file
+from bentpipe.cli.source import execute_files
 
 from .networks import pair
 
@@ -254,7 +254,7 @@ def test_a_congestion_control_of_ones_own_goes_along(
         process = running.swept(folder, "out", "--python", "slow.py")
         _, error = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, error) == (0, b"")
-    execute_file(script)
+    execute_files([script])
     bentpipe.sweep(folder / "sweep.toml", out=folder / "here")
     assert results_of(folder / "out") == results_of(folder / "here")
 

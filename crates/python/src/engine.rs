@@ -28,6 +28,8 @@ pub(crate) struct Request {
     pub(crate) seed: Option<u64>,
     /// Link name and where its capture goes.
     pub(crate) pcap: Vec<(String, PathBuf)>,
+    /// Most bytes that captures keep of each packet.
+    pub(crate) snap_length: Option<u32>,
     /// Whether a scenario that names no probes gets the default ones.
     pub(crate) default_probes: bool,
     /// Whether nobody will look at the probes.
@@ -42,6 +44,7 @@ impl Request {
         let captures = self.pcap.into_iter();
         RunOptions {
             captures_begin_ns: 0,
+            snap_length: self.snap_length,
             seed: self.seed,
             captures: captures
                 .map(|(place, path)| CaptureRequest { place, path })

@@ -58,7 +58,7 @@ fn scenario_error(message: String) -> PyErr {
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    default_probes = false, controls = Vec::new(), progress = None, no_series = false,
+    snap_length = None, default_probes = false, controls = Vec::new(), progress = None, no_series = false,
     take_records = None
 ))]
 #[expect(
@@ -72,6 +72,7 @@ fn run<'py>(
     seed: Option<u64>,
     overrides: Vec<(String, String)>,
     pcap: Vec<(String, PathBuf)>,
+    snap_length: Option<u32>,
     default_probes: bool,
     controls: Vec<(String, Bound<'py, PyType>)>,
     progress: Option<Bound<'py, PyAny>>,
@@ -87,6 +88,7 @@ fn run<'py>(
         },
         seed,
         pcap,
+        snap_length,
         default_probes,
         no_series,
         controls: congestion::controls(controls, &failure)?,
@@ -123,7 +125,8 @@ fn run<'py>(
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    default_probes = false, commands = Vec::new(), ours = Vec::new(), progress = None
+    snap_length = None, default_probes = false, commands = Vec::new(), ours = Vec::new(),
+    controls = Vec::new(), progress = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -136,11 +139,14 @@ fn emulate<'py>(
     seed: Option<u64>,
     overrides: Vec<(String, String)>,
     pcap: Vec<(String, PathBuf)>,
+    snap_length: Option<u32>,
     default_probes: bool,
     commands: Vec<emulation::Command>,
     ours: Vec<String>,
+    controls: Vec<(String, Bound<'py, PyType>)>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(RunOutput, Option<i32>)> {
+    let failure = Failure::default();
     let request = Request {
         source: Source {
             path,
@@ -149,10 +155,14 @@ fn emulate<'py>(
         },
         seed,
         pcap,
+        snap_length,
         default_probes,
+        controls: congestion::controls(controls, &failure)?,
         ..Request::default()
     };
-    let (finished, status) = emulation::run(py, request, commands, ours, progress.as_ref())?;
+    let ended = emulation::run(py, request, commands, ours, progress.as_ref());
+    failure.check(py)?;
+    let (finished, status) = ended?;
     Ok((finished.into(), status))
 }
 
@@ -163,8 +173,8 @@ fn emulate<'py>(
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(name = "gateway", signature = (
-    path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(), name = None,
-    link = None, shaped = Vec::new(), address = None, peer_address = None, interfaces = Vec::new(),
+    path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
+    snap_length = None, name = None, link = None, shaped = Vec::new(), address = None, peer_address = None, interfaces = Vec::new(),
     duration = None, check = false, tell
 ))]
 #[expect(
@@ -178,6 +188,7 @@ fn play_gateway<'py>(
     seed: Option<u64>,
     overrides: Vec<(String, String)>,
     pcap: Vec<(String, PathBuf)>,
+    snap_length: Option<u32>,
     name: Option<String>,
     link: Option<String>,
     shaped: Vec<String>,
@@ -206,6 +217,7 @@ fn play_gateway<'py>(
         },
         seed,
         pcap,
+        snap_length,
         ..Request::default()
     };
     let wanted = gateway::Wanted {

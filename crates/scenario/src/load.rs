@@ -11,6 +11,8 @@ use crate::schema::ScenarioFile;
 use crate::traces::Files;
 use crate::{CustomControls, Scenario, ScenarioError};
 
+const TOO_LONG: &str = "longer than 1 MiB: not a scenario file";
+
 impl Scenario {
     /// Reads a scenario file, with `--set KEY=VALUE` overrides.
     ///
@@ -48,6 +50,10 @@ impl Scenario {
             .take(MAX_FILE_BYTES + 1)
             .read_to_end(&mut content)
             .map_err(unreadable)?;
+        // Before decoding: the cut may be within a character.
+        if content.len() as u64 > MAX_FILE_BYTES {
+            return Err(ScenarioError::in_file(&name, None, "", TOO_LONG));
+        }
         let text = String::from_utf8(content).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -84,8 +90,7 @@ impl Scenario {
         custom: &CustomControls,
     ) -> Result<Self, ScenarioError> {
         if text.len() as u64 > MAX_FILE_BYTES {
-            let message = "longer than 1 MiB: not a scenario file";
-            return Err(ScenarioError::in_file(file, None, "", message));
+            return Err(ScenarioError::in_file(file, None, "", TOO_LONG));
         }
         let document = Document::parse(text, file, overrides)?;
         let scenario: ScenarioFile = document.read()?;

@@ -17,6 +17,8 @@ from bentpipe.errors import RequestError
 from bentpipe.scenario import Scenario
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bentpipe.prediction.paths import FlowPath
     from bentpipe.results import FlowResult, RunResult
 
@@ -114,6 +116,17 @@ class Advice:
     def random(self) -> bool:
         """Whether anything in the scenario itself is random."""
         return len(self.seeds) > 1
+
+    def plot(self) -> Figure:
+        """Return what each remedy gives, and what limits the senders then."""
+        from bentpipe.plot.advice_plot import advice_figure
+
+        return advice_figure(self)
+
+    def _repr_html_(self) -> str:
+        from bentpipe.notebook import html_of_advice
+
+        return html_of_advice(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as plain data."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from bentpipe import toml
 from bentpipe.advice.remedy import PARTIES, Who
 from bentpipe.prediction.paths import FlowPath, flow_paths
 
@@ -39,14 +39,13 @@ class Network:
     def of(cls, scenario: Scenario, names: Mapping[str, Sequence[str]]) -> Network:
         """Look at a scenario; `names` are the words that its file may use, by kind."""
         resolved = scenario.resolved()
-        text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
-        tables = _tables(tomllib.loads(text))
+        tables = _tables(toml.read(scenario.content()))
         for key, value in scenario.settings:
             kind, _, rest = key.partition(".")
             if rest:
                 tables.add(rest.split(".")[0])
             elif kind in _WITH_NAMES:
-                tables |= _tables(tomllib.loads(f"{kind} = {value}"))
+                tables |= _tables(toml.read(f"{kind} = {value}"))
         return cls(
             resolved=resolved,
             paths=flow_paths(resolved),

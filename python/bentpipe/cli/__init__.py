@@ -29,7 +29,9 @@ INTERRUPTED, HUNG_UP, TERMINATED = (_BY_A_SIGNAL + number for number in (2, 1, 1
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    status = execute(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    _ensure_utf8(words)
+    status = execute(words)
     if status in {INTERRUPTED, HUNG_UP, TERMINATED}:
         # A cell may be in a call that nothing ends; Python would wait for its thread.
         with suppress(OSError):
@@ -37,6 +39,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def _ensure_utf8(words: Sequence[str]) -> None:
+    """Start this process anew in Python's UTF-8 mode if it would not read its arguments as UTF-8.
+
+    Under another locale, Python has "é" as two halves of characters, which no library takes.
+    """
+    if sys.getfilesystemencoding() == "utf-8" or all(map(str.isascii, words)):
+        return
+    python = [sys.executable, "-X", "utf8", "-m", "bentpipe"]
+    os.execv(sys.executable, [*python, *words])
 
 
 def execute(arguments: Sequence[str]) -> int:

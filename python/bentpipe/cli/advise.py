@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from bentpipe.advice import advise as find_advice
 from bentpipe.advice.bench import WORTHWHILE
 from bentpipe.advice.felt import MOST_TOLD
-from bentpipe.cli.output import check_plot, print_json, writing_to
+from bentpipe.cli.output import WriteErrors, check_plot, print_json
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.run_tables import apart
-from bentpipe.cli.source import find_scenario, told_apart
+from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table, print_prose
 from bentpipe.units import format_rate, format_seconds
 
@@ -58,11 +58,13 @@ def advise(
     only: Sequence[str],
     without: Sequence[str],
     everything: bool,
+    python: Sequence[Path],
     as_json: bool,
 ) -> None:
     """Find out what limits a scenario, simulate the remedies, print them by what they give."""
     if plot is not None:
         check_plot(plot)
+    execute_files(python)
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="advise"), _progress() as progress:
         advice = find_advice(
@@ -73,17 +75,19 @@ def advise(
             only=only,
             without=without,
         )
+    errors = WriteErrors()
     if plot is not None:
         from bentpipe.plot.advice_plot import write_advice_plot
 
-        with writing_to(plot):
+        with errors.kept(plot):
             write_advice_plot(advice, plot)
     if as_json:
         print_json(advice.as_json())
-        return
-    _print(advice, everything=everything)
-    if plot is not None:
-        print(f"\nwrote {plot}")
+    else:
+        _print(advice, everything=everything)
+        if plot is not None and errors.first is None:
+            print(f"\nwrote {plot}")
+    errors.raise_first()
 
 
 def _print(advice: Advice, *, everything: bool) -> None:

@@ -14,8 +14,8 @@ from bentpipe.cli import completion
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.declaring import Command, Parameter
 
-# The range of larger numbers takes more room in help than what they mean.
-_LARGE: Final = 1 << 32
+# The range of larger numbers takes too much room in help.
+_LARGE: Final = 10_000
 
 Call = Callable[[Command, Mapping[str, Any]], int | None]
 

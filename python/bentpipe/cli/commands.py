@@ -37,6 +37,14 @@ _OUT: Final = option(
 _PCAP: Final = option(
     "--pcap", "LINK", "Capture this link's packets in LINK.pcapng. Repeatable.", many=True
 )
+_SNAP: Final = option(
+    "--snap",
+    "LENGTH",
+    "Capture at most so many bytes of each packet; 100 holds all headers.",
+    kind=int,
+    least=1,
+    most=65535,
+)
 _JSON: Final = flag("--json", "Print one JSON object and nothing else.")
 
 COMMANDS: Final = {
@@ -49,6 +57,7 @@ COMMANDS: Final = {
             "settings": _SETTINGS,
             "out": _OUT,
             "pcap": _PCAP,
+            "snap": _SNAP,
             "flent": option(
                 "--flent", "FILE", "Write what flent plots here: out.flent.gz.", kind=Path
             ),
@@ -95,6 +104,7 @@ COMMANDS: Final = {
             "settings": _SETTINGS,
             "out": _OUT,
             "pcap": _PCAP,
+            "snap": _SNAP,
             "as_json": _JSON,
         },
         (
@@ -145,6 +155,7 @@ COMMANDS: Final = {
             "seed": _SEED,
             "settings": _SETTINGS,
             "pcap": _PCAP,
+            "snap": _SNAP,
             "as_json": _JSON,
         },
         ("gateway geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1",),
@@ -157,6 +168,7 @@ COMMANDS: Final = {
             "seed": _SEED,
             "settings": _SETTINGS,
             "plot": option("--plot", "FILE.svg", "Plot both TCPs over each other.", kind=Path),
+            "python": _PYTHON,
             "as_json": _JSON,
         },
         ("compare t1-satellite --plot both.svg",),
@@ -164,7 +176,7 @@ COMMANDS: Final = {
     "predict": Command(
         "Evaluate the closed-form models that apply to a scenario.",
         "predict.predict",
-        {"file": _FILE, "settings": _SETTINGS, "as_json": _JSON},
+        {"file": _FILE, "settings": _SETTINGS, "python": _PYTHON, "as_json": _JSON},
         ('predict ship.toml --set hosts.ship.tcp.receive_buffer="64 KiB"',),
     ),
     "advise": Command(
@@ -200,6 +212,7 @@ COMMANDS: Final = {
                 "--without", "WHO", "Nothing that WHO has to change. Repeatable.", many=True
             ),
             "everything": flag("--all", "Every flow, and what was tried in vain."),
+            "python": _PYTHON,
             "as_json": _JSON,
         },
         (
@@ -255,8 +268,12 @@ COMMANDS: Final = {
                 "pages.page_load_ms.p50.",
             ),
             "plot": option(
-                "--plot", "FILE.svg", "Plot goodput, or --metric, along one or two axes.", kind=Path
+                "--plot",
+                "FILE.svg",
+                "Plot goodput, or --metric, along one to three axes.",
+                kind=Path,
             ),
+            "settings": _SETTINGS,
             "python": _PYTHON,
             "as_json": _JSON,
         },

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bentpipe.cli.emulate import become_root
-from bentpipe.cli.output import check_plot, print_json
+from bentpipe.cli.output import WriteErrors, check_plot, print_json
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import apart
-from bentpipe.cli.source import find_scenario, told_apart
+from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table
 from bentpipe.comparison import Comparison, Told, ToldTwice, predicted_goodput
 from bentpipe.comparison import compare as compare_scenario
@@ -27,27 +27,33 @@ def compare(
     seed: int | None,
     settings: Sequence[str],
     plot: Path | None,
+    python: Sequence[Path],
     as_json: bool,
 ) -> None:
     """Predict, simulate, emulate; print one table."""
     if plot is not None:
         check_plot(plot)
-    scenario = find_scenario(file, settings)
+    # It may start this process anew.
     become_root()
+    execute_files(python)
+    scenario = find_scenario(file, settings)
     with told_apart(scenario, command="compare"), run_progress() as progress:
         comparison = compare_scenario(scenario, seed=seed, progress=progress)
     for note in comparison.emulated.notes:
         print(f"bentpipe: {note}", file=sys.stderr)
+    errors = WriteErrors()
     if plot is not None:
         from bentpipe.plot.comparison_plot import write_comparison_plot
 
-        write_comparison_plot(comparison, plot)
+        with errors.kept(plot):
+            write_comparison_plot(comparison, plot)
     if as_json:
         print_json(comparison.to_data())
-        return
-    _print(comparison)
-    if plot is not None:
-        print(f"\nwrote {plot}")
+    else:
+        _print(comparison)
+        if plot is not None and errors.first is None:
+            print(f"\nwrote {plot}")
+    errors.raise_first()
 
 
 def _print(comparison: Comparison) -> None:

@@ -85,8 +85,8 @@ def _names(file: object) -> dict[str, list[str]]:
     from bentpipe.scenario import Scenario
 
     try:
-        path = Scenario.find(str(file)).path
-        data = toml.read(path.read_text("utf-8")) if path.is_file() else {}
+        scenario = Scenario.find(str(file))
+        data = toml.read(scenario.content()) if scenario.path.is_file() else {}
     except (RequestError, OSError, ValueError):
         return {}
     tables = {kind: data.get(kind, {}) for kind in _NAMED}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bentpipe import endings
-from bentpipe.cli.output import captures, made_folder, print_json, writing_to
-from bentpipe.cli.progress import run_progress
+from bentpipe.cli.output import WriteErrors, captures, made_folder, print_json
+from bentpipe.cli.progress import CaptureWatch, run_progress, watching
 from bentpipe.cli.run import PROBES, replace_earlier, write_result
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import find_scenario, told_apart
@@ -45,6 +45,7 @@ def emulate(
     settings: Sequence[str],
     out: Path | None,
     pcap: Sequence[str],
+    snap: int | None,
     as_json: bool,
 ) -> int:
     """Run in real time, write what was asked for, print the summary; return the exit status."""
@@ -64,37 +65,39 @@ def emulate(
         # A shell keeps its Ctrl-C for itself; SIGTERM and SIGHUP end any emulation.
         ignored = [signal.SIGINT] if commands else []
         with endings.handling(ignored, signal.SIG_IGN), run_progress() as progress:
+            report = None if commands else progress
+            if captured:
+                watch = CaptureWatch([path for _, path in captured], snapped=snap is not None)
+                report = watching(watch, report)
             result = run_in_real_time(
                 scenario,
                 seed=seed,
                 pcap=captured,
+                snap=snap,
                 commands=commands,
                 attach=attached,
-                progress=None if commands else progress,
+                progress=report,
             )
         for note in result.notes:
             _say(note)
         written = [path for _, path in captured]
-        unwritten: OSError | None = None
+        errors = WriteErrors()
         if folder is not None:
-            try:
-                with writing_to(folder):
-                    with as_a_whole(folder / PROBES) as part:
-                        result.write_parquet(part)
-                    written = write_result(result, folder) + written
-                    replace_earlier(folder, written)
-            except OSError as error:
-                # What was measured in real time nobody can have again: it is printed all the same.
-                unwritten = error
+            with errors.kept(folder):
+                with as_a_whole(folder / PROBES) as part:
+                    result.write_parquet(part)
+                written = write_result(result, folder) + written
+                replace_earlier(folder, written)
     if as_json:
         print_json(result.summary_json)
     elif not commands:
         print_emulated(result)
         for path in written:
             print(f"wrote {path}")
-    if unwritten is not None:
-        raise unwritten
-    return result.status or 0
+    errors.raise_first()
+    # The note about a capture that was cut short begins with its file.
+    cut = any(note.startswith(f"{path}: ") for note in result.notes for _, path in captured)
+    return result.status or int(cut)
 
 
 def print_emulated(result: EmulateResult) -> None:

@@ -35,6 +35,7 @@ def gateway(
     seed: int | None,
     settings: Sequence[str],
     pcap: Sequence[str],
+    snap: int | None,
     as_json: bool,
 ) -> int:
     """Forward until a signal comes, and print what was counted; return the exit status."""
@@ -68,6 +69,7 @@ def gateway(
             seed=seed,
             overrides=list(scenario.settings),
             pcap=[(each, str(path)) for each, path in captured],
+            snap_length=snap,
             name=gateway,
             link=link,
             shaped=list(shape),

@@ -46,6 +46,35 @@ def writing_to(place: Path | None) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
 
 
+class WriteErrors:
+    """Keeps the first error of writing a file until the result has been printed."""
+
+    def __init__(self) -> None:
+        self.first: OSError | None = None
+
+    @contextmanager
+    def kept(self, place: Path | None = None) -> Iterator[None]:
+        """Keep an error of the block, which writes to `place`."""
+        try:
+            with writing_to(place):
+                yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.first = self.first or error
+
+    def raise_first(self) -> None:
+        """Raise the first error, if there was any.
+
+        Raises
+        ------
+        OSError
+            A file could not be written.
+        """
+        if self.first is not None:
+            raise self.first
+
+
 @contextmanager
 def made_folder(path: Path | None) -> Iterator[Path | None]:
     """Make a folder for output if there is none; nobody else writes there during the block.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
 from bentpipe.cli.output import print_json
-from bentpipe.cli.source import find_scenario, told_apart
+from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table
 from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction import predict as evaluate
@@ -18,8 +19,9 @@ from bentpipe.units import format_bytes, format_rate, format_seconds
 _KEEPS_SENDING: Final = frozenset({"bulk", "bulk both ways", "carousel"})
 
 
-def predict(*, file: str, settings: Sequence[str], as_json: bool) -> None:
+def predict(*, file: str, settings: Sequence[str], python: Sequence[Path], as_json: bool) -> None:
     """Evaluate and print."""
+    execute_files(python)
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="predict"):
         prediction = evaluate(scenario)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import monotonic
 from typing import IO, Final
 
-from bentpipe.units import format_seconds
+from bentpipe.files import part_of
+from bentpipe.units import format_bytes, format_seconds
 
 # Who waits less than this needs no comfort.
 SILENT_S: Final = 1.0
 _EVERY_S: Final = 0.2
 ERASE: Final = "\r\x1b[K"
+
+# Bytes from which on a capture is announced.
+LARGE_CAPTURE: Final = 100_000_000
+# Bytes of the longest IPv6 and TCP headers.
+HEADERS_ONLY: Final = 100
 
 Report = Callable[[float, float], None]
 
@@ -35,6 +42,51 @@ def run_progress() -> Iterator[Report | None]:
         yield line.report
     finally:
         line.erase()
+
+
+class CaptureWatch:
+    """Announces captures that become large, once each, while they are being written."""
+
+    def __init__(self, captures: Sequence[Path], *, snapped: bool) -> None:
+        self._small = list(captures)
+        self._hint = "" if snapped else f"; --snap {HEADERS_ONLY} keeps no more than the headers"
+
+    def look(self, now_s: float, duration_s: float) -> None:
+        """Announce each capture that has become large since the last look."""
+        for path in list(self._small):
+            size = _size_of(path)
+            if size < LARGE_CAPTURE:
+                continue
+            self._small.remove(path)
+            # A run may end before its duration, and a rate may change.
+            whole = size * duration_s / now_s if now_s > 0.0 else 0.0
+            end = f"; {format_bytes(whole)} at the end if it goes on so" if whole > size else ""
+            if somebody_looks():
+                sys.stderr.write(ERASE)
+            print(
+                f"bentpipe: {path}: {format_bytes(size)} after {format_seconds(now_s)} "
+                f"of {format_seconds(duration_s)}{end}{self._hint}",
+                file=sys.stderr,
+            )
+
+
+def _size_of(path: Path) -> int:
+    """Return the size of a capture that is being written; 0 if there is no file."""
+    for place in (part_of(path), path):
+        with suppress(OSError):
+            return place.stat().st_size
+    return 0
+
+
+def watching(watch: CaptureWatch, report: Report | None) -> Report:
+    """Return a report that also looks at captures."""
+
+    def look(now_s: float, duration_s: float) -> None:
+        watch.look(now_s, duration_s)
+        if report is not None:
+            report(now_s, duration_s)
+
+    return look
 
 
 class ProgressLine:

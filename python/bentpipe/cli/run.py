@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import captures, check_place, made_folder, print_json, writing_to
-from bentpipe.cli.progress import run_progress
+from bentpipe.cli.output import (
+    WriteErrors,
+    captures,
+    check_place,
+    made_folder,
+    print_json,
+    writing_to,
+)
+from bentpipe.cli.progress import CaptureWatch, run_progress, watching
 from bentpipe.cli.run_tables import print_summary
-from bentpipe.cli.source import find_scenario, told_apart
-from bentpipe.errors import RequestError, reason
+from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.files import as_a_whole
+from bentpipe.results import ProbesNotWrittenError
 from bentpipe.results import run as simulate
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ def run(
     settings: Sequence[str],
     out: Path | None,
     pcap: Sequence[str],
+    snap: int | None,
     python: Sequence[Path],
     everyone: bool,
     as_json: bool,
@@ -36,72 +43,54 @@ def run(
     """Simulate, write what was asked for, print the summary."""
     if flent is not None:
         check_place(flent, "--flent")
-    for path in python:
-        execute_file(path)
+    execute_files(python)
     scenario = find_scenario(file, settings)
     if rrul:
         from bentpipe.flent import rrul as rrul_on
 
         with told_apart(scenario, command="run"):
             scenario = rrul_on(scenario)
+    errors = WriteErrors()
     # Before the run: nobody should wait for a result that has no place to go.
     with made_folder(out) as folder, captures(pcap, folder) as captured:
         with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
-            result = simulate(
-                scenario,
-                seed=seed,
-                pcap=captured,
-                default_probes=folder is not None or flent is not None,
-                probes_to=None if folder is None else folder / PROBES,
-                no_probes=folder is None and flent is None,
-                progress=progress,
-            )
+            if captured:
+                watch = CaptureWatch([path for _, path in captured], snapped=snap is not None)
+                progress = watching(watch, progress)
+            try:
+                result = simulate(
+                    scenario,
+                    seed=seed,
+                    pcap=captured,
+                    snap=snap,
+                    default_probes=folder is not None or flent is not None,
+                    probes_to=None if folder is None else folder / PROBES,
+                    no_probes=folder is None and flent is None,
+                    progress=progress,
+                )
+            except ProbesNotWrittenError as error:
+                result, errors.first = error.result, error
 
         written = [path for _, path in captured]
-        if folder is not None:
-            with writing_to(folder):
+        if folder is not None and errors.first is None:
+            with errors.kept(folder):
                 written = write_result(result, folder) + written
                 replace_earlier(folder, written)
-        if flent is not None:
+        if flent is not None and errors.first is None:
             from bentpipe.flent import write_flent
 
-            with writing_to(flent):
+            with errors.kept(flent):
                 write_flent(result, scenario, flent)
-            written.append(flent)
+                written.append(flent)
     if as_json:
         print_json(result.summary_json)
-        return
-    print_summary(result.summary, everyone=everyone)
-    if written:
-        print("\nwrote")
-        for path in written:
-            print(f"  {path}")
-
-
-def execute_file(path: Path) -> None:
-    """Run a Python file for what it registers.
-
-    Raises
-    ------
-    RequestError
-        There is no such file, or it fails.
-    """
-    import runpy
-
-    try:
-        found = path.exists()
-    except OSError as error:
-        raise RequestError(f"--python {path}: {reason(error)}") from None
-    if not found:
-        raise RequestError(f"--python {path}: no such file")
-    if not os.access(path, os.R_OK):
-        raise RequestError(f"--python {path}: can't be read")
-    try:
-        runpy.run_path(str(path))
-    except (BrokenPipeError, RequestError):
-        raise
-    except Exception as error:
-        raise RequestError(f"--python {path}: {type(error).__name__}: {error}") from error
+    else:
+        print_summary(result.summary, everyone=everyone)
+        if written:
+            print("\nwrote")
+            for path in written:
+                print(f"  {path}")
+    errors.raise_first()
 
 
 def write_result(result: RunResult, folder: Path) -> list[Path]:

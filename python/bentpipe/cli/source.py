@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
-from bentpipe.errors import RequestError
+from bentpipe.errors import RequestError, reason
 from bentpipe.scenario import Scenario, is_sweep, parse_settings
 
 
@@ -34,3 +36,41 @@ def told_apart(scenario: Scenario, *, command: str) -> Iterator[None]:
                 f"simulates; `bentpipe {command}` takes a scenario"
             ) from None
         raise
+
+
+def execute_files(paths: Iterable[Path]) -> None:
+    """Run Python files, which may register congestion controls.
+
+    Raises
+    ------
+    RequestError
+        There is no such file, or it fails.
+    """
+    for path in paths:
+        _execute_file(path)
+
+
+def _execute_file(path: Path) -> None:
+    """Run a Python file.
+
+    Raises
+    ------
+    RequestError
+        There is no such file, or it fails.
+    """
+    import runpy
+
+    try:
+        found = path.exists()
+    except OSError as error:
+        raise RequestError(f"--python {path}: {reason(error)}") from None
+    if not found:
+        raise RequestError(f"--python {path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise RequestError(f"--python {path}: can't be read")
+    try:
+        runpy.run_path(str(path))
+    except (BrokenPipeError, RequestError):
+        raise
+    except Exception as error:
+        raise RequestError(f"--python {path}: {type(error).__name__}: {error}") from error

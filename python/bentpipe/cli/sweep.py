@@ -12,13 +12,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.cli.declaring import check_text
-from bentpipe.cli.output import check_plot, print_json, writing_to
+from bentpipe.cli.output import WriteErrors, check_plot, print_json
 from bentpipe.cli.progress import somebody_looks
-from bentpipe.cli.run import execute_file
 from bentpipe.cli.run_tables import format_shares
+from bentpipe.cli.source import execute_files
 from bentpipe.cli.tables import Table, print_prose
-from bentpipe.errors import WorkError
-from bentpipe.sweeps import Progress, load_definition
+from bentpipe.errors import RequestError, WorkError
+from bentpipe.scenario import parse_settings
+from bentpipe.sweeps import Progress, load_definition, load_sweep
 from bentpipe.sweeps import sweep as run_sweep
 from bentpipe.sweeps.metric import parse_metric
 from bentpipe.sweeps.summary import adds_up, summarise, varying
@@ -45,6 +46,7 @@ def sweep(
     metric: str | None,
     plot: Path | None,
     python: Sequence[Path],
+    settings: Sequence[str],
     as_json: bool,
 ) -> None:
     """Simulate the cells, keep their results, print what they came to.
@@ -57,40 +59,62 @@ def sweep(
     began = perf_counter()
     if out is not None:
         check_text(out, "--out")
-    for path in python:
-        execute_file(path)
-    definition = load_definition(file, series=series)
+    execute_files(python)
+    definition = load_definition(file, series=series, settings=parse_settings(settings))
     looked_at = parse_metric(metric, definition) if metric is not None else None
     if plot is not None:
         _check_plot(plot, definition.axes)
     folder = out if out is not None else Path(f"{definition.name}.parquet")
-    with writing_to(folder), _progress() as progress, _quiet_dask():
+    errors = WriteErrors()
+    with _progress() as progress, _quiet_dask():
         try:
-            result = run_sweep(
-                definition,
-                out=folder,
-                workers=workers,
-                resume=resume,
-                dask=dask,
-                progress=progress,
-            )
+            with errors.kept(folder):
+                result = run_sweep(
+                    definition,
+                    out=folder,
+                    workers=workers,
+                    resume=resume,
+                    dask=dask,
+                    progress=progress,
+                )
         except KeyboardInterrupt:
             progress.say_what_is_kept(folder)
             raise
+    is_whole = errors.first is None
+    if not is_whole:
+        # Cells are kept as they finish.
+        result = _kept(folder, errors)
+        progress.say_what_is_kept(folder)
     simulated = progress.simulated
-    if plot is not None:
-        with writing_to(plot):
+    drawn = False
+    if plot is not None and result.finished:
+        with errors.kept(plot):
             _plot(result, plot, looked_at)
+            drawn = True
     points = summarise(result, looked_at)
     if as_json:
         print_json(_as_data(result, points, folder, simulated, perf_counter() - began, looked_at))
     else:
         _print(result, points, simulated, perf_counter() - began, looked_at)
-        print(f"wrote {folder}")
-        if plot is not None:
+        if is_whole:
+            print(f"wrote {folder}")
+        if drawn:
             print(f"wrote {plot}")
+    errors.raise_first()
     if result.failures:
         raise WorkError(_failed(result))
+
+
+def _kept(folder: Path, errors: WriteErrors) -> SweepResult:
+    """Return the cells that are in the folder; if there are none, raise the error of writing."""
+    try:
+        result = load_sweep(folder)
+    except (RequestError, WorkError):
+        errors.raise_first()
+        raise
+    if not result.finished:
+        errors.raise_first()
+    return result
 
 
 def _print(
@@ -292,9 +316,9 @@ def _quiet_dask() -> Iterator[None]:
 
 
 def _check_plot(plot: Path, axes: Any) -> None:
-    from bentpipe.sweeps.curves import curve_axes
+    from bentpipe.sweeps.curves import plotted_axes
 
-    curve_axes(axes)
+    plotted_axes(axes)
     check_plot(plot)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.plot.style import COLOURS, rate_scale, write_svg
+from bentpipe.plot.style import COLOURS, new_figure, rate_scale, save_svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,12 @@ _LIMITS: Final = {
 
 
 def write_advice_plot(advice: Advice, path: Path) -> None:
-    """Draw an advice and write it as SVG: the scenario as it is, then the best remedies."""
+    """Draw an advice and write it as SVG."""
+    save_svg(advice_figure(advice), path)
+
+
+def advice_figure(advice: Advice) -> Figure:
+    """Return the figure: the scenario as it is, then the best remedies."""
     rows: list[tuple[str, float, Mapping[str, float]]] = [
         ("as it is", advice.goodput_bps, advice.limits)
     ]
@@ -43,7 +48,8 @@ def write_advice_plot(advice: Advice, path: Path) -> None:
     ]
     lines = max(_broken(name).count("\n") + 1 for name, _, _ in rows)
     height = 1.5 + max(_ROW, lines * _LINE) * len(rows)
-    write_svg(partial(_draw, rows=rows, title=advice.scenario), path, width=9.6, height=height)
+    title = f"{advice.scenario}, seed {advice.seed}"
+    return new_figure(partial(_draw, rows=rows, title=title), width=9.6, height=height)
 
 
 def _draw(

@@ -15,10 +15,11 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """Goodput, or a metric, along an axis, a curve for each value of what `legend` names.
+    """One panel of a sweep's figure: a quantity along an axis, one curve per value of a second.
 
-    With `ticks`, x counts them: the axis has names, not numbers. `y_label` says what it is
-    of, or whose goodput, and `unit` in which unit; a label has it as it reads well.
+    With `ticks`, x is an index into them: the axis has names, not numbers. `y_label` names the
+    quantity and `unit` its unit; the figure may scale it. `panel` is the value of a third axis, if
+    there is one. `note` states the seeds and the meaning of the bands.
     """
 
     title: str
@@ -29,3 +30,5 @@ class Curves:
     curves: tuple[Curve, ...]
     y_label: str = "goodput"
     unit: str = "bit/s"
+    panel: str = ""
+    note: str = ""

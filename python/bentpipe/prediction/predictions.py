@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +77,14 @@ class Prediction:
 
     scenario: str
     flows: tuple[FlowPrediction, ...]
+
+    def plot(self) -> Figure:
+        """Return each flow's limits and estimates as bars, the lowest marked."""
+        from bentpipe.plot.prediction_plot import prediction_figure
+
+        return prediction_figure(self)
+
+    def _repr_html_(self) -> str:
+        from bentpipe.notebook import html_of_prediction
+
+        return html_of_prediction(self)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.errors import RequestError
 from bentpipe.scenario import is_sweep
-from bentpipe.sweeps.definition import Cell, Sweep, scenario_text
-from bentpipe.toml import literal
+from bentpipe.sweeps.definition import Cell, Sweep
+from bentpipe.toml import literal, read
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
@@ -111,7 +110,7 @@ def _in_the_file(
 
 def _check_names(sweep: Sweep, refuse: Refuse) -> None:
     """Refuse `links.satelite.delay` where the scenario has no such link."""
-    written: Mapping[str, Any] = tomllib.loads(scenario_text(sweep.scenario))
+    written: Mapping[str, Any] = read(sweep.scenario.content())
     made = [key.split(".") for key, _ in sweep.scenario.settings]
     keys: list[tuple[Key, str]] = [(("set",), key) for key, _ in sweep.settings]
     for axis in sweep.axes:
@@ -139,4 +138,4 @@ def _check_names(sweep: Sweep, refuse: Refuse) -> None:
 
 def scenario_in_memory(scenario: Scenario) -> Scenario:
     """Return the scenario with its text, so that nobody else needs the file."""
-    return replace(scenario, text=scenario_text(scenario))
+    return replace(scenario, text=scenario.content())

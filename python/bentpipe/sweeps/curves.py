@@ -1,69 +1,137 @@
-"""What a sweep's plot shows: goodput, or what else was asked for, along one axis."""
+"""Data of a sweep's figure: goodput, or a metric, along up to three axes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bentpipe.errors import RequestError
 from bentpipe.plot.curves import Curve, Curves
+from bentpipe.sweeps.outcome import run_rows
 from bentpipe.sweeps.summary import ADDED_UP, SEED, adds_up, shown, summarise
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.definition import Axis
     from bentpipe.sweeps.metric import Metric
     from bentpipe.sweeps.outcome import SweepResult
+    from bentpipe.sweeps.summary import Point
+
+# Axes of a figure: x, curves and panels.
+_MOST_AXES: Final = 3
+_MOST_PANELS: Final = 12
+# Seeds that are listed one by one.
+_MOST_SEEDS: Final = 8
 
 
-def curve_axes(axes: Sequence[Axis]) -> tuple[Axis, Axis | None]:
-    """Return the axis that goes along the plot and the one that has a curve for each value.
+@dataclass(frozen=True, kw_only=True)
+class PlottedAxes:
+    """The axes of a sweep's figure: along x, one curve per value, one panel per value."""
 
-    Along the plot goes the axis of numbers; of two, the longer one.
+    along: Axis
+    curve: Axis | None = None
+    panel: Axis | None = None
+
+
+def plotted_axes(axes: Sequence[Axis]) -> PlottedAxes:
+    """Choose the axes of a figure; the seed and axes with a single value have no place in it.
+
+    An axis of numbers goes along x; of several, the longest one. Of the other two, the longer one
+    has a curve per value and the shorter one a panel.
 
     Raises
     ------
     RequestError
-        There are not one or two axes besides the seed.
+        There are no axes, more than three, or too many panels.
     """
-    varying = [axis for axis in axes if [each.key for each in axis.variables] != [SEED]]
-    if len(varying) not in {1, 2}:
+    besides_seed = [axis for axis in axes if [each.key for each in axis.variables] != [SEED]]
+    varying = [axis for axis in besides_seed if len(axis) > 1] or besides_seed[:1]
+    if not 1 <= len(varying) <= _MOST_AXES:
         names = ", ".join(axis.name for axis in varying) or "none"
         raise RequestError(
-            f"--plot: expected one or two axes besides the seed, got {len(varying)} ({names}); "
+            f"--plot: expected one to three axes besides the seed, got {len(varying)} ({names}); "
             "bentpipe.load_sweep reads results for plots of your own"
         )
     along = max(varying, key=lambda axis: (_numeric(axis), len(axis)))
-    others = [axis for axis in varying if axis is not along]
-    return along, others[0] if others else None
+    others = sorted((axis for axis in varying if axis is not along), key=len, reverse=True)
+    curve, panel, *_ = [*others, None, None]
+    if panel is not None and len(panel) > _MOST_PANELS:
+        raise RequestError(
+            f"--plot: the shortest of three axes has one panel per value, at most {_MOST_PANELS}; "
+            f"{panel.name} has {len(panel)}"
+        )
+    return PlottedAxes(along=along, curve=curve, panel=panel)
 
 
-def curves(result: SweepResult, metric: Metric | None = None) -> Curves:
-    """Return a sweep's goodput, or a metric, as curves: one for each value of another axis."""
-    along, other = curve_axes(result.sweep.axes)
-    found: dict[str, list[tuple[float, float, float, float]]] = {}
+def curves(result: SweepResult, metric: Metric | None = None) -> list[Curves]:
+    """Return a sweep's goodput, or a metric, as the panels of a figure.
+
+    Raises
+    ------
+    RequestError
+        The sweep has no axes for a figure, or too many.
+    """
+    axes = plotted_axes(result.sweep.axes)
+    along = axes.along
+    panels: dict[str, dict[str, list[tuple[float, float, float, float]]]] = {}
     points = summarise(result, metric)
+    if not points:
+        raise RequestError(f"{result.sweep.name}: no cell has finished: nothing to plot")
     for point in points:
-        label = point.labels[other.name] if other is not None else ""
-        curve = found.setdefault(label, [])
-        if (found_here := point.goodput_bps if metric is None else point.metric) is not None:
+        panel = panels.setdefault(_label(axes.panel, point), {})
+        curve = panel.setdefault(_label(axes.curve, point), [])
+        if (found := point.goodput_bps if metric is None else point.metric) is not None:
             place = point.place[along.name]
             x = float(place) if _numeric(along) else float(along.coordinates.index(place))
-            curve.append((x, found_here.lower, found_here.median, found_here.upper))
-    ticks = None if _numeric(along) else tuple(map(shown, along.coordinates))
-    return Curves(
+            curve.append((x, found.lower, found.median, found.upper))
+    whole = Curves(
         title=result.sweep.name,
         x_label=_described(along),
         log_x=_is_log(along),
-        ticks=ticks,
-        legend=other.name.replace("_", " ") if other is not None else "",
+        ticks=None if _numeric(along) else tuple(map(shown, along.coordinates)),
+        legend=_stem(axes.curve) if axes.curve is not None else "",
         y_label=str(metric) if metric else ADDED_UP if adds_up(points) else "goodput",
         unit=metric.unit if metric else "bit/s",
-        curves=tuple(
-            Curve(label=label, points=tuple(sorted(places))) for label, places in found.items()
-        ),
+        note=_note(result, points, metric),
+        curves=(),
     )
+    return [
+        replace(
+            whole,
+            panel="" if axes.panel is None else f"{_stem(axes.panel)} {label}",
+            curves=tuple(
+                Curve(label=name, points=tuple(sorted(places))) for name, places in found.items()
+            ),
+        )
+        for label, found in panels.items()
+    ]
+
+
+def _label(axis: Axis | None, point: Point) -> str:
+    return "" if axis is None else point.labels[axis.name]
+
+
+def _note(result: SweepResult, points: Sequence[Point], metric: Metric | None) -> str:
+    """State which seeds a figure is of, and what its bands are."""
+    rows = run_rows(result)
+    known = rows["seed"].drop_null().unique().to_pylist() if "seed" in rows.schema.names else []
+    seeds = sorted(map(int, known))
+    several = max((point.cells for point in points), default=0) > 1
+    if not several:
+        # Where the seed varies along with something else, each place has one of its own.
+        return f"seed {seeds[0]}" if len(seeds) == 1 else ""
+    if seeds == list(range(seeds[0], seeds[0] + len(seeds))):
+        named = f"seeds {seeds[0]} to {seeds[-1]}"
+    elif len(seeds) <= _MOST_SEEDS:
+        named = f"seeds {', '.join(map(str, seeds))}"
+    else:
+        named = f"{len(seeds)} seeds from {seeds[0]} to {seeds[-1]}"
+    values = [point.goodput_bps if metric is None else point.metric for point in points]
+    if all(each is None or each.lower == each.upper for each in values):
+        return f"{named}, all alike"
+    return f"medians over {named}; bands are quartiles"
 
 
 def _numeric(axis: Axis) -> bool:
@@ -94,7 +162,11 @@ def _widest_gap(values: Sequence[float]) -> float:
 
 
 def _described(axis: Axis) -> str:
+    shown = {"bps": "bit/s", "bytes": "B"}.get(axis.unit, axis.unit)
+    return _stem(axis) + (f" ({shown})" if shown else "")
+
+
+def _stem(axis: Axis) -> str:
+    """Return an axis's name in words, without its unit: values are shown with theirs."""
     unit = axis.unit
-    stem = axis.name.removesuffix(f"_{unit}") if unit else axis.name
-    shown = {"bps": "bit/s", "bytes": "B"}.get(unit, unit)
-    return stem.replace("_", " ") + (f" ({shown})" if unit else "")
+    return (axis.name.removesuffix(f"_{unit}") if unit else axis.name).replace("_", " ")

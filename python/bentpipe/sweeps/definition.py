@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,9 @@ from types import FunctionType
 from typing import Any
 
 from bentpipe.congestion import registered
-from bentpipe.scenario import Scenario, read_stream
-from bentpipe.toml import literal
+from bentpipe.errors import RequestError
+from bentpipe.scenario import Scenario
+from bentpipe.toml import literal, read
 
 TomlValue = str | int | float | bool | list[Any] | dict[str, Any]
 Coordinate = str | int | float | bool
@@ -137,7 +137,7 @@ class Sweep:
             "description": self.description,
             "scenario": {
                 "path": str(self.scenario.path),
-                "text": scenario_text(self.scenario),
+                "text": self.scenario.content(),
                 "settings": [list(pair) for pair in self.scenario.settings],
             },
             "settings": [list(pair) for pair in self.settings],
@@ -179,17 +179,31 @@ class Sweep:
         )
 
 
-def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario's text, from its file if it has none.
+def with_settings(sweep: Sweep, settings: Mapping[str, object]) -> Sweep:
+    """Return the sweep with these settings in every cell, in place of the file's `set`.
 
     Raises
     ------
     RequestError
-        It can't be read.
+        A key varies along an axis.
     """
-    if scenario.text is not None:
-        return scenario.text
-    return read_stream(scenario.path)
+    if not settings:
+        return sweep
+    for key in settings:
+        for axis in sweep.axes:
+            if any(_overlap(key, variable.key) for variable in axis.variables):
+                raise RequestError(f"--set {key}: varies along the axis {axis.name!r}")
+    kept = tuple(
+        (key, value)
+        for key, value in sweep.settings
+        if not any(_overlap(key, other) for other in settings)
+    )
+    return replace(sweep, scenario=sweep.scenario.with_settings(settings), settings=kept)
+
+
+def _overlap(key: str, other: str) -> bool:
+    """Whether two dotted keys are the same, or one is within the table of the other."""
+    return key == other or key.startswith(f"{other}.") or other.startswith(f"{key}.")
 
 
 def identity(sweep: Sweep, *, version: str) -> dict[str, str]:
@@ -199,7 +213,7 @@ def identity(sweep: Sweep, *, version: str) -> dict[str, str]:
     that this version of bentpipe fills in.
     """
     data = sweep.as_json()
-    written = tomllib.loads(data["scenario"]["text"])
+    written = read(data["scenario"]["text"])
     return {
         "scenario": _digest([written, data["scenario"]["settings"]]),
         "settings": _digest(data["settings"]),

@@ -18,8 +18,10 @@ from bentpipe.sweeps.store import read_store, series_path
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
     from bentpipe.sweeps.definition import Coordinate, Sweep
+    from bentpipe.sweeps.summary import Point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +135,34 @@ class SweepResult:
                 unit=rows["unit"][0].as_py(),
             )
         return found
+
+    def plot(self, metric: str | None = None) -> Figure:
+        """Return goodput, or a metric such as "pages.page_load_ms.p50", along the axes.
+
+        A second axis has one curve per value, a third one panel per value. Axes with one value are
+        left out.
+
+        Raises
+        ------
+        RequestError
+            There are no axes besides the seed, or more than three, or there is no such metric.
+        """
+        from bentpipe.plot.sweep_plot import sweep_figure
+        from bentpipe.sweeps.curves import curves
+        from bentpipe.sweeps.metric import parse_metric
+
+        return sweep_figure(curves(self, parse_metric(metric, self.sweep) if metric else None))
+
+    def points(self) -> list[Point]:
+        """Return medians and quartiles over the seeds, for each place on the other axes."""
+        from bentpipe.sweeps.summary import summarise
+
+        return summarise(self)
+
+    def _repr_html_(self) -> str:
+        from bentpipe.notebook import html_of_sweep
+
+        return html_of_sweep(self)
 
     def in_memory(self) -> SweepResult:
         """Return the results without the folder that they come from."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bentpipe import _native, toml
 from bentpipe.errors import RequestError, reason
-from bentpipe.scenario import Scenario, read_stream, ready_made, short
+from bentpipe.scenario import Scenario, read_text, ready_made, short
 from bentpipe.sweeps import ranges
 from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable
 from bentpipe.sweeps.naming import RESERVED, axis_columns
@@ -59,10 +59,7 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     except OSError as error:
         raise RequestError(f"{short(path)}: {reason(error)}") from None
     folder = path.parent if is_file else Path()
-    text = read_stream(path, most=_LONGEST + 1)
-    if len(text.encode()) > _LONGEST:
-        raise RequestError(f"{path}: longer than {_LONGEST >> 20} MiB: not a sweep file")
-    text = text.removeprefix("\N{BYTE ORDER MARK}")
+    text = read_text(path, longest=_LONGEST, kind="sweep file")
     try:
         data = toml.read(text)
     except tomllib.TOMLDecodeError as error:

@@ -14,7 +14,7 @@ from bentpipe.errors import RequestError
 from bentpipe.sweeps import local
 from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.check import check_sweep, scenario_in_memory
-from bentpipe.sweeps.definition import Sweep
+from bentpipe.sweeps.definition import Sweep, with_settings
 from bentpipe.sweeps.outcome import SweepResult, load_sweep
 from bentpipe.sweeps.reader import define_sweep, read_sweep
 from bentpipe.sweeps.stopping import interrupts_noted
@@ -31,8 +31,15 @@ class Progress:
         """Note that more cells are done, and how many of these failed."""
 
 
-def load_definition(source: str | Path | Mapping[str, Any], *, series: bool = False) -> Sweep:
+def load_definition(
+    source: str | Path | Mapping[str, Any],
+    *,
+    series: bool = False,
+    settings: Mapping[str, object] | None = None,
+) -> Sweep:
     """Read a sweep file, or what one would hold as plain data, and check it.
+
+    `settings` apply to every cell, in place of those of the file.
 
     Raises
     ------
@@ -44,10 +51,10 @@ def load_definition(source: str | Path | Mapping[str, Any], *, series: bool = Fa
     else:
         sweep, refuse = read_sweep(source)
     sweep = replace(
-        sweep,
-        scenario=scenario_in_memory(sweep.scenario),
+        with_settings(sweep, settings or {}),
         series=sweep.series or series,
     )
+    sweep = replace(sweep, scenario=scenario_in_memory(sweep.scenario))
     check_sweep(sweep, refuse)
     return sweep
 
@@ -60,6 +67,7 @@ def sweep(
     resume: bool = False,
     dask: str | None = None,
     series: bool = False,
+    settings: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> SweepResult:
     """Simulate a scenario along axes.
@@ -80,6 +88,8 @@ def sweep(
         The address of a Dask scheduler, whose workers simulate instead of this machine's cores.
     series
         Whether every cell's probes are kept, too.
+    settings
+        Keys to change in every cell, in place of the file's `set`.
 
     Raises
     ------
@@ -93,7 +103,10 @@ def sweep(
         raise RequestError(f"--workers {workers}: expected 1 or more")
     if workers is not None and dask is not None:
         raise RequestError("--workers doesn't go with --dask: the cluster has workers of its own")
-    definition = source if isinstance(source, Sweep) else load_definition(source, series=series)
+    if isinstance(source, Sweep):
+        definition = with_settings(source, settings or {})
+    else:
+        definition = load_definition(source, series=series, settings=settings)
     if out is not None:
         _work(definition, Path(out), workers, resume, dask, progress or Progress())
         return load_sweep(out)

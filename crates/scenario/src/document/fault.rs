@@ -138,7 +138,8 @@ impl de::Error for Fault {
             return Self::new(Vec::new(), hints::unknown_key_near(near));
         }
         let (keys, all) = hints::keys_to_name(field, known);
-        let message = format!("unknown key; known here: {}", keys.join(", "));
+        let which = if all { "known here" } else { "closest" };
+        let message = format!("unknown key; {which}: {}", keys.join(", "));
         Self {
             of: (!all).then_some(known.len()),
             ..Self::new(Vec::new(), message)

@@ -11,7 +11,7 @@ use bentpipe_types::{PacketRef, PacketStore, Time};
 use bentpipe_wire::pcapng::{Interface, Writer};
 use bentpipe_wire::{Encoder, NodeAddresses};
 
-use super::RunError;
+use super::{CaptureRequest, RunError, RunOptions};
 
 /// A capture that writes as the run goes on.
 ///
@@ -90,13 +90,13 @@ fn part_of(path: &Path) -> Option<[PathBuf; 2]> {
 }
 
 impl Capture {
-    /// Starts a capture at `path`; the interface has the end's name.
+    /// Starts a capture; the interface is named after the link's end.
     pub(super) fn create(
-        path: &Path,
-        name: &str,
+        request: &CaptureRequest,
         named: Named,
-        epoch_ns: u64,
+        options: &RunOptions,
     ) -> Result<(Self, CaptureFile), RunError> {
+        let path = request.path.as_path();
         // A pipe or a device is nothing that another file could take the place of.
         let plain = fs::metadata(path).map_or(true, |there| there.is_file());
         let part = part_of(path).filter(|_| plain && named == Named::Whole);
@@ -109,9 +109,11 @@ impl Capture {
             part,
             failure: Failure::default(),
         };
-        let mut writer =
-            Writer::with_epoch(BufWriter::new(output), epoch_ns).map_err(unwritable)?;
-        let interface = writer.add_interface(name, None).map_err(unwritable)?;
+        let mut writer = Writer::with_epoch(BufWriter::new(output), options.captures_begin_ns)
+            .map_err(unwritable)?;
+        let interface = writer
+            .add_interface(&request.place, options.snap_length)
+            .map_err(unwritable)?;
         let capture = Self {
             encoder: Encoder::new(NodeAddresses),
             writer,

@@ -58,6 +58,8 @@ pub struct RunOptions {
     pub captures: Vec<CaptureRequest>,
     /// What captures take the run's beginning for: nanoseconds since the Unix epoch.
     pub captures_begin_ns: u64,
+    /// Most bytes that captures keep of each packet; none: all.
+    pub snap_length: Option<u32>,
     /// Record the usual series of every flow and link where the scenario names none.
     pub default_probes: bool,
     /// Record no series, whatever the scenario names: nobody will look at them.
@@ -134,12 +136,7 @@ impl Run {
         let mut captures = Vec::new();
         for request in &options.captures {
             let (link, end) = place(scenario, &request.place)?;
-            let (capture, file) = Capture::create(
-                &request.path,
-                &request.place,
-                captures_named,
-                options.captures_begin_ns,
-            )?;
+            let (capture, file) = Capture::create(request, captures_named, options)?;
             network.tap(link, end, Box::new(capture));
             captures.push(file);
         }

@@ -121,6 +121,26 @@ fn captured(path: impl Into<PathBuf>) -> RunOptions {
 }
 
 #[test]
+fn a_capture_keeps_no_more_of_a_packet_than_the_snap_length() {
+    let folder = std::env::temp_dir().join(format!("bentpipe-snap-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("satellite.pcapng");
+    let size = |snap_length| {
+        let options = RunOptions {
+            snap_length,
+            ..captured(&path)
+        };
+        scenario(&[]).run(&options).expect("it runs");
+        std::fs::metadata(&path).expect("written").len()
+    };
+    let whole = size(None);
+    // Each block has 32 bytes besides the packet.
+    assert!(size(Some(68)) * 5 < whole);
+    assert_eq!(size(Some(65_535)), whole);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn a_capture_has_its_name_when_it_is_whole_and_leaves_nothing_when_it_is_not() {
     let folder = std::env::temp_dir().join(format!("bentpipe-capture-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

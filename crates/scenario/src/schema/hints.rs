@@ -87,7 +87,7 @@ const SPLITTING: [&str; 6] = [
 ];
 
 /// What others call what a file has another key for; a key that is further in has its table before it.
-const KEYS: [(&str, &str); 43] = [
+const KEYS: [(&str, &str); 47] = [
     ("cra", "constant"),
     ("rbdc", "rate_based"),
     ("vbdc", "volume_based"),
@@ -115,6 +115,10 @@ const KEYS: [(&str, &str); 43] = [
     ("ber", "errors.bit_error_rate"),
     ("bit_error_rate", "errors.bit_error_rate"),
     ("buffer", "queue"),
+    ("length", "limit"),
+    ("size", "limit"),
+    ("depth", "limit"),
+    ("capacity", "limit"),
     ("queue_limit", "queue"),
     ("queue_size", "queue"),
     ("duplicate", "duplication"),
@@ -181,26 +185,34 @@ pub(crate) fn foreign(table: &str, kind: &str, key: &str) -> Option<String> {
     kinds.find(|each| each.name() == kind)?.refuses(key)
 }
 
-/// So many keys are a line or two that can be read.
-const MOST_KEYS: usize = 12;
+/// Tables with at most this many keys are listed whole.
+const LISTED_WHOLE: usize = 24;
 
-/// The keys of a table to name where one of them is unknown, and whether these are all of them: first those
-/// that have a word in common with it, then as the table has them.
+/// Number of keys that are listed of a larger table.
+const CLOSEST: usize = 12;
+
+/// Lists the keys of a table for a message about an unknown key, the closest first. Returns whether the
+/// list is complete.
 pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str>, bool) {
-    // Those that few are left out of are named all the same.
-    if known.len() <= MOST_KEYS + MOST_KEYS / 2 {
-        return (known.to_vec(), true);
-    }
     let unknown = unknown.to_lowercase().replace('-', "_");
     // "of", "to" and "rto" have nothing to do with one another.
     let words = || unknown.split('_').filter(|word| word.len() > 3);
-    let alike = |key: &&&str| {
+    let shares_a_word = |key: &str| {
         let mut parts = key.split('_');
         parts.any(|part| words().any(|word| suggest(word, [part]).is_some()))
     };
-    let (near, far): (Vec<&'k str>, Vec<&'k str>) = known.iter().partition(alike);
-    let keys = near.into_iter().chain(far).take(MOST_KEYS);
-    (keys.collect(), false)
+    let mut keys = known.to_vec();
+    let complete = keys.len() <= LISTED_WHOLE;
+    if !complete {
+        let similarity = |key: &str| strsim::jaro_winkler(&unknown, key);
+        keys.sort_by(|one, other| similarity(other).total_cmp(&similarity(one)));
+    }
+    // Stable: otherwise in the table's order, or the most similar first.
+    keys.sort_by_key(|key| !shares_a_word(key));
+    if !complete {
+        keys.truncate(CLOSEST);
+    }
+    (keys, complete)
 }
 
 /// What others call a word of a file's.

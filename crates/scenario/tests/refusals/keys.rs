@@ -25,7 +25,12 @@ fn keys() {
         (
             "queue = { limit",
             "queue = { length",
-            "geo.toml:17: links.satellite.forward.queue.length: unknown key; known here: kind, limit, minimum_threshold, maximum_threshold, maximum_probability, weight, gentle, mean_packet, drop_level, drop_probability, update_interval, burst_allowance, ... (19 in all: bentpipe explain links.satellite.forward.queue)",
+            "geo.toml:17: links.satellite.forward.queue.length: unknown key; did you mean \"limit\"?",
+        ),
+        (
+            "queue = { limit",
+            "queue = { sojourn_target",
+            "geo.toml:17: links.satellite.forward.queue.sojourn_target: unknown key; known here: target, kind, limit, minimum_threshold, maximum_threshold, maximum_probability, weight, gentle, mean_packet, drop_level, drop_probability, update_interval, burst_allowance, classes, weights, interval, ecn, quantum, flows",
         ),
         (
             r#"delay = "200 ms""#,
@@ -35,7 +40,7 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: count, kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, ... (27 in all: bentpipe explain gateways.hub)"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; closest: store, ack_every, facing, crashes, retransmission_timeout, close, processing, receive_buffer, give_up, tcp, host_tcp, set_up, ... (27 in all: bentpipe explain gateways.hub)"#,
         ),
         (
             "congestion_control",

@@ -59,6 +59,10 @@ fn files_that_cannot_be_read() {
     let error = Scenario::load(directory, &[]).unwrap_err();
     assert_eq!(error.message(), "a directory, not a scenario file");
     let file = std::env::temp_dir().join(format!("bentpipe-{}.toml", std::process::id()));
+    // The read ends within a character.
+    std::fs::write(&file, format!("name = \"{}\"\n", "ä".repeat(1 << 20))).unwrap();
+    let error = Scenario::load(&file, &[]).unwrap_err();
+    assert_eq!(error.message(), "longer than 1 MiB: not a scenario file");
     std::fs::write(&file, b"name = \"geo\"\nduration = \"\xff\"\n").unwrap();
     let error = Scenario::load(&file, &[]).unwrap_err();
     std::fs::remove_file(&file).unwrap();
