@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from bentpipe import _native, cli
+from bentpipe.cli.everyday_words import TERMS
+from bentpipe.cli.explain import find_keys
 from bentpipe.cli.new import template_files
 from bentpipe.keys import NAME, every_key, key_at
 from bentpipe.scenario import Scenario
@@ -110,6 +112,51 @@ def test_explain(what: str, fragments: list[str], capsys: pytest.CaptureFixture[
     assert status == 0
     for fragment in fragments:
         assert fragment in out
+
+
+EVERYDAY = (
+    *("PEP", "RBDC", "VBDC", "CRA", "handover", "latency", "jitter", "loss", "MOS", "rain"),
+    *("starlink", "quic"),
+)
+
+
+@pytest.mark.parametrize("word", EVERYDAY)
+def test_everyday_words_are_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = said_by(capsys, "explain", word)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{word}: ")
+    assert "NAME." in out
+    data = json.loads(said_by(capsys, "explain", word, "--json")[1])
+    assert data["meaning"]
+    assert data["keys"]
+
+
+def test_each_everyday_word_names_keys_and_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for word, term in TERMS.items():
+        assert term.keys, word
+        for dotted in term.keys:
+            assert key_at(dotted.split(".")) is not None, dotted
+        # Otherwise the key is explained, and the term never shown.
+        assert not find_keys(word), word
+    assert "geo-rain" in said_by(capsys, "explain", "rain")[1]
+    assert "not modelled" in said_by(capsys, "explain", "QUIC")[1]
+
+
+def test_a_word_of_descriptions_finds_their_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = said_by(capsys, "explain", "Ethernet")
+    assert status == 0
+    assert "links.NAME.framing" in out
+    # One of those that are alike.
+    assert "links.NAME.forward" not in out
+
+
+@pytest.mark.parametrize(
+    ("table", "key"), [("classes", "NAME.ports"), ("carriers", "NAME.frame"), ("hosts", "NAME.tcp")]
+)
+def test_a_table_of_names_lists_the_keys_of_each(
+    table: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert f"  {key} " in said_by(capsys, "explain", table)[1]
 
 
 def test_explain_knows_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,24 @@ def test_a_row_of_another_length_is_a_mistake() -> None:
         Table(headings=("a", "b")).add("c")
 
 
+def test_a_heading_within_a_group_names_the_group_where_a_piece_begins() -> None:
+    table = Table(headings=("flow", "RTT: least", ": mean", ": 95%", "limited by"))
+    table.add("download", "500 ms", "612 ms", "1.1 s", "receive window")
+    assert table.lines(None)[0] == "flow      RTT: least    mean    95%  limited by".replace(
+        "limited by", "    limited by"
+    )
+    for width in range(20, 60):
+        heads = [piece.splitlines()[0] for piece in "\n".join(table.lines(width)).split("\n\n")]
+        named = [re.split(r"  +", head)[1:] for head in heads]
+        assert len({tuple(each) for each in named}) == len(named)
+        for head in named:
+            # The first of a group's columns in a piece has the group's name, the others have not.
+            group = [each for each in head if each != "limited by"]
+            assert [each.startswith("RTT: ") for each in group] == [True, False, False][
+                : len(group)
+            ]
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_five_flows_in_a_terminal(tmp_path: Path, columns: int) -> None:
     scenario = tmp_path / "five.toml"

@@ -56,7 +56,7 @@ def _rows(told: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, floa
 
 
 def _receptions(told: Sequence[_Told]) -> Table | None:
-    table = Table(headings=("group's flow", "each got: least", "median", "mean", "most"))
+    table = Table(headings=("group's flow", "each got: least", ": median", ": mean", ": most"))
     found = False
     for name, each in told:
         shares = each.get("received_percent")
@@ -72,7 +72,7 @@ def _calls_of(flows: Sequence[FlowResult]) -> list[Mapping[str, Any]]:
 
 
 def _calls(told: Sequence[_Told]) -> Table | None:
-    mos_headings = ("MOS: least", "median", "mean", "best")
+    mos_headings = ("MOS: least", ": median", ": mean", ": best")
     table = Table(headings=("flow", "calls", *mos_headings, "packets lost", "late"))
     found = False
     for name, each in told:

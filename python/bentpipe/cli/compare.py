@@ -57,9 +57,9 @@ def compare(
 
 
 def _print(comparison: Comparison) -> None:
-    goodputs = ("predicted", "simulated", "emulated", "difference")
-    times = ("simulated", "emulated", "difference")
-    table = Table(headings=("flow", "goodput:", *goodputs, "time:", *times))
+    compared = (": emulated", ": difference")
+    goodputs = ("goodput: predicted", ": simulated", *compared)
+    table = Table(headings=("flow", *goodputs, "time: simulated", *compared))
     flows = zip(
         comparison.predicted.flows,
         comparison.simulated.summary.flows,
@@ -71,12 +71,10 @@ def _print(comparison: Comparison) -> None:
         difference = differences[ours.name]
         table.add(
             ours.name,
-            "",
             _predicted(predicted),
             format_rate(ours.goodput_bps),
             format_rate(real.goodput_bps),
             _percent(difference.goodput),
-            "",
             *(
                 format_seconds(None if each.finish_s is None else each.finish_s - each.start_s)
                 for each in (ours, real)
@@ -105,16 +103,14 @@ def _application_table(comparison: Comparison) -> Table | None:
     told += [(flow.name, each) for flow in alone for each in differences[flow.name].application]
     if not told:
         return None
-    both = ("simulated", "emulated")
-    compared = (*both, "difference")
-    headings = ("flow", "what", "number:", *both, "median:", *compared, "95%:", *compared)
-    table = Table(headings=headings)
+    compared = (": emulated", ": difference")
+    quantiles = ("median: simulated", *compared, "95%: simulated", *compared)
+    table = Table(headings=("flow", "what", "number: simulated", ": emulated", *quantiles))
     for name, each in told:
         sides = (each.simulated, each.emulated)
         table.add(
             name,
             each.what,
-            "",
             *(_number(side) for side in sides),
             *_compared(each, "p50"),
             *_compared(each, "p95"),
@@ -132,7 +128,7 @@ def _compared(told: ToldTwice, quantile: str) -> tuple[str, ...]:
         cells = [format_seconds(None if each is None else each / 1e3) for each in values]
     else:
         cells = ["–" if each is None else f"{each:.2f}" for each in values]
-    return "", *cells, _percent(told.difference[quantile])
+    return *cells, _percent(told.difference[quantile])
 
 
 def _percent(share: float | None) -> str:

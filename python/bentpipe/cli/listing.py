@@ -26,7 +26,7 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
     if as_json:
         print_json({kind: kinds[kind]})
         return
-    described = _scenario_descriptions() if kind == "scenarios" else {}
+    described = scenario_descriptions() if kind == "scenarios" else {}
     table = Table(headings=("", ""), prose=True)
     for name in kinds[kind]:
         table.add(name, described.get(name, ""))
@@ -58,7 +58,8 @@ def kinds_of_names() -> dict[str, list[str]]:
     return kinds | {kind: list(names) for kind, names in sorted(_native.lists().items())}
 
 
-def _scenario_descriptions() -> dict[str, str]:
+def scenario_descriptions() -> dict[str, str]:
+    """Return the descriptions of the ready-made scenarios, by name."""
     import tomllib
 
     from bentpipe.scenario import ready_made

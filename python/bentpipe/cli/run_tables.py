@@ -123,12 +123,12 @@ def _flow_cells(flow: FlowResult) -> dict[str, str]:
         "outcome": flow.outcome,
         "ended": format_seconds(flow.ended_s),
         "segments": f"{flow.segments_sent:,}",
-        "sent again": f"{flow.segments_retransmitted:,}",
+        "retransmitted": f"{flow.segments_retransmitted:,}",
         "timeouts": _known(flow, "timeouts"),
         "recoveries": _known(flow, "fast_recoveries"),
         "RTT: least": shortest,
-        "mean": mean,
-        "95%": p95,
+        ": mean": mean,
+        ": 95%": p95,
         "limited by": format_limit(flow),
     }
 
@@ -150,8 +150,8 @@ def format_shares(limits: Mapping[str, float]) -> str:
 
 
 def _crowd_table(crowds: Mapping[str, Sequence[FlowResult]], ended_s: float) -> Table:
-    headings = ("flows", "number", "together", "goodput: 5%", "median", "95%", "delivered")
-    more = ("outcome", "time: median", "95%", "sent again", "timeouts", "mean RTT")
+    headings = ("flows", "number", "together", "goodput: 5%", ": median", ": 95%", "delivered")
+    more = ("outcome", "time: median", ": 95%", "retransmitted", "timeouts", "mean RTT")
     table = Table(headings=(*headings, *more))
     for name, flows in crowds.items():
         goodputs = [flow.goodput_bps for flow in flows]
@@ -201,7 +201,7 @@ def _link_table(links: Sequence[DirectionResult]) -> Table:
 
 
 def _bundle_table(bundles: Mapping[str, Sequence[DirectionResult]]) -> Table:
-    headings = ("links", "number", "used, median", "most", "delivered", "lost", "dropped")
+    headings = ("links", "number", "used: median", ": most", "delivered", "lost", "dropped")
     table = Table(headings=(*headings, "longest queue"))
     for name, links in bundles.items():
         used = [link.utilization for link in links]
@@ -224,8 +224,8 @@ def _access_table(
     ended_s: float,
 ) -> Table | None:
     """Tell what capacity on demand came to; many alike directions together, and carriers."""
-    headings = ("capacity on demand", "asked", "granted", "used", "unused", "of carrier")
-    table = Table(headings=(*headings, "wait: mean", "longest"))
+    headings = ("capacity on demand", "requested", "granted", "used", "unused", "carrier utilisation")
+    table = Table(headings=(*headings, "wait: mean", ": longest"))
     asking = {
         name: found
         for name, members in [(link.name, [link]) for link in links] + list(bundles.items())
@@ -271,7 +271,7 @@ def _add_access(table: Table, name: str, members: Sequence[AccessResult], ended_
 
 def _class_table(links: Sequence[DirectionResult]) -> Table | None:
     headings = ("queue", "class", "sent", "dropped", "longest queue")
-    table = Table(headings=(*headings, "wait: mean", "95%", "longest"), left=frozenset({1}))
+    table = Table(headings=(*headings, "wait: mean", ": 95%", ": longest"), left=frozenset({1}))
     for link in links:
         for each in link.classes:
             waits = (each.wait_ms.mean, each.wait_ms.p95, each.wait_ms.max)

@@ -131,7 +131,7 @@ def _print(
     axes = varying(result)
     headings = [axis.name for axis in axes] or ["cells"]
     what = "goodput" if metric is None else str(metric)
-    columns = (what, "quartiles", "sent again", "timeouts", "transfers finished", "limited by")
+    columns = (what, "quartiles", "retransmitted", "timeouts", "transfers finished", "limited by")
     table = Table(headings=(*headings, *columns))
     for point in points[:_MOST_ROWS]:
         place = [point.labels[axis.name] for axis in axes] or [str(point.cells)]

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _GAP = "  "
+# Begins the heading of a column that belongs to the group before it.
+_CONTINUED = ": "
 # Prose narrower than this is harder to read than a line that the terminal wraps.
 _NARROWEST_PROSE = 24
 
@@ -21,9 +23,12 @@ _NARROWEST_PROSE = 24
 class Table:
     """Rows of text below headings.
 
-    The first column is aligned to the left, the others are numbers, but for those named in `left`.
-    The last column is prose, and may be broken into lines, if `prose` says so. Without any heading
-    there is no line for them.
+    The first column and those in `left` are aligned to the left; the others are numbers. The last
+    column is prose, which may be broken into lines, if `prose` says so. Without any heading there
+    is no line for them.
+
+    "RTT: least" begins a group of columns, and ": mean" continues it. A heading repeats the group's
+    name where a piece of the table begins within the group.
     """
 
     headings: Sequence[str]
@@ -38,10 +43,10 @@ class Table:
         self.rows.append(cells)
 
     def lines(self, width: int | None) -> list[str]:
-        """Write the table for a terminal of that width, or for a pipe (None)."""
+        """Return the table as lines for a terminal of that width, or for a pipe (None)."""
         table = self._with_prose_broken(width)
         lines: list[str] = []
-        for piece in _pieces(table.widths(), width):
+        for piece in table._pieces(width):
             if lines:
                 lines.append("")
             lines += table._lines_of(piece, ruled=width is not None)
@@ -52,30 +57,64 @@ class Table:
         for line in self.lines(terminal_width()):
             print(line)
 
-    def widths(self) -> list[int]:
-        """Return how wide each column is."""
-        everything = [tuple(self.headings), *self.rows]
-        return [max(len(row[column]) for row in everything) for column in range(len(self.headings))]
+    def _heading(self, column: int, before: int | None) -> str:
+        """Return a column's heading beside the column `before`, or at the beginning of a piece."""
+        heading = self.headings[column]
+        if not heading.startswith(_CONTINUED):
+            return heading
+        first = column - 1
+        while self.headings[first].startswith(_CONTINUED):
+            first -= 1
+        name = heading.removeprefix(_CONTINUED)
+        if before is not None and first <= before:
+            return name
+        return f"{self.headings[first].partition(':')[0]}: {name}"
+
+    def widths(self, piece: Sequence[int] | None = None) -> list[int]:
+        """Return how wide each column of a piece, or of the whole table, is."""
+        columns = range(len(self.headings)) if piece is None else piece
+        return [
+            max(len(heading), *(len(row[column]) for row in self.rows), 0)
+            for column, heading in zip(columns, self._headings(columns), strict=True)
+        ]
+
+    def _headings(self, piece: Sequence[int]) -> list[str]:
+        """Return the headings of a piece, whose first column is that of names."""
+        before = [None, None, *piece[1:-1]][: len(piece)]
+        return [self._heading(column, left) for column, left in zip(piece, before, strict=True)]
+
+    def _pieces(self, width: int | None) -> list[list[int]]:
+        """Return which columns are beside each other: the first, and as many as fit."""
+        everything = list(range(len(self.headings)))
+        if width is None or _total(self.widths()) <= width:
+            return [everything]
+        pieces: list[list[int]] = []
+        for column in everything[1:]:
+            if not pieces or _total(self.widths([*pieces[-1], column])) > width:
+                pieces.append([0])
+            pieces[-1].append(column)
+        return pieces or [[0]]
 
     def _lines_of(self, columns: Sequence[int], *, ruled: bool) -> list[str]:
-        widths = self.widths()
+        widths = dict(zip(columns, self.widths(columns), strict=True))
 
         def line(cells: Sequence[str]) -> str:
             placed = (
-                cells[each].ljust(widths[each])
+                cell.ljust(widths[each])
                 if each == 0 or each in self.left or self._is_prose(each)
-                else cells[each].rjust(widths[each])
-                for each in columns
+                else cell.rjust(widths[each])
+                for each, cell in zip(columns, cells, strict=True)
             )
             return _GAP.join(placed).rstrip()
 
+        rows = [[row[each] for each in columns] for row in self.rows]
         # Where prose goes on in a piece of its own, the others have nothing beside it.
-        lines = [line(row) for row in self.rows if any(row[each] for each in columns)]
+        lines = [line(row) for row in rows if any(row)]
         if not any(self.headings):
             return lines
-        head = [line(self.headings)]
+        head = [line(self._headings(columns))]
         if ruled:
-            head.append("─" * (sum(widths[each] + len(_GAP) for each in columns) - len(_GAP)))
+            head.append("─" * _total(list(widths.values())))
         return head + lines
 
     def _is_prose(self, column: int) -> bool:
@@ -97,21 +136,8 @@ class Table:
         return Table(headings=self.headings, left=self.left, prose=True, rows=rows)
 
 
-def _pieces(widths: Sequence[int], width: int | None) -> Iterable[list[int]]:
-    """Return which columns stand beside each other: the first, and as many as there is room for."""
-    everything = list(range(len(widths)))
-    if width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
-        return [everything]
-    pieces: list[list[int]] = []
-    used = 0
-    for column in everything[1:]:
-        needed = len(_GAP) + widths[column]
-        if not pieces or used + needed > width:
-            pieces.append([0])
-            used = widths[0]
-        pieces[-1].append(column)
-        used += needed
-    return pieces or [[0]]
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
 def print_prose(text: str, *, indent: str = "") -> None:

@@ -202,15 +202,18 @@ pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str
         parts.any(|part| words().any(|word| suggest(word, [part]).is_some()))
     };
     let mut keys = known.to_vec();
+    // Stable: the others stay in the table's order.
+    keys.sort_by_key(|key| !shares_a_word(key));
     let complete = keys.len() <= LISTED_WHOLE;
     if !complete {
-        let similarity = |key: &str| strsim::jaro_winkler(&unknown, key);
-        keys.sort_by(|one, other| similarity(other).total_cmp(&similarity(one)));
-    }
-    // Stable: otherwise in the table's order, or the most similar first.
-    keys.sort_by_key(|key| !shares_a_word(key));
-    if !complete {
-        keys.truncate(CLOSEST);
+        let sharing = keys.iter().filter(|key| shares_a_word(key)).count();
+        if sharing == 0 {
+            let similarity = |key: &str| strsim::jaro_winkler(&unknown, key);
+            keys.sort_by(|one, other| similarity(other).total_cmp(&similarity(one)));
+            keys.truncate(CLOSEST);
+        } else {
+            keys.truncate(sharing.min(CLOSEST));
+        }
     }
     (keys, complete)
 }
