@@ -162,9 +162,7 @@ class Gateway:
     def __init__(self, box: Box, *words: str) -> None:
         environment = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"
         self.process = box.start(
-            # (Whoever started the tests may ignore SIGHUP, under nohup: not what is tested.)
             "env",
-            "--default-signal=HUP",
             environment,
             sys.executable,
             "-m",

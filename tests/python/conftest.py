@@ -24,10 +24,22 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+# Says to the processes of pytest-xdist that whoever started the tests ignores SIGHUP.
+_NOHUP = "BENTPIPE_TESTS_UNDER_NOHUP"
+
+
 def pytest_configure() -> None:
-    """Have Ctrl-C reach the programs that tests start, also where a shell runs us with `&`."""
+    """Give the programs that tests start the usual signal dispositions.
+
+    A shell's `&` ignores SIGINT, and nohup ignores SIGHUP; children would inherit both. A handler
+    instead becomes the default in a child, and a hangup still does not end the tests.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        os.environ[_NOHUP] = "1"
+    if _NOHUP in os.environ:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,7 +16,7 @@ import pytest
 
 from bentpipe import cli, endings, probe_file
 
-from .commands import COMMAND, assert_refused
+from .commands import COMMAND, assert_refused, started
 from .networks import pair
 
 
@@ -121,27 +121,26 @@ def test_a_signal_ends_a_command_with_a_line_and_leaves_nothing(
     long = pair("long", duration="70 h", rate="40 Mbit/s", delay="10 ms", size="400 GB", seed=1)
     (tmp_path / "long.toml").write_text(long, encoding="utf-8")
     writing = ["--out", "out", "--pcap", "satellite"] if command == "run" else []
-    process = subprocess.Popen(
+    with started(
         [*COMMAND, command, "long.toml", *writing],
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 60
-    # A simulation is at work when it writes: it may have filled that disk in another second.
-    parts = [tmp_path / "out" / f".{name}.part" for name in ("probes.parquet", "satellite.pcapng")]
-    while (
-        not (parts[0].exists() and parts[1].exists() and parts[1].stat().st_size > 1 << 20)
-        if command == "run"
-        else not _at_work(process)
-    ):
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    process.send_signal(number)
-    out, said = process.communicate(timeout=60)
+    ) as process:
+        deadline = time.monotonic() + 60
+        # A simulation is at work when it writes: it may have filled that disk in another second.
+        parts = [
+            tmp_path / "out" / f".{name}.part" for name in ("probes.parquet", "satellite.pcapng")
+        ]
+        while (
+            not (parts[0].exists() and parts[1].exists() and parts[1].stat().st_size > 1 << 20)
+            if command == "run"
+            else not _at_work(process)
+        ):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=60)
     assert (process.returncode, said, out) == (*ENDED[number], "")
     assert not list(tmp_path.glob("out/*"))
 
@@ -187,6 +186,32 @@ def test_what_a_command_is_started_by_imports_nothing_that_takes_time() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert set(done.stdout.split()) <= {"__future__", "bentpipe", "bentpipe.start", "signal"}
+
+
+def test_programs_have_the_usual_dispositions_under_nohup(tmp_path: Path) -> None:
+    (tmp_path / "test_child.py").write_text(
+        "import signal, subprocess, sys\n"
+        "def test_child():\n"
+        "    script = 'import signal; print(signal.getsignal(signal.SIGHUP).name)'\n"
+        "    said = subprocess.run([sys.executable, '-c', script], capture_output=True)\n"
+        "    assert said.stdout == b'SIG_DFL\\n'\n"
+        "    signal.raise_signal(signal.SIGHUP)\n",
+        encoding="utf-8",
+    )
+    conftest = Path(__file__).with_name("conftest.py")
+    done = subprocess.run(
+        # A conftest of a package: from the root, which the tests are run from.
+        [
+            *("nohup", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-p", "tests.python.conftest", "--numprocesses", "1", "--rootdir", str(tmp_path)),
+            str(tmp_path / "test_child.py"),
+        ],
+        cwd=conftest.parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:

@@ -24,6 +24,7 @@ from bentpipe.emulation import Command
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.scenario import Scenario
 
+from .commands import started
 from .live import OBSTACLE, live
 from .networks import short
 
@@ -278,13 +279,13 @@ def test_a_signal_ends_the_command_with_its_status(
     number: signal.Signals, status: int, told: str, command: tuple[str, ...]
 ) -> None:
     words = [sys.executable, "-m", "bentpipe", "emulate", "t1-satellite", *command]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 20
-    while not _has_device(process):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(number)
-    out, said = process.communicate(timeout=20)
+    with started(words) as process:
+        deadline = time.monotonic() + 20
+        while not _has_device(process):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=20)
     assert (process.returncode, out) == (status, "")
     assert said.splitlines()[-1] == f"bentpipe: {told}"
 

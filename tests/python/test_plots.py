@@ -28,11 +28,12 @@ from bentpipe.plot.application_plots import _draw_received as draw_received
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview, overview_figure
+from bentpipe.plot.run_plots import MOST_SUBJECTS, write_run_plots
 from bentpipe.plot.run_plots import _draw as draw_run
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
 from bentpipe.plot.run_plots import _draw_queue as draw_queue
 from bentpipe.plot.run_plots import _draw_round_trips as draw_round_trips
-from bentpipe.plot.run_plots import write_run_plots
+from bentpipe.plot.run_plots import _most_telling as most_telling
 from bentpipe.plot.style import (
     _STYLE,
     legend_below,
@@ -753,3 +754,17 @@ def test_bytes_that_come_and_go_are_no_solid_block() -> None:
         for values, edges, _ in steps(axes):
             assert len(edges) < 1_000
             assert len(set(values.tolist())) == 1
+
+
+def test_one_subject_of_each_kind_has_plots_before_a_second_one() -> None:
+    moving = Series(times_s=np.array([0.0, 1.0]), values=np.array([1e4, 2e4]), unit="B")
+    names = [
+        *(f"pages-{number}" for number in range(1, 16)),
+        *(f"calls-{number}" for number in range(1, 16)),
+        "backup",
+    ]
+    chosen = most_telling({name: {"congestion_window": moving} for name in names})
+    assert len(chosen) == MOST_SUBJECTS
+    assert {"pages-1", "calls-1", "backup"} <= chosen.keys()
+    kinds = [name.partition("-")[0] for name in chosen]
+    assert abs(kinds.count("pages") - kinds.count("calls")) <= 1

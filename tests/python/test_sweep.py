@@ -29,6 +29,7 @@ from bentpipe.sweeps.local import outcomes
 from bentpipe.sweeps.stopping import interrupts_noted
 from bentpipe.sweeps.summary import adds_up, quartiles, summarise
 
+from .commands import COMMAND, started
 from .networks import pair
 
 SCENARIO = pair(
@@ -331,18 +332,13 @@ def test_kill_9_loses_nothing_and_repeats_nothing(folder: Path) -> None:
 def test_ctrl_c_and_its_like_keep_what_is_done(
     folder: Path, number: signal.Signals, status: int, told: str
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bentpipe", "sweep", str(folder / "slow.toml"), "--out", "out"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 60
-    while not list(folder.glob("out/part-*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.002)
-    process.send_signal(number)
-    out, said = process.communicate(timeout=60)
+    command = [*COMMAND, "sweep", str(folder / "slow.toml"), "--out", "out"]
+    with started(command, cwd=folder) as process:
+        deadline = time.monotonic() + 60
+        while not list(folder.glob("out/part-*.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (status, "")
     assert "of 24 cells are in out; --resume goes on" in said
     assert said.splitlines()[-1] == f"bentpipe: {told}"
@@ -398,19 +394,17 @@ def _endless_sweep(folder: Path, *, loop: str) -> None:
 )
 def test_ctrl_c_ends_cells_that_are_running(tmp_path: Path, loop: str) -> None:
     _endless_sweep(tmp_path, loop=loop)
-    command = [sys.executable, "-m", "bentpipe", "sweep", "sweep.toml", "--python", "endless.py"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "running").exists():
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=60)
-    took = time.monotonic() - began
+    command = [*COMMAND, "sweep", "sweep.toml", "--python", "endless.py"]
+    with started(command, cwd=tmp_path) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "running").exists():
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+        took = time.monotonic() - began
     assert (process.returncode, out) == (130, ""), said
     assert said.splitlines()[-1] == "bentpipe: interrupted"
     assert "Traceback" not in said

@@ -1,8 +1,8 @@
 """The command line: `bentpipe run`, `predict`, `reproduce`, `sweep`, `list`, `schema`, `doctor`.
 
-This module turns every way of ending into an exit status and at most one line on stderr. The
-commands live beside it and are imported when they are called: `bentpipe run` answers before
-matplotlib, or typer, would be loaded.
+This module turns every ending into an exit status and at most one line on stderr. Commands are
+modules beside it and are imported when they are called, so that `bentpipe run` needs no time for
+matplotlib or typer.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def _ensure_utf8(words: Sequence[str]) -> None:
 
 def execute(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
-    # A stream that whoever called us has closed is none at all.
+    # Python has None for a stream that was closed before the start.
     if sys.stdout is None:
         sys.stdout = ClosedOutput()
     elif isinstance(sys.stdout, io.TextIOWrapper):
-        # What an encoding other than UTF-8 has no sign for is a question mark, not the end.
+        # A character that another encoding lacks is printed as a question mark.
         sys.stdout.reconfigure(errors="replace")
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
@@ -68,14 +68,14 @@ def execute(arguments: Sequence[str]) -> int:
 
 def _execute(arguments: Sequence[str]) -> int:
     try:
-        # Every file says itself that there is no room for it.
+        # Errors of other files name the file already.
         with writing_to(Path("standard output")):
             status = _call(arguments)
             sys.stdout.flush()
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:
-        # The reader left. Whatever is buffered has nowhere to go, and neither has a message.
+        # The reader closed the pipe: buffered output and messages are discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except RequestError as error:

@@ -42,7 +42,7 @@ _SPELLED: Final = {
     "pacing": "the pace",
     "recovery": "loss recovery",
 }
-# What has no more to give, whatever the sender waits for.
+# Limits that no setting of the sender can raise.
 _GIVES_ALL: Final = frozenset({"downlink", "acknowledgments", "capacity", "carrier", "processing"})
 # Names in a line at most.
 _MOST_NAMES: Final = 3

@@ -1,4 +1,4 @@
-"""Typer's application of the table of commands: help, completion, and what to say of a mistake."""
+"""The table of commands as a typer application: help, completion, messages about mistakes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGE: Final = 10_000
 
 Call = Callable[[Command, Mapping[str, Any]], int | None]
 
-# What typer raises for a command line that it can't read; it does not export it itself.
+# The error of a command line that typer cannot read, which typer does not export.
 UsageError: Final = typer.BadParameter.__base__ or typer.BadParameter
 
 

@@ -1,4 +1,4 @@
-"""What applications came to, as tables: times of pages, answers, files, mails; calls; video."""
+"""Results of applications as tables: times of pages, responses, files, mails; calls; video."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def application_tables(
     *,
     members: Mapping[str, Sequence[FlowResult]] | None = None,
 ) -> list[Table]:
-    """Return tables of what these flows' and groups' applications tell, as many as there are.
+    """Return the tables of these flows' and groups' applications.
 
-    `members`: the flows of each group, which have what groups don't sum up.
+    `members`: the flows of each group, for metrics that groups do not sum up.
     """
     of = members or {}
     told: list[_Told] = [

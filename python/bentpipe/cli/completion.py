@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed: scenarios, keys of `--set`, studies, kinds of names."""
+"""Completion in a shell: scenarios, keys of `--set`, studies, kinds of names."""
 
 from __future__ import annotations
 

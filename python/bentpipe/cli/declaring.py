@@ -1,7 +1,7 @@
-"""What a command is, and what it takes: plain data, of which two readers make what they need.
+"""Declarations of commands and their parameters, as plain data for two readers.
 
-`plain` reads the command lines that most people write, `application` makes typer's application of
-it for everything else. Neither dataclasses nor typer is imported here: a start has to pay for it.
+`plain` reads the usual command lines. `application` makes a typer application for all others. To
+start fast, this module imports neither dataclasses nor typer.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from bentpipe.errors import RequestError
 
 
 class Parameter(NamedTuple):
-    """A parameter: an option by its name such as "--set"; without one, an argument by its place.
+    """A parameter: an option such as "--set", or a positional argument if `option` is empty.
 
-    `kind` is str, int, Path, or bool for a flag. `many` may be given again and again. `least` and
-    `most` bound a number. A path is never empty, unless `may_be_empty`: Path("") would be the
-    working folder, and is a script's unset variable. `complete` names a function of `completion`.
+    * `kind`: str, int, Path, or bool for a flag.
+    * `many`: the parameter may be repeated.
+    * `least`, `most`: bounds of a number.
+    * `may_be_empty`: an empty path is allowed. Path("") is the working folder, and usually comes
+      from a script's unset variable.
+    * `complete`: a function of `completion`.
     """
 
     option: str
@@ -36,9 +39,9 @@ class Parameter(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: what it says of itself, what it takes, and where it is: "run.run".
+    """A command: its help, its parameters, and the place of its function, such as "run.run".
 
-    The function is given every parameter by its name: what is `many` as a list, a flag as a bool.
+    The function gets every parameter by its name: a repeatable one as a list, a flag as a bool.
     """
 
     help: str

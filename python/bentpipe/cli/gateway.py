@@ -184,6 +184,6 @@ def _until_a_signal() -> Iterator[threading.Event]:
 
 
 def _say(line: str) -> None:
-    # Whoever read it may be gone, or the disk full: that ends no connection of anybody's.
+    # A reader that is gone, or a full disk, must not end the gateway.
     with contextlib.suppress(OSError):
         print(f"bentpipe-gateway: {line}", file=sys.stderr, flush=True)

@@ -15,14 +15,14 @@ from bentpipe.cli.declaring import check_text
 from bentpipe.errors import RequestError, reason
 from bentpipe.files import locked, reserved
 
-# What becomes of a write that has begun; the system says it of no file.
+# Errors of a write that has begun, for which the system names no file.
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # Why no file can be made in a folder.
 _NO_WRITING: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class ClosedOutput(io.TextIOBase):
-    """A standard output that was closed: what is written to it fails, as it does in a shell."""
+    """A standard output that was closed: writing to it fails, as it does in a shell."""
 
     def write(self, _text: str) -> int:
         """Fail."""
@@ -37,7 +37,7 @@ def print_json(value: object) -> None:
 
 @contextmanager
 def writing_to(place: Path | None) -> Iterator[None]:
-    """Say where it was written to when the disk is full; libraries and the system leave it out."""
+    """Add the place to errors of a full disk; libraries and the system leave it out."""
     try:
         yield
     except OSError as error:
@@ -124,7 +124,7 @@ def captures(links: Sequence[str], folder: Path | None = None) -> Iterator[list[
             except BlockingIOError:
                 raise RequestError(f"--pcap {link}: another command is writing {path}") from None
             except OSError as error:
-                # Of what is no name of a link, whoever knows the links says so.
+                # The simulator refuses an unknown link later.
                 if error.errno in _NO_WRITING:
                     raise RequestError(f"--pcap {link}: {path}: {reason(error)}") from None
         yield named

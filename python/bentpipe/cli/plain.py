@@ -1,8 +1,8 @@
-"""Command lines as most are written, read without typer, which is half of a short run's time.
+"""Reader of the usual command lines, without typer, which takes half of a short run's time.
 
-What is not plain is typer's: a line with a mistake in it, one that asks for help, a shell that
-wants to complete one. Nothing is refused here, so that typer says in its words what is wrong; and
-what is read here, typer reads the same, as a test of many lines shows.
+Other lines are left to typer: lines with a mistake, lines that ask for help, and completion. This
+module refuses nothing, so that all messages about mistakes are typer's. A test of many lines shows
+that typer reads the same values.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction import predict as evaluate
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
-# What sends whenever it may.
+# Applications that always have data to send.
 _KEEPS_SENDING: Final = frozenset({"bulk", "bulk both ways", "carousel"})
 
 
@@ -110,7 +110,7 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
         kind = "an estimate" if name in flow.estimates_bps else "a limit"
         if name == flow.lowest:
             kind += _of_the_lowest(flow)
-        # What goes both ways has both links' rates together.
+        # A flow in both directions has the sum of both links' rates.
         shown = name.replace("downlink", "both ways") if flow.two_way else name
         limits.add(shown, format_rate(rate), kind)
     limits.print()

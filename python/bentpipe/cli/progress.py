@@ -13,7 +13,7 @@ from typing import IO, Final
 from bentpipe.files import part_of
 from bentpipe.units import format_bytes, format_seconds
 
-# Who waits less than this needs no comfort.
+# A shorter run shows no progress.
 SILENT_S: Final = 1.0
 _EVERY_S: Final = 0.2
 ERASE: Final = "\r\x1b[K"
@@ -33,7 +33,7 @@ def somebody_looks() -> bool:
 
 @contextmanager
 def run_progress() -> Iterator[Report | None]:
-    """Give what is to be called with simulated time and duration; None where nobody looks."""
+    """Give a function of simulated time and duration that shows progress; None without terminal."""
     if not somebody_looks():
         yield None
         return

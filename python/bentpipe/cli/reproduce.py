@@ -69,7 +69,7 @@ def _print_study(reproduced: Reproduced) -> None:
 
 
 class _Lines(Progress):
-    """What begins, a line each: a log of some minutes is not to be silent."""
+    """Progress for a log: one line for each task that begins."""
 
     def begin(self, task: str, total: int) -> None:
         print(f"{task} ({total})" if total > 1 else task, file=sys.stderr, flush=True)

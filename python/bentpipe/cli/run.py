@@ -120,9 +120,9 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
 
 
 PROBES = "probes.parquet"
-# What overview.svg is of.
+# Quantities of overview.svg.
 _OF_OVERVIEW = frozenset({"goodput", "queue", "queue_max", "lost", "dropped"})
-# What `run --out` wrote there, a name a line.
+# File with the names of what the last `run --out` wrote there, one per line.
 _WRITTEN = ".bentpipe-wrote"
 
 

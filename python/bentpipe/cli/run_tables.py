@@ -1,4 +1,4 @@
-"""What a run came to, as tables: flows and link directions as rows, many alike ones as one row."""
+"""Results of a run as tables, with one row per flow, link direction or group of alike ones."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _Record = TypeVar("_Record", "FlowResult", "DirectionResult", "FlowLimits")
 
-# More rows than this, and those that `count` made stand in one row.
+# In a longer table, the members of a group that `count` made share a row.
 MOST_ROWS: Final = 12
 
-# Why nodes discarded packets, as results name it, and in words.
+# Reasons for which nodes discarded packets: the key in the results, and words.
 _DISCARDED: Final = {
     "no_route": "without a route",
     "no_connection": "for which there was no connection",
@@ -78,7 +78,7 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
 def apart(
     records: Sequence[_Record], *, everyone: bool
 ) -> tuple[list[_Record], dict[str, list[_Record]]]:
-    """Return those that get a row each, and the groups that get one together."""
+    """Return the records with a row each, and the groups that share one."""
     if everyone or len(records) <= MOST_ROWS:
         return list(records), {}
     alone: list[_Record] = []
@@ -223,8 +223,15 @@ def _access_table(
     bundles: Mapping[str, Sequence[DirectionResult]],
     ended_s: float,
 ) -> Table | None:
-    """Tell what capacity on demand came to; many alike directions together, and carriers."""
-    headings = ("capacity on demand", "requested", "granted", "used", "unused", "carrier utilisation")
+    """Return the capacity on demand of directions, of groups of alike ones, and of carriers."""
+    headings = (
+        "capacity on demand",
+        "requested",
+        "granted",
+        "used",
+        "unused",
+        "carrier utilisation",
+    )
     table = Table(headings=(*headings, "wait: mean", ": longest"))
     asking = {
         name: found

@@ -1,8 +1,8 @@
 """Tables as text, in which no cell is ever cut.
 
-A pipe gets every row on one line, in columns two spaces apart. A terminal that is too narrow gets
-the table in several pieces below each other, each of which begins with the first column, as pandas
-does; only words of prose are broken into lines.
+A pipe gets every row on one line, in columns two spaces apart. A narrow terminal gets the table in
+several pieces below each other. Each piece begins with the first column, as in pandas. Only prose
+is broken into lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What users wait for and hear, as distributions: page loads, answers, files, mails, calls."""
+"""Distributions of application metrics: page loads, responses, files, mails, calls."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from bentpipe.results import Summary
 
-# One after the other: where curves are on each other, both show.
+# In turn: of two curves on each other, both show.
 _STYLES = ("-", "--", "-.", ":")
-# Of what: its place among what a group tells, and its name.
+# Names of times, each with its place in a group's results.
 _TIMES = {
     "page load": ("page_load_ms",),
     "first byte": ("first_byte_ms",),

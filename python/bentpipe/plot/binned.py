@@ -57,7 +57,7 @@ def round_trip_edges(
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """What has to be known of a series before its bins are."""
+    """Extent of a series, from which its bins are chosen."""
 
     last_s: float
     # How often it was sampled: the median, of parts their medians'.

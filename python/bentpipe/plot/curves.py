@@ -17,9 +17,10 @@ class Curve:
 class Curves:
     """One panel of a sweep's figure: a quantity along an axis, one curve per value of a second.
 
-    With `ticks`, x is an index into them: the axis has names, not numbers. `y_label` names the
-    quantity and `unit` its unit; the figure may scale it. `panel` is the value of a third axis, if
-    there is one. `note` states the seeds and the meaning of the bands.
+    * `ticks`: names along x, whose values are then indices of them.
+    * `y_label`, `unit`: the quantity and its unit, which the figure may scale.
+    * `panel`: the value of a third axis.
+    * `note`: the seeds, and the meaning of the bands.
     """
 
     title: str

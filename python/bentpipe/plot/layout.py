@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 class MeasuredOnce(ConstrainedLayoutEngine):
     """Constrained layout, by the same rules, in half of its time for a figure with one axes.
 
-    Matplotlib's measures everything twice, since what stands beside axes may become larger or
-    smaller when they move, and measuring takes as long as drawing. In most of our figures only the
-    numbers along the axes could, and whether they have is known without measuring them; and the
-    last of those below may stand out to the right by more or less.
+    Matplotlib measures everything twice, and measuring takes as long as drawing: labels beside the
+    axes may change their size when the axes move. In most of our figures only the numbers along
+    the axes can change. Whether they did is known without measuring. The last number below may
+    also stand out to the right by a different amount.
     """
 
     def execute(self, fig: Figure) -> None:
@@ -49,7 +49,7 @@ class MeasuredOnce(ConstrainedLayoutEngine):
             extent = in_figure.transform_bbox(below)
             bottom += extent.height + 2 * above
         axes.set_position((left, bottom, 1.0 - left - right, 1.0 - bottom - top))
-        # Who gives a figure another size has it laid out again.
+        # A figure that gets another size is laid out again.
         axes.set_in_layout(True)
         return bool(taken.x1 > place.x1)
 

@@ -39,19 +39,20 @@ if TYPE_CHECKING:
 
 Probes = Mapping[str, "Series"]
 
-# A line each, as long as they can be told apart.
+# More lines cannot be told apart.
 MOST_LINES: Final = len(COLOURS)
 # Fewer packets than this wait behind every transmitter.
 SHORTEST_QUEUE: Final = 2
 _ROW_HEIGHT: Final = 2.4
 _WIDTH: Final = 9.0
-# Of a letter, and of the note with some room; numbers, label and the legend's lines; higher by.
+# Points: width of a letter in the title and in the legend, of the note, and of numbers and label
+# beside the axes; height of the note.
 _OF_TITLE: Final = 6.0
 _OF_LEGEND: Final = 4.6
 _OF_NOTE: Final = 236.0
 _BESIDE_AXES: Final = 97.0
 _ABOVE_NOTE: Final = 16.0
-# What begins later than this share of a run is shown from its beginning on.
+# A figure starts at the first flow if that starts later than this share of the run.
 _LATE: Final = 0.75
 
 

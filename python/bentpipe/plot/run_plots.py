@@ -73,7 +73,7 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
         for kind, (needed, _, _) in _KINDS.items():
             if not needed & probes.keys() or not _has_something(kind, probes):
                 continue
-            # What is put together in bins needs every sample, though not all of them at once.
+            # Bins need every sample, one part of the series at a time.
             binned = kind in _BINNED
             shown = Subject(whole, subject, needed & probes.keys()) if binned else probes
             file = folder / f"{subject}.{kind}.svg"
@@ -89,9 +89,10 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
 
 
 def _most_telling(subjects: Mapping[str, Probes]) -> dict[str, Probes]:
-    """Choose what gets plots of its own: what there is one of, then of what `count` made the first.
+    """Choose the subjects that get plots of their own: all, if there is room for all.
 
-    Where there is room for all, all; else what has nothing to show takes no place.
+    Otherwise those with something to show: the first of each group that `count` made, then the
+    second of each, and so on. A subject in no group comes with the first ones.
     """
     if len(subjects) <= MOST_SUBJECTS:
         return dict(subjects)
@@ -104,18 +105,16 @@ def _most_telling(subjects: Mapping[str, Probes]) -> dict[str, Probes]:
         )
     ]
     places = [
-        (len(members) > 1, turn, place)
-        for members in groups(telling).values()
-        for turn, place in enumerate(members)
+        (turn, place) for members in groups(telling).values() for turn, place in enumerate(members)
     ]
-    chosen = sorted(place for _, _, place in sorted(places)[:MOST_SUBJECTS])
+    chosen = sorted(place for _, place in sorted(places)[:MOST_SUBJECTS])
     return {telling[place]: subjects[telling[place]] for place in chosen}
 
 
 def _has_something(kind: str, probes: Probes) -> bool:
-    """Whether the plot would show anything: a queue in which nothing ever waited doesn't.
+    """Whether the plot would show anything.
 
-    Nor does what a flow sent or got that did neither.
+    A queue that was always empty has no plot, and neither has a flow without data.
     """
     if kind == "queue":
         return _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
@@ -182,8 +181,8 @@ def _draw(
         _draw_utilization(axes, probes, begin_s=begin_s)
     else:
         draw(axes, {name: _since(begin_s, each) for name, each in probes.items()})
-    # What may be in a title's way is a power of ten above large numbers; where there is none,
-    # nobody need measure whether there is, which takes a tenth of a figure's time.
+    # Only a power of ten above the axis can be in the title's way. Matplotlib would measure that,
+    # which takes a tenth of a figure's time.
     lowest, highest = axes.get_ylim()
     plain = lowest == 0.0 and 1e-3 < highest < 1e5
     if kind in _OF_ONE_CONNECTION and _several_connections(probes):

@@ -36,7 +36,7 @@ COLOURS: Final = (
 )
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 
-# So many signs of a label have room beside the axes.
+# Characters of a label that have room beside the axes.
 _BESIDE: Final = 48
 
 _STYLE: Final[dict[Any, Any]] = {

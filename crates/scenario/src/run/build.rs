@@ -1,5 +1,7 @@
 //! A scenario's network.
 
+use std::collections::BTreeMap;
+
 use bentpipe_link::Settings;
 use bentpipe_sim::{
     FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Neighbourhood, Network, NetworkBuilder,
@@ -376,9 +378,9 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         }
         first += flows.len();
     }
-    let flows = 0..scenario.flows.len();
-    let flows = flows
-        .take(DEFAULT_PROBES_OF)
+    let tables = scenario.flows.iter().map(|flow| &*flow.table);
+    let flows = one_of_each_first(tables, DEFAULT_PROBES_OF)
+        .into_iter()
         .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
     let links = scenario
         .links
@@ -398,6 +400,25 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
             })
         });
     flows.chain(goodputs).chain(links).collect()
+}
+
+/// Chooses at most `most` of items in `tables`: the first of each table, then the second of each, and
+/// so on. Returns their indices, in order.
+fn one_of_each_first<'t>(tables: impl Iterator<Item = &'t str>, most: usize) -> Vec<usize> {
+    let mut seen = BTreeMap::new();
+    let mut chosen: Vec<(usize, usize)> = tables
+        .enumerate()
+        .map(|(index, table)| {
+            let turn: &mut usize = seen.entry(table).or_default();
+            *turn += 1;
+            (*turn, index)
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen.truncate(most);
+    let mut indices: Vec<usize> = chosen.into_iter().map(|(_, index)| index).collect();
+    indices.sort_unstable();
+    indices
 }
 
 /// What a series looks at.

@@ -320,6 +320,35 @@ fn the_longest_queue_between_two_looks_is_recorded() {
 }
 
 #[test]
+fn the_usual_probes_look_at_one_flow_of_each_table_first() {
+    let options = RunOptions {
+        default_probes: true,
+        ..RunOptions::default()
+    };
+    let app = |name: &str| format!("flows.{name}.app.size");
+    let changes = [
+        ("flows.download.count".to_owned(), "9"),
+        ("flows.upload.from".to_owned(), "client"),
+        ("flows.upload.to".to_owned(), "server"),
+        ("flows.upload.app.kind".to_owned(), "bulk"),
+        (app("upload"), "10 kB"),
+        (app("download"), "10 kB"),
+    ];
+    let changes: Vec<(&str, &str)> = changes
+        .iter()
+        .map(|(key, value)| (&**key, *value))
+        .collect();
+    let output = scenario(&changes).run(&options).expect("it runs");
+    let windows = output.series.iter().filter_map(|series| {
+        let flow = series.name.strip_suffix(".congestion_window")?;
+        Some(flow.to_owned())
+    });
+    let mut expected: Vec<String> = (1..=7).map(|number| format!("download-{number}")).collect();
+    expected.push("upload".to_owned());
+    assert_eq!(windows.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn the_usual_probes_see_a_transfer_that_ends_long_before_the_run_would() {
     let options = RunOptions {
         default_probes: true,
