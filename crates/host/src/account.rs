@@ -1,5 +1,5 @@
-//! What belongs to one application of a host: settings, ports, luck, and what its connections have
-//! come to.
+//! State of one application of a host: settings, ports, random streams, and the totals of its
+//! connections.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use bentpipe_types::{RandomStream, StreamCheck, Time};
 
 use crate::Ports;
 
-/// An application of a host, in the order they were added.
+/// Identifies an application of a host, in the order in which they were added.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ApplicationId(pub(crate) u32);
 
-/// How an application becomes a member of a host.
+/// Registration of an application at a host.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The TCP of its connections, unless it says otherwise for one.
+    /// TCP configuration of its connections, unless one is given explicitly.
     pub config: Arc<Config>,
-    /// Local ports for those that it opens.
+    /// Local ports for connections that it opens.
     pub ports: Ports,
-    /// Where its datagrams come from; `None`: the first of those ports.
+    /// Source port of its datagrams, or `None` for the first of those ports.
     pub datagram_port: Option<u16>,
-    /// When it starts; `None` for one that waits to be spoken to.
+    /// Start time, or `None` for a server.
     pub starts: Option<Time>,
-    /// Its initial sequence numbers, where a host draws them.
+    /// Random stream of its initial sequence numbers, if the host draws them.
     pub sequences: RandomStream,
-    /// Its own luck.
+    /// Its own random stream.
     pub random: RandomStream,
-    /// Connections that are closed stay as they were, for whoever asks about them.
+    /// Whether closed connections are kept for inspection.
     pub keeps_closed: bool,
 }
 
 impl Member {
-    /// One that waits to be spoken to, and draws no luck of its own.
+    /// Creates the registration of a server without randomness of its own.
     #[must_use]
     pub fn new(config: impl Into<Arc<Config>>) -> Self {
         Self {
@@ -47,21 +47,21 @@ impl Member {
     }
 }
 
-/// The books of one application.
+/// State of one application.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) member: Member,
     /// Places of its connections.
     pub(crate) sockets: Vec<u32>,
-    /// The latest of its connections that are over.
+    /// The latest of its closed connections.
     pub(crate) retired: Option<Box<Connection>>,
-    /// What those before it have counted.
+    /// Totals of its earlier closed connections.
     pub(crate) totals: Option<Box<Statistics>>,
-    /// Its connections ever.
+    /// Number of connections ever.
     pub(crate) opened: u64,
-    /// It was made for one connection, and goes with it.
+    /// Whether it was created for one connection, and is removed with it.
     pub(crate) transient: bool,
-    /// What it writes first may go with its SYNs (Fast Open).
+    /// Whether its first data may be sent with SYNs (Fast Open).
     pub(crate) speaks_first: bool,
 }
 
@@ -78,7 +78,7 @@ impl Account {
         }
     }
 
-    /// A connection is over.
+    /// Adds a closed connection.
     pub(crate) fn retire(&mut self, connection: Connection) {
         if let Some(before) = self.retired.replace(Box::new(connection)) {
             (self.totals.get_or_insert_default()).add(before.statistics());

@@ -1,4 +1,4 @@
-//! What an application is.
+//! The application interface.
 
 use std::fmt::Debug;
 
@@ -7,65 +7,66 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::{Datagram, Report, SocketId, World};
 
-/// An application at one end of a flow, on a host of either clock. It is told what is new, and never
-/// waits.
+/// An application at one end of a flow, on a host with either clock. It is notified of events and
+/// never blocks.
 ///
-/// What it does to its sockets it does at its desk. What is not read or written now, no event announces
-/// again: data stays readable, and an event comes when more arrives.
+/// It accesses its sockets through a [`Desk`](World::Desk). An event is not repeated: unread data
+/// stay readable, and the next event comes when more arrive.
 pub trait Application<P: World>: Debug + Send {
-    /// Its time to start has come.
+    /// Called at its start time.
     fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         let _ = desk;
     }
 
-    /// A listener has taken a connection for it: the peer's SYN has come.
+    /// Called when a listener has accepted a connection for it, on the peer's SYN.
     fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
         let _ = (socket, desk);
     }
 
-    /// One of its connections has news.
+    /// Called with events of one of its connections.
     fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>);
 
-    /// A datagram has come for it.
+    /// Called with a datagram for it.
     fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
         let _ = (arrival, desk);
     }
 
-    /// The time that [`standing`](Self::standing) named has come.
+    /// Called at the time that [`standing`](Self::standing) returned.
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let _ = desk;
     }
 
-    /// How far it is. Asked after every call.
+    /// Returns its progress. Called after every call.
     fn standing(&self) -> Standing {
         Standing::default()
     }
 
-    /// Does it write on each connection that it opens, at once, before anything has come? Only then does Fast Open wait for
-    /// that with the SYN; who waits to be greeted would wait for ever.
+    /// Whether it writes at once on each connection that it opens, before anything arrives. Only
+    /// then does Fast Open wait for its data before the SYN; an application that waits for a
+    /// greeting would wait for ever.
     fn speaks_first(&self) -> bool {
         false
     }
 
-    /// Bytes of datagrams that it was given. (Those of connections, they count.)
+    /// Returns the bytes of datagrams that it received. Connections count their own bytes.
     fn datagram_bytes(&self) -> u64 {
         0
     }
 
-    /// Do it and its peer know of each other by packets alone? A simulated request has no content, so that most
-    /// others tell their peer what they ask for beside the network.
+    /// Whether it and its peer communicate by packets alone. A simulated request has no content, so
+    /// most applications pass it to their peer beside the network.
     fn keeps_to_packets(&self) -> bool {
         false
     }
 
-    /// Puts what has come of it by now into a report, which has nothing in it yet.
+    /// Adds its metrics at this time to an empty report.
     fn report(&self, now: Time, report: &mut Report) {
         let _ = (now, report);
     }
 }
 
 impl<P: World> dyn Application<P> {
-    /// What it tells of itself by now.
+    /// Returns its metrics at this time.
     #[must_use]
     pub fn told(&self, now: Time) -> Report {
         let mut report = Report::default();
@@ -74,20 +75,20 @@ impl<P: World> dyn Application<P> {
     }
 }
 
-/// How far an application is.
+/// Progress of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Standing {
-    /// When it next wants to run without news. One that never wants to again has, of its own accord,
-    /// nothing more to do.
+    /// When it next wants to run without an event. `None` means that it will do nothing more by
+    /// itself.
     pub next: Option<Time>,
-    /// When it had done all that it set out to do.
+    /// When it had completed its task.
     pub finished: Option<Time>,
-    /// The time that it measured last: an answer's, a page's, a packet's delay.
+    /// The time that it measured last: of a response, a page, a packet's delay.
     pub latest: Option<Span>,
 }
 
 impl Standing {
-    /// Has the time come at which it wanted to run? Then that is no longer to come.
+    /// Returns whether the time at which it wanted to run has come, and clears it.
     pub(crate) fn takes_turn(&mut self, now: Time) -> bool {
         let is_due = self.next.is_some_and(|at| at <= now);
         if is_due {
@@ -97,13 +98,13 @@ impl Standing {
     }
 }
 
-/// A datagram that has come.
+/// A received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Who sent it.
+    /// Sender.
     pub from: Endpoint,
-    /// The port of the host's that it was sent to.
+    /// Local destination port.
     pub to: u16,
-    /// What it is.
+    /// The datagram.
     pub datagram: Datagram,
 }

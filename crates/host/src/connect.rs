@@ -1,4 +1,4 @@
-//! How a connection is opened: to whom, with what, and why it was not.
+//! Parameters and errors of opening a connection.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,9 +13,9 @@ const NOTHING: Source<'static> = Source::Filler(0);
 /// The other end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remote {
-    /// Its node, or the one behind which it is, and its port.
+    /// Its node, or the attached node in front of it, and its port.
     pub endpoint: Endpoint,
-    /// Real addresses, where there are any: this end's, and the other's.
+    /// Real addresses, if any: this end's and the other's.
     pub ip: Option<(IpAddr, IpAddr)>,
 }
 
@@ -25,23 +25,23 @@ impl From<Endpoint> for Remote {
     }
 }
 
-/// How a connection is to be opened.
+/// Parameters of a connection to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Connect<'a> {
-    /// Where to.
+    /// Destination.
     pub remote: Remote,
-    /// From this port; `None`: the application's next.
+    /// Local port, or `None` for the application's next one.
     pub local_port: Option<u16>,
-    /// With this TCP; `None`: the application's.
+    /// TCP configuration, or `None` for the application's.
     pub config: Option<&'a Arc<Config>>,
-    /// What goes with the SYN (RFC 7413): `bytes` is of no account.
+    /// Fast Open on the SYN (RFC 7413); `bytes` is ignored.
     pub fast_open: ActiveFastOpen,
-    /// Data for it.
+    /// Data for the SYN.
     pub data: Source<'a>,
 }
 
 impl Connect<'_> {
-    /// The usual way.
+    /// Creates default parameters.
     #[must_use]
     pub fn to(remote: Remote) -> Self {
         Self {
@@ -54,14 +54,14 @@ impl Connect<'_> {
     }
 }
 
-/// Why a connection was not opened.
+/// Reason why a connection was not opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectError {
-    /// No way leads there.
+    /// No route.
     NoRoute,
-    /// The table of connections is full.
+    /// The connection table is full.
     TableFull,
-    /// The local port is in use towards that remote end, or all are.
+    /// The local port, or every port, is in use towards that destination.
     PortInUse,
 }
 

@@ -1,4 +1,4 @@
-//! Fast Open cookies (RFC 7413 section 4.1.3.1): what servers have given this host, and what goes with its SYNs.
+//! Cache of Fast Open cookies from servers (RFC 7413 section 4.1.3.1).
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use bentpipe_types::{FastOpen, IpVersion, Time};
 
 use crate::memory::make_room;
 
-/// No more servers are remembered.
+/// Maximum number of servers.
 const MOST: usize = 1024;
-/// What options may take of a SYN: Linux's MAX_TCP_OPTION_SPACE.
+/// Maximum option space of a SYN: Linux's MAX_TCP_OPTION_SPACE.
 const OPTIONS: u16 = 40;
 
-/// What a server has given.
+/// A server's cookie.
 #[derive(Clone, Copy, Debug)]
 struct Cookie {
     option: FastOpen,
-    /// The longest segment that it takes.
+    /// MSS of the server.
     mss: u16,
     learned: Time,
 }
 
-/// Cookies, by server. `K` names it.
+/// Cookies by server, identified by `K`.
 #[derive(Debug)]
 pub(crate) struct Cookies<K> {
     known: BTreeMap<(K, IpVersion), Cookie>,
@@ -36,7 +36,7 @@ impl<K> Default for Cookies<K> {
 }
 
 impl<K: Copy + Ord> Cookies<K> {
-    /// What goes with a SYN there: the cookie, and text; or the wish for a cookie.
+    /// Returns what a SYN to a server carries: the cookie and data, or a cookie request.
     pub(crate) fn opening(&self, there: K, version: IpVersion) -> ActiveFastOpen {
         match self.known.get(&(there, version)) {
             Some(cookie) => ActiveFastOpen {
@@ -51,7 +51,7 @@ impl<K: Copy + Ord> Cookies<K> {
         }
     }
 
-    /// A connection is established: its server may have given a cookie.
+    /// Stores the cookie that the server of an established connection may have sent.
     pub(crate) fn learn(&mut self, there: K, connection: &Connection, now: Time) {
         let (Some(option), Some(mss)) = (connection.offered_cookie(), connection.peer_mss()) else {
             return;

@@ -1,34 +1,34 @@
-//! Datagrams of applications: UDP.
+//! UDP datagrams of applications.
 
 use bentpipe_types::{
     ECHO_HEADER, Echo, Endpoint, IpVersion, Packet, PacketRef, PacketStore, Seq, Time, filler,
 };
 
-/// A datagram, as its application sees it.
+/// A datagram, as seen by its application.
 ///
-/// A simulated one has no content; what an application has to know of it is in its record. On a wire, the
-/// first 16 bytes of its payload say the same.
+/// A simulated one has no content; its data are in the packet record. On a wire, the first 16 bytes
+/// of the payload contain them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// Bytes of payload.
+    /// Payload length in bytes.
     pub length: u16,
-    /// Whatever its sender numbers it with.
+    /// Sequence number assigned by the sender.
     pub number: u64,
-    /// When it was sent.
+    /// Sending time.
     pub sent: Time,
 }
 
-/// IANA's number of UDP.
+/// IANA protocol number of UDP.
 pub(crate) const UDP: u8 = 17;
 
-/// Number and time: two words of 64 bits, most significant byte first.
+/// Length of number and time: two 64-bit words, big-endian.
 const HEADER: usize = 16;
 
 impl Datagram {
-    /// Payload shorter than this cannot say the number and the time.
+    /// Minimum payload that can contain number and time.
     pub const LEAST: u16 = HEADER as u16;
 
-    /// Writes number and time to the beginning of a payload, if there is room.
+    /// Writes number and time to the beginning of a payload, if they fit.
     pub fn label(&self, payload: &mut [u8]) {
         if let Some((header, _)) = payload.split_first_chunk_mut::<HEADER>() {
             header[..8].copy_from_slice(&self.number.to_be_bytes());
@@ -36,7 +36,7 @@ impl Datagram {
         }
     }
 
-    /// What a payload off a wire says; `None` of one that is too short.
+    /// Reads a received payload, or returns `None` if it is too short.
     #[must_use]
     pub fn of_payload(payload: &[u8]) -> Option<Self> {
         let (header, _) = payload.split_first_chunk::<HEADER>()?;
@@ -59,7 +59,7 @@ impl Datagram {
         self.sent = Time::from_nanos(word(8));
     }
 
-    /// Stored as a packet; with its payload, if that is wanted.
+    /// Stores the datagram as a packet, optionally with its payload.
     pub(crate) fn insert(
         self,
         source: Endpoint,
@@ -81,7 +81,7 @@ impl Datagram {
         packet
     }
 
-    /// Stored as an ICMP echo message.
+    /// Stores the datagram as an ICMP echo message.
     pub(crate) fn insert_echo(
         self,
         echo: Echo,
@@ -99,12 +99,12 @@ impl Datagram {
     fn write(self, record: &mut Packet) {
         let sent = self.sent.as_nanos();
         record.payload_offset = self.number;
-        // A datagram has no sequence numbers: their place is free.
+        // A datagram does not use the sequence number fields.
         record.sequence = Seq::new((sent >> 32) as u32);
         record.acknowledgment = Seq::new(sent as u32);
     }
 
-    /// What a packet says.
+    /// Reads a packet.
     pub(crate) fn read(packet: PacketRef, packets: &PacketStore) -> Self {
         let record = packets.get(packet);
         let sent = u64::from(record.sequence.get()) << 32 | u64::from(record.acknowledgment.get());
@@ -114,7 +114,7 @@ impl Datagram {
             number: record.payload_offset,
             sent: Time::from_nanos(sent),
         };
-        // Off a wire, only its bytes say it.
+        // A received packet has the data only in its bytes.
         if packets.bytes(packet).is_some()
             && let Some((header, _)) = packets
                 .payload(packet)

@@ -1,25 +1,24 @@
-//! The deadlines of many, lazily.
+//! Lazy deadlines of many entries.
 
 use bentpipe_types::{Agenda, Entry, Time, fetch};
 use smallvec::SmallVec;
 
-/// For each entry (a connection, an application), the earliest time at which somebody must look at
-/// it.
+/// The earliest time at which each entry (connection or application) must be checked.
 ///
-/// A connection's deadline mostly moves to later: every ACK restarts the retransmission timer. That
-/// costs nothing here: the old entry stays, and when its time comes the connection says that there
-/// is nothing to do yet, and is armed anew.
+/// A connection's deadline mostly moves later, since every ACK restarts the retransmission timer.
+/// That costs nothing: the old entry stays; when its time comes the connection reports that nothing
+/// is due, and is armed again.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Deadlines {
     entries: Agenda<Deadline>,
-    /// The earliest of each one's entries, `NEVER` if there is none; others of the same are stale.
+    /// Earliest entry of each number, or `NEVER`. Further entries of the same number are stale.
     armed: SmallVec<[Time; 2]>,
-    /// How many entries there are.
+    /// Number of entries.
     entered: usize,
 }
 
-/// When, and whose.
+/// Time and number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Deadline(Time, u32);
 
@@ -30,14 +29,14 @@ impl Entry for Deadline {
     }
 }
 
-/// In the place of the number of one that is none of them.
+/// A number that is not in use.
 const NOBODY: u32 = u32::MAX;
 
-/// Stale entries that are left alone.
+/// Number of stale entries that are tolerated.
 const SPARE: usize = 64;
 
 impl Deadlines {
-    /// There are numbers up to this one, not armed if they are new.
+    /// Makes numbers up to this one available; new ones are not armed.
     pub fn reserve(&mut self, number: u32) {
         let length = number as usize + 1;
         if self.armed.len() < length {
@@ -45,7 +44,7 @@ impl Deadlines {
         }
     }
 
-    /// Somebody must look at this one at `at` or before.
+    /// Requests a check of this number at `at` or earlier.
     #[inline(always)]
     pub fn arm(&mut self, number: u32, at: Time) {
         if at < self.armed[number as usize] {
@@ -53,7 +52,7 @@ impl Deadlines {
         }
     }
 
-    /// Somebody must look here at `at`, but at none of these.
+    /// Requests a call at `at` for none of the numbers.
     pub(crate) fn look_at(&mut self, at: Time) {
         self.entries.push(Deadline(at, NOBODY));
         self.entered += 1;
@@ -64,18 +63,18 @@ impl Deadlines {
         self.armed[number as usize] = at;
         self.entries.push(Deadline(at, number));
         self.entered += 1;
-        // Whoever sends packets may bring deadlines forward again and again.
+        // Bounds stale entries if a peer's packets move deadlines earlier again and again.
         if self.entered > SPARE + 4 * self.armed.len() {
             self.compact();
         }
     }
 
-    /// It is gone.
+    /// Removes the deadline of a number.
     pub fn disarm(&mut self, number: u32) {
         self.armed[number as usize] = Time::NEVER;
     }
 
-    /// Takes one whose time has come.
+    /// Removes and returns a number whose time has come.
     pub fn due(&mut self, now: Time) -> Option<u32> {
         while let Some(Deadline(at, number)) = self.entries.first().filter(|first| first.0 <= now) {
             self.entries.pop();
@@ -90,19 +89,19 @@ impl Deadlines {
         None
     }
 
-    /// Whose the earliest entry is: a stale one, maybe.
+    /// Returns the number of the earliest entry, possibly a stale one.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         Some(self.entries.first()?.1)
     }
 
-    /// Whose the entry is that comes after so many others, where it is known.
+    /// Returns the number of the entry that follows `others` others, if known.
     #[inline]
     pub(crate) fn upcoming(&self, others: usize) -> Option<u32> {
         Some(self.entries.upcoming(others)?.1)
     }
 
-    /// Asks for what this one is armed for.
+    /// Prefetches the deadline of a number.
     #[inline]
     pub(crate) fn fetch_armed(&self, number: u32) {
         if let Some(armed) = self.armed.get(number as usize) {
@@ -110,13 +109,13 @@ impl Deadlines {
         }
     }
 
-    /// Asks for the earliest entry.
+    /// Prefetches the earliest entry.
     #[inline]
     pub(crate) fn fetch(&self) {
         self.entries.fetch();
     }
 
-    /// When the earliest entry is: a stale one, maybe.
+    /// Returns the time of the earliest entry, possibly a stale one.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         Some(self.entries.first()?.0)
@@ -165,7 +164,7 @@ mod tests {
             deadlines.arm(number, at(time));
             witness.insert((time, number));
         }
-        // Whoever comes up is armed a second later again, a few times.
+        // Each number that comes up is armed a second later, a few times.
         let mut ups = 0;
         while let Some(time) = deadlines.next() {
             while let Some(number) = deadlines.due(time) {

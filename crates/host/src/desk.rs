@@ -1,4 +1,4 @@
-//! Where an application works: what it can do to its sockets, and what it can know.
+//! The socket interface that a host provides to its applications.
 
 use bentpipe_tcp::{Connection, Source, relay};
 use bentpipe_types::{Address, Ctx, Echo, Endpoint, RandomStream, Time};
@@ -7,12 +7,12 @@ use crate::connect::{Connect, ConnectError, Remote};
 use crate::table::Sockets;
 use crate::{ApplicationId, Datagram, Realm, SocketId};
 
-/// All that an application may touch while it runs. Its host makes one per call.
+/// Everything an application may access during a call. The host creates one per call.
 #[derive(Debug)]
 pub struct Desk<'a, 'c, P: Realm> {
     pub(crate) sockets: &'a mut Sockets<P>,
     pub(crate) me: ApplicationId,
-    /// The connection whose news this is about: the host looks at it afterwards anyway.
+    /// The connection whose events are being reported; the host checks it after the call.
     pub(crate) current: u32,
     pub(crate) cx: &'a mut Ctx<'c>,
 }
@@ -21,19 +21,19 @@ pub struct Desk<'a, 'c, P: Realm> {
 pub(crate) const NONE: u32 = u32::MAX;
 
 impl<P: Realm> Desk<'_, '_, P> {
-    /// The time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.cx.now
     }
 
-    /// The host's own address.
+    /// Returns the host's address.
     #[must_use]
     pub fn address(&self) -> Address {
         self.sockets.routes.here()
     }
 
-    /// The application's own luck.
+    /// Returns the application's random stream.
     pub fn random(&mut self) -> &mut RandomStream {
         &mut self.sockets.accounts[self.me.0 as usize].member.random
     }
@@ -41,23 +41,23 @@ impl<P: Realm> Desk<'_, '_, P> {
     /// Opens a connection.
     ///
     /// # Errors
-    /// When there is no way, no port or no room for it.
+    /// Returns an error if there is no route, port or room.
     pub fn connect(&mut self, remote: impl Into<Remote>) -> Result<SocketId, ConnectError> {
         self.connect_with(&Connect::to(remote.into()))
             .map(|(socket, _)| socket)
     }
 
-    /// Opens a connection in an unusual way. Also returns how many bytes went with its SYN.
+    /// Opens a connection with explicit parameters. Also returns how many bytes its SYN carries.
     ///
     /// # Errors
-    /// When there is no way, no port or no room for it.
+    /// Returns an error if there is no route, port or room.
     pub fn connect_with(&mut self, connect: &Connect<'_>) -> Result<(SocketId, u64), ConnectError> {
         self.sockets.connect(self.me, connect, self.cx)
     }
 
-    /// Writes as much as the send buffer takes. Returns how many bytes; if not all,
-    /// [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) says when it takes more. Nothing is taken
-    /// by a connection that is gone.
+    /// Writes as much as the send buffer accepts and returns the number of bytes. If not all were
+    /// accepted, [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) signals when more will be. A
+    /// closed connection accepts nothing.
     #[inline]
     pub fn write(&mut self, socket: SocketId, source: Source<'_>) -> u64 {
         let cx = &mut *self.cx;
@@ -69,8 +69,8 @@ impl<P: Realm> Desk<'_, '_, P> {
         written
     }
 
-    /// Writes `bytes` bytes of the stream's filler as the send buffer takes them, and then closes, if
-    /// it is to: see [`Socket::feed`](bentpipe_tcp::Socket::feed).
+    /// Writes `bytes` bytes of filler as the send buffer accepts them, and then closes if `closes`:
+    /// see [`Socket::feed`](bentpipe_tcp::Socket::feed).
     pub fn feed(&mut self, socket: SocketId, bytes: u64, closes: bool) {
         let cx = &mut *self.cx;
         if let Some(slot) = self.sockets.named_mut(socket) {
@@ -79,7 +79,7 @@ impl<P: Realm> Desk<'_, '_, P> {
         }
     }
 
-    /// The application's ports: the first and the last.
+    /// Returns the application's first and last port.
     #[must_use]
     pub fn ports(&self) -> (u16, u16) {
         self.sockets.accounts[self.me.0 as usize]
@@ -88,13 +88,13 @@ impl<P: Realm> Desk<'_, '_, P> {
             .bounds()
     }
 
-    /// Connections of the application.
+    /// Returns the number of the application's connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.sockets.accounts[self.me.0 as usize].sockets.len()
     }
 
-    /// One of them, in the order in which they began; the last one is the latest.
+    /// Returns a connection in the order in which they began.
     #[must_use]
     pub fn nth_connection(&self, index: usize) -> Option<SocketId> {
         let account = &self.sockets.accounts[self.me.0 as usize];
@@ -102,8 +102,8 @@ impl<P: Realm> Desk<'_, '_, P> {
         Some(self.sockets.id_of(*place))
     }
 
-    /// Sends an ICMP echo request: whoever gets it answers, and the answer comes as a datagram. False
-    /// where no way leads there.
+    /// Sends an ICMP echo request, whose answer arrives as a datagram. Returns false without a
+    /// route.
     pub fn ping(&mut self, remote: Endpoint, datagram: Datagram) -> bool {
         let Some(egress) = self.sockets.routes.port_towards(remote.address) else {
             return false;
@@ -121,14 +121,14 @@ impl<P: Realm> Desk<'_, '_, P> {
         true
     }
 
-    /// Sends a datagram, from the first of the application's ports. False where no way leads there.
+    /// Sends a datagram from the first of the application's ports. Returns false without a route.
     pub fn send(&mut self, remote: impl Into<Remote>, datagram: Datagram) -> bool {
         let member = &self.sockets.accounts[self.me.0 as usize].member;
         let port = member.datagram_port.unwrap_or(member.ports.bounds().0);
         self.send_from(port, remote, datagram)
     }
 
-    /// Sends a datagram from this port. False where no way leads there.
+    /// Sends a datagram from this port. Returns false without a route.
     pub fn send_from(&mut self, port: u16, remote: impl Into<Remote>, datagram: Datagram) -> bool {
         let Remote { endpoint, ip } = remote.into();
         let Some(egress) = self.sockets.routes.port_towards(endpoint.address) else {
@@ -149,7 +149,7 @@ impl<P: Realm> Desk<'_, '_, P> {
         true
     }
 
-    /// Reads up to `maximum` bytes and throws them away. Returns how many.
+    /// Reads and discards up to `maximum` bytes. Returns the number.
     pub fn read(&mut self, socket: SocketId, maximum: u64) -> u64 {
         let cx = &mut *self.cx;
         let Some(slot) = self.sockets.named_mut(socket) else {
@@ -160,7 +160,7 @@ impl<P: Realm> Desk<'_, '_, P> {
         read
     }
 
-    /// Reads what has arrived in order, as much as `out` has room for. Returns how many bytes.
+    /// Reads data that arrived in order into `out`. Returns the number of bytes.
     pub fn read_bytes(&mut self, socket: SocketId, out: &mut [u8]) -> usize {
         let cx = &mut *self.cx;
         let Some(slot) = self.sockets.named_mut(socket) else {
@@ -171,14 +171,13 @@ impl<P: Realm> Desk<'_, '_, P> {
         read
     }
 
-    /// Bytes that have arrived in order and were not read.
+    /// Returns the bytes that arrived in order and were not read.
     #[must_use]
     pub fn readable(&self, socket: SocketId) -> u64 {
         (self.sockets.named(socket)).map_or(0, |slot| slot.socket.readable())
     }
 
-    /// Moves up to `maximum` bytes that have come over one connection on to the other, and returns
-    /// how many.
+    /// Moves up to `maximum` received bytes from one connection to another. Returns the number.
     pub fn relay(&mut self, from: SocketId, to: SocketId, maximum: u64) -> u64 {
         let Some([from_slot, to_slot]) = self.sockets.named_pair(from, to) else {
             return 0;
@@ -189,8 +188,8 @@ impl<P: Realm> Desk<'_, '_, P> {
         moved
     }
 
-    /// Whatever arrives from now on is read the moment it is in order, by nobody; so is what came with the SYN. Before
-    /// anything else has arrived.
+    /// Enables immediate discarding of everything that arrives in order, data on the SYN included.
+    /// Must be called before other data arrive.
     pub fn sink(&mut self, socket: SocketId) {
         if self.readable(socket) > 0 {
             self.read(socket, u64::MAX);
@@ -200,23 +199,23 @@ impl<P: Realm> Desk<'_, '_, P> {
         }
     }
 
-    /// Small segments go out at once (TCP_NODELAY): what browsers, servers and terminals ask for.
+    /// Disables Nagle's algorithm (TCP_NODELAY), as browsers, servers and terminals do.
     pub fn no_delay(&mut self, socket: SocketId) {
         self.act(socket, |connection, cx| connection.set_nagle(false, cx));
     }
 
-    /// Nothing more will be written. What the peer sends can still be read.
+    /// Closes the sending direction. Data from the peer can still be read.
     pub fn close(&mut self, socket: SocketId) {
         self.act(socket, Connection::close);
     }
 
-    /// Ends the connection at once, with a RST.
+    /// Resets the connection.
     pub fn abort(&mut self, socket: SocketId) {
         self.act(socket, Connection::abort);
     }
 
-    /// Does anything to a connection that writes and reads nothing: sets an option, say. `None` of one
-    /// that is gone.
+    /// Calls a function with a connection, for example to set an option; it must not read or write.
+    /// Returns `None` if the connection is closed.
     pub fn act<R>(
         &mut self,
         socket: SocketId,
@@ -228,7 +227,7 @@ impl<P: Realm> Desk<'_, '_, P> {
         Some(result)
     }
 
-    /// A connection of this application; `None` when it is gone.
+    /// Returns a connection of this application, or `None` if it is closed.
     #[must_use]
     pub fn connection(&self, socket: SocketId) -> Option<&Connection> {
         let slot = self.sockets.named(socket)?;

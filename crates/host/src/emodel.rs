@@ -1,35 +1,36 @@
-//! How good a call sounds: ITU-T G.107's E-model with its default values, which leaves delay and loss.
+//! Call quality: the E-model of ITU-T G.107 with default values, which leave delay and loss.
 
 use bentpipe_types::Span;
 
-/// R of a connection that has no fault: what G.107 (03/2005 and later) comes to with all its defaults.
+/// R of a connection without impairments: the value of G.107 (03/2005 and later) with all defaults.
 pub const BEST: f64 = 93.2;
 
-/// What a codec does to R.
+/// Impairment by a codec.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Impairment {
-    /// Ie: of the codec itself.
+    /// Ie: impairment without packet loss.
     pub codec: f64,
-    /// Bpl: how well it bears the loss of packets.
+    /// Bpl: robustness against packet loss.
     pub robustness: f64,
 }
 
-/// Id: what the delay from mouth to ear takes off R (G.107 section 7.4), beyond what it takes off without any, which is in
-/// [`BEST`]. `delay` is one way.
+/// Id: impairment by the one-way mouth-to-ear delay (G.107 section 7.4), relative to zero delay,
+/// which is included in [`BEST`].
 ///
-/// (Of some milliseconds the echo's equation makes a little less than of none; that counts as none.)
+/// For some milliseconds the echo equation gives slightly less than for zero; that counts as zero.
 ///
-/// The two lines by which Cole and Rosenbluth ("Voice over IP performance monitoring", 2001) replace it are within 1.1 of it
-/// up to 350 ms, and far too strict beyond, where calls over two satellites are.
+/// The two lines by which Cole and Rosenbluth ("Voice over IP performance monitoring", 2001)
+/// approximate it are within 1.1 of it up to 350 ms, and far too strict beyond, where calls over
+/// two satellites are.
 #[must_use]
 pub fn delay_impairment(delay: Span) -> f64 {
     (whole_delay_impairment(delay.as_millis_f64()) - whole_delay_impairment(0.0)).max(0.0)
 }
 
-/// G.107 equations 7-18 to 7-28: talker's echo, listener's echo and delay as such, in milliseconds one way; T, Ta and half
-/// of Tr are all of them this delay.
+/// G.107 equations 7-18 to 7-28: talker echo, listener echo and absolute delay, in milliseconds one
+/// way; T, Ta and half of Tr all equal this delay.
 fn whole_delay_impairment(delay_ms: f64) -> f64 {
-    // Defaults, table 2: the noise in dBm0p that follows from all of them, send and receive loudness rating, talker echo
+    // Defaults of table 2: resulting noise in dBm0p, send and receive loudness rating, talker echo
     // loudness rating, weighted echo path loss.
     const NOISE: f64 = -61.18;
     const SEND_LOUDNESS: f64 = 8.0;
@@ -60,8 +61,8 @@ fn whole_delay_impairment(delay_ms: f64) -> f64 {
     talker + listener + pure
 }
 
-/// Ie,eff: what codec and loss take off R (G.107 section 7.5, equation 7-29). `lost` is the share of
-/// packets that are not played, from 0 to 1; `burst_ratio` how long bursts of loss are beside those of
+/// Ie,eff: impairment by codec and loss (G.107 section 7.5, equation 7-29). `lost` is the share of
+/// packets that are not played, from 0 to 1; `burst_ratio` is the mean loss burst relative to
 /// random loss.
 #[must_use]
 pub fn loss_impairment(of: Impairment, lost: f64, burst_ratio: f64) -> f64 {
@@ -69,13 +70,13 @@ pub fn loss_impairment(of: Impairment, lost: f64, burst_ratio: f64) -> f64 {
     of.codec + (95.0 - of.codec) * percent / (percent / burst_ratio + of.robustness)
 }
 
-/// R, at most [`BEST`]; below 0 where nobody would speak on.
+/// R, at most [`BEST`]; below 0 for unusable calls.
 #[must_use]
 pub fn rating(of: Impairment, delay: Span, lost: f64, burst_ratio: f64) -> f64 {
     BEST - delay_impairment(delay) - loss_impairment(of, lost, burst_ratio)
 }
 
-/// The mean opinion score that listeners would give, from 1 to 4.5 (G.107 annex B, equation B-4).
+/// Returns the mean opinion score from 1 to 4.5 (G.107 annex B, equation B-4).
 #[must_use]
 pub fn opinion(rating: f64) -> f64 {
     if rating <= 0.0 {
@@ -100,8 +101,9 @@ mod tests {
 
     #[test]
     fn opinions_are_those_of_annex_b() {
-        // G.107 table B.1: the lower limits of R and of MOS for each class of satisfaction; and MOS = 4.41 with
-        // all defaults (section 7.7). To half a hundredth, but for R = 80, where the equation gives 4.024.
+        // G.107 table B.1: lower limits of R and MOS for each class of satisfaction; MOS = 4.41
+        // with all defaults (section 7.7). To half a hundredth, except R = 80, where the equation
+        // gives 4.024.
         for (r, mos) in [
             (90.0, 4.34),
             (80.0, 4.03),
@@ -121,7 +123,8 @@ mod tests {
 
     #[test]
     fn delay_takes_off_what_two_lines_say_up_to_where_they_hold() {
-        // Cole and Rosenbluth's, independent of the equations: the most apart at their corner, which the model rounds off.
+        // Cole and Rosenbluth's approximation, independent of the equations; the largest difference
+        // is at its corner.
         for ms in 0_u32..=350 {
             let lines = 0.024 * f64::from(ms) + 0.11 * (f64::from(ms) - 177.3).max(0.0);
             let model = whole_delay_impairment(f64::from(ms));
@@ -135,9 +138,10 @@ mod tests {
         assert_eq!(of(0), 0.0);
         let rising: Vec<_> = (0..3000).map(of).collect();
         assert!(rising.is_sorted());
-        // Idd comes to 50 at most (its roots go to x and x / 3).
+        // Idd is at most 50 (its roots tend to x and x / 3).
         assert!((60.0..65.0).contains(&of(3000)), "{}", of(3000));
-        // Two satellites, one after the other: G.109 recommends no R below 50, and it is at that limit.
+        // Two satellites in sequence: G.109 does not recommend R below 50, and this is at that
+        // limit.
         let two_hops = rating(G711, Span::from_millis(600), 0.0, 1.0);
         assert!((49.0..50.0).contains(&two_hops), "{two_hops}");
     }
@@ -146,7 +150,8 @@ mod tests {
     fn loss_takes_off_what_equation_7_29_says() {
         assert_eq!(loss_impairment(G711, 0.0, 1.0), 0.0);
         assert!((loss_impairment(G711, 0.01, 1.0) - 95.0 / 26.1).abs() < 1e-9);
-        // Bursts are worse than as many losses apart, and all packets lost is all there is to lose.
+        // Bursts are worse than the same number of separate losses, and losing all packets is the
+        // maximum.
         assert!(loss_impairment(G711, 0.05, 2.0) > loss_impairment(G711, 0.05, 1.0));
         assert!(rating(G711, Span::ZERO, 0.0, 1.0) == BEST);
         assert!(opinion(rating(G711, Span::from_millis(300), 1.0, 1.0)) < 1.1);

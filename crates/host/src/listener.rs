@@ -1,4 +1,4 @@
-//! Who takes the connections to a port.
+//! Listeners.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,25 +9,25 @@ use bentpipe_types::{Address, FastOpen};
 
 use crate::{Application, ApplicationId, Realm, Remote};
 
-/// What a listener does about Fast Open, from a SYN's payload length and option.
+/// Fast Open policy of a listener, given a SYN's payload length and option.
 pub type FastOpenPolicy = dyn FnMut(u16, Option<FastOpen>) -> PassiveFastOpen + Send;
 
-/// Makes an application for each connection.
+/// Creates an application for each connection.
 type Make<P> = dyn FnMut(Remote) -> Box<dyn Application<P>> + Send;
 
-/// Which application takes a connection.
+/// The application that accepts a connection.
 pub enum Taker<P: Realm> {
-    /// One for all.
+    /// One for all connections.
     One(ApplicationId),
-    /// A new one for each, and with its TCP, made for its remote end.
+    /// A new one for each connection and its remote end, with this TCP configuration.
     Each(Arc<Config>, Box<Make<P>>),
-    /// Whose the remote end is: by its address and the first of a range of its ports, the last of the
-    /// range and the application. Others are refused.
+    /// By the remote end's address and the first port of a range: last port of the range, and
+    /// application. Other remote ends are refused.
     Expected(BTreeMap<(Address, u16), (u16, ApplicationId)>),
 }
 
 impl<P: Realm> Taker<P> {
-    /// The application for a connection from `remote`, if there is one already.
+    /// Returns the application for a connection from `remote`, if it exists already.
     pub(crate) fn known(&self, remote: Remote) -> Option<ApplicationId> {
         match self {
             Self::One(application) => Some(*application),
@@ -41,16 +41,16 @@ impl<P: Realm> Taker<P> {
     }
 }
 
-/// A port on which connections are taken.
+/// A listening port.
 pub struct Listener<P: Realm> {
-    /// Who takes them.
+    /// The accepting application.
     pub taker: Taker<P>,
-    /// Fast Open, if at all.
+    /// Fast Open policy, if enabled.
     pub fast_open: Option<Box<FastOpenPolicy>>,
 }
 
 impl<P: Realm> Listener<P> {
-    /// Without Fast Open.
+    /// Creates a listener without Fast Open.
     #[must_use]
     pub fn new(taker: Taker<P>) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! What is remembered of others is bounded: they can make up as much of it as they like.
+//! Bounded tables of data about remote hosts, which can supply any amount of it.
 
 use std::collections::BTreeMap;
 
 use bentpipe_types::Time;
 
-/// Forgets the oldest, if what is learned of `key` is news and `most` are known.
+/// Removes the oldest entry if `key` is new and the table has `most` entries.
 pub(crate) fn make_room<K: Copy + Ord, V>(
     known: &mut BTreeMap<K, V>,
     key: &K,

@@ -1,20 +1,20 @@
-//! Numbers of datagrams that have come: each counts once, however often the network delivers it.
+//! Duplicate detection for datagrams by number.
 
-/// Those that are remembered.
+/// Size of the window.
 const WINDOW: u64 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// Which of the latest numbers have come. What is older than a window by far has come, as far as one
-/// can tell.
+/// Records which of the latest numbers have arrived. Numbers older than the window count as
+/// duplicates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
-    /// One more than the highest.
+    /// Highest number plus one.
     next: u64,
     come: [u64; WORDS],
 }
 
 impl Numbers {
-    /// Notes a number. Is it new? (The last of all is none.)
+    /// Records a number. Returns whether it is new. The maximum number never is.
     pub(crate) fn note(&mut self, number: u64) -> bool {
         if number == u64::MAX {
             return false;

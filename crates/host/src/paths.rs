@@ -1,8 +1,8 @@
-//! What routers have said of paths, for every connection to the same host (RFC 8201 section 5.2, RFC 1191 section
-//! 6.3; Linux's route exceptions).
+//! Path MTUs reported by routers, shared by all connections to the same host (RFC 8201 section 5.2,
+//! RFC 1191 section 6.3; Linux's route exceptions).
 //!
-//! Only what a connection has believed is remembered: the checks of RFC 5927 are a connection's. What a search of
-//! the path (RFC 4821) has found is the connection's own, as in Linux.
+//! Only values that a connection has validated (RFC 5927) are stored. The result of a search (RFC
+//! 4821) belongs to its connection, as in Linux.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use bentpipe_types::{IpVersion, Time};
 
 use crate::memory::make_room;
 
-/// Whoever is on the path can make up destinations as long as there are connections to them; no more are remembered.
+/// Maximum number of destinations. A host on the path can create as many as there are connections.
 const MOST: usize = 1024;
 
-/// Linux's ip_rt_min_pmtu. Whoever is at the other end of a connection may say what he likes of its path, and may
-/// share his address with others: of theirs no more is believed than this.
+/// Minimum value for other connections: Linux's ip_rt_min_pmtu. The other end of a connection can
+/// report any value about its own path, and may share its address with others.
 const LEAST_V4: u32 = 552;
 
-/// The paths of a host that are narrower than their ends. `K` names a destination.
+/// Paths of a host with an MTU below that of their ends. `K` identifies a destination.
 #[derive(Debug)]
 pub(crate) struct Paths<K> {
     limits: BTreeMap<(K, IpVersion), PathLimit>,
@@ -33,14 +33,14 @@ impl<K> Default for Paths<K> {
 }
 
 impl<K: Copy + Ord> Paths<K> {
-    /// What is known of the path there.
+    /// Returns the known limit of a path.
     #[inline]
     pub(crate) fn to(&self, there: K, version: IpVersion, now: Time) -> Option<PathLimit> {
         let limit = self.limits.get(&(there, version))?;
         (limit.until > now).then_some(*limit)
     }
 
-    /// A connection was told. Returns what the others there are to be told.
+    /// Stores a reported limit. Returns what other connections to the destination are to be told.
     pub(crate) fn learn(
         &mut self,
         there: K,

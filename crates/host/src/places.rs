@@ -1,7 +1,7 @@
-//! Numbered places, of which the first is right here and the others a step away.
+//! Numbered places, the first of which is stored inline.
 
-/// Places from 0 on. Most hosts of a large network have one connection: no step leads to its place, and
-/// nothing is asked of how many there are to find it.
+/// Places numbered from 0. Most hosts of a large network have one connection, which is found
+/// without indirection or bounds check.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Places<T> {
@@ -11,7 +11,7 @@ pub(crate) struct Places<T> {
 }
 
 impl<T: Default> Places<T> {
-    /// The place of this number. (The first is there, and empty, before it was ever made.)
+    /// Returns the place with this number. The first place exists, empty, before it is created.
     #[inline(always)]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         match number {
@@ -20,7 +20,7 @@ impl<T: Default> Places<T> {
         }
     }
 
-    /// The same, to change it.
+    /// Returns the place with this number for modification.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         match number {
@@ -29,13 +29,13 @@ impl<T: Default> Places<T> {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of places.
     #[inline]
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Two different ones.
+    /// Returns two different places.
     pub(crate) fn pair_mut(&mut self, one: u32, other: u32) -> Option<[&mut T; 2]> {
         match (one, other) {
             (0, 0) => None,
@@ -48,7 +48,7 @@ impl<T: Default> Places<T> {
         }
     }
 
-    /// Makes the next one, and returns its number.
+    /// Creates the next place and returns its number.
     pub(crate) fn push(&mut self) -> u32 {
         if self.count > 0 {
             self.others.push(T::default());
@@ -57,7 +57,7 @@ impl<T: Default> Places<T> {
         self.count - 1
     }
 
-    /// All of them, in order.
+    /// Iterates over all places in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.first)
             .chain(&self.others)

@@ -1,9 +1,9 @@
-//! Local ports for connections that an application opens.
+//! Local ports of connections that an application opens.
 
-/// RFC 6335 section 6: the dynamic ports.
+/// First dynamic port (RFC 6335 section 6).
 const FIRST_EPHEMERAL: u16 = 49_152;
 
-/// A range of ports, taken in turn.
+/// A range of ports, used in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ports {
     first: u16,
@@ -19,7 +19,7 @@ impl Default for Ports {
 }
 
 impl Ports {
-    /// These, both included.
+    /// Creates an inclusive range.
     #[must_use]
     pub fn range(first: u16, last: u16) -> Self {
         debug_assert!(first <= last, "no port at all");
@@ -30,13 +30,13 @@ impl Ports {
         }
     }
 
-    /// The first and the last.
+    /// Returns the first and last port.
     #[must_use]
     pub fn bounds(self) -> (u16, u16) {
         (self.first, self.last)
     }
 
-    /// The next one that is free.
+    /// Returns the next free port.
     pub fn take(&mut self, is_free: impl Fn(u16) -> bool) -> Option<u16> {
         for _ in self.first..=self.last {
             let port = self.next;

@@ -1,5 +1,4 @@
-//! What differs between a simulated host and a real one, besides where payload lives: how connections
-//! are told apart.
+//! Connection keys: how connections of simulated and of real hosts are identified.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -10,32 +9,32 @@ use bentpipe_tcp::{Payload, Ranges, Rings};
 use bentpipe_types::{Address, ByAddress, Endpoint, PacketRef, PacketStore};
 use rustc_hash::FxHashMap;
 
-/// From the key of a connection to its place.
+/// A map from connection keys to places.
 pub trait Table<K>: Debug + Default + Send {
-    /// The place.
+    /// Returns the place of a connection.
     fn get(&self, key: &K) -> Option<u32>;
-    /// A connection more.
+    /// Adds a connection.
     fn insert(&mut self, key: K, place: u32);
-    /// A connection less.
+    /// Removes a connection.
     fn remove(&mut self, key: &K);
-    /// The places of the connections to a destination.
+    /// Returns the places of all connections to a destination.
     fn towards(&self, destination: &K) -> Vec<u32>;
 }
 
-/// A payload, and how its connections are told apart.
+/// A payload type with its connection keys.
 pub trait Realm: Payload + 'static {
-    /// What a packet says of whose it is.
+    /// Identifies a connection.
     type Key: Copy + Ord + Debug + Send;
-    /// Where that is looked up.
+    /// Map from keys to places.
     type Table: Table<Self::Key>;
 
-    /// The connection that a packet which has come here is for.
+    /// Returns the key of the connection that a received packet is for.
     fn key(packets: &PacketStore, packet: PacketRef) -> Self::Key;
 
-    /// The key of a connection of `local_port`. `ip`: real addresses, ours first.
+    /// Returns the key of a connection from `local_port`. `ip` contains real addresses, ours first.
     fn key_of(local_port: u16, remote: Endpoint, ip: Option<(IpAddr, IpAddr)>) -> Self::Key;
 
-    /// What is common to the keys of all connections to the same host.
+    /// Returns the part that the keys of all connections to a host have in common.
     #[must_use]
     fn destination(host: Address, ip: Option<(IpAddr, IpAddr)>) -> Self::Key {
         let end = Endpoint {
@@ -47,7 +46,7 @@ pub trait Realm: Payload + 'static {
 }
 
 impl Realm for Ranges {
-    // One word, for it is looked at per packet, and in the order in which a packet has it.
+    // One word, since it is compared per packet, in the byte order of the packet record.
     type Key = u64;
     type Table = SimulatedTable;
 
@@ -63,17 +62,17 @@ impl Realm for Ranges {
     }
 }
 
-/// The connections of a simulated host, most of which have one with each other host at most.
+/// Connections of a simulated host, most of which have at most one with each other host.
 #[derive(Default, Debug)]
 pub struct SimulatedTable {
-    /// With each of the others the first: its ports, as in its key, and its place, from 1.
+    /// First connection with each host: ports as in the key, and place plus one.
     first: ByAddress<(u32, NonZeroU32)>,
-    /// The rest.
+    /// Further connections.
     further: FxHashMap<u64, u32>,
 }
 
 impl SimulatedTable {
-    /// The other host, and both ports.
+    /// Returns the other host, and both ports.
     #[inline]
     fn parts(key: u64) -> (Address, u32) {
         (Address(key as u16), (key >> 16) as u32)
@@ -120,7 +119,7 @@ impl Table<u64> for SimulatedTable {
     }
 }
 
-/// What tells a real connection from another. (In this order, those to the same host are neighbours.)
+/// Identifies a real connection. The field order makes connections to the same host adjacent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RealKey {
     ip: Option<(IpAddr, IpAddr)>,
@@ -130,7 +129,7 @@ pub struct RealKey {
 
 impl Realm for Rings {
     type Key = RealKey;
-    // A tree: the keys are chosen by whoever sends packets, and it cannot be flooded.
+    // A tree, since remote hosts choose the keys: it has no hash collisions to exploit.
     type Table = BTreeMap<RealKey, u32>;
 
     fn key(packets: &PacketStore, packet: PacketRef) -> RealKey {
@@ -141,7 +140,7 @@ impl Realm for Rings {
 
     fn key_of(local_port: u16, remote: Endpoint, ip: Option<(IpAddr, IpAddr)>) -> RealKey {
         RealKey {
-            // Real addresses say who it is, whichever node is in front of them.
+            // Real addresses identify the host, whichever node is in front of it.
             remote: Endpoint {
                 address: ip.map_or(remote.address, |_| Address::default()),
                 ..remote
@@ -199,7 +198,8 @@ mod tests {
             table.insert(*key, place);
         }
         assert_eq!(found(&table), [Some(0), Some(1), Some(2), Some(3)]);
-        // The first with that host is gone, and another takes its turn; who was there stays where it was.
+        // The first connection with that host is gone, and another takes its entry; the others do
+        // not move.
         table.remove(&keys[0]);
         table.insert(keys[1], 11);
         assert_eq!(found(&table), [None, Some(11), Some(2), Some(3)]);

@@ -1,4 +1,4 @@
-//! Initial sequence numbers: of a simulation's own luck, or that nobody can guess.
+//! Initial sequence numbers, and Fast Open cookies.
 
 use std::hash::Hasher;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bentpipe_types::{Address, Endpoint, FastOpen, RandomStream, Seq, Time};
 use siphasher::sip::SipHasher13;
 
-/// What only a real host knows: from the operating system's randomness.
+/// A secret of a real host, from the operating system's random source.
 #[derive(Clone, Copy)]
 pub struct Secret(pub [u64; 2]);
 
@@ -16,20 +16,19 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Where a host's initial sequence numbers come from.
+/// Source of a host's initial sequence numbers.
 #[derive(Clone, Debug)]
 pub enum InitialSequences {
-    /// Each application has a stream of randomness of its own for them: adding a flow changes no
-    /// other's.
+    /// A random stream per application, so that adding a flow changes no other's numbers.
     PerApplication,
     /// RFC 6528.
     Secret(Secret),
-    /// Always this.
+    /// This number, always.
     Fixed(Seq),
 }
 
 impl InitialSequences {
-    /// The next, for a connection between these ends.
+    /// Returns the initial sequence number of a connection between these ends.
     pub(crate) fn next(
         &self,
         stream: &mut RandomStream,
@@ -40,7 +39,7 @@ impl InitialSequences {
         match self {
             Self::PerApplication => {
                 let sequence = Seq::new(stream.bits() as u32);
-                // The other end of the flow has the draws between.
+                // The draws in between belong to the other end of the flow.
                 stream.bits();
                 sequence
             }
@@ -49,8 +48,8 @@ impl InitialSequences {
         }
     }
 
-    /// The Fast Open cookie of a client (RFC 7413 section 4.1.2): a function of its address, and of what only this host
-    /// knows. In a simulation, where nobody guesses, of its own address.
+    /// Returns the Fast Open cookie of a client (RFC 7413 section 4.1.2): a function of its address
+    /// and the host's secret. In simulation, of its own address.
     pub(crate) fn cookie(
         &self,
         here: Address,
@@ -61,7 +60,7 @@ impl InitialSequences {
             Self::Secret(secret) => secret.0,
             Self::PerApplication | Self::Fixed(_) => [u64::from(here.0), 0],
         };
-        // What is hashed for sequence numbers is of another length.
+        // Its input length differs from that of sequence numbers.
         let mut hasher = SipHasher13::new_with_keys(keys[0], keys[1]);
         match ip {
             Some(ip) => hash_address(ip, &mut hasher),
@@ -71,8 +70,9 @@ impl InitialSequences {
     }
 }
 
-/// RFC 6528 section 3: ISN = M + F(localip, localport, remoteip, remoteport, secretkey), M the four
-/// microsecond timer of RFC 9293 section 3.4.1. F is SipHash, as in Linux, where the RFC suggests MD5.
+/// RFC 6528 section 3: ISN = M + F(localip, localport, remoteip, remoteport, secretkey), where M is
+/// the four-microsecond timer of RFC 9293 section 3.4.1. F is SipHash, as in Linux; the RFC
+/// suggests MD5.
 fn hashed(secret: Secret, ports: [Endpoint; 2], ip: Option<(IpAddr, IpAddr)>, now: Time) -> Seq {
     let mut hasher = SipHasher13::new_with_keys(secret.0[0], secret.0[1]);
     for ip in ip.into_iter().flat_map(|(ours, theirs)| [ours, theirs]) {

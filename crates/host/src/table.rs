@@ -1,4 +1,4 @@
-//! A host's connections, and whose they are.
+//! A host's connections and their applications.
 
 use std::net::IpAddr;
 
@@ -16,11 +16,10 @@ use crate::places::Places;
 use crate::waking::Waking;
 use crate::{ApplicationId, InitialSequences, Realm, Step, Table};
 
-/// The real address of a node.
+/// Returns the real address of a node.
 pub type AddressOf = fn(Address) -> IpAddr;
 
-/// A connection of a host. Good until it is over and its application has been told; after that it
-/// names nothing.
+/// Identifies a connection of a host. Valid until it is closed and its application was notified.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SocketId {
     pub(crate) place: u32,
@@ -28,14 +27,14 @@ pub struct SocketId {
 }
 
 impl SocketId {
-    /// The name of what is in this place, for whoever has connections of another kind: the next one there
-    /// is of another generation.
+    /// Creates the identifier of a place, for tables of other connections. The next connection in a
+    /// place has another generation.
     #[must_use]
     pub fn new(place: u32, generation: u32) -> Self {
         Self { place, generation }
     }
 
-    /// The place and the generation.
+    /// Returns place and generation.
     #[must_use]
     pub fn parts(self) -> (u32, u32) {
         (self.place, self.generation)
@@ -49,31 +48,31 @@ pub(crate) struct Slot<P: Realm> {
     key: P::Key,
     pub(crate) owner: ApplicationId,
     pub(crate) half_open: bool,
-    /// Its application is being woken.
+    /// Whether its application is being woken.
     pub(crate) calls: bool,
-    /// Where its first text may go with its SYN.
+    /// Fast Open state, while its first data may be sent with its SYN.
     early: Option<Box<Early<P::Key>>>,
-    /// A look at it is entered for this time or before; `Time::NEVER`: perhaps for none.
+    /// Time of its earliest deadline entry, or `Time::NEVER` if there may be none.
     pub(crate) armed: Time,
 }
 
-/// A connection that is opened with Fast Open. Its application is told that it is established before its SYN is sent, so
-/// that what it writes goes with that: Linux's TCP_FASTOPEN_CONNECT.
+/// A connection opened with Fast Open. Its application is notified that it is established before
+/// its SYN is sent, so that its first write travels with it: Linux's TCP_FASTOPEN_CONNECT.
 #[derive(Clone, Copy, Debug)]
 struct Early<K> {
-    /// Where it leads.
+    /// Key of the server.
     there: K,
     launched: bool,
 }
 
 impl<P: Realm> Slot<P> {
-    /// Is it opened with Fast Open, and not known to be established?
+    /// Whether it was opened with Fast Open and is not known to be established.
     #[inline]
     pub(crate) fn is_early(&self) -> bool {
         self.early.is_some()
     }
 
-    /// Is its application to be told before its SYN is sent?
+    /// Whether its application must be notified before its SYN is sent.
     #[inline]
     pub(crate) fn waits_for_text(&self) -> bool {
         self.early.as_deref().is_some_and(|early| !early.launched)
@@ -95,7 +94,7 @@ impl<P: Realm> Default for Place<P> {
     }
 }
 
-/// What deadlines are numbered by: connections are even, applications odd.
+/// Owner of a deadline number: connections are even, applications odd.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     Socket(u32),
@@ -120,33 +119,32 @@ impl Timer {
     }
 }
 
-/// All of a host but its applications. What each packet needs comes first.
+/// A host without its applications. Fields that each packet needs come first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Sockets<P: Realm> {
     places: Places<Place<P>>,
-    /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
-    /// too.
+    /// Key and place of the last packet, which mostly are the next one's too.
     last: Option<(P::Key, u32)>,
-    /// Where it matters how long the host has slept.
+    /// Wake-up model, where idle time matters.
     pub(crate) waking: Option<Box<Waking>>,
     pub(crate) deadlines: Deadlines,
     pub(crate) routes: Routes,
     pub(crate) sequences: InitialSequences,
-    /// The real addresses of nodes, where they have any.
+    /// Real addresses of nodes, if they have any.
     pub(crate) addresses: Option<AddressOf>,
     free: Vec<u32>,
     by_key: P::Table,
     pub(crate) accounts: Vec<Account>,
-    /// Places at which an application has done something, to be looked at.
+    /// Places in which an application has acted, to be checked.
     pub(crate) touched: Vec<u32>,
     pub(crate) most: usize,
     pub(crate) open: usize,
     pub(crate) half_open: usize,
     pub(crate) opened: u64,
-    /// What routers have said of paths.
+    /// Path MTUs.
     pub(crate) paths: Paths<P::Key>,
-    /// What servers have given.
+    /// Fast Open cookies.
     cookies: Cookies<P::Key>,
 }
 
@@ -183,7 +181,7 @@ impl<P: Realm> Sockets<P> {
         slot_in(&mut self.places, place)
     }
 
-    /// The connection, if it is still the one that was meant.
+    /// Returns the connection, if the identifier is still valid.
     #[inline]
     pub(crate) fn named(&self, id: SocketId) -> Option<&Slot<P>> {
         let place = self.places.get(id.place)?;
@@ -200,7 +198,7 @@ impl<P: Realm> Sockets<P> {
             .flatten()
     }
 
-    /// Two different connections.
+    /// Returns two different connections.
     pub(crate) fn named_pair(
         &mut self,
         first: SocketId,
@@ -219,12 +217,13 @@ impl<P: Realm> Sockets<P> {
         SocketId { place, generation }
     }
 
-    /// All connections in their places.
+    /// Iterates over all connections in their places.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Slot<P>> {
         self.places.iter().filter_map(|place| place.slot.as_deref())
     }
 
-    /// Does the application of a connection that has news hear of them later, since it sleeps until there is a connection, or text?
+    /// Whether the application of a connection is notified later, since it sleeps until the
+    /// connection is established or data arrive.
     #[inline]
     pub(crate) fn wakes_first(&mut self, place: u32, now: Time) -> bool {
         self.waking.is_some() && self.wakes_application(place, now)
@@ -248,7 +247,7 @@ impl<P: Realm> Sockets<P> {
         true
     }
 
-    /// The next connection whose application is awake by now: its place.
+    /// Returns the place of the next connection whose application has woken up.
     pub(crate) fn awake(&mut self, now: Time) -> Option<u32> {
         while let Some(id) = self.waking.as_mut()?.answered(now) {
             if let Some(slot) = self.named_mut(id) {
@@ -259,7 +258,7 @@ impl<P: Realm> Sockets<P> {
         None
     }
 
-    /// The place of the connection with this key.
+    /// Returns the place of the connection with this key.
     #[inline]
     pub(crate) fn find(&mut self, key: P::Key) -> Option<u32> {
         if let Some((last, place)) = self.last
@@ -270,7 +269,7 @@ impl<P: Realm> Sockets<P> {
         self.look_up(key)
     }
 
-    /// The same, where it is not the one that was found last.
+    /// [`find`](Self::find) for another connection than the last one.
     #[inline(never)]
     fn look_up(&mut self, key: P::Key) -> Option<u32> {
         let place = self.by_key.get(&key)?;
@@ -278,13 +277,13 @@ impl<P: Realm> Sockets<P> {
         Some(place)
     }
 
-    /// The same, of one that will be looked for.
+    /// Returns the place of a connection for prefetching.
     #[inline]
     pub(crate) fn place_of(&self, key: P::Key) -> Option<u32> {
         self.by_key.get(&key)
     }
 
-    /// Places that connections are in, or were.
+    /// Returns the number of places ever used.
     #[inline]
     pub(crate) fn places(&self) -> u32 {
         self.places.count()
@@ -324,7 +323,7 @@ impl<P: Realm> Sockets<P> {
         self.open >= self.most
     }
 
-    /// A connection begins.
+    /// Adds a connection.
     pub(crate) fn add(&mut self, socket: Socket<P>, key: P::Key, owner: ApplicationId) -> SocketId {
         let half_open = socket.state() == State::SynReceived;
         let slot = Box::new(Slot {
@@ -355,7 +354,7 @@ impl<P: Realm> Sockets<P> {
         self.id_of(place)
     }
 
-    /// A connection is over: its place is another's, unless its application keeps what is closed.
+    /// Removes a closed connection: its place is reused, unless its application keeps closed ones.
     pub(crate) fn remove(&mut self, place: u32) {
         let Some(slot) = self.at(place) else {
             return;
@@ -382,7 +381,7 @@ impl<P: Realm> Sockets<P> {
         self.free.push(place);
     }
 
-    /// Is the handshake of a connection that was half open over?
+    /// Updates the count of half-open connections after a handshake.
     pub(crate) fn note_handshake(&mut self, place: u32) {
         if let Some(slot) = self.at_mut(place)
             && slot.half_open
@@ -393,7 +392,7 @@ impl<P: Realm> Sockets<P> {
         }
     }
 
-    /// Somebody must look at the connection when it next wants to run.
+    /// Arms the connection's next deadline.
     #[inline]
     pub(crate) fn arm(&mut self, place: u32) {
         if let Some(slot) = self.at_mut(place)
@@ -408,7 +407,7 @@ impl<P: Realm> Sockets<P> {
         self.deadlines.arm(timer.number(), at);
     }
 
-    /// Opens a connection for an application. Returns it, and how many bytes went with its SYN.
+    /// Opens a connection for an application. Returns it, and how many bytes its SYN carries.
     pub(crate) fn connect(
         &mut self,
         owner: ApplicationId,
@@ -470,8 +469,8 @@ impl<P: Realm> Sockets<P> {
         Ok((id, taken))
     }
 
-    /// What its application is told of this news: one whose text may go with its SYN is told once that it is established,
-    /// when it was opened.
+    /// Returns the events to report to the application of a connection with Fast Open, which was
+    /// notified of being established when it was opened.
     pub(crate) fn news_of_early(&mut self, place: u32, events: Events, now: Time) -> Events {
         let Some(slot) = slot_in(&mut self.places, place) else {
             return events;
@@ -491,7 +490,7 @@ impl<P: Realm> Sockets<P> {
         events.without(Events::ESTABLISHED)
     }
 
-    /// Its application has written what it has to say first: its SYN goes.
+    /// Sends the SYN after the application's first write.
     pub(crate) fn launch(&mut self, place: u32, cx: &mut Ctx<'_>) {
         let Some(slot) = slot_in(&mut self.places, place) else {
             return;
@@ -512,7 +511,7 @@ impl<P: Realm> Sockets<P> {
             .launch(as_narrow_as(limit, opening, version), cx);
     }
 
-    /// What becomes of a SYN's Fast Open option and text (RFC 7413 section 4.2.2).
+    /// Decides about a SYN's Fast Open option and data (RFC 7413 section 4.2.2).
     pub(crate) fn fast_open(
         &self,
         owner: ApplicationId,
@@ -532,8 +531,8 @@ impl<P: Realm> Sockets<P> {
         }
     }
 
-    /// A router has told a connection to this host how long packets may be: it holds for the others, too, and
-    /// for those to come.
+    /// Applies a path MTU that a connection has learned to other and future connections to the
+    /// host.
     pub(crate) fn limit_path(
         &mut self,
         remote: Remote,
@@ -552,8 +551,8 @@ impl<P: Realm> Sockets<P> {
         }
     }
 
-    /// The connection that stands for an application: its latest, if any is open, or the last that
-    /// was.
+    /// Returns the connection that represents an application: its latest open one, or the last
+    /// closed one.
     pub(crate) fn of(&self, application: ApplicationId) -> Option<&Connection> {
         let account = self.accounts.get(application.0 as usize)?;
         let open = account.sockets.last().and_then(|place| self.at(*place));
@@ -562,12 +561,12 @@ impl<P: Realm> Sockets<P> {
     }
 }
 
-/// The connection in this place, with the rest of the table at hand beside it.
+/// Returns the connection in this place, while the rest of the table stays borrowable.
 fn slot_in<P: Realm>(places: &mut Places<Place<P>>, place: u32) -> Option<&mut Slot<P>> {
     places.get_mut(place)?.slot.as_deref_mut()
 }
 
-/// No more text goes with a SYN than the path takes, as far as that is known.
+/// Limits the data on a SYN to the known path MTU.
 fn as_narrow_as(
     limit: Option<PathLimit>,
     mut opening: ActiveFastOpen,

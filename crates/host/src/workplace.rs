@@ -1,4 +1,4 @@
-//! Where an application works, whoever's its sockets are.
+//! The socket interface of applications, independent of its implementation.
 
 use std::fmt::Debug;
 
@@ -6,94 +6,93 @@ use bentpipe_types::{Endpoint, RandomStream, Time};
 
 use crate::{ConnectError, Datagram, Desk, Realm, SocketId};
 
-/// What an application of a flow can do to its sockets, and what it can know. It stands between an
-/// application and the TCP below it, which is ours ([`Desk`]), or the kernel's.
+/// Sockets, time and random numbers for an application of a flow, implemented by our host
+/// ([`Desk`]) and by kernel sockets.
 pub trait Workplace {
-    /// The time.
+    /// Returns the current time.
     fn now(&self) -> Time;
 
-    /// The application's own luck.
+    /// Returns the application's random stream.
     fn random(&mut self) -> &mut RandomStream;
 
     /// Opens a connection from the application's next port.
     ///
     /// # Errors
-    /// When there is no way, no port or no room for it.
+    /// Returns an error if there is no route, port or room.
     fn connect(&mut self, remote: Endpoint) -> Result<SocketId, ConnectError>;
 
     /// Opens a connection from this port.
     ///
     /// # Errors
-    /// When there is no way, no room for it, or the port is in use towards that end.
+    /// Returns an error if there is no route or room, or the port is in use towards that end.
     fn connect_from(&mut self, local_port: u16, remote: Endpoint)
     -> Result<SocketId, ConnectError>;
 
-    /// Connections to this port of its own will come. Ours takes those of whom a flow expects, anyway; the
-    /// kernel listens only where it is told to.
+    /// Announces that connections to this port of its own will arrive. Our host accepts expected
+    /// connections anyway; the kernel must listen.
     fn listen(&mut self, port: u16) {
         let _ = port;
     }
 
-    /// Writes `bytes` bytes more of the stream's filler as the send buffer takes them, and then closes, if
-    /// it is to.
+    /// Writes `bytes` bytes of filler as the send buffer accepts them, and then closes if `closes`.
     fn feed(&mut self, socket: SocketId, bytes: u64, closes: bool);
 
-    /// Reads up to `maximum` bytes and throws them away. Returns how many.
+    /// Reads and discards up to `maximum` bytes. Returns the number.
     fn read(&mut self, socket: SocketId, maximum: u64) -> u64;
 
-    /// Whatever arrives from now on is read the moment it is in order, by nobody.
+    /// Enables immediate discarding of everything that arrives in order.
     fn sink(&mut self, socket: SocketId);
 
-    /// Small segments go out at once (TCP_NODELAY).
+    /// Disables Nagle's algorithm (TCP_NODELAY).
     fn no_delay(&mut self, socket: SocketId);
 
-    /// [`Events::DRAINED`](bentpipe_tcp::Events::DRAINED) is wanted of this connection. Ours tells it
-    /// anyway; the kernel has to be asked, again and again.
+    /// Requests [`Events::DRAINED`](bentpipe_tcp::Events::DRAINED) for this connection. Our host
+    /// always reports it; the kernel must be polled.
     fn watch_drained(&mut self, socket: SocketId) {
         let _ = socket;
     }
 
-    /// Nothing more will be written. What the peer sends can still be read.
+    /// Closes the sending direction. Data from the peer can still be read.
     fn close(&mut self, socket: SocketId);
 
-    /// Ends the connection at once, with a RST.
+    /// Resets the connection.
     fn abort(&mut self, socket: SocketId);
 
-    /// This end of a connection; `None` when it is gone.
+    /// Returns this end of a connection, or `None` if it is closed.
     fn local(&self, socket: SocketId) -> Option<Endpoint>;
 
-    /// The other end of a connection; `None` when it is gone.
+    /// Returns the other end of a connection, or `None` if it is closed.
     fn remote(&self, socket: SocketId) -> Option<Endpoint>;
 
-    /// Has everything that was written been acknowledged? Not of a connection that is gone.
+    /// Whether everything written was acknowledged; false for a closed connection.
     fn is_drained(&self, socket: SocketId) -> bool;
 
-    /// Bytes that a connection has delivered, in order; 0 when it is gone.
+    /// Returns the bytes delivered in order, or 0 if the connection is closed.
     fn delivered(&self, socket: SocketId) -> u64;
 
-    /// The application's ports: the first and the last.
+    /// Returns the application's first and last port.
     fn ports(&self) -> (u16, u16);
 
-    /// Connections of the application.
+    /// Returns the number of the application's connections.
     fn connections(&self) -> usize;
 
-    /// One of them, in the order in which they began; the last one is the latest.
+    /// Returns a connection in the order in which they began.
     fn nth_connection(&self, index: usize) -> Option<SocketId>;
 
-    /// Sends a datagram, from the first of the application's ports. False where no way leads there.
+    /// Sends a datagram from the first of the application's ports. Returns false without a route.
     fn send(&mut self, remote: Endpoint, datagram: Datagram) -> bool;
 
-    /// Sends a datagram from this port. False where no way leads there.
+    /// Sends a datagram from this port. Returns false without a route.
     fn send_from(&mut self, port: u16, remote: Endpoint, datagram: Datagram) -> bool;
 
-    /// Sends an ICMP echo request: whoever gets it answers, and the answer comes as a datagram. False
-    /// where no way leads there.
+    /// Sends an ICMP echo request, whose answer arrives as a datagram. Returns false without a
+    /// route.
     fn ping(&mut self, remote: Endpoint, datagram: Datagram) -> bool;
 }
 
-/// Whose sockets applications work with.
+/// An implementation of the socket interface.
 pub trait World: Debug + Send + 'static {
-    /// Where they do.
+    /// Context of an application's calls.
     type Desk<'a, 'c>: Workplace
     where
         'c: 'a;
@@ -106,7 +105,7 @@ impl<P: Realm> World for P {
         'c: 'a;
 }
 
-// By the methods of the same names.
+// Inherent methods of the same names.
 impl<P: Realm> Workplace for Desk<'_, '_, P> {
     fn now(&self) -> Time {
         self.now()

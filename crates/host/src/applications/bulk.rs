@@ -1,11 +1,11 @@
-//! Bulk transfers: one or several after another, either way or both.
+//! Bulk transfers: one or several in sequence, in either direction or both.
 
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::{Application, SocketId, Standing, Workplace, World};
 
-/// Which way bytes go, from the point of view of the end that opens the connection.
+/// Direction of the data, seen from the end that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Direction {
     /// The opener sends.
@@ -13,46 +13,46 @@ pub enum Direction {
     Upload,
     /// The opener receives.
     Download,
-    /// Both at once.
+    /// Both ends send at once.
     Both,
 }
 
-/// What is transferred.
+/// Settings of bulk transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BulkSettings {
-    /// Bytes of a transfer, one way; `None`: until the end of the run.
+    /// Bytes of a transfer in one direction, or `None` until the end of the run.
     pub size: Option<u64>,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
-    /// Transfers, one after another on the same connection.
+    /// Number of transfers, in sequence on one connection.
     pub transfers: u64,
-    /// From when all of a transfer is acknowledged to when the next begins.
+    /// Time from the acknowledgment of a transfer to the start of the next.
     pub pause: Span,
 }
 
-/// One end: keeps the send buffer full until its transfers are written, if it sends, and reads whatever
-/// comes. Closes behind what it sends, or when the other end has closed.
+/// One end. If it sends, it keeps the send buffer full until its transfers are written; it reads
+/// everything that arrives. Closes after its data, or when the other end has closed.
 #[derive(Debug)]
 pub(super) struct Bulk {
     server: Option<Endpoint>,
     settings: BulkSettings,
     sends: bool,
-    /// Transfers that were begun.
+    /// Number of transfers begun.
     begun: u64,
-    /// When the next begins, and where.
+    /// Start time and socket of the next transfer.
     next: Option<(Time, SocketId)>,
-    /// When this end had sent and got all.
+    /// When this end had sent and received everything.
     finished: Option<Time>,
 }
 
 impl Bulk {
-    /// The end that opens.
+    /// Creates the opening end.
     pub(super) fn opener(server: Endpoint, settings: BulkSettings) -> Self {
         let sends = settings.direction != Direction::Download;
         Self::new(Some(server), settings, sends)
     }
 
-    /// The end that is spoken to.
+    /// Creates the accepting end.
     pub(super) fn server(settings: BulkSettings) -> Self {
         let sends = settings.direction != Direction::Upload;
         Self::new(None, settings, sends)
@@ -69,7 +69,7 @@ impl Bulk {
         }
     }
 
-    /// Bytes of all transfers, one way.
+    /// Returns the bytes of all transfers in one direction.
     fn bytes(&self) -> u64 {
         let size = self.settings.size.unwrap_or(u64::MAX);
         size.saturating_mul(self.settings.transfers)
@@ -87,7 +87,7 @@ impl Bulk {
 
 impl<P: World> Application<P> for Bulk {
     fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        // Where no connection can be opened, the flow never begins, and its result says so.
+        // If no connection can be opened the flow never begins, as its result shows.
         if let Some(Ok(socket)) = self.server.map(|server| desk.connect(server)) {
             desk.sink(socket);
         }
@@ -101,7 +101,7 @@ impl<P: World> Application<P> for Bulk {
         if events.has(Events::ESTABLISHED) && self.sends {
             self.transfer(socket, desk);
         }
-        // Drained it may have been for a moment, until it was fed on.
+        // The connection may have been drained for a moment before more was written.
         let drained = |desk: &P::Desk<'_, '_>| desk.is_drained(socket);
         if events.has(Events::DRAINED)
             && self.sends

@@ -1,5 +1,6 @@
-//! A carousel: files sent to whoever listens, over and over, in datagrams, as DVB's data carousels (ETSI EN
-//! 301 192) and FLUTE (RFC 6726) send them. Nobody answers; what a receiver misses, the next turn brings.
+//! A carousel: files sent repeatedly in datagrams to all listeners, as in DVB data carousels (ETSI
+//! EN 301 192) and FLUTE (RFC 6726). There is no feedback; a lost part is received in the next
+//! turn.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +11,50 @@ use crate::numbers::Numbers;
 use crate::report::{Messages, Transfers};
 use crate::{Application, Arrival, Datagram, Report, SocketId, Standing, Workplace, World};
 
-/// What is sent, and when.
+/// Settings of a carousel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CarouselSettings {
     /// Bytes of a file, above zero.
     pub size: u64,
-    /// Bytes of it in a datagram, above zero; the last has what is left.
+    /// Bytes of it per datagram, above zero; the last one has the rest.
     pub datagram: u16,
-    /// Bits of files per second while one is being sent, headers not counted.
+    /// Rate in bits per second while a file is sent, without headers.
     pub rate: BitRate,
-    /// Times that each file is sent, one right after the other; at least one.
+    /// Number of times that each file is sent in direct succession; at least one.
     pub turns: u64,
-    /// From a file's start to the next one's: at least what its turns take.
+    /// Interval between the starts of files, at least the duration of all turns.
     pub interval: Span,
-    /// Files in all; `None`: until the end of the run.
+    /// Number of files, or `None` until the end of the run.
     pub count: Option<u64>,
 }
 
 impl CarouselSettings {
-    /// Datagrams of a file.
+    /// Returns the number of datagrams of a file.
     #[must_use]
     pub fn datagrams(&self) -> u64 {
         self.size.div_ceil(u64::from(self.datagram)).max(1)
     }
 
-    /// How long all turns of a file take.
+    /// Returns the duration of all turns of a file.
     #[must_use]
     pub fn length(&self) -> Span {
         self.rate
             .transmission_time(Bytes::new(self.size.saturating_mul(self.turns)))
     }
 
-    /// Datagrams of a file in all of its turns.
+    /// Returns the number of datagrams of a file in all turns.
     fn sent_for_each(&self) -> u64 {
         self.datagrams() * self.turns
     }
 
-    /// How long after its file's start a datagram is sent, by its number among all of that file.
+    /// Returns the time from a file's start to the datagram with this number.
     fn after(&self, number: u64) -> Span {
         let (turn, part) = (number / self.datagrams(), number % self.datagrams());
         let before = turn * self.size + part * u64::from(self.datagram);
         self.rate.transmission_time(Bytes::new(before))
     }
 
-    /// Bytes in the datagram that has this part of a file.
+    /// Returns the bytes in the datagram with this part of a file.
     fn length_of(&self, part: u64) -> u16 {
         let left = self.size - part * u64::from(self.datagram);
         u16::try_from(left).map_or(self.datagram, |left| left.min(self.datagram))
@@ -65,9 +66,9 @@ impl CarouselSettings {
 pub(super) struct Station {
     to: Endpoint,
     settings: CarouselSettings,
-    /// When the file of now began.
+    /// Start of the current file.
     began: Time,
-    /// The datagram that is next, by its number among all of all files.
+    /// Number of the next datagram among all of all files.
     number: u64,
     standing: Standing,
 }
@@ -83,7 +84,7 @@ impl Station {
         }
     }
 
-    /// Which file the next datagram is of, and which of that file's it is.
+    /// Returns the file of the next datagram, and its number within the file.
     fn place(&self) -> (u64, u64) {
         let each = self.settings.sent_for_each();
         (self.number / each, self.number % each)
@@ -121,7 +122,7 @@ impl<P: World> Application<P> for Station {
                 }
                 self.began += self.settings.interval;
             }
-            // No more than one every nanosecond: the clock has to go on.
+            // At most one per nanosecond, so that the clock advances.
             let next = self.began + self.settings.after(place);
             self.standing.next = Some(next.max(at + Span::from_nanos(1)));
         }
@@ -145,11 +146,11 @@ impl<P: World> Application<P> for Station {
     }
 }
 
-/// Files of which a receiver keeps count at once: that of now, and the one before it, of which something may
-/// still be under way.
+/// Number of files that a receiver tracks at once: the current one, and the previous one, parts of
+/// which may still be in flight.
 const FILES: usize = 2;
 
-/// What has come of a file: a bit for each of its datagrams.
+/// Received parts of a file: one bit per datagram.
 #[derive(Debug)]
 struct Parts {
     there: Box<[u64]>,
@@ -165,7 +166,7 @@ impl Parts {
         }
     }
 
-    /// Notes a part; false, if it was there.
+    /// Records a part. Returns false if it had been received.
     fn note(&mut self, part: u64) -> bool {
         let bit = 1 << (part % 64);
         let Some(word) = self.there.get_mut((part / 64) as usize) else {
@@ -185,10 +186,10 @@ pub(super) struct Listener {
     numbers: Numbers,
     messages: Messages,
     files: BTreeMap<u64, Parts>,
-    /// Files before this are no longer kept count of.
+    /// Files before this one are no longer tracked.
     first: u64,
     done: Transfers,
-    /// Bytes of files, each once.
+    /// Bytes of files, each counted once.
     bytes: u64,
     standing: Standing,
 }
@@ -218,7 +219,7 @@ impl Listener {
         if of_file.note(place % parts) {
             self.bytes += u64::from(datagram.length);
             if of_file.missing == 0 {
-                // It began so long before this datagram was sent.
+                // The file began this long before the datagram was sent.
                 let time = now.since(datagram.sent) + self.settings.after(place);
                 self.done.times.push(time);
                 self.done.bytes += self.settings.size;
@@ -237,7 +238,7 @@ impl<P: World> Application<P> for Listener {
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
     fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
-        // What the network doubles is one.
+        // Duplicates count once.
         if self.numbers.note(datagram.number) {
             let now = desk.now();
             self.messages.last = Some(now);

@@ -12,41 +12,42 @@ use server::{Command, What};
 
 pub(super) use server::{Commands, FtpServer};
 
-/// Who opens the data connections.
+/// The end that opens data connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FtpMode {
-    /// The client (PASV), as browsers and most clients do.
+    /// The client (PASV), as in browsers and most clients.
     Passive,
-    /// The server (PORT), from its port 20.
+    /// The server (PORT), from port 20.
     Active,
 }
 
-/// What is transferred, and how.
+/// Settings of FTP.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FtpSettings {
-    /// Who opens the data connections.
+    /// The end that opens data connections.
     pub mode: FtpMode,
-    /// Which way files go, seen from the client: to it (RETR) or from it (STOR).
+    /// Direction of files, seen from the client: download (RETR) or upload (STOR).
     pub direction: Direction,
     /// Bytes of a file.
     pub size: Distribution,
-    /// Seconds from one file's end to the next.
+    /// Seconds from the end of one file to the next.
     pub pause: Distribution,
-    /// Files; `None`: until the end of the run.
+    /// Number of files, or `None` until the end of the run.
     pub count: Option<u64>,
 }
 
-/// The port of the control connection.
+/// Port of the control connection.
 pub(super) const CONTROL: u16 = 21;
-/// That from which an active server opens data connections (RFC 959 section 3.2).
+/// Source port of an active server's data connections (RFC 959 section 3.2).
 pub(super) const ACTIVE_DATA: u16 = 20;
-/// That on which this server listens for passive ones. Each is told by where it comes from.
+/// Port on which this server listens for passive data connections, which are matched by their
+/// source.
 pub(super) const PASSIVE_DATA: u16 = 2021;
 
-/// How long until a connection is tried again for which there is no port.
+/// Time after which opening a connection is retried when there was no port.
 pub(super) const AGAIN: Span = Span::from_secs(1);
 
-// Commands and replies of usual lengths in bytes, line ends among them.
+// Commands and replies of usual lengths in bytes, line ends included.
 const GREETING: u64 = 20;
 const USER: (u64, u64) = (16, 34);
 const PASS: (u64, u64) = (20, 23);
@@ -54,12 +55,12 @@ const TYPE: (u64, u64) = (8, 31);
 const PASV: (u64, u64) = (6, 53);
 const PORT: (u64, u64) = (30, 51);
 const TRANSFER: u64 = 15;
-/// 150, when the data connection stands, and 226, when all has arrived.
+/// 150, when the data connection is established, and 226, when everything has arrived.
 const OPENING: u64 = 70;
 const COMPLETE: u64 = 24;
 const QUIT: (u64, u64) = (6, 14);
 
-/// What the client waits for.
+/// The event for which the client waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Greeting,
@@ -68,13 +69,13 @@ enum Stage {
     Type,
     /// The reply to PASV or PORT.
     Prepared,
-    /// The data connection, which is being opened.
+    /// The data connection being established.
     Connecting,
     /// 150, and with it the data.
     Opening,
     /// The data, and 226.
     Data,
-    /// The next file's time.
+    /// The time of the next file.
     Pause,
     Quit,
 }
@@ -87,17 +88,17 @@ pub(super) struct Ftp {
     commands: Commands,
     control: Option<SocketId>,
     data: Option<SocketId>,
-    /// The control connection's port, and those there are.
+    /// Local port of the control connection, and available ports.
     own: u16,
     ports: (u16, u16),
-    /// The port on which an active server is waited for.
+    /// Port on which a data connection of an active server is expected.
     offered: u16,
     stage: Stage,
-    /// Bytes of the reply that are missing.
+    /// Missing bytes of the reply.
     missing: u64,
-    /// The file: when its first command went, and its bytes.
+    /// The file: time of its first command, and its bytes.
     file: (Time, u64),
-    /// The data connection has come to its end.
+    /// Whether the data connection has ended.
     data_is_over: bool,
     standing: Standing,
     files: Transfers,
@@ -139,7 +140,7 @@ impl Ftp {
         desk.feed(control, bytes, false);
     }
 
-    /// A file, by the command that comes first.
+    /// Starts a file with its first command.
     fn prepare<D: Workplace>(&mut self, desk: &mut D) {
         self.file = (desk.now(), self.settings.size.bytes(desk.random()));
         self.files.begun += 1;
@@ -148,7 +149,7 @@ impl Ftp {
         match self.settings.mode {
             FtpMode::Passive => self.command(Stage::Prepared, PASV, What::Say(PASV.1), desk),
             FtpMode::Active => {
-                // Another each time: the last one's connection may be in TIME-WAIT.
+                // A new port each time, since the previous connection may be in TIME-WAIT.
                 self.offered = self.port_after(self.offered);
                 if self.offered == self.own {
                     self.offered = self.port_after(self.offered);
@@ -165,7 +166,7 @@ impl Ftp {
         if port >= last { first } else { port + 1 }
     }
 
-    /// Opens the data connection of a passive server.
+    /// Opens the data connection to a passive server.
     fn open<D: Workplace>(&mut self, desk: &mut D) {
         self.stage = Stage::Connecting;
         let remote = Endpoint {
@@ -190,7 +191,7 @@ impl Ftp {
         self.command(Stage::Opening, (TRANSFER, OPENING), what, desk);
     }
 
-    /// A reply has come, all of it.
+    /// Handles a complete reply.
     fn replied<D: Workplace>(&mut self, desk: &mut D) {
         match self.stage {
             Stage::Greeting => self.command(Stage::User, USER, What::Say(USER.1), desk),
@@ -217,7 +218,7 @@ impl Ftp {
         }
     }
 
-    /// The file is through when the server has said so, and all of it is here.
+    /// Completes the file once the server has confirmed it and everything has arrived.
     fn complete<D: Workplace>(&mut self, desk: &mut D) {
         let is_down = self.settings.direction != Direction::Upload;
         if self.stage != Stage::Data || self.missing > 0 || is_down && !self.data_is_over {
@@ -242,7 +243,7 @@ impl Ftp {
         };
         let mut read = desk.read(control, u64::MAX);
         while read > 0 && self.missing > 0 {
-            // 226 may come right behind 150.
+            // 226 may follow 150 directly.
             let part = read.min(self.missing);
             read -= part;
             self.missing -= part;
@@ -288,7 +289,8 @@ impl Ftp {
             let is_lost = matches!(self.stage, Stage::Connecting | Stage::Opening | Stage::Data)
                 && is_down
                 && !self.data_is_over;
-            // Nobody will send the rest: the session is over, and the connection's failure says why.
+            // The rest will not be sent: the session is over, and the connection's failure states
+            // the reason.
             if is_lost && let Some(control) = self.control {
                 desk.close(control);
             }

@@ -1,4 +1,4 @@
-//! Mail: messages handed over by SMTP (RFC 5321), a connection each, step by step.
+//! Mail: messages sent by SMTP (RFC 5321), one connection each.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,21 @@ use super::orders::{Order, Orders};
 use crate::report::Transfers;
 use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 
-/// What is sent.
+/// Settings of mail.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MailSettings {
-    /// Bytes of a message, its headers among them.
+    /// Bytes of a message, headers included.
     pub size: Distribution,
-    /// Seconds from one message's end to the next.
+    /// Seconds from the end of one message to the next.
     pub pause: Distribution,
-    /// Messages; `None`: until the end of the run.
+    /// Number of messages, or `None` until the end of the run.
     pub count: Option<u64>,
-    /// MAIL, RCPT and DATA go together (RFC 2920).
+    /// Whether MAIL, RCPT and DATA are sent together (RFC 2920).
     pub pipelining: bool,
 }
 
-/// A command and its reply, of usual lengths in bytes, line ends among them (RFC 5321 appendix D has an
-/// exchange like it).
+/// Usual lengths in bytes of a command and its reply, line ends included (RFC 5321 appendix D has
+/// such an exchange).
 type Step = (u64, u64);
 
 const GREETING: Step = (0, 60);
@@ -31,26 +31,26 @@ const EHLO: Step = (25, 150);
 const MAIL: Step = (50, 14);
 const RCPT: Step = (40, 14);
 const DATA: Step = (6, 37);
-/// The reply to a message; what ends one: a line with a dot.
+/// Reply to a message, and its end: a line with a dot.
 const MESSAGE_REPLY: u64 = 40;
 const DOT: u64 = 5;
 const QUIT: Step = (6, 15);
 
-/// How long until it is tried again where no connection could be had.
+/// Time after which opening a connection is retried.
 const AGAIN: Span = Span::from_secs(1);
 
-/// What is waited for.
+/// The replies that are awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The replies before the message.
+    /// Those before the message.
     Envelope,
-    /// That to the message: it has been taken.
+    /// That to the message.
     Message,
     /// That to QUIT.
     Quit,
 }
 
-/// A message on its way.
+/// A message being sent.
 #[derive(Debug)]
 struct Sending {
     socket: SocketId,
@@ -58,9 +58,9 @@ struct Sending {
     start: Time,
     size: u64,
     stage: Stage,
-    /// Bytes of replies that are missing.
+    /// Missing bytes of replies.
     missing: u64,
-    /// Commands that are still to be sent before the message, those in one flight together.
+    /// Commands still to be sent before the message, grouped by flight.
     flights: VecDeque<Vec<Step>>,
 }
 
@@ -89,7 +89,7 @@ impl Mail {
 
     fn begin<D: Workplace>(&mut self, desk: &mut D) {
         let Ok(socket) = desk.connect(self.server) else {
-            // All ports are in TIME-WAIT, say.
+            // For example, all ports are in TIME-WAIT.
             self.standing.next = Some(desk.now() + AGAIN);
             return;
         };
@@ -123,7 +123,7 @@ impl Mail {
         self.orders.place(port, order);
     }
 
-    /// All that was waited for has come: the next step.
+    /// Handles the complete replies of a flight.
     fn step<D: Workplace>(&mut self, desk: &mut D) {
         let Some(mut sending) = self.sending.take() else {
             return;
@@ -159,7 +159,7 @@ impl Mail {
         desk.feed(socket, bytes, false);
     }
 
-    /// A message is through, or will never be.
+    /// Ends a message, sent or failed.
     fn over<D: Workplace>(&mut self, pause: Span, desk: &mut D) {
         self.sending = None;
         if self.settings.count == Some(self.mails.begun) {
@@ -168,7 +168,7 @@ impl Mail {
             }
             return;
         }
-        // The clock has to go on.
+        // The clock has to advance.
         self.standing.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
     }
 }

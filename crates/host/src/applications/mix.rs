@@ -1,4 +1,4 @@
-//! A user: one activity after another, each drawn from a mix of applications, with pauses between them.
+//! A user: activities in sequence, each drawn from a mix of applications, with pauses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,30 +11,30 @@ use super::{Pair, Traffic};
 use crate::report::Activity;
 use crate::{Application, Arrival, Distribution, Report, SocketId, Standing, Workplace, World};
 
-/// What a user does.
+/// Settings of a user.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MixSettings {
     /// Seconds from the end of one activity to the next.
     pub pause: Distribution,
-    /// What there is to do.
+    /// Applications of the mix.
     pub shares: Arc<[Share]>,
 }
 
 /// One application of a mix.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Share {
-    /// What it is called.
+    /// Name.
     pub name: Arc<str>,
-    /// How often it is done, beside the others' weights.
+    /// Relative frequency.
     pub weight: f64,
-    /// One activity: something that comes to an end.
+    /// The activity, which must end by itself.
     pub traffic: Traffic,
 }
 
-/// By local port of the user's: what its connection is for.
+/// Application index by the user's local port.
 type Whose = Arc<Mutex<BTreeMap<u16, usize>>>;
 
-/// Both ends.
+/// Creates both ends.
 pub(super) fn ends<P: World, Q: World>(
     server: Endpoint,
     settings: &MixSettings,
@@ -81,15 +81,15 @@ pub(super) fn ends<P: World, Q: World>(
     (user, servers)
 }
 
-/// Makes the user's end of an activity.
+/// Creates the user's end of an activity.
 pub(super) type Make<P> = Box<dyn Fn() -> Box<dyn Application<P>> + Send>;
 
-/// An activity that is going on, or whose connections are still closing.
+/// An activity in progress, or with connections still closing.
 struct Doing<P: World> {
     number: u64,
     share: usize,
     application: Box<dyn Application<P>>,
-    /// Connections of its that are not gone.
+    /// Number of its open connections.
     open: usize,
 }
 
@@ -99,16 +99,16 @@ pub(super) struct User<P: World> {
     weights: Vec<f64>,
     makers: Vec<Make<P>>,
     whose: Whose,
-    /// The number of the activity that is going on.
+    /// Number of the current activity.
     current: Option<u64>,
     doing: Vec<Doing<P>>,
     begun: u64,
-    /// Which activity a connection belongs to.
+    /// Activity of each connection.
     sockets: BTreeMap<SocketId, u64>,
     next: Option<Time>,
     latest: Option<Span>,
     activities: Vec<Activity>,
-    /// Of datagrams, in activities that are over.
+    /// Bytes of datagrams in completed activities.
     bytes: u64,
     told: Report,
 }
@@ -139,7 +139,7 @@ impl<P: World> User<P> {
         self.act(number, desk, |application, desk| application.start(desk));
     }
 
-    /// Lets an activity do something, and sees what has become of it.
+    /// Calls an activity and updates its state.
     fn act<'a, 'c>(
         &mut self,
         number: u64,
@@ -179,7 +179,7 @@ impl<P: World> User<P> {
                 activity.failed += 1;
             }
             self.current = None;
-            // The clock has to go on.
+            // The clock has to advance.
             let pause = self.pause.span(desk.random()).max(Span::from_nanos(1));
             self.next = Some(desk.now() + pause);
         }
@@ -197,7 +197,7 @@ impl<P: World> Application<P> for User<P> {
     }
 
     fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        // An active FTP server's: of the activity that is going on.
+        // A connection of an active FTP server belongs to the current activity.
         let Some(number) = self.current else {
             desk.abort(socket);
             return;
@@ -227,7 +227,7 @@ impl<P: World> Application<P> for User<P> {
     }
 
     fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
-        // Activities with datagrams are over when theirs have come.
+        // Activities with datagrams end when these have arrived.
         if let Some(number) = self.current {
             self.act(number, desk, |application, desk| {
                 application.on_datagram(arrival, desk);
@@ -238,7 +238,7 @@ impl<P: World> Application<P> for User<P> {
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        // Each once, in the order in which they were begun.
+        // Each activity once, in the order in which they began.
         let mut last = None;
         let after = |doing: &&Doing<P>, last| last < Some(doing.number);
         while let Some(number) = (self.doing.iter())
@@ -283,7 +283,7 @@ impl<P: World> Application<P> for User<P> {
     }
 }
 
-/// The other end: a server for each of the applications.
+/// The other end: a server for each application.
 pub(super) struct Servers<P: World> {
     servers: Vec<Box<dyn Application<P>>>,
     ports: Vec<u16>,

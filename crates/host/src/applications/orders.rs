@@ -1,44 +1,44 @@
-//! What requests ask for.
+//! The content of requests, passed beside the network.
 //!
-//! A simulated request is a range of a stream, without content. What it would say, its maker tells the
-//! server in an order, by the local port of the connection that it goes over: the server finds the orders of
-//! a connection in the order in which their requests arrive, as TCP delivers them. Nothing but the content of
-//! requests goes this way: the server learns of an order only when all of its request's bytes are there.
+//! A simulated request is a range of a stream without content. Its creator passes the content to
+//! the server as an order, identified by the local port of the connection. The server takes a
+//! connection's orders in the sequence in which their requests arrive, and only once all bytes of a
+//! request have arrived. Nothing else is passed this way.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use bentpipe_types::Span;
 
-/// What one request asks for.
+/// The content of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Order {
     /// Bytes of the request.
     pub(super) request: u64,
-    /// Bytes of the answer.
+    /// Bytes of the response.
     pub(super) response: u64,
-    /// How long the server thinks about it.
+    /// Think time of the server.
     pub(super) think: Span,
 }
 
-/// Orders that were placed and not yet taken, shared by the two ends of a flow.
+/// Orders that were placed and not taken yet, shared by the two ends of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Orders(Arc<Mutex<BTreeMap<u16, VecDeque<Order>>>>);
 
 impl Orders {
-    /// A request is about to be written on the connection from this port.
+    /// Adds the order of a request that is about to be written on the connection from this port.
     pub(super) fn place(&self, port: u16, order: Order) {
         if let Ok(mut orders) = self.0.lock() {
             orders.entry(port).or_default().push_back(order);
         }
     }
 
-    /// The next request of the connection from this port.
+    /// Takes the next order of the connection from this port.
     pub(super) fn take(&self, port: u16) -> Option<Order> {
         self.0.lock().ok()?.get_mut(&port)?.pop_front()
     }
 
-    /// The greeting that the connection from this port begins with, if it does.
+    /// Takes the greeting that the connection from this port begins with, if any.
     pub(super) fn take_greeting(&self, port: u16) -> Option<Order> {
         let mut orders = self.0.lock().ok()?;
         let orders = orders.get_mut(&port)?;
@@ -46,13 +46,13 @@ impl Orders {
         is_greeting.then(|| orders.pop_front()).flatten()
     }
 
-    /// Is the connection from this port one that has placed orders, and is not forgotten?
+    /// Whether the connection from this port has placed orders and was not removed.
     pub(super) fn is_expecting(&self, port: u16) -> bool {
         let orders = self.0.lock();
         orders.is_ok_and(|orders| orders.contains_key(&port))
     }
 
-    /// The connection from this port is no more.
+    /// Removes the connection from this port.
     pub(super) fn forget(&self, port: u16) {
         if let Ok(mut orders) = self.0.lock() {
             orders.remove(&port);

@@ -1,5 +1,4 @@
-//! A source of packets of random sizes at random times, over UDP, or written to a TCP connection as they
-//! come.
+//! A source of packets with random sizes at random times, over UDP or written to a TCP connection.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,38 +12,38 @@ use crate::{
     Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
 };
 
-/// What carries the packets.
+/// Transport protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// Each is a datagram.
+    /// Each packet is a datagram.
     Udp,
-    /// Each is written to one connection.
+    /// Each packet is written to one connection.
     Tcp,
 }
 
-/// What is sent, and when.
+/// Settings of a source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PacketsSettings {
-    /// What carries them.
+    /// Transport protocol.
     pub transport: Transport,
-    /// Bytes of a packet, headers not counted.
+    /// Bytes of a packet without headers.
     pub size: Distribution,
-    /// Seconds from one to the next.
+    /// Seconds between packets.
     pub interval: Distribution,
-    /// Seconds for which it is on, and then off, by turns; `None`: on all the time.
+    /// Seconds of alternating on and off periods, or `None` for always on.
     pub bursts: Option<(Distribution, Distribution)>,
-    /// How long it goes on; `None`: until the end of the run.
+    /// Duration, or `None` until the end of the run.
     pub lasts: Option<Span>,
-    /// Bytes of a datagram at most: a random size beyond is this.
+    /// Maximum bytes of a datagram; larger random sizes are reduced to it.
     pub largest: u16,
 }
 
 impl PacketsSettings {
-    /// The largest datagram: 65,535 bytes less the headers of IPv4 and UDP.
+    /// Maximum payload of a datagram: 65,535 bytes without the headers of IPv4 and UDP.
     pub const LARGEST: u16 = 65_507;
 }
 
-/// The messages that were written to a connection and have not been read whole: their bytes, and when.
+/// Messages written to a connection and not completely read: bytes and time of writing.
 pub(super) type Written = Arc<Mutex<VecDeque<(u64, Time)>>>;
 
 /// The sending end.
@@ -55,7 +54,7 @@ pub(super) struct Source {
     written: Written,
     socket: Option<SocketId>,
     standing: Standing,
-    /// When the burst ends.
+    /// End of the on period.
     burst_ends: Option<Time>,
     ends: Option<Time>,
     sent: u64,
@@ -89,12 +88,12 @@ impl Source {
         }
     }
 
-    /// The next packet is to go at `at`, or once the source is on again.
+    /// Schedules the next packet at `at`, or at the start of the next on period.
     fn plan<D: Workplace>(&mut self, mut at: Time, desk: &mut D) {
         while let (Some(end), Some((_, off))) = (self.burst_ends, self.settings.bursts)
             && at > end
         {
-            // What the burst had left of the interval passes in the next.
+            // The rest of the interval elapses in the next on period.
             let again = end + off.span(desk.random());
             at = again + at.since(end);
             self.burst(again, desk);
@@ -168,7 +167,7 @@ impl<P: World> Application<P> for Source {
             }
             self.send(desk);
             let wait = self.settings.interval.span(desk.random());
-            // No more than one every nanosecond: the clock has to go on.
+            // At most one per nanosecond, so that the clock advances.
             self.plan(at + wait.max(Span::from_nanos(1)), desk);
         }
     }
@@ -178,7 +177,7 @@ impl<P: World> Application<P> for Source {
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        // Of what is written to a connection, all will come: it is not over before.
+        // Everything written to a connection will arrive; the source is not finished before.
         let is_there = self.written.lock().is_ok_and(|written| written.is_empty());
         report.finished = self.standing.finished.filter(|_| is_there);
         report.messages = Some(Messages {
@@ -192,10 +191,10 @@ impl<P: World> Application<P> for Source {
 #[derive(Debug)]
 pub(super) struct Receiver {
     written: Written,
-    /// Bytes read of the message that is under way.
+    /// Bytes read of the current message.
     read: u64,
     messages: Messages,
-    /// Of datagrams, which ones came, and their bytes.
+    /// Received datagrams, and their bytes.
     numbers: Numbers,
     bytes: u64,
     standing: Standing,
@@ -242,7 +241,7 @@ impl<P: World> Application<P> for Receiver {
     }
 
     fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
-        // What the network doubles is one message.
+        // Duplicates count once.
         if self.numbers.note(datagram.number) {
             self.bytes += u64::from(datagram.length);
             self.received(u64::from(datagram.length), datagram.sent, desk.now());

@@ -1,33 +1,33 @@
-//! What web pages consist of.
+//! Models of web pages.
 
 use bentpipe_types::RandomStream;
 
-/// How pages are made.
+/// Model of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageModel {
-    /// All alike.
+    /// Equal pages.
     Fixed {
         /// Bytes of the document.
         document: u64,
-        /// Objects besides it.
+        /// Number of objects besides it.
         objects: u32,
-        /// Bytes of each.
+        /// Bytes of each object.
         size: u64,
     },
-    /// Desktop pages of 2024 and 2025 by the HTTP Archive's Web Almanac (chapter Page Weight): the
-    /// quantiles of total weight and number of requests, interpolated on a logarithmic scale, a heavy page
-    /// having many requests.
+    /// Desktop pages of 2024 and 2025 after the HTTP Archive's Web Almanac (chapter Page Weight):
+    /// quantiles of total weight and number of requests, interpolated on a logarithmic scale. Heavy
+    /// pages have many requests.
     WebAlmanac,
-    /// 3GPP TR 25.892 (annex A.2.1.3): the pages of about 2003, small and few objects.
+    /// 3GPP TR 25.892 (annex A.2.1.3): pages of about 2003, small with few objects.
     ThreeGpp,
 }
 
-/// One object of a page.
+/// An object of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Object {
     /// Bytes of its response.
     pub(super) size: u64,
-    /// The object in which the browser finds it; none of the document itself.
+    /// The object that refers to it; `None` for the document.
     pub(super) parent: Option<usize>,
 }
 
@@ -40,8 +40,8 @@ const WEB_ALMANAC: [(f64, f64, f64); 5] = [
     (0.90, 9179e3, 176.0),
 ];
 
-/// Between the quantiles that are published, on a logarithmic scale; outside of them, as between the
-/// nearest two.
+/// Interpolates between published quantiles on a logarithmic scale; outside them, extrapolates from
+/// the nearest two.
 fn interpolate(share: f64, value: impl Fn(&(f64, f64, f64)) -> f64) -> f64 {
     let next = WEB_ALMANAC.iter().position(|(p, ..)| share < *p);
     let next = next
@@ -53,12 +53,12 @@ fn interpolate(share: f64, value: impl Fn(&(f64, f64, f64)) -> f64) -> f64 {
     libm::exp(from + along * (to - from))
 }
 
-/// TR 25.892: a lognormal distribution, cut off at both ends by drawing again. Its sigma is as published; its
-/// mu such that the mean of what is left is the published one, which with the published mu is that before
-/// the cut.
+/// TR 25.892: a truncated lognormal distribution, redrawn outside its limits. Sigma is as
+/// published. Mu is chosen such that the truncated mean is the published mean, which with the
+/// published mu is the mean before truncation.
 fn lognormal(random: &mut RandomStream, mu: f64, sigma: f64, low: f64, high: f64) -> u64 {
     loop {
-        // Box and Muller 1958
+        // Box and Muller 1958.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - random.uniform()));
         let normal = radius * libm::cos(2.0 * std::f64::consts::PI * random.uniform());
         let size = libm::exp(mu + sigma * normal);
@@ -68,8 +68,8 @@ fn lognormal(random: &mut RandomStream, mu: f64, sigma: f64, low: f64, high: f64
     }
 }
 
-/// TR 25.892: the number of embedded objects, a Pareto distribution from 2 (shape 1.1), cut off at 55 by
-/// drawing again, less 2: 3.95 on average.
+/// TR 25.892: the number of embedded objects, a Pareto distribution from 2 (shape 1.1), redrawn
+/// above 55, minus 2: 3.95 on average.
 fn three_gpp_objects(random: &mut RandomStream) -> usize {
     loop {
         let number = 2.0 / libm::pow(1.0 - random.uniform(), 1.0 / 1.1);
@@ -80,9 +80,9 @@ fn three_gpp_objects(random: &mut RandomStream) -> usize {
 }
 
 impl PageModel {
-    /// The objects of a page: first the document. Those besides it are found on `levels` levels: on the
-    /// first in the document, on the second in those of the first (a style sheet that names a font), and so
-    /// on, as many on each.
+    /// Draws the objects of a page, document first. The others are spread evenly over `levels`
+    /// levels: the first level is referred to by the document, the second by the first (a style
+    /// sheet that names a font), and so on.
     pub(super) fn draw(self, levels: u32, random: &mut RandomStream) -> Vec<Object> {
         let sizes = match self {
             Self::Fixed {
@@ -95,11 +95,11 @@ impl PageModel {
                 sizes
             }
             Self::WebAlmanac => {
-                // Within the range in which extrapolating is no guess.
+                // The range in which extrapolation is reasonable.
                 let share = random.uniform().clamp(0.02, 0.98);
                 let weight = interpolate(share, |entry| entry.1);
                 let requests = libm::round(interpolate(share, |entry| entry.2)).max(1.0) as usize;
-                // Parts of a whole, the spread of exponential ones.
+                // Shares of the total with the spread of exponential variables.
                 let parts: Vec<f64> = (0..requests).map(|_| random.exponential(1.0)).collect();
                 let whole: f64 = parts.iter().sum();
                 let size = |part: f64| (libm::round(weight * part / whole)).max(1.0) as u64;
@@ -119,7 +119,7 @@ impl PageModel {
         let parent = |index: usize| match index {
             0 => None,
             index if index <= each => Some(0),
-            // The one before it by a level.
+            // The object at the same position one level above.
             index => Some(index - each),
         };
         let object = |(index, size): (usize, u64)| Object {
@@ -149,7 +149,8 @@ mod tests {
         for (share, weight, requests) in WEB_ALMANAC {
             let (bytes, objects) = pages[(share * pages.len() as f64) as usize];
             let ratio = bytes as f64 / weight;
-            // The quantile's standard error: sqrt(p (1 - p) / n) of a slope of about 3 per unit of p.
+            // The quantile's standard error: sqrt(p (1 - p) / n) of a slope of about 3 per unit of
+            // p.
             assert!((ratio - 1.0).abs() < 0.03, "{share}: {bytes} B");
             assert!((objects as f64 / requests - 1.0).abs() < 0.03, "{objects}");
         }

@@ -1,4 +1,4 @@
-//! Echoes: a request every so often, and how long its answer takes.
+//! Echoes: periodic requests, and their response times.
 
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
@@ -7,7 +7,7 @@ use crate::numbers::Numbers;
 use crate::report::Echoes;
 use crate::{Application, Arrival, Datagram, Report, SocketId, Standing, Workplace, World};
 
-/// What carries the requests.
+/// Protocol of the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EchoBy {
     /// ICMP (RFC 792, RFC 4443): every host answers.
@@ -16,23 +16,23 @@ pub enum EchoBy {
     Udp,
 }
 
-/// What is sent, and when.
+/// Settings of echoes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PingSettings {
-    /// What carries the requests.
+    /// Protocol of the requests.
     pub by: EchoBy,
-    /// Bytes of data in each, headers not counted.
+    /// Bytes of data without headers.
     pub size: u16,
-    /// From one to the next.
+    /// Interval.
     pub interval: Span,
-    /// Requests; `None`: until the end of the run.
+    /// Number of requests, or `None` until the end of the run.
     pub count: Option<u64>,
 }
 
-/// How long the last answer is waited for, as Linux's `ping` does.
+/// Time to wait for the last response, as in Linux's `ping`.
 const LINGER: Span = Span::from_secs(10);
 
-/// The asking end.
+/// The requesting end.
 #[derive(Debug)]
 pub(super) struct Ping {
     server: Endpoint,
@@ -72,7 +72,7 @@ impl Ping {
         let wait = if self.all_sent() {
             LINGER
         } else {
-            // The clock has to go on.
+            // The clock has to advance.
             self.settings.interval.max(Span::from_nanos(1))
         };
         self.standing.next = Some(now + wait);
@@ -125,7 +125,7 @@ impl<P: World> Application<P> for Ping {
     }
 }
 
-/// The other end: sends back what comes over UDP. (ICMP's requests the host itself answers.)
+/// The other end, which returns UDP datagrams. The host itself answers ICMP requests.
 #[derive(Debug)]
 pub(super) struct EchoServer;
 

@@ -1,4 +1,4 @@
-//! Interactive traffic: a request, its answer, a pause, and again, over one connection.
+//! Interactive traffic: request, response, pause, repeated over one connection.
 
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
@@ -7,29 +7,29 @@ use super::orders::{Order, Orders};
 use crate::report::Responses;
 use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 
-/// What is asked, and what comes back.
+/// Settings of requests and responses.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RequestResponseSettings {
     /// Bytes of a request.
     pub request: Distribution,
-    /// Bytes of an answer.
+    /// Bytes of a response.
     pub response: Distribution,
-    /// How long the server thinks about a request.
+    /// Think time of the server.
     pub think: Span,
-    /// Seconds from an answer to the next request.
+    /// Seconds from a response to the next request.
     pub pause: Distribution,
-    /// Requests; `None`: until the end of the run.
+    /// Number of requests, or `None` until the end of the run.
     pub count: Option<u64>,
 }
 
-/// The asking end.
+/// The requesting end.
 #[derive(Debug)]
 pub(super) struct RequestResponse {
     server: Endpoint,
     settings: RequestResponseSettings,
     orders: Orders,
     socket: Option<(SocketId, u16)>,
-    /// When the request that is under way was written, and the bytes of its answer that are missing.
+    /// Time of the outstanding request, and missing bytes of its response.
     waiting: Option<(Time, u64)>,
     standing: Standing,
     responses: Responses,
@@ -108,7 +108,7 @@ impl<P: World> Application<P> for RequestResponse {
             }
         }
         if events.has(Events::CLOSED) {
-            // Where that was the peer's doing, the flow's outcome says so.
+            // If the peer closed the connection, the flow's outcome states it.
             self.standing.next = None;
             self.socket = None;
         }

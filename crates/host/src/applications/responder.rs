@@ -1,4 +1,4 @@
-//! A server: reads requests, thinks, answers.
+//! A server that reads requests, waits for the think time, and responds.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,8 +8,8 @@ use bentpipe_types::Time;
 use super::orders::{Order, Orders};
 use crate::{Application, SocketId, Standing, Workplace, World};
 
-/// Answers the requests of each connection in the order in which they came, each after it was thought
-/// about; thinking goes on side by side.
+/// Responds to the requests of each connection in order, each after its think time; think times
+/// overlap.
 #[derive(Debug)]
 pub(super) struct Responder {
     orders: Orders,
@@ -19,9 +19,9 @@ pub(super) struct Responder {
 #[derive(Debug)]
 struct Conversation {
     port: u16,
-    /// The request that is being read, and its bytes that are missing.
+    /// The request being read, and its missing bytes.
     reading: Option<(Order, u64)>,
-    /// When the answers are ready, and their bytes.
+    /// Times at which responses are ready, and their bytes.
     answers: VecDeque<(Time, u64)>,
     peer_closed: bool,
 }
@@ -36,22 +36,22 @@ impl Responder {
 }
 
 impl Conversation {
-    /// Who is called may be the one who speaks first: an order without a request.
+    /// Handles protocols in which the server speaks first: an order without a request.
     fn greet(&mut self, orders: &Orders, now: Time) {
         if let Some(order) = orders.take_greeting(self.port) {
             self.answers.push_back((now + order.think, order.response));
         }
     }
 
-    /// So many bytes have come.
+    /// Handles received bytes.
     fn take(&mut self, mut bytes: u64, orders: &Orders, now: Time) {
         while bytes > 0 {
             let Some((order, missing)) = self.reading.or_else(|| {
                 let order = orders.take(self.port)?;
                 Some((order, order.request))
             }) else {
-                // Of a connection that its client has lost, as one that a gateway resets, the rest of a request
-                // may still arrive.
+                // After its client has lost a connection, for example by a gateway's reset, the
+                // rest of a request may still arrive.
                 debug_assert!(!orders.is_expecting(self.port), "bytes that nobody ordered");
                 return;
             };
@@ -67,7 +67,7 @@ impl Conversation {
     }
 }
 
-/// Writes the answers that are ready; closes once all are and no more can come.
+/// Writes responses that are ready, and closes when all are written and no more can come.
 fn serve<D: Workplace>(socket: SocketId, talk: &mut Conversation, desk: &mut D) {
     let now = desk.now();
     while let Some((at, bytes)) = talk.answers.front().copied()

@@ -4,7 +4,7 @@ use bentpipe_tcp::Events;
 
 use crate::{Application, SocketId, Workplace, World};
 
-/// Reads everything, and closes when the other side has.
+/// Reads everything, and closes after the other side.
 #[derive(Clone, Copy, Debug)]
 pub struct Sink;
 

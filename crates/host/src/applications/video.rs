@@ -1,4 +1,4 @@
-//! Video in segments (DASH, HLS): each fetched at the highest rate of a ladder that the path sustains.
+//! Video in segments (DASH, HLS), each fetched at the highest rate that the path sustains.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use super::orders::{Order, Orders};
 use crate::report::Viewing;
 use crate::{Application, Report, SocketId, Standing, Workplace, World};
 
-/// What is watched.
+/// Settings of a video.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VideoSettings {
-    /// Length of a segment.
+    /// Duration of a segment.
     pub segment: Span,
-    /// Rates that it is there in, bits a second, ascending.
+    /// Available rates in bits per second, ascending.
     pub ladder: Arc<[u64]>,
-    /// How much is buffered at most.
+    /// Maximum buffer.
     pub buffer: Span,
-    /// How much is buffered before it begins to play, and again after a stall.
+    /// Buffer at which playback begins, also after a stall.
     pub start_up: Span,
-    /// Length of the video; `None`: until the end of the run.
+    /// Duration of the video, or `None` until the end of the run.
     pub lasts: Option<Span>,
 }
 
-/// The throughput of so many segments is averaged, harmonically, and this share of it counted on: FESTIVE
-/// (Jiang, Sekar and Zhang 2012, sections 4.3 and 4.4; theirs is 20 segments).
+/// Number of segments in the harmonic mean of the throughput, and the share of it that is used:
+/// FESTIVE (Jiang, Sekar and Zhang 2012, sections 4.3 and 4.4, with 20 segments).
 const SEGMENTS: usize = 5;
 const SHARE: f64 = 0.85;
 /// Bytes of a request, as for web pages.
@@ -38,16 +38,16 @@ pub(super) struct Video {
     settings: VideoSettings,
     orders: Orders,
     socket: Option<(SocketId, u16)>,
-    /// The segment that is being fetched: asked for when, its rate, bytes that are missing.
+    /// The segment being fetched: time of the request, rate, missing bytes.
     fetching: Option<(Time, u64, u64)>,
-    /// Seconds a bit of the latest segments.
+    /// Seconds per bit of the latest segments.
     pace: [f64; SEGMENTS],
     paces: usize,
-    /// What is buffered at `since`, and whether it plays.
+    /// Buffer at time `since`, and whether it is playing.
     buffered: Span,
     since: Time,
     plays: bool,
-    /// When a stall began.
+    /// Start of the current stall.
     stalled: Option<Time>,
     start: Time,
     standing: Standing,
@@ -74,7 +74,7 @@ impl Video {
         }
     }
 
-    /// The rate for the next segment: the lowest first, then what is sustained.
+    /// Returns the rate of the next segment: the lowest one first, then the highest sustained one.
     fn rate(&self) -> u64 {
         let ladder = &self.settings.ladder;
         let lowest = ladder.first().copied().unwrap_or(1);
@@ -113,7 +113,7 @@ impl Video {
         desk.feed(socket, order.request, false);
     }
 
-    /// What has been played by now.
+    /// Advances playback to now.
     fn play(&mut self, now: Time) {
         if self.standing.finished.is_some() {
             return;
@@ -124,12 +124,12 @@ impl Video {
             return;
         }
         if passed < self.buffered || self.is_whole() {
-            // To the very end of the last segment, and a little late by a wall's clock, that is no stall.
+            // Reaching the end of the last segment, slightly late in real time, is not a stall.
             self.viewing.played += passed.min(self.buffered);
             self.buffered = self.buffered.saturating_sub(passed);
             return;
         }
-        // It ran dry on the way.
+        // The buffer ran empty in between.
         let dry = passed.saturating_sub(self.buffered);
         self.viewing.played += self.buffered;
         self.buffered = Span::ZERO;
@@ -231,7 +231,7 @@ impl<P: World> Application<P> for Video {
     }
 
     fn report(&self, now: Time, report: &mut Report) {
-        // As it stands: what has been played since the last segment came, or how long it has not.
+        // At this time: includes playback, or the stall, since the last segment arrived.
         let mut stands = Self {
             settings: self.settings.clone(),
             orders: self.orders.clone(),

@@ -1,4 +1,4 @@
-//! Web pages: HTTP over TLS over TCP, by the bytes and round trips they take.
+//! Web pages: HTTP over TLS over TCP, modelled by bytes and round trips.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,74 +10,73 @@ use super::pages::{Object, PageModel};
 use crate::report::{Page, Pages};
 use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 
-/// How objects share connections.
+/// Version of HTTP, which determines how objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Http {
-    /// HTTP/1.1: one request at a time on each of up to six persistent connections, as browsers have
-    /// it.
+    /// HTTP/1.1: one request at a time on each of up to six persistent connections, as in browsers.
     One,
-    /// HTTP/2: all requests at once on one connection, answered in the order in which they were made (as
-    /// Chromium orders those of equal urgency).
+    /// HTTP/2: all requests at once on one connection, answered in order (as Chromium orders
+    /// requests of equal urgency).
     Two,
 }
 
-/// The handshake after TCP's.
+/// Version of TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tls {
     /// None: `http:`.
     Off,
-    /// RFC 5246: two round trips; one with a session that is resumed.
+    /// RFC 5246: two round trips, or one with a resumed session.
     V1_2,
     /// RFC 8446: one round trip, resumed or not.
     V1_3,
 }
 
-/// What is loaded, and how.
+/// Settings of web pages.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WebSettings {
-    /// HTTP's version.
+    /// Version of HTTP.
     pub http: Http,
-    /// TLS.
+    /// Version of TLS.
     pub tls: Tls,
-    /// The first connection resumes a session of an earlier visit; later ones always do.
+    /// Whether the first connection resumes an earlier session; later ones always do.
     pub resumption: bool,
-    /// Pages.
+    /// Model of pages.
     pub page: PageModel,
-    /// Levels on which objects are found.
+    /// Number of levels of objects.
     pub levels: u32,
     /// Bytes of a request.
     pub request: u64,
-    /// How long the server thinks about a request.
+    /// Think time of the server.
     pub think: Span,
-    /// Seconds from a page's end to the next navigation.
+    /// Seconds from the end of a page to the next.
     pub reading: Distribution,
-    /// Pages; `None`: until the end of the run.
+    /// Number of pages, or `None` until the end of the run.
     pub count: Option<u64>,
 }
 
-/// RFC 2616 section 8.1.4 said two; browsers have six.
+/// Maximum number of connections: browsers use six (RFC 2616 section 8.1.4 said two).
 const CONNECTIONS: usize = 6;
 
-/// How long until a connection is tried again for which there was no port.
+/// Time after which opening a connection is retried when there was no port.
 const AGAIN: Span = Span::from_secs(1);
 
-/// A flight of the client's and the server's answer, in bytes.
+/// Bytes of a client's flight and of the server's answer.
 type Exchange = (u64, u64);
 
-/// The flights of a handshake, of usual lengths: a ClientHello that is padded to 517 bytes (RFC 7685), a
-/// certificate chain of about 3 kB. Returns them and the bytes that the client sends last, which go with its
-/// first request.
+/// Returns the flights of a handshake with usual lengths: a ClientHello padded to 517 bytes (RFC
+/// 7685) and a certificate chain of about 3 kB. Also returns the bytes of the client's last flight,
+/// which is sent with its first request.
 fn handshake(tls: Tls, resumes: bool) -> (&'static [Exchange], u64) {
     match (tls, resumes) {
         (Tls::Off, _) => (&[], 0),
-        // RFC 8446 section 2: the server's flight is ServerHello to Finished, the client's last its
-        // Finished.
+        // RFC 8446 section 2: the server's flight is ServerHello to Finished, the client's last one
+        // its Finished.
         (Tls::V1_3, false) => (&[(517, 3_600)], 80),
-        // Section 2.2: no certificate
+        // RFC 8446 section 2.2: no certificate.
         (Tls::V1_3, true) => (&[(600, 250)], 80),
-        // RFC 5246 section 7.3: ServerHello to ServerHelloDone; ClientKeyExchange to Finished
+        // RFC 5246 section 7.3: ServerHello to ServerHelloDone; ClientKeyExchange to Finished.
         (Tls::V1_2, false) => (&[(250, 3_500), (126, 51)], 0),
-        // Abbreviated: the server finishes first.
+        // Abbreviated handshake: the server finishes first.
         (Tls::V1_2, true) => (&[(500, 150)], 51),
     }
 }
@@ -85,15 +84,15 @@ fn handshake(tls: Tls, resumes: bool) -> (&'static [Exchange], u64) {
 /// A connection to the server.
 #[derive(Debug)]
 struct Line {
-    /// Of the browser's connections, in the order in which it opened them.
+    /// Number among the browser's connections, in the order of opening.
     number: u64,
     port: u16,
     established: bool,
-    /// The handshake's exchanges that are still to come.
+    /// Remaining exchanges of the handshake.
     exchanges: &'static [Exchange],
-    /// Bytes that go with the next request.
+    /// Bytes that are sent with the next request.
     more: u64,
-    /// What is to come on it: which object (none: the handshake's), and its bytes that are missing.
+    /// Expected responses: object (`None` for the handshake) and missing bytes.
     expected: VecDeque<(Option<usize>, u64)>,
 }
 
@@ -103,7 +102,7 @@ impl Line {
     }
 }
 
-/// A page that is being loaded.
+/// A page being loaded.
 #[derive(Debug)]
 struct Loading {
     start: Time,
@@ -119,11 +118,11 @@ pub(super) struct Web {
     settings: WebSettings,
     orders: Orders,
     lines: BTreeMap<SocketId, Line>,
-    /// Connections opened.
+    /// Number of connections opened.
     opened: u64,
     visited: bool,
     loading: Option<Loading>,
-    /// Objects to be asked for.
+    /// Objects to be requested.
     wanted: VecDeque<usize>,
     standing: Standing,
     pages: Pages,
@@ -159,11 +158,12 @@ impl Web {
         self.dispatch(desk);
     }
 
-    /// Asks for what is wanted, as far as connections allow; opens those that are missing.
+    /// Requests objects as far as connections allow, and opens missing connections.
     fn dispatch<D: Workplace>(&mut self, desk: &mut D) {
         let one_at_a_time = self.settings.http == Http::One;
         while let Some(&object) = self.wanted.front() {
-            // The oldest: the order of places in the host's table is other flows' doing, too.
+            // The oldest free connection; the order of places in the host's table depends on other
+            // flows.
             let lines = self.lines.iter();
             let free = lines
                 .filter(|(_, line)| line.is_ready() && (line.expected.is_empty() || !one_at_a_time))
@@ -184,7 +184,7 @@ impl Web {
 
     fn open<D: Workplace>(&mut self, desk: &mut D) {
         let Ok(socket) = desk.connect(self.server) else {
-            // All ports are in TIME-WAIT, say: without any connection, it is tried again.
+            // For example, all ports are in TIME-WAIT. Without any connection, opening is retried.
             self.standing.next = self.lines.is_empty().then(|| desk.now() + AGAIN);
             return;
         };
@@ -220,13 +220,13 @@ impl Web {
         desk.feed(socket, request, false);
     }
 
-    /// The handshake's next exchange, if there is one.
+    /// Sends the next flight of the handshake, if any.
     fn shake_hands<D: Workplace>(&mut self, socket: SocketId, desk: &mut D) {
         let Some(line) = self.lines.get_mut(&socket) else {
             return;
         };
         let Some(((request, response), rest)) = line.exchanges.split_first() else {
-            // A connection that stands can be resumed.
+            // An established session can be resumed.
             self.visited = true;
             return;
         };
@@ -241,7 +241,7 @@ impl Web {
         desk.feed(socket, *request, false);
     }
 
-    /// So many bytes have come on a connection.
+    /// Handles bytes received on a connection.
     fn take<D: Workplace>(&mut self, socket: SocketId, mut bytes: u64, desk: &mut D) {
         while bytes > 0 {
             let Some(line) = self.lines.get_mut(&socket) else {
@@ -269,7 +269,8 @@ impl Web {
         }
     }
 
-    /// An object is there: what it names is wanted now, and the page may be complete.
+    /// Handles a complete object: requests the objects that it refers to, and completes the page
+    /// after the last one.
     fn arrived<D: Workplace>(&mut self, object: usize, desk: &mut D) {
         let Some(loading) = &mut self.loading else {
             return;
@@ -308,7 +309,7 @@ impl Web {
         }
     }
 
-    /// A connection is gone: what was expected on it is asked for again, elsewhere.
+    /// Handles a lost connection: its expected objects are requested again on another.
     fn lost(&mut self, socket: SocketId) {
         let Some(line) = self.lines.remove(&socket) else {
             return;
@@ -340,7 +341,7 @@ impl<P: World> Application<P> for Web {
             let opened = self.lines.get(&socket).is_some_and(|line| line.established);
             self.lost(socket);
             if !opened {
-                // Refused, or nobody there: trying again would go on for ever.
+                // Refused or unreachable: retrying would not end.
                 self.wanted.clear();
             }
         }

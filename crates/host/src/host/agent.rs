@@ -1,4 +1,4 @@
-//! The host as a node: what the driver tells it, and asks.
+//! The host as a node.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::account::Account;
 use crate::table::Timer;
 use crate::{ApplicationId, Realm};
 
-/// What probes may look at.
+/// Gauges for probes.
 const GAUGES: [Gauge; 2] = [
     Gauge {
         name: "connections",
@@ -120,16 +120,18 @@ impl<P: Realm> Agent for Host<P> {
 }
 
 impl<P: Realm> Host<P> {
-    /// Does it [sleep when nothing happens](Self::sleep_when_idle)?
+    /// Whether the host [models wake-up order](Self::sleep_when_idle).
     #[inline]
     #[must_use]
     pub fn sleeps(&self) -> bool {
         self.sockets.waking.is_some()
     }
 
-    /// A packet is told to whom it is for, of a host that does not [sleep](Self::sleeps): what [`Agent::on_packet`] does then.
+    /// Processes a packet for a host that does not [sleep](Self::sleeps), like
+    /// [`Agent::on_packet`].
     //
-    // (Into the loop that tells a host many packets: whatever it calls there is fewer lines of code that a packet fetches.)
+    // Inlined into the loop that delivers many packets to a host, so that fewer cache lines of code
+    // are needed per packet.
     #[inline(always)]
     pub fn hear(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         if !cx.packets.get(packet).is_tcp() {
@@ -152,8 +154,8 @@ impl<P: Realm> Host<P> {
         self.on_stranger(from, packet, cx);
     }
 
-    /// A packet is told to whom it is for, or held until the host has woken up: what [`Agent::on_packet`] does where it
-    /// [sleeps](Self::sleeps).
+    /// Processes a packet, or holds it until the host has woken up, like [`Agent::on_packet`] of a
+    /// host that [sleeps](Self::sleeps).
     #[inline(never)]
     pub fn hear_when_awake(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         let waking = self.sockets.waking.as_mut();
@@ -163,7 +165,7 @@ impl<P: Realm> Host<P> {
         }
     }
 
-    /// The host hears what has come while it slept, if it has woken up, and so do its applications.
+    /// Processes held packets and application events once the host has woken up.
     #[inline(never)]
     fn wake(&mut self, cx: &mut Ctx<'_>) {
         while let Some((from, packet)) =
@@ -181,7 +183,7 @@ impl<P: Realm> Host<P> {
         self.hear(from, packet, cx);
     }
 
-    /// Something has happened that no packet has asked for.
+    /// Records activity that was not caused by a packet.
     pub(super) fn acted(&mut self, now: Time) {
         if let Some(waking) = &mut self.sockets.waking {
             waking.acted(now);

@@ -1,4 +1,4 @@
-//! What comes to a host and is for none of its connections: what opens one, datagrams, errors, and strangers.
+//! Packets that belong to no connection: SYNs, datagrams, ICMP errors, and others.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::desk::{Desk, NONE};
 use crate::{Arrival, Datagram, Member, Realm, Remote, Taker};
 
 impl<P: Realm> Host<P> {
-    /// A SYN for which there is no connection. Returns its place.
+    /// Handles a SYN without a connection. Returns the place of the new connection.
     pub(super) fn accept(&mut self, syn: PacketRef, cx: &mut Ctx<'_>) -> Option<u32> {
         let record = *cx.packets.get(syn);
         let ip = cx.packets.ip(syn).map(|(theirs, ours)| (ours, theirs));
@@ -93,7 +93,7 @@ impl<P: Realm> Host<P> {
         Some(id.place)
     }
 
-    /// A packet that is no segment: one of UDP may be for an application.
+    /// Handles a packet that is not a segment; a UDP datagram may be for an application.
     #[inline(never)]
     pub(super) fn on_datagram(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let record = *cx.packets.get(packet);
@@ -147,7 +147,7 @@ impl<P: Realm> Host<P> {
         self.look_at_touched(ROUNDS, cx);
     }
 
-    /// RFC 1122 section 3.2.2.6: every host answers an echo request, whoever sent it.
+    /// Answers an echo request. RFC 1122 section 3.2.2.6: every host does.
     pub(super) fn answer(&mut self, request: PacketRef, cx: &mut Ctx<'_>) {
         let record = *cx.packets.get(request);
         let datagram = Datagram::read(request, cx.packets);
@@ -161,8 +161,8 @@ impl<P: Realm> Host<P> {
         }
     }
 
-    /// An ICMP error has come about a segment that some connection may have sent, from `local_port` to
-    /// `remote`. Where packets are real, whoever gets them reads it.
+    /// Handles an ICMP error about a segment from `local_port` to `remote`. For real packets the
+    /// caller parses the error.
     pub fn on_icmp(
         &mut self,
         local_port: u16,
@@ -183,7 +183,7 @@ impl<P: Realm> Host<P> {
         }
     }
 
-    /// A segment of no connection.
+    /// Handles a segment without a connection.
     #[inline(never)]
     pub(super) fn on_stranger(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         let flags = cx.packets.get(packet).flags;
@@ -197,7 +197,7 @@ impl<P: Realm> Host<P> {
         }
     }
 
-    /// A packet that no open connection takes: RFC 9293 section 3.10.7.1.
+    /// Handles a packet that no open connection accepts: RFC 9293 section 3.10.7.1.
     pub(super) fn refuse(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.counters.no_connection += 1;
         cx.discards.count(DropReason::NoConnection);

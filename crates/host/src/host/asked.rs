@@ -1,4 +1,4 @@
-//! What can be asked of a host.
+//! Queries about a host's state.
 
 use bentpipe_tcp::{Connection, Socket, State, Statistics};
 use bentpipe_types::{Span, Time};
@@ -8,20 +8,20 @@ use crate::account::Account;
 use crate::{Application, ApplicationId, Listener, Realm, Report, SocketId, Taker};
 
 impl<P: Realm> Host<P> {
-    /// A connection; `None` when it is gone.
+    /// Returns a connection, or `None` if it is closed.
     #[must_use]
     pub fn socket(&self, id: SocketId) -> Option<&Socket<P>> {
         Some(&self.sockets.named(id)?.socket)
     }
 
-    /// The connection that stands for an application: its latest, if any is open, or the last that
-    /// was.
+    /// Returns the connection that represents an application: its latest open one, or the last
+    /// closed one.
     #[must_use]
     pub fn connection(&self, application: ApplicationId) -> Option<&Connection> {
         self.sockets.of(application)
     }
 
-    /// What all connections of an application have counted; `None` before the first.
+    /// Returns the totals of all connections of an application, or `None` before the first.
     #[must_use]
     pub fn statistics(&self, application: ApplicationId) -> Option<Statistics> {
         let account = self.account(application)?;
@@ -37,7 +37,8 @@ impl<P: Realm> Host<P> {
         Some(statistics)
     }
 
-    /// Bytes delivered to an application: in order over all of its connections, and in datagrams.
+    /// Returns the bytes delivered to an application: in order on all connections, and in
+    /// datagrams.
     #[must_use]
     pub fn delivered(&self, application: ApplicationId) -> u64 {
         let Some(account) = self.account(application) else {
@@ -52,7 +53,7 @@ impl<P: Realm> Host<P> {
         datagrams + before + retired.map(delivered).sum::<u64>()
     }
 
-    /// Bytes delivered to an application in datagrams.
+    /// Returns the bytes delivered to an application in datagrams.
     #[must_use]
     pub fn datagram_bytes(&self, application: ApplicationId) -> u64 {
         let application = self.applications.get(application.0 as usize);
@@ -60,14 +61,14 @@ impl<P: Realm> Host<P> {
         application.map_or(0, Application::datagram_bytes)
     }
 
-    /// The time that an application measured last.
+    /// Returns the time that an application measured last.
     #[must_use]
     pub fn latest(&self, application: ApplicationId) -> Option<Span> {
         let application = self.applications.get(application.0 as usize)?;
         application.as_deref()?.standing().latest
     }
 
-    /// Connections of an application that are open.
+    /// Iterates over the open connections of an application.
     pub fn connections_of(&self, application: ApplicationId) -> impl Iterator<Item = &Connection> {
         let account = self.account(application);
         let places = account.into_iter().flat_map(|account| &account.sockets);
@@ -76,15 +77,15 @@ impl<P: Realm> Host<P> {
             .map(|slot| slot.socket.connection())
     }
 
-    /// What an application tells of itself by now.
+    /// Returns the metrics of an application at this time.
     #[must_use]
     pub fn report(&self, application: ApplicationId, now: Time) -> Option<Report> {
         let application = self.applications.get(application.0 as usize)?.as_deref()?;
         Some(application.told(now))
     }
 
-    /// Has this application nothing more to do of its own accord: it has begun, has no deadline, and
-    /// no connection of its waits for anything but the end of TIME-WAIT?
+    /// Whether the application will do nothing more by itself: it has begun, has no deadline, and
+    /// its connections wait only for the end of TIME-WAIT.
     #[must_use]
     pub fn is_over(&self, id: ApplicationId) -> bool {
         let Some(account) = self.account(id) else {
@@ -100,7 +101,7 @@ impl<P: Realm> Host<P> {
             })
     }
 
-    /// Does all that its applications learn of others come in packets?
+    /// Whether its applications communicate by packets alone.
     #[must_use]
     pub fn keeps_to_packets(&self) -> bool {
         let known = |listener: &Listener<P>| !matches!(listener.taker, Taker::Each(..));
@@ -108,25 +109,25 @@ impl<P: Realm> Host<P> {
             && self.listeners.values().all(known)
     }
 
-    /// Connections in any state.
+    /// Returns the number of connections in any state.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.sockets.open
     }
 
-    /// Connections ever, opened or taken.
+    /// Returns the number of connections ever opened or accepted.
     #[must_use]
     pub fn opened(&self) -> u64 {
         self.sockets.opened
     }
 
-    /// Bytes of memory that connections' payload takes.
+    /// Returns the memory of all connections' payload in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.sockets.all().map(|slot| slot.socket.memory()).sum()
     }
 
-    /// What it has counted.
+    /// Returns the counters.
     #[must_use]
     pub fn counted(&self) -> &Counters {
         &self.counters

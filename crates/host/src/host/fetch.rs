@@ -1,4 +1,4 @@
-//! Connections that packets will come to are asked for from memory.
+//! Prefetching of connections.
 
 use bentpipe_types::{PacketRef, PacketStore};
 
@@ -6,48 +6,48 @@ use super::Host;
 use crate::Realm;
 use crate::table::Timer;
 
-/// With fewer connections, all that they need is in the cache.
+/// With fewer connections, all their state is in the cache.
 const MANY: u32 = 256;
 
-/// In which steps a connection [is asked for](Host::fetch): each is known once the one before is there.
+/// Steps of [prefetching](Host::fetch) a connection; each needs the previous one's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Its place, which says where it is.
+    /// Its place, which contains its address.
     Place,
-    /// Of the connection, its timers alone.
+    /// Its timers only.
     Timers,
-    /// What nearly every segment needs of the connection itself.
+    /// The part that nearly every segment needs.
     Connection,
-    /// The rest of it, or what hangs from it, as its half needs that sends or is sent something.
+    /// The rest of it, or what hangs from it, for the half that sends or receives.
     More,
-    /// What hangs from the half that sends.
+    /// What hangs from the sending half.
     Senders,
     /// What hangs from that.
     Last,
 }
 
 impl<P: Realm> Host<P> {
-    /// Has it so many connections that they have left the cache when something comes to them?
+    /// Whether it has so many connections that they leave the cache.
     #[inline]
     #[must_use]
     pub fn has_many_connections(&self) -> bool {
         self.sockets.places() > MANY
     }
 
-    /// The place of the connection that a packet will come to, if there is one.
+    /// Returns the place of the connection of a packet, if there is one.
     #[inline]
     #[must_use]
     pub fn place_of(&self, packet: PacketRef, packets: &PacketStore) -> Option<u32> {
         self.sockets.place_of(P::key(packets, packet))
     }
 
-    /// A packet will come to the connection in this place: asks for it from memory, step after step.
+    /// Prefetches the connection in this place, one step.
     #[inline(always)]
     pub fn fetch(&self, place: u32, step: Step) {
         self.sockets.fetch(place, step);
     }
 
-    /// A deadline is met, and others are before long: asks for the connections whose deadlines come next.
+    /// Prefetches the connections with the next deadlines.
     #[inline]
     pub(super) fn fetch_next_due(&self) {
         if !self.has_many_connections() {

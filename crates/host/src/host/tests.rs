@@ -1,4 +1,4 @@
-//! Two hosts and a hostile network between them, on either realm.
+//! Two hosts with a hostile network between them, with simulated and real addresses.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Secret, SocketId};
 
-/// Hosts 1 and 2, and what is on its way between them.
+/// Hosts 1 and 2, and packets in transit between them.
 struct Net<P: Realm> {
     world: World,
     hosts: [Host<P>; 2],
@@ -42,7 +42,7 @@ impl<P: Realm> Net<P> {
         }
     }
 
-    /// Host 2 sends back whatever comes to port 7.
+    /// Host 2 echoes data sent to port 7.
     fn listen_with_echo(&mut self, config: &Arc<Config>) {
         let make = |_| {
             let echo = Echo {
@@ -71,7 +71,7 @@ impl<P: Realm> Net<P> {
         }
     }
 
-    /// A packet has come to a host.
+    /// Delivers a packet to a host.
     fn arrive(&mut self, host: usize, packet: PacketRef) {
         self.hosts[host].on_packet(Port(0), packet, &mut self.world.cx());
         self.carry(host);
@@ -118,7 +118,7 @@ fn config() -> Config {
     }
 }
 
-/// Sends back whatever comes.
+/// Returns everything that arrives.
 #[derive(Debug)]
 struct Echo {
     owed: Vec<u8>,
@@ -147,14 +147,14 @@ impl<P: Realm> Application<P> for Echo {
     }
 }
 
-/// What it was to send, what came back, and how it ended.
+/// Data to send, data received, and how the connection ended.
 #[derive(Debug, Default)]
 struct Spoken {
     received: Vec<u8>,
     closed: u32,
 }
 
-/// Sends a text, and keeps what comes.
+/// Sends data and keeps what arrives.
 #[derive(Debug)]
 struct Talker {
     to: Endpoint,
@@ -194,12 +194,13 @@ fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
     echoes_with::<P>(seed, loss, lengths, &config().into(), 1, false);
 }
 
-/// Between hosts that sleep.
+/// Runs echoes between hosts that model wake-up order.
 fn sleepy_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
     echoes_with::<P>(seed, loss, lengths, &config().into(), 1, true);
 }
 
-/// With Fast Open, so far apart that the later ones have a cookie. Returns how many went with their SYN.
+/// Runs echoes with Fast Open, far enough apart that later ones have a cookie. Returns how many
+/// sent data on their SYN.
 fn early_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) -> usize {
     let config = Config {
         fast_open: true,
@@ -262,7 +263,7 @@ fn echoes_with<P: Realm>(
         assert_eq!(statistics.bytes_acknowledged, text.len() as u64);
         assert!(net.hosts[0].is_over(id));
     }
-    // Whatever was made for a connection went with it.
+    // Everything created for a connection was removed with it.
     for host in &net.hosts {
         assert_eq!((host.connections(), host.memory()), (0, 0));
         assert_eq!(host.holdings(), Holdings::default());
@@ -275,7 +276,7 @@ fn echoes_with<P: Realm>(
     early
 }
 
-/// Of seven, the first asks for a cookie, and one has nothing to say: its SYN never goes.
+/// Of seven connections, the first requests a cookie, and one has no data: its SYN is never sent.
 #[test]
 fn what_was_said_with_the_syn_comes_back_too() {
     let lengths = [20_000, 0, 1, 499, 500, 501, 20_000];
@@ -331,7 +332,7 @@ fn an_application_that_sleeps_writes_when_the_handshake_has_left() {
     }
     let since = |to: Option<Time>, from: Option<Time>| to.unwrap().since(from.unwrap());
     assert_eq!(since(text_left, established), Span::from_micros(100));
-    // (And the host woke up when it came.)
+    // Includes the wake-up time.
     let answer = since(answered, text_came);
     let awake = Span::from_micros(100)..Span::from_micros(101);
     assert!(awake.contains(&answer), "{answer:?}");
@@ -355,7 +356,7 @@ proptest! {
     }
 }
 
-/// Opens many connections at once and ends them at once: more news than one call takes in.
+/// Opens and aborts many connections at once: more events than one call processes.
 #[derive(Debug)]
 struct Fickle {
     sockets: Vec<SocketId>,
@@ -464,7 +465,7 @@ fn a_flood_of_syns_takes_no_more_than_its_share() {
     assert_eq!(net.world.packets.held(), 0);
 }
 
-/// Opens connections to these ends, and writes some text to each.
+/// Opens connections to these ends, and writes some data to each.
 #[derive(Debug)]
 struct Caller {
     to: Vec<Endpoint>,
@@ -482,7 +483,7 @@ impl<P: Realm> Application<P> for Caller {
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
 }
 
-/// A host that opens connections to others, which answer and acknowledge nothing.
+/// A host that opens connections to others, which complete the handshake and acknowledge no data.
 struct Caught<P: Realm> {
     world: World,
     host: Host<P>,
@@ -490,7 +491,7 @@ struct Caught<P: Realm> {
 }
 
 impl<P: Realm> Caught<P> {
-    /// Connections to these hosts.
+    /// Opens connections to these hosts.
     fn new(to: &[u16]) -> Self {
         let mut caught = Self {
             world: World::new(RandomStream::new(1, "net", "agents")),
@@ -502,7 +503,7 @@ impl<P: Realm> Caught<P> {
         caught
     }
 
-    /// Connections more.
+    /// Opens further connections.
     fn connect(&mut self, to: &[u16]) {
         let mut member = Member::new(Config {
             mss: 1_000,
@@ -542,7 +543,7 @@ impl<P: Realm> Caught<P> {
         }
     }
 
-    /// The segments with text that have left since it was last asked.
+    /// Returns the segments with data sent since the last call.
     fn sent(&mut self) -> Vec<Packet> {
         let outbox = std::mem::take(&mut self.world.outbox).into_iter();
         let packets = &mut self.world.packets;
@@ -554,7 +555,7 @@ impl<P: Realm> Caught<P> {
         sent.filter(|packet| packet.payload_length > 0).collect()
     }
 
-    /// A router says so of a segment, this far from where it says that it begins.
+    /// Delivers an ICMP error about a segment, quoting a sequence number `off` bytes away.
     fn too_big(&mut self, segment: &Packet, mtu: u32, off: u32) {
         let (port, to) = (segment.source.port, segment.destination);
         let error = IcmpError::TooBig { mtu };
@@ -563,7 +564,7 @@ impl<P: Realm> Caught<P> {
         self.host.on_icmp(port, to.into(), error, sequence, cx);
     }
 
-    /// How long the segments are of connections to each of two hosts.
+    /// Returns the segment lengths of the connections to a host.
     fn segments(&self, to: u16) -> Vec<u32> {
         let all = self.host.sockets.all();
         let there = all.filter(|slot| slot.socket.connection().remote().address.0 == to);
@@ -575,7 +576,8 @@ fn every_connection_there_knows<P: Realm>() {
     let mut caught = Caught::<P>::new(&[5, 5, 6]);
     let first = caught.sent();
     assert_eq!(caught.segments(5), [1_000, 1_000]);
-    // Whoever isn't on the path doesn't know what is outstanding (RFC 5927 section 4.1).
+    // An attacker off the path does not know the outstanding sequence numbers (RFC 5927 section
+    // 4.1).
     caught.too_big(&first[0], 700, 100_000);
     caught.connect(&[5]);
     assert_eq!(caught.segments(5), [1_000; 3]);
@@ -583,7 +585,8 @@ fn every_connection_there_knows<P: Realm>() {
     caught.too_big(&first[0], 700, 0);
     assert_eq!(caught.segments(5), [660; 3]);
     assert_eq!(caught.segments(6), [1_000]);
-    // The one that was told sends what was too long again; the others wait for what is said of theirs.
+    // The connection with the error retransmits; the others wait for errors about their own
+    // segments.
     let again = caught.sent();
     assert!(!again.is_empty());
     let ports = |packet: &Packet| (packet.source, packet.destination);
@@ -591,7 +594,7 @@ fn every_connection_there_knows<P: Realm>() {
         assert_eq!(ports(packet), ports(&first[0]));
         assert!(packet.payload_length <= 660);
     }
-    // As do those that begin, for ten minutes.
+    // New connections use the value for ten minutes.
     caught.connect(&[5, 6]);
     assert_eq!(caught.segments(5), [660; 4]);
     assert_eq!(caught.segments(6), [1_000; 2]);
@@ -602,14 +605,14 @@ fn every_connection_there_knows<P: Realm>() {
     caught.world.now += Span::from_secs(600);
     caught.connect(&[5]);
     assert_eq!(caught.segments(5).last(), Some(&1_000));
-    // Then it is told anew.
+    // After that it is learned again.
     let last = caught.sent();
     let last = last
         .iter()
         .rfind(|packet| packet.destination.address.0 == 5);
     caught.too_big(last.expect("text"), 600, 0);
     assert!(caught.segments(5).iter().all(|segment| *segment == 560));
-    // Of what one says of its own path, others believe less (`paths.rs`).
+    // Values below the minimum apply to the connection itself, not to others (`paths.rs`).
     caught.too_big(last.expect("text"), 100, 0);
     let segments = caught.segments(5);
     assert_eq!(segments.last(), Some(&60));
@@ -625,8 +628,9 @@ fn rfc8201_every_connection_to_a_host_knows_what_one_was_told() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is said, of whatever segment: who is told is no shorter than the least that was said of the path
-    /// to that host, by somebody who had seen a segment there; all go on.
+    /// Whatever errors arrive about any segments: a connection's segments are never shorter than
+    /// the least value reported about the path to that host by a router that had seen a segment,
+    /// and all connections continue.
     #[test]
     fn nobody_off_the_path_shortens_it(
         said in prop::collection::vec(
@@ -641,7 +645,7 @@ proptest! {
             let there = usize::from(segment.destination.address.0 - 5).min(3);
             if is_true {
                 caught.too_big(&segment, mtu, 0);
-                // (A router that doesn't say how long says: shorter.)
+                // A router that states no MTU only indicates that it is smaller.
                 let most = if mtu == 0 { 68 } else { mtu };
                 least[there] = least[there].min(most.saturating_sub(40).max(28));
             } else {
@@ -663,7 +667,7 @@ proptest! {
     }
 }
 
-/// Reads from one connection, and does something to another each time.
+/// Reads from one connection and acts on another each time.
 #[derive(Debug)]
 struct Meddler {
     to: Endpoint,
@@ -689,8 +693,8 @@ impl<P: Realm> Application<P> for Meddler {
     }
 }
 
-/// What its application does to another connection takes no deadline from the one with the news: here, the delayed
-/// acknowledgment of what it has read.
+/// An application's action on another connection does not cancel a deadline of the connection with
+/// the event: here, the delayed acknowledgment of the data that it has read.
 #[test]
 fn whoever_meddles_with_others_is_looked_at_too() {
     let mut net = Net::<Rings>::new(3, 0.0, Limits::default());

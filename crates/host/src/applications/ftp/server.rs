@@ -1,4 +1,4 @@
-//! An FTP server's end of one session.
+//! The server end of an FTP session.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,34 +9,34 @@ use bentpipe_types::Endpoint;
 use super::{ACTIVE_DATA, AGAIN, COMPLETE, CONTROL, GREETING};
 use crate::{Application, SocketId, Standing, Workplace, World};
 
-/// A command of the client's, as the server finds it once its bytes are there.
+/// A client's command, which the server processes once its bytes have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::applications) struct Command {
     /// Bytes of the command.
     pub(super) bytes: u64,
-    /// What it asks for.
+    /// Its meaning.
     pub(super) what: What,
 }
 
-/// What a command asks for. The first number is the bytes of the reply.
+/// Meaning of a command. The first number is the length of the reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// A reply.
+    /// Only a reply.
     Say(u64),
-    /// The port of the client's for the next data connection.
+    /// The client's port for the next data connection.
     Port(u64, u16),
-    /// A file of so many bytes.
+    /// Send a file of this many bytes.
     Retrieve(u64, u64),
-    /// To take a file.
+    /// Receive a file.
     Store(u64),
 }
 
-/// Commands that were placed and not yet read.
+/// Commands that were issued and not read yet.
 #[derive(Clone, Debug, Default)]
 pub(in crate::applications) struct Commands(Arc<Mutex<VecDeque<Command>>>);
 
 impl Commands {
-    /// A command is about to be written.
+    /// Adds a command that is about to be written.
     pub(super) fn place(&self, command: Command) {
         if let Ok(mut commands) = self.0.lock() {
             commands.push_back(command);
@@ -54,7 +54,7 @@ impl Commands {
     }
 }
 
-/// A transfer that was asked for.
+/// A requested transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Transfer {
     /// To the client; bytes.
@@ -68,16 +68,16 @@ enum Transfer {
 pub(in crate::applications) struct FtpServer {
     commands: Commands,
     control: Option<SocketId>,
-    /// The command that is being read, and its bytes that are missing.
+    /// The command being read, and its missing bytes.
     reading: Option<(Command, u64)>,
     data: Option<SocketId>,
-    /// Whether the data connection stands.
+    /// Whether the data connection is established.
     data_stands: bool,
-    /// Where a client is that waits for its data connection to be opened.
+    /// The client's endpoint for a data connection to be opened.
     client: Option<Endpoint>,
-    /// The reply and the transfer that wait for the data connection.
+    /// Reply and transfer that wait for the data connection.
     waiting: Option<(u64, Transfer)>,
-    /// The one that is going on.
+    /// The current transfer.
     under_way: Option<Transfer>,
     standing: Standing,
 }
@@ -122,7 +122,7 @@ impl FtpServer {
         }
     }
 
-    /// Opens the data connection, if that is this end's to do.
+    /// Opens the data connection, if that is the server's task.
     fn open<D: Workplace>(&mut self, desk: &mut D) {
         let Some(client) = self.client else {
             self.begin(desk);
@@ -138,7 +138,7 @@ impl FtpServer {
         }
     }
 
-    /// Begins the transfer that waits, once its connection stands.
+    /// Begins the waiting transfer, once its connection is established.
     fn begin<D: Workplace>(&mut self, desk: &mut D) {
         let Some(data) = self.data.filter(|_| self.data_stands) else {
             return;
@@ -182,7 +182,7 @@ impl FtpServer {
             desk.close(control);
         }
         if events.has(Events::CLOSED) {
-            // A session's data goes no further than it.
+            // A session's data connection ends with the session.
             if let Some(data) = self.data.take() {
                 desk.abort(data);
             }
@@ -202,7 +202,8 @@ impl FtpServer {
             self.data_stands = true;
             self.begin(desk);
         }
-        // 226 once all is at the other end, as vsftpd has it, which lingers; or once all is here.
+        // 226 is sent once everything is acknowledged, as vsftpd does with linger, or has arrived
+        // here.
         let is_all_there = desk.is_drained(socket);
         let is_done = match self.under_way {
             Some(Transfer::Send(_)) => events.has(Events::DRAINED) && is_all_there,
@@ -217,7 +218,8 @@ impl FtpServer {
             self.data = None;
             self.say(COMPLETE, desk);
         } else if events.has(Events::CLOSED) {
-            // The rest will never come: the session is over, and the connection's failure says why.
+            // The rest will not arrive: the session is over, and the connection's failure states
+            // the reason.
             self.data = None;
             if let Some(control) = self.control {
                 desk.close(control);
@@ -232,7 +234,7 @@ impl<P: World> Application<P> for FtpServer {
         if port == Some(CONTROL) {
             desk.no_delay(socket);
             self.control = Some(socket);
-            // A session that broke off may have left some.
+            // An aborted session may have left some.
             self.commands.clear();
             self.reading = None;
             self.client = None;
