@@ -31,15 +31,15 @@ pub fn split() -> split::Split {
         facing: Port(0),
         facing_tcp: tcp(),
         host_tcp: tcp(),
-        set_up: split::Answer::EndToEnd,
-        close: split::Answer::EndToEnd,
+        set_up: split::Confirmation::EndToEnd,
+        close: split::Confirmation::EndToEnd,
         memory: 1 << 40,
         only: None,
         except: None,
         processing: None,
         warm_path: false,
         idle_timeout: Span::from_secs(7_440),
-        rest_after: split::REST_AFTER,
+        suspend_after: split::SUSPEND_AFTER,
         multiplex: None,
     })
 }

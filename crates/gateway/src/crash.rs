@@ -1,4 +1,4 @@
-//! Gateways that die, and begin anew: what RFC 3135, section 4.1.2, calls fate sharing, and warns of.
+//! Crashes of gateways: loss of all state, and a restart (RFC 3135 section 4.1.2, "fate sharing").
 
 use std::collections::VecDeque;
 
@@ -6,37 +6,37 @@ use bentpipe_types::{
     Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Routes, Span, StreamCheck, Time,
 };
 
-/// An agent whose state is in its memory only.
-pub trait Volatile: Agent {
-    /// Its power is gone, and with it all that it knows of connections and every packet that it holds; nobody
-    /// is told. What it has counted stays: that is for who looks on. Returns how many connections there were.
+/// An agent that loses its state in a crash.
+pub trait VolatileAgent: Agent {
+    /// Discards all connections and all packets held, without a word to any host. Counters are
+    /// kept, since they are for the observer. Returns the number of connections lost.
     fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64;
 }
 
-/// When a gateway dies, and for how long it is gone.
+/// A crash of a gateway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crash {
-    /// It dies then,
+    /// Time of the crash.
     pub at: Time,
-    /// and begins anew so much later. Whatever reaches it meanwhile is lost.
-    pub lasts: Span,
+    /// Time until the restart. Packets that arrive in between are lost.
+    pub duration: Span,
 }
 
-/// An agent that dies at given times.
+/// An agent that crashes at given times.
 #[derive(Debug)]
-pub struct Mortal<A> {
+pub struct CrashingAgent<A> {
     agent: A,
-    /// The crashes to come, the next first, none before the end of another.
+    /// Crashes to come, earliest first. Invariant: they do not overlap.
     crashes: VecDeque<Crash>,
-    /// It is dead, until then.
+    /// Time of the restart, while it is down.
     back: Option<Time>,
     died: u64,
     connections_lost: u64,
     packets_lost: u64,
 }
 
-impl<A: Volatile> Mortal<A> {
-    /// The agent that dies at these times, which are in order and do not overlap.
+impl<A: VolatileAgent> CrashingAgent<A> {
+    /// Returns the agent with these crashes, which must be in order and must not overlap.
     #[must_use]
     pub fn new(agent: A, crashes: impl IntoIterator<Item = Crash>) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl<A: Volatile> Mortal<A> {
     }
 }
 
-impl<A: Volatile> Agent for Mortal<A> {
+impl<A: VolatileAgent> Agent for CrashingAgent<A> {
     fn routes(&mut self, routes: Routes) {
         self.agent.routes(routes);
     }
@@ -73,7 +73,7 @@ impl<A: Volatile> Agent for Mortal<A> {
             self.connections_lost += self.agent.lose_power(cx);
             self.packets_lost += held - self.agent.holdings().packets;
             self.died += 1;
-            self.back = Some(crash.at + crash.lasts);
+            self.back = Some(crash.at + crash.duration);
         }
         if self.back.is_some_and(|back| back <= cx.now) {
             self.back = None;
@@ -93,7 +93,7 @@ impl<A: Volatile> Agent for Mortal<A> {
     }
 
     fn retire(&mut self, cx: &mut Ctx<'_>) {
-        // The dead have told nobody, and know of nothing.
+        // A crashed agent has no state, and sends nothing.
         if self.back.is_none() {
             self.agent.retire(cx);
         }

@@ -1,24 +1,24 @@
-//! The deadlines of many, lazily.
+//! A lazy timer queue for many items.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bentpipe_types::Time;
 
-/// For each index, the earliest time at which somebody must look at it.
+/// For each index, the earliest time at which it has to be checked.
 ///
-/// A deadline mostly moves to later: every acknowledgment restarts a retransmission timer. That costs
-/// nothing here: the old entry stays, and when its time comes there is nothing to do yet, and it is
-/// armed anew.
+/// Most timers are moved to a later time: every ACK restarts a retransmission timer. That costs
+/// nothing here. The old entry stays in the heap; when it expires, nothing is due yet, and the
+/// caller arms it again.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The earliest entry of each index; others of the same are stale.
+    /// Earliest entry of each index in the heap. Other entries of the same index are stale.
     armed: Vec<Option<Time>>,
 }
 
 impl Deadlines {
-    /// Somebody must look at `index` at `at` or before.
+    /// Arms a timer: `index` has to be checked at `at` or earlier.
     #[inline]
     pub(crate) fn arm(&mut self, index: u32, at: Time) {
         let place = index as usize;
@@ -33,12 +33,12 @@ impl Deadlines {
         self.heap.push(Reverse((at, index)));
     }
 
-    /// Nobody need look at `index` any more.
+    /// Disarms the timer of an index.
     pub(crate) fn disarm(&mut self, index: u32) {
         if let Some(armed) = self.armed.get_mut(index as usize) {
             *armed = None;
         }
-        // What is stale leaves when its time comes; but it must not come to outnumber the rest.
+        // Stale entries expire by themselves, but must not outnumber the others.
         if self.heap.len() > 64 && self.heap.len() > 4 * self.armed.len() {
             let armed = &self.armed;
             self.heap
@@ -46,7 +46,7 @@ impl Deadlines {
         }
     }
 
-    /// Takes an index whose time has come.
+    /// Takes an index whose timer has expired.
     pub(crate) fn due(&mut self, now: Time) -> Option<u32> {
         while let Some(&Reverse((at, index))) = self.heap.peek() {
             if at > now {
@@ -62,7 +62,7 @@ impl Deadlines {
         None
     }
 
-    /// The earliest entry.
+    /// Time of the earliest entry.
     #[inline]
     pub(crate) fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((at, _))| *at)

@@ -1,8 +1,8 @@
-//! ICMP errors: of whose segments they speak.
+//! ICMP errors about segments that a gateway has sent.
 //!
-//! A gateway's segments have the addresses of the hosts, so what a router, or a host, says of one goes to
-//! the host in whose name it was sent. It passes the gateway on its way, which is the one to hear it: only
-//! who has sent the segment knows what is outstanding.
+//! A gateway's segments carry the addresses of the hosts, so an ICMP error about one is addressed
+//! to a host. The gateway intercepts it on the way, because only the gateway knows what is
+//! outstanding.
 
 use bentpipe_types::{
     Endpoint, FlowKey, HostAddress, IcmpError, IpVersion, PacketRef, PacketStore, Party, Seq,
@@ -12,18 +12,19 @@ use bentpipe_wire::{Addressing, NodeAddresses, SegmentError};
 /// TCP's protocol number.
 const TCP: u8 = 6;
 
-/// What an ICMP error says of a segment.
+/// An ICMP error about a TCP segment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Complaint {
+pub(crate) struct IcmpReport {
     pub(crate) error: IcmpError,
     pub(crate) sequence: Seq,
-    /// The keys that packets have that come from where it was going, of simulated hosts or of real ones.
+    /// Keys of packets in the opposite direction to the reported segment, between nodes and between
+    /// real hosts.
     keys: [Option<FlowKey>; 2],
 }
 
-impl Complaint {
-    /// What this packet says, if it is an ICMP error about a segment of TCP, made in the network or off a
-    /// wire.
+impl IcmpReport {
+    /// Reads the packet, if it is an ICMP error about a TCP segment, either simulated or from a
+    /// real network.
     pub(crate) fn read(packets: &PacketStore, packet: PacketRef) -> Option<Self> {
         if let Some(bytes) = packets.bytes(packet) {
             let said = SegmentError::read(bytes)?;
@@ -44,7 +45,7 @@ impl Complaint {
             host: HostAddress::Node(end.address),
             port: end.port,
         };
-        // A router of the network speaks of nodes, also where real hosts are behind them.
+        // A simulated router reports node addresses, also where the nodes stand for real hosts.
         let version = record.ip_version();
         let real = real(quote.destination, version).zip(real(quote.source, version));
         Some(Self {
@@ -57,12 +58,12 @@ impl Complaint {
         })
     }
 
-    /// The keys that packets may have which come back from where it was going.
+    /// Returns the keys that packets in the opposite direction may have.
     pub(crate) fn keys(&self) -> impl Iterator<Item = FlowKey> + use<> {
         self.keys.into_iter().flatten()
     }
 
-    /// The port of the one at `here` that has sent the segment to the same port of the one at `there`.
+    /// Returns the TCP port, if the segment was sent from `here` to the same port at `there`.
     pub(crate) fn port_between(&self, here: HostAddress, there: HostAddress) -> Option<u16> {
         self.keys().find_map(|key| {
             let (back, forth) = (key.source, key.destination);

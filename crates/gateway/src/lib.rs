@@ -1,22 +1,24 @@
-//! Gateways: nodes in the middle of a path that end connections or answer for hosts.
+//! Gateways: nodes in the middle of a path that terminate TCP connections or acknowledge for hosts.
 //!
-//! Each is an [`Agent`](bentpipe_types::Agent): the same code in a simulation and between devices.
+//! Each is an [`Agent`](bentpipe_types::Agent), so the same code runs in a simulation and between
+//! network devices.
 //!
-//! * [`split`]: ends every TCP connection that passes, and makes another one on each side (karir1999,
-//!   RFC 3135).
-//! * [`hybrid`]: acknowledges on behalf of hosts that receive by satellite and send by another way
+//! * [`split`]: terminates every TCP connection that passes, and opens another one on each side
+//!   (karir1999, RFC 3135).
+//! * [`hybrid`]: acknowledges on behalf of hosts that receive by satellite and send by another path
 //!   (Asymmetric TCP/IP, gaid1998).
 //!
-//! [`Class`] says which connections a gateway is to handle, [`Mortal`] when it dies.
+//! [`ConnectionClass`] selects the connections that a gateway handles. [`CrashingAgent`] makes a
+//! gateway crash at given times.
 
-mod class;
+mod connection_class;
 mod crash;
 mod deadlines;
 pub mod hybrid;
 mod icmp;
-mod room;
+mod refusal_notice;
 mod slab;
 pub mod split;
 
-pub use class::{Class, Hosts};
-pub use crash::{Crash, Mortal, Volatile};
+pub use connection_class::{ConnectionClass, HostMatch};
+pub use crash::{Crash, CrashingAgent, VolatileAgent};

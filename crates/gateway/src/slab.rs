@@ -1,6 +1,6 @@
-//! Things with an index that stays theirs until they are taken out.
+//! A table of items with stable indices.
 
-/// Places are used again. Growing moves all things: large ones are better in boxes.
+/// Free entries are reused. Growing moves all items, so large ones are better boxed.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
@@ -17,7 +17,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts a thing in, and returns its index.
+    /// Inserts an item, and returns its index.
     pub(crate) fn insert(&mut self, thing: T) -> u32 {
         if let Some(index) = self.free.pop() {
             self.places[index as usize] = Some(thing);
@@ -27,36 +27,36 @@ impl<T> Slab<T> {
         (self.places.len() - 1) as u32
     }
 
-    /// The thing.
+    /// Returns the item at an index.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         self.places.get_mut(index as usize)?.as_mut()
     }
 
-    /// Takes the thing out.
+    /// Removes and returns the item at an index.
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
         let thing = self.places.get_mut(index as usize)?.take()?;
         self.free.push(index);
         Some(thing)
     }
 
-    /// Those that are there.
+    /// Returns all items.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(Option::as_ref)
     }
 
-    /// All indices are below this.
+    /// Returns a bound: all indices are below it.
     pub(crate) fn end(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// Places, used or free.
+    /// Number of entries, used or free.
     #[cfg(test)]
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// How many there are.
+    /// Number of items.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

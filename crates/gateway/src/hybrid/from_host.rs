@@ -1,53 +1,54 @@
-//! What comes from the host (section 4.2): forwarded, with the gateway's acknowledgment number.
+//! Packets from the host (gaid1998 section 4.2): forwarded, with the gateway's acknowledgment
+//! number.
 
 use bentpipe_types::{Flags, Packet, PacketRef, Time};
 
 use super::relay::Relay;
-use super::tracked::{Fate, Hall};
+use super::tracked_connection::{GatewayContext, Verdict};
 
 impl Relay {
-    /// A packet of the host's, no SYN.
-    pub(super) fn take_from_host(
+    /// Processes a packet of the host, other than a SYN.
+    pub(super) fn on_host_packet(
         &mut self,
         reference: PacketRef,
         packet: &Packet,
-        hall: &mut Hall,
-    ) -> Fate {
-        let now = hall.cx.now;
+        context: &mut GatewayContext,
+    ) -> Verdict {
+        let now = context.cx.now;
         self.host_heard_at = now;
         if packet.flags.has(Flags::RST) {
-            return self.reset_by_host(reference, packet, hall);
+            return self.reset_by_host(reference, packet, context);
         }
         if !packet.flags.has(Flags::ACK) {
-            return Fate::Passes;
+            return Verdict::Forward;
         }
-        // A bare acknowledgment where the host is expected to be; another one, a probe of whether the
-        // server is there, say, is for the server.
+        // An ACK without data at the expected sequence number. One at another number, such as a
+        // keep-alive probe, is for the server.
         let bare = packet.sequence_length() == 0 && packet.sequence.at_or_after(self.host_next);
-        self.hear_host(packet);
-        let before = self.holds();
-        self.take_acknowledgment(reference, packet, hall);
-        self.send(hall);
-        hall.totals.held(before, self.holds());
+        self.update_from_host(packet);
+        let before = self.held();
+        self.on_host_acknowledgment(reference, packet, context);
+        self.send(context);
+        context.totals.record_held(before, self.held());
 
-        let wanted = self.takes_answer();
-        if bare && !wanted && !self.has_news(hall) {
-            // Once more the same, it would tell the server of a loss that there is not.
-            hall.totals.consumed += 1;
-            hall.cx.packets.release(reference);
-            return Fate::Taken;
+        let wanted = self.take_expected_answer();
+        if bare && !wanted && !self.has_update_for_server(context) {
+            // A repeated ACK would look like a loss to the server.
+            context.totals.consumed += 1;
+            context.cx.packets.release(reference);
+            return Verdict::Consume;
         }
-        self.tell(reference, None, hall);
-        Fate::Passes
+        self.set_acknowledgment_fields(reference, None, context);
+        Verdict::Forward
     }
 
-    /// What the host has sent of its own stream.
-    fn hear_host(&mut self, packet: &Packet) {
+    /// Updates the state of the host's own stream.
+    fn update_from_host(&mut self, packet: &Packet) {
         let end = packet.sequence_end();
-        // No farther than the server's window can have let it.
+        // The host cannot have sent more than the server's window allows.
         let beyond = i64::from(end.distance_from(self.server_acknowledgment));
         let most = i64::try_from(self.server_window_maximum).unwrap_or(i64::MAX);
-        // (One without text tells of what is lost on the way here, at best.)
+        // A segment without data only shows that data before it was lost on the way to the gateway.
         if packet.sequence_length() > 0 && end.after(self.host_next) && beyond <= most {
             self.host_next = end;
         }
@@ -61,9 +62,15 @@ impl Relay {
         }
     }
 
-    /// The acknowledgment number is picked, and the data that it covers flushed (section 4.2).
-    fn take_acknowledgment(&mut self, reference: PacketRef, packet: &Packet, hall: &mut Hall) {
-        let now = hall.cx.now;
+    /// Processes the acknowledgment number: releases the segments that it covers (gaid1998 section
+    /// 4.2).
+    fn on_host_acknowledgment(
+        &mut self,
+        reference: PacketRef,
+        packet: &Packet,
+        context: &mut GatewayContext,
+    ) {
+        let now = context.cx.now;
         let distance = i64::from(
             packet
                 .acknowledgment
@@ -71,71 +78,79 @@ impl Relay {
         );
         let most = (self.unsent() - self.acknowledged) as i64;
         if distance > most {
-            // Of what it was never sent: no host can have it. But before both ends were established,
-            // something may have passed that the gateway doesn't know of.
-            self.pick_up(distance, packet, now);
+            // Acknowledges data beyond SND.NXT, which the host cannot have received from the
+            // gateway. Data that was forwarded while the connection opened may be missing in the
+            // gateway's state.
+            self.resynchronize(distance, packet, now);
             return;
         }
         let advances = distance > 0;
         self.update_host_window(packet, advances, now);
         if let Some(sender) = &mut self.sender {
-            // Duplicates tell of losses, which is not for who goes by the timer alone.
-            if advances || !hall.settings.by_timer() {
-                let sack = (packet.has_sack_blocks() && self.agreed.sack)
-                    .then(|| hall.cx.packets.sack_blocks(reference));
+            // Duplicate ACKs report losses, which are ignored with the timer alone.
+            if advances || !context.settings.is_timer_only() {
+                let sack = (packet.has_sack_blocks() && self.negotiated.sack)
+                    .then(|| context.cx.packets.sack_blocks(reference));
                 let _ = sender.on_acknowledgment(packet, sack.as_ref(), now);
             }
             if advances {
-                // A segment isn't divided, however little of it the host takes: each goes again when
-                // the timer expires, and backing off for each would take for ever.
+                // Segments are not divided for small windows. If each has to wait for the timer,
+                // the timeout must not back off for each of them.
                 sender.forget_back_off();
             }
         }
         if !advances {
             return;
         }
-        self.arrives(self.acknowledged + distance as u64, hall);
+        self.note_acknowledged(self.acknowledged + distance as u64, context);
         self.acknowledged += distance as u64;
         self.progress_at = now;
-        self.store.acknowledge(self.acknowledged, hall.cx.packets);
-        if let Some((from, to)) = self.again {
+        self.store
+            .acknowledge(self.acknowledged, context.cx.packets);
+        if let Some((from, to)) = self.resend_positions {
             let from = from.max(self.acknowledged);
-            self.again = (from < to).then_some((from, to));
+            self.resend_positions = (from < to).then_some((from, to));
         }
-        self.review_end();
+        self.check_closed();
     }
 
-    /// The host has what the gateway has never seen, or lies. Where nothing is held, the server's own
-    /// sequence numbers tell.
-    fn pick_up(&mut self, distance: i64, packet: &Packet, now: Time) {
+    /// Resynchronizes with a host that acknowledges data which was forwarded before both ends were
+    /// established. Only if nothing is stored, and if the server's own sequence numbers confirm it.
+    fn resynchronize(&mut self, distance: i64, packet: &Packet, now: Time) {
         let position = self.acknowledged.saturating_add_signed(distance);
-        let seen = self.edge.max(self.next);
+        let seen = self.window_edge.max(self.receive_next);
         let passed = i64::from(self.server_sequence.distance_from(self.wire(position)));
         if self.store.is_empty()
             && self.fin.is_none()
-            && position > self.next
+            && position > self.receive_next
             && position <= seen
             && passed >= 0
         {
             self.acknowledged = position;
-            self.next = position;
-            self.told = self.told.max(position);
+            self.receive_next = position;
+            self.acknowledged_to_server = self.acknowledged_to_server.max(position);
             self.sender = None;
             self.update_host_window(packet, true, now);
         }
     }
 
-    /// A RST from the host passes. It is believed where the server will believe it.
-    fn reset_by_host(&mut self, reference: PacketRef, packet: &Packet, hall: &mut Hall) -> Fate {
+    /// Processes a RST from the host, which is forwarded. The connection ends if the server will
+    /// accept the RST.
+    fn reset_by_host(
+        &mut self,
+        reference: PacketRef,
+        packet: &Packet,
+        context: &mut GatewayContext,
+    ) -> Verdict {
         let believed =
             packet.sequence == self.host_next || packet.sequence == self.server_acknowledgment;
         if believed {
-            hall.totals.resets += 1;
-            self.over = Some(false);
+            context.totals.resets += 1;
+            self.closed_by_reset = Some(false);
         }
         if packet.flags.has(Flags::ACK) {
-            self.tell(reference, None, hall);
+            self.set_acknowledgment_fields(reference, None, context);
         }
-        Fate::Passes
+        Verdict::Forward
     }
 }

@@ -1,40 +1,47 @@
 //! The hybrid gateway: Asymmetric TCP/IP (gaid1998).
 //!
-//! Hosts behind it receive by satellite and send by another way, a modem's say. It acknowledges the
-//! servers' data on their behalf, offers the servers a larger window than theirs, keeps what they have
-//! not acknowledged, and sends it again itself. Both ends stay what they are: sequence numbers, ports,
-//! options and contents are theirs.
+//! Hosts behind it receive by satellite and send by another path, such as a modem. The gateway
+//! acknowledges the servers' data on the hosts' behalf and offers the servers a larger window than
+//! theirs. It stores the data that the hosts have not acknowledged, and retransmits it itself. The
+//! two ends keep their own sequence numbers, ports, options and data.
 //!
-//! | file | gaid1998 |
+//! | file | section of gaid1998 |
 //! |---|---|
-//! | `tracked` | 4.3: how a connection opens, what becomes of it |
-//! | `from_server` | 4.1: segments of the server: kept, sent on, acknowledged |
+//! | `tracked_connection` | 4.3: how a connection opens and closes |
+//! | `from_server` | 4.1: segments of the server: stored, sent on, acknowledged |
 //! | `from_host` | 4.2: segments of the host: forwarded with the gateway's acknowledgment number |
-//! | `sending` | 3: beyond the host's window, again after the timeout; the paper's future: as a TCP does |
-//! | `relay` | what is known of both ends of an established connection, and its timers |
-//! | `store` | the unacknowledged segments buffer |
-//! | `narrow` | (not there:) a way to the host that takes shorter packets than the server sends |
+//! | `sending` | 3: sending beyond the host's window, and retransmission by timer; as future work, TCP's loss recovery |
+//! | `relay` | state of an established connection, and its timers |
+//! | `segment_store` | the buffer of unacknowledged segments |
+//! | `host_path_mtu` | an addition to the paper: a path MTU towards the host that is smaller than the server's segments |
 //!
-//! What it owes its users (and samaraweera1999, section 3.2, names): it never acknowledges a SYN or a
-//! FIN that the host has not, so that a close that succeeds means that the host has everything; what
-//! it holds is bounded per connection and in all, and the window that it offers shrinks as it fills;
-//! RSTs pass; a host that vanishes is given up after a bounded time, and the server told; what is not
-//! TCP, and connections that it did not see begin, pass untouched.
+//! Guarantees to its users (samaraweera1999, section 3.2, names the risks):
 //!
-//! What it changes in a segment: to the server, acknowledgment number, window, SACK blocks (its own,
-//! never the host's: those are of what the server is rid of), the timestamp that is echoed, and, in a
-//! SYN, the window and the window scale; to the host, in what it held, what the server has said since.
+//! * It never acknowledges a SYN or FIN that the host has not acknowledged. So a successful close
+//!   means that the host has received everything.
+//! * The data held is bounded, per connection and in total. The window offered to a server shrinks
+//!   as the buffer fills.
+//! * RSTs are forwarded.
+//! * A host that stops answering is given up after a bounded time, and the server is sent a RST.
+//! * Packets other than TCP are forwarded unchanged, and so are connections whose SYN the gateway
+//!   has not seen.
+//!
+//! Fields that it changes in a segment towards the server: the acknowledgment number, the window,
+//! the SACK blocks (its own, never the host's, which are about data that the server has already
+//! dropped), the echoed timestamp and, in a SYN, the window and the window scale. In a stored
+//! segment towards the host: the acknowledgment number, window and timestamps, which are the
+//! server's latest.
 
 mod from_host;
 mod from_server;
-mod narrow;
+mod host_path_mtu;
 mod relay;
+mod segment_store;
 mod sending;
 mod settings;
-mod store;
-mod table;
 mod totals;
-mod tracked;
+mod tracked_connection;
+mod tracking_table;
 
 use std::mem;
 use std::sync::Arc;
@@ -45,16 +52,17 @@ use bentpipe_types::{
     Routes, Time,
 };
 
-use crate::crash::Volatile;
-use crate::icmp::Complaint;
-use crate::room::Room;
-use table::Table;
+use crate::crash::VolatileAgent;
+use crate::icmp::IcmpReport;
+use crate::refusal_notice::RefusalNotice;
 use totals::Totals;
-use tracked::{Fate, Hall, Phase, Side, Tracked};
+use tracked_connection::{GatewayContext, Phase, Side, TrackedConnection, Verdict};
+use tracking_table::TrackingTable;
 
 pub use settings::{Anticipation, Recovery, Settings};
 
-/// What probes may look at: first of all connections together, then of the one heard of last.
+/// Gauges that probes may read: first those over all connections, then those of the connection with
+/// the latest packet.
 pub const GAUGES: &[Gauge] = &[
     gauge("buffered", "B"),
     gauge("connections", "connections"),
@@ -76,43 +84,43 @@ const fn gauge(name: &'static str, unit: &'static str) -> Gauge {
     Gauge { name, unit }
 }
 
-/// A hybrid gateway.
+/// A gateway that acknowledges on behalf of hybrid hosts.
 #[derive(Debug)]
 pub struct Hybrid {
     settings: Settings,
     sender: Arc<Config>,
     routes: Routes,
-    table: Table,
+    table: TrackingTable,
     totals: Totals,
     last: Option<u32>,
-    room: Room,
+    refusal_notice: RefusalNotice,
     processor: Option<Processor>,
 }
 
 impl Hybrid {
-    /// A gateway with these settings.
+    /// Returns a gateway with these settings.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
             sender: settings.sender().into(),
-            table: Table::new(settings.connections),
+            table: TrackingTable::new(settings.connections),
             processor: settings.processing.map(Processor::new),
             settings,
             routes: Routes::default(),
             totals: Totals::default(),
             last: None,
-            room: Room::default(),
+            refusal_notice: RefusalNotice::default(),
         }
     }
 
-    /// Bytes of memory that its connections take, the packets that it holds aside.
+    /// Bytes of memory that the connections take, stored packets excluded.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.table.memory()
     }
 
-    /// Which end a packet comes from, and the port that it goes on by; `None`: neither end is a host
-    /// of this gateway's.
+    /// Returns the end that a packet comes from, given the port that it leaves by; `None` if
+    /// neither end is a hybrid host, or both are.
     fn side(&self, reference: PacketRef, port: Port, cx: &Ctx<'_>) -> Option<Side> {
         let packet = cx.packets.get(reference);
         if !packet.is_tcp() {
@@ -124,17 +132,17 @@ impl Hybrid {
         match (from, towards) {
             (true, false) => Some(Side::Host),
             (false, true) => Some(Side::Server),
-            // Between two hosts of the gateway's, or none.
+            // Both ends are hybrid hosts, or neither is.
             _ => None,
         }
     }
 
     fn is_over(&self, slot: u32) -> bool {
         let tracked = self.table.get(slot);
-        tracked.is_some_and(|tracked| matches!(tracked.phase, Phase::Over { .. }))
+        tracked.is_some_and(|tracked| matches!(tracked.phase, Phase::Closed { .. }))
     }
 
-    /// The connection that a packet belongs to, if it is, or is to be, tracked.
+    /// Returns the tracked connection of a packet. A SYN starts the tracking of a new one.
     fn connection(&mut self, side: Side, reference: PacketRef, cx: &Ctx<'_>) -> Option<u32> {
         let key = FlowKey::of(cx.packets, reference);
         let key = match side {
@@ -142,8 +150,9 @@ impl Hybrid {
             Side::Server => key.reversed(),
         };
         let flags = cx.packets.get(reference).flags;
-        // Multipath TCP acknowledges its own stream by options of acknowledgments that say nothing else, and counts windows from
-        // there: who answers on behalf of a host, by TCP's numbers alone, would hold it up for ever.
+        // Multipath TCP is not supported. It acknowledges its own data stream in an option of bare
+        // ACKs, and its windows refer to that stream. A gateway that acknowledges by TCP's numbers
+        // alone would stall it.
         let multipath =
             flags.opens() && (cx.packets.bytes(reference)).is_some_and(bentpipe_wire::is_multipath);
         match self.table.find(&key) {
@@ -154,16 +163,19 @@ impl Hybrid {
         if multipath {
             return None;
         }
-        // A SYN that is acknowledged already is of a connection whose beginning was missed.
+        // A SYN with an ACK belongs to a connection whose first SYN was missed.
         if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
             return None;
         }
-        let slot = self.table.insert(Tracked::new(key, side, reference, cx));
+        let slot = self
+            .table
+            .insert(TrackedConnection::new(key, side, reference, cx));
         if slot.is_none() {
             self.totals.refused += 1;
-            self.room.turned_away();
+            self.refusal_notice.note_refusal();
         } else {
-            self.room.found(self.table.is_half_empty());
+            self.refusal_notice
+                .note_admission(self.table.is_half_empty());
         }
         slot
     }
@@ -175,56 +187,57 @@ impl Hybrid {
         }
     }
 
-    /// Calls a connection, and arms its deadline.
+    /// Calls a function on a connection, and then arms its timer.
     fn with<T>(
         &mut self,
         slot: u32,
         cx: &mut Ctx<'_>,
-        call: impl FnOnce(&mut Tracked, &mut Hall<'_, '_>) -> T,
+        call: impl FnOnce(&mut TrackedConnection, &mut GatewayContext<'_, '_>) -> T,
     ) -> Option<T> {
         let tracked = self.table.get_mut(slot)?;
         let port = |address| self.routes.port_towards(address).unwrap_or_default();
         self.totals.toward_host = port(tracked.host.address);
         self.totals.toward_server = port(tracked.server.address);
-        let mut hall = Hall {
+        let mut context = GatewayContext {
             settings: &self.settings,
             sender: &self.sender,
             totals: &mut self.totals,
             cx,
         };
-        let outcome = call(tracked, &mut hall);
+        let outcome = call(tracked, &mut context);
         let at = tracked.next_deadline(&self.settings);
         self.table.arm(slot, at);
         Some(outcome)
     }
 
-    /// Packets that the processor has not done with.
+    /// Number of packets in the processor's queue.
     fn processing(&self) -> u64 {
         self.processor.as_ref().map_or(0, Processor::packets)
     }
 
-    /// Is this an ICMP error that says that a segment is too long which the gateway has sent to a host? Its sender, for
-    /// whom it is, can do nothing about what it has been told to be there.
-    fn is_told_too_big(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> bool {
-        let Some(complaint) = Complaint::read(cx.packets, packet) else {
+    /// Processes an ICMP "packet too big" error about a segment that the gateway has sent to a
+    /// host. Returns true if it is one. The server cannot act on it, since the data was
+    /// acknowledged to it already.
+    fn handle_too_big(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> bool {
+        let Some(report) = IcmpReport::read(cx.packets, packet) else {
             return false;
         };
-        let IcmpError::TooBig { mtu } = complaint.error else {
+        let IcmpError::TooBig { mtu } = report.error else {
             return false;
         };
-        let Some(slot) = complaint.keys().find_map(|key| self.table.find(&key)) else {
+        let Some(slot) = report.keys().find_map(|key| self.table.find(&key)) else {
             return false;
         };
-        let taken = self.with(slot, cx, |tracked, hall| match &mut tracked.phase {
-            Phase::Open(relay) => relay.too_big(mtu, complaint.sequence, hall),
+        let taken = self.with(slot, cx, |tracked, context| match &mut tracked.phase {
+            Phase::Open(relay) => relay.on_too_big(mtu, report.sequence, context),
             _ => false,
         });
         taken == Some(true)
     }
 
-    /// A packet that the processor is done with.
+    /// Processes a packet that has left the processor's queue.
     fn handle(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
-        // RFC 1812 section 5.3.1: whoever sends a packet on takes a hop off.
+        // RFC 1812 section 5.3.1: a router that forwards a packet decrements its TTL.
         if !cx.packets.hop(packet) {
             cx.discard(packet, DropReason::HopLimit);
             return;
@@ -234,7 +247,7 @@ impl Hybrid {
             cx.discard(packet, DropReason::NoRoute);
             return;
         };
-        if !cx.packets.get(packet).is_tcp() && self.is_told_too_big(packet, cx) {
+        if !cx.packets.get(packet).is_tcp() && self.handle_too_big(packet, cx) {
             cx.packets.release(packet);
             return;
         }
@@ -249,33 +262,33 @@ impl Hybrid {
             return;
         };
         self.last = Some(slot);
-        let fate = self.with(slot, cx, |tracked, hall| {
-            tracked.on_packet(side, packet, hall)
+        let verdict = self.with(slot, cx, |tracked, context| {
+            tracked.on_packet(side, packet, context)
         });
-        if matches!(fate, Some(Fate::Passes) | None) {
+        if matches!(verdict, Some(Verdict::Forward) | None) {
             cx.emit(port, packet);
         }
     }
 }
 
-impl Volatile for Hybrid {
+impl VolatileAgent for Hybrid {
     fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
         while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
             cx.discard(packet, DropReason::Down);
         }
-        let mut hall = Hall {
+        let mut context = GatewayContext {
             settings: &self.settings,
             sender: &self.sender,
             totals: &mut self.totals,
             cx,
         };
-        let anew = Table::new(self.settings.connections);
-        for mut tracked in mem::replace(&mut self.table, anew).into_tracked() {
+        let anew = TrackingTable::new(self.settings.connections);
+        for mut tracked in mem::replace(&mut self.table, anew).into_connections() {
             if let Phase::Open(relay) = &mut tracked.phase {
-                relay.clear(&mut hall);
+                relay.clear(&mut context);
             }
         }
-        (self.last, self.room) = (None, Room::default());
+        (self.last, self.refusal_notice) = (None, RefusalNotice::default());
         debug_assert_eq!((self.totals.bytes, self.totals.packets), (0, 0));
         mem::take(&mut self.totals.open)
     }
@@ -302,12 +315,12 @@ impl Agent for Hybrid {
             self.handle(packet, cx);
         }
         while let Some(slot) = self.table.due(cx.now) {
-            let over = self.with(slot, cx, |tracked, hall| {
-                if tracked.forgotten_at(hall.settings) <= hall.cx.now {
-                    tracked.forget(hall);
+            let over = self.with(slot, cx, |tracked, context| {
+                if tracked.expires_at(context.settings) <= context.cx.now {
+                    tracked.close(context);
                     return true;
                 }
-                tracked.on_deadline(hall);
+                tracked.on_deadline(context);
                 false
             });
             if over == Some(true) {
@@ -322,12 +335,12 @@ impl Agent for Hybrid {
         }
     }
 
-    /// Both ends are told that it is over of every connection of which something is held, or whose windows would be
-    /// misunderstood; the others go on by themselves.
+    /// Resets both ends of every connection of which data is held, or whose window scale was
+    /// changed. The other connections go on without the gateway.
     fn retire(&mut self, cx: &mut Ctx<'_>) {
         for slot in 0..self.table.end() {
             if self.table.get(slot).is_some() {
-                self.with(slot, cx, Tracked::forget);
+                self.with(slot, cx, TrackedConnection::close);
                 self.table.remove(slot);
             }
         }
@@ -343,12 +356,12 @@ impl Agent for Hybrid {
     }
 
     fn remark(&self) -> Option<&'static str> {
-        match self.room {
-            Room::Enough => None,
-            Room::Full => Some(
+        match self.refusal_notice {
+            RefusalNotice::None => None,
+            RefusalNotice::Refusing => Some(
                 "there is no room for more connections: nobody answers for their hosts (\"connections\" says how many there may be)",
             ),
-            Room::Again => Some("there is room for connections again"),
+            RefusalNotice::AcceptingAgain => Some("there is room for connections again"),
         }
     }
 
@@ -378,7 +391,7 @@ impl Agent for Hybrid {
             ("to_host.icmp_errors", totals.icmp_errors),
             ("to_host.window_probes", totals.probes),
             ("from_server.duplicates", totals.duplicates),
-            ("from_server.out_of_order", totals.ahead),
+            ("from_server.out_of_order", totals.out_of_order),
             ("from_server.no_room", totals.no_room),
             ("acknowledgments.made", totals.acknowledgments),
             ("acknowledgments.consumed", totals.consumed),
@@ -404,14 +417,18 @@ impl Agent for Hybrid {
             1 => self.totals.open as f64,
             2 => of_connection(&|relay| relay.host_window as f64),
             3 => of_connection(&|relay| {
-                let limit = relay.limit(self.settings.anticipation).min(relay.next);
+                let limit = relay
+                    .send_limit(self.settings.anticipation)
+                    .min(relay.receive_next);
                 limit.saturating_sub(relay.acknowledged) as f64
             }),
-            4 => of_connection(&|relay| relay.edge.saturating_sub(relay.next) as f64),
-            5 => of_connection(&|relay| bytes(relay.next)),
+            4 => {
+                of_connection(&|relay| relay.window_edge.saturating_sub(relay.receive_next) as f64)
+            }
+            5 => of_connection(&|relay| bytes(relay.receive_next)),
             6 => of_connection(&|relay| bytes(relay.unsent())),
             7 => of_connection(&|relay| bytes(relay.acknowledged)),
-            8 => of_connection(&|relay| bytes(relay.told)),
+            8 => of_connection(&|relay| bytes(relay.acknowledged_to_server)),
             9 => of_connection(&|relay| {
                 let sender = relay.sender.as_ref();
                 sender.map_or(f64::NAN, |sender| sender.congestion_window() as f64)

@@ -1,46 +1,47 @@
-//! What goes to the host: new segments, segments again, probes.
+//! Transmission to the host: new segments, retransmissions and probes.
 
 use bentpipe_tcp::Admission;
 use bentpipe_types::{Ecn, Flags, Span, Time};
 
-use super::narrow::{Part, copy};
+use super::host_path_mtu::{Part, copy};
 use super::relay::Relay;
+use super::segment_store::HeldSegment;
 use super::settings::Anticipation;
-use super::store::Held;
-use super::tracked::Hall;
+use super::tracked_connection::GatewayContext;
 
-/// The longest wait between two probes of a window of zero.
-const LONGEST_PROBE: Span = Span::from_secs(60);
+/// Longest interval between two zero-window probes.
+const MAX_PROBE_INTERVAL: Span = Span::from_secs(60);
 
 impl Relay {
-    /// Sends what may be sent.
-    pub(super) fn send(&mut self, hall: &mut Hall) {
+    /// Sends all that may be sent.
+    pub(super) fn send(&mut self, context: &mut GatewayContext) {
         if self.store.bytes() == 0 {
             return;
         }
         if self.host_window == 0 {
-            // It is obeyed (section 4.2), and asked about (RFC 9293 section 3.8.6.1).
+            // A zero window is obeyed (gaid1998 section 4.2), and probed (RFC 9293 section
+            // 3.8.6.1).
             if self.probe_at == Time::NEVER {
-                self.probe_wait = self.sender(hall).rto().min(LONGEST_PROBE);
-                self.probe_at = hall.cx.now + self.probe_wait;
+                self.probe_wait = self.sender(context).rto().min(MAX_PROBE_INTERVAL);
+                self.probe_at = context.cx.now + self.probe_wait;
             }
             return;
         }
-        if hall.settings.by_timer() {
-            self.send_again(hall);
+        if context.settings.is_timer_only() {
+            self.resend_range(context);
         } else {
-            self.send_lost(hall);
+            self.retransmit_lost(context);
         }
-        let limited = self.send_new(hall);
-        let now = hall.cx.now;
-        self.sender(hall).pause(limited, now);
+        let limited = self.send_new(context);
+        let now = context.cx.now;
+        self.sender(context).pause(limited, now);
     }
 
-    /// What loss recovery says is lost. Only the first transmission anticipates the host's window: what
-    /// goes again goes because the host has not got on.
-    fn send_lost(&mut self, hall: &mut Hall) {
-        let limit = self.limit(Anticipation::Strict);
-        while let Some(again) = self.sender(hall).next_retransmission() {
+    /// Retransmits what loss recovery declares lost. Only first transmissions anticipate the host's
+    /// window; retransmissions stay within it, because the host has made no progress.
+    fn retransmit_lost(&mut self, context: &mut GatewayContext) {
+        let limit = self.send_limit(Anticipation::Strict);
+        while let Some(again) = self.sender(context).next_retransmission() {
             let Some(held) = self.store.at(again.position).copied() else {
                 debug_assert!(false, "lost, and not held: {again:?}");
                 break;
@@ -48,145 +49,165 @@ impl Relay {
             if again.position >= limit {
                 break;
             }
-            // (A segment that is held may have gone as several.)
+            // A stored segment may have been sent as several parts.
             let end = again.length.map_or(held.end, |length| {
                 held.end.min(again.position + u64::from(length))
             });
-            self.depart(again.position, end, held, hall);
-            let now = hall.cx.now;
-            self.sender(hall).retransmitted(again.position, now);
+            self.transmit(again.position, end, held, context);
+            let now = context.cx.now;
+            self.sender(context).retransmitted(again.position, now);
         }
     }
 
-    /// What met a closed window; but what has only just left is the timer's, lest a window that opens
-    /// and closes with each segment make each segment many.
-    fn send_again(&mut self, hall: &mut Hall) {
-        if self.again.is_none() {
+    /// Retransmits data that was sent into a closed window, except for what was sent within the
+    /// last timeout. Otherwise a window that opens and closes with every segment would multiply
+    /// them.
+    fn resend_range(&mut self, context: &mut GatewayContext) {
+        if self.resend_positions.is_none() {
             return;
         }
-        let now = hall.cx.now;
-        let timeout = self.sender(hall).rto();
-        let limit = self.limit(Anticipation::Strict);
-        while let Some((from, to)) = self.again {
+        let now = context.cx.now;
+        let timeout = self.sender(context).rto();
+        let limit = self.send_limit(Anticipation::Strict);
+        while let Some((from, to)) = self.resend_positions {
             let held = self
                 .store
                 .at(from)
                 .copied()
                 .filter(|held| from < to && now.since(held.sent_at) >= timeout);
             let Some(held) = held else {
-                self.again = None;
+                self.resend_positions = None;
                 break;
             };
             if held.end > limit {
                 break;
             }
-            self.depart(from, held.end, held, hall);
-            self.again = Some((held.end, to));
+            self.transmit(from, held.end, held, context);
+            self.resend_positions = Some((held.end, to));
         }
     }
 
-    /// What the host has not been sent, or what goes again from the first on, in its order. Was it the
-    /// congestion window that ended it?
-    fn send_new(&mut self, hall: &mut Hall) -> bool {
-        let anticipation = hall.settings.anticipation;
-        let (limit, window) = (self.limit(anticipation), self.limit(Anticipation::Strict));
-        let by_timer = hall.settings.by_timer();
-        let now = hall.cx.now;
+    /// Sends new data, or everything again after a timeout, in order. Returns true if the
+    /// congestion window was the limit.
+    fn send_new(&mut self, context: &mut GatewayContext) -> bool {
+        let anticipation = context.settings.anticipation;
+        let (limit, window) = (
+            self.send_limit(anticipation),
+            self.send_limit(Anticipation::Strict),
+        );
+        let is_timer_only = context.settings.is_timer_only();
+        let now = context.cx.now;
         loop {
-            let position = self.sender(hall).next();
+            let position = self.sender(context).next();
             let Some(held) = self.store.at(position).copied() else {
                 return false;
             };
             let again = position < self.unsent();
             let limit = if again { window } else { limit };
-            // A segment is not divided: one that is larger than the window goes alone.
+            // A segment is not divided for the window: one that is larger than the window is sent
+            // alone.
             if held.end > limit && position > self.acknowledged {
                 return false;
             }
-            if !by_timer {
-                match self.sender(hall).admits(held.end - position, now) {
+            if !is_timer_only {
+                match self.sender(context).admits(held.end - position, now) {
                     Admission::Now => {}
                     Admission::WindowFull => return true,
                     Admission::At(_) => return false,
                 }
             }
-            self.depart(position, held.end, held, hall);
+            self.transmit(position, held.end, held, context);
         }
     }
 
-    /// Sends what is held of a segment from `position` to `end`: a copy of it, or, where the way to the host takes no
-    /// such long packets, parts; where it may not, no more than that.
-    fn depart(&mut self, position: u64, end: u64, held: Held, hall: &mut Hall) {
-        let room = self.room_on_path(held.packet, hall);
-        let packet = hall.cx.packets.get(held.packet);
+    /// Sends the positions from `position` to `end` of a stored segment, either in one packet or in
+    /// parts that fit the path MTU.
+    fn transmit(
+        &mut self,
+        position: u64,
+        end: u64,
+        held: HeldSegment,
+        context: &mut GatewayContext,
+    ) {
+        let room = self.path_space(held.packet, context);
+        let packet = context.cx.packets.get(held.packet);
         let text = u64::from(packet.payload_length);
         let begins = held.end - u64::from(packet.sequence_length());
-        if end == held.end && text <= room && (position <= begins || !self.minds_length()) {
-            self.emit(position, end, held, None, hall);
+        if end == held.end && text <= room && (position <= begins || !self.is_length_limited()) {
+            self.emit_copy(position, end, held, None, context);
             return;
         }
-        // A FIN goes with the last byte: it takes no room.
+        // A FIN is sent with the last byte, and takes no space.
         let fin = held.end - u64::from(packet.flags.has(Flags::FIN));
         let mut start = position;
         while start < end {
             let cut = end.min(start.saturating_add(room));
             let cut = if cut == fin { end } else { cut };
-            self.emit(start, cut, held, Some(Part { start, end: cut }), hall);
-            hall.totals.parts += 1;
+            self.emit_copy(start, cut, held, Some(Part { start, end: cut }), context);
+            context.totals.parts += 1;
             start = cut;
         }
     }
 
-    /// Sends a copy, from `position` on, with what the server has last said (section 4.1).
-    fn emit(&mut self, position: u64, end: u64, held: Held, part: Option<Part>, hall: &mut Hall) {
-        let now = hall.cx.now;
-        let sender = self.sender(hall);
+    /// Sends a copy, with the latest acknowledgment, window and timestamps of the server (gaid1998
+    /// section 4.1).
+    fn emit_copy(
+        &mut self,
+        position: u64,
+        end: u64,
+        held: HeldSegment,
+        part: Option<Part>,
+        context: &mut GatewayContext,
+    ) {
+        let now = context.cx.now;
+        let sender = self.sender(context);
         let first = end > sender.highest();
         sender.depart(position, end, now);
         self.store.sent(position, now);
         if first {
-            hall.totals.segments += 1;
+            context.totals.segments += 1;
         } else {
-            hall.totals.retransmissions += 1;
+            context.totals.retransmissions += 1;
         }
         if end > self.acknowledged + self.host_window {
-            hall.totals.beyond_window += 1;
+            context.totals.beyond_window += 1;
         }
-        let copy = copy(held, part, hall.cx.packets);
-        let length = hall.cx.packets.get(copy).length().get();
-        self.doubt.goes(length, end, now);
-        let packet = hall.cx.packets.get_mut(copy);
+        let copy = copy(held, part, context.cx.packets);
+        let length = context.cx.packets.get(copy).length().get();
+        self.black_hole.note_sent(length, end, now);
+        let packet = context.cx.packets.get_mut(copy);
         packet.acknowledgment = self.server_acknowledgment;
         packet.window = self.server_window;
         if packet.timestamps().is_some() {
             packet.set_timestamps(self.server_timestamp.0, self.server_timestamp.1);
         }
         if !first {
-            // RFC 3168 section 6.1.5
+            // RFC 3168 section 6.1.5: retransmitted packets are not ECN-capable.
             packet.set_ecn(Ecn::NotCapable);
         }
-        hall.cx.emit(hall.totals.toward_host, copy);
+        context.cx.emit(context.totals.toward_host, copy);
     }
 
-    /// Asks a host whose window is closed: a sequence number that it has, so that it answers.
-    pub(super) fn probe(&mut self, hall: &mut Hall) {
+    /// Sends a zero-window probe: a segment with an old sequence number, which the host has to
+    /// answer.
+    pub(super) fn probe(&mut self, context: &mut GatewayContext) {
         if self.host_window > 0 || self.store.bytes() == 0 {
             self.probe_at = Time::NEVER;
             return;
         }
         let before = self.acknowledged.saturating_sub(1);
-        self.to_host(before, Flags::ACK, hall);
-        hall.totals.probes += 1;
-        self.probe_wait = (self.probe_wait + self.probe_wait).min(LONGEST_PROBE);
-        self.probe_at = hall.cx.now + self.probe_wait;
+        self.to_host(before, Flags::ACK, context);
+        context.totals.probes += 1;
+        self.probe_wait = (self.probe_wait + self.probe_wait).min(MAX_PROBE_INTERVAL);
+        self.probe_at = context.cx.now + self.probe_wait;
     }
 
-    /// The timer of the first unacknowledged segment has expired: it goes again, and with it what is
-    /// as old and in the host's window. What was sent beyond that the host may have dropped for want
-    /// of what is missing; it goes once the window has moved on.
-    fn send_expired(&mut self, hall: &mut Hall) {
-        let now = hall.cx.now;
-        let timeout = self.sender(hall).rto();
+    /// Retransmits the first unacknowledged segment after its timeout, and further ones that are as
+    /// old and within the host's window. The host may have dropped data beyond that window; it is
+    /// sent again once the window has moved.
+    fn retransmit_expired(&mut self, context: &mut GatewayContext) {
+        let now = context.cx.now;
+        let timeout = self.sender(context).rto();
         let limit = self.acknowledged + self.host_window;
         let highest = self.unsent();
         let mut position = self.acknowledged;
@@ -195,21 +216,21 @@ impl Relay {
             && (position == self.acknowledged
                 || held.end <= limit && now.since(held.sent_at) >= timeout)
         {
-            self.depart(position, held.end, held, hall);
+            self.transmit(position, held.end, held, context);
             position = held.end;
-            if self.doubt.tries_short() {
-                // The first tells whether short ones arrive.
+            if self.black_hole.is_probing_short() {
+                // The first packet shows whether short ones arrive.
                 break;
             }
         }
     }
 
-    /// The sender's timers.
-    pub(super) fn sender_deadline(&mut self, hall: &mut Hall) {
+    /// Runs the sender's timers.
+    pub(super) fn sender_deadline(&mut self, context: &mut GatewayContext) {
         if self.store.bytes() == 0 || self.host_window == 0 {
             return;
         }
-        let (now, by_timer) = (hall.cx.now, hall.settings.by_timer());
+        let (now, is_timer_only) = (context.cx.now, context.settings.is_timer_only());
         let Some(sender) = &mut self.sender else {
             return;
         };
@@ -217,17 +238,17 @@ impl Relay {
             return;
         }
         if sender.on_deadline(now) {
-            hall.totals.timeouts += 1;
-            self.suspect_black_hole(hall);
+            context.totals.timeouts += 1;
+            self.check_for_black_hole(context);
             let Some(sender) = &mut self.sender else {
                 return;
             };
-            if by_timer {
-                self.send_expired(hall);
+            if is_timer_only {
+                self.retransmit_expired(context);
             } else {
                 sender.timed_out(now);
             }
         }
-        self.send(hall);
+        self.send(context);
     }
 }

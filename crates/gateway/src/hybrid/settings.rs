@@ -1,4 +1,4 @@
-//! What a hybrid gateway can be told to do differently.
+//! Settings of a hybrid gateway.
 
 use bentpipe_tcp::congestion::{
     AckSample, CongestionControl, CongestionSample, CustomFactory, Window,
@@ -6,75 +6,83 @@ use bentpipe_tcp::congestion::{
 use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, RecoveryKind, RtoRule};
 use bentpipe_types::{IpVersion, Port, Processing, Span, Time};
 
-/// The settings of a hybrid gateway. The default is gaid1998's standard set (its table 3), with what
-/// an honest gateway owes its users.
+/// Settings of a hybrid gateway. The default is the standard set of gaid1998 (its table 3), with
+/// the limits that protect its users.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The ports behind which the hybrid hosts are.
+    /// Ports that lead to the hybrid hosts.
     pub facing: Vec<Port>,
-    /// The longest packet that goes to the hosts whole, in bytes; `None`: any. What is held can no more be told its
-    /// sender that it is too long, who has had it acknowledged: so servers hear of it before (RFC 9293 section 3.7.1).
+    /// Longest packet that reaches the hosts whole, in bytes; `None` for no limit. Servers are told
+    /// of it in the SYN (RFC 9293 section 3.7.1), since stored segments are already acknowledged
+    /// and too late for an ICMP error.
     pub facing_mtu: Option<u32>,
-    /// The window that a server is offered, and, unless `store` says otherwise, what is held of a
-    /// connection at most, in bytes.
+    /// Window offered to a server, in bytes. Without `store`, also the limit of the data stored of
+    /// a connection.
     pub receive_buffer: u64,
-    /// Bytes held of one connection at most, sent to the host and not acknowledged by it, or waiting
-    /// to be sent. `None`: `receive_buffer`, so that the window shrinks as it fills.
+    /// Limit of the data stored of one connection, in bytes: sent to the host and not acknowledged,
+    /// or waiting. `None` for `receive_buffer`; the window then shrinks as the buffer fills.
     pub store: Option<u64>,
-    /// Bytes held of all connections at most.
+    /// Limit of the data stored of all connections, in bytes.
     pub memory: u64,
-    /// Connections tracked at most; further ones pass through untouched.
+    /// Limit of tracked connections. Further ones are forwarded unchanged.
     pub connections: usize,
-    /// The longest an acknowledgment to a server waits for something that goes there (section 6.3.5).
+    /// Longest delay of an ACK to a server, while no other packet is sent there (gaid1998 section
+    /// 6.3.5).
     pub ack_timeout: Span,
-    /// Acknowledge every so many full segments at once. `None`: only time tells, as in the paper.
+    /// Number of full segments that are acknowledged at once; `None` for the timeout alone, as in
+    /// the paper.
     pub ack_every: Option<u32>,
-    /// How far beyond the window of the host may be sent.
+    /// How far beyond the host's window data is sent.
     pub anticipation: Anticipation,
-    /// How what the host doesn't acknowledge is sent again.
+    /// How unacknowledged data is retransmitted.
     pub recovery: Recovery,
-    /// The retransmission timeout. `None`: adaptive (RFC 6298), 200 ms at least with the timer alone,
-    /// what the TCP says with that. With a congestion window it is the shortest, and adaptive above:
-    /// a window rule takes each expiry for a sign of congestion, and one that comes before the
-    /// acknowledgment can would never let the window open.
+    /// Retransmission timeout. `None` for an adaptive one (RFC 6298), of at least 200 ms with
+    /// [`Recovery::Timer`] and as the TCP settings say otherwise.
+    ///
+    /// With a congestion window it is only the minimum of the adaptive timeout. A congestion
+    /// control takes each expiry as a sign of congestion; with a timeout shorter than the round
+    /// trip, the window would never open.
     pub retransmission_timeout: Option<Span>,
-    /// Without progress for so long, a host is given up and the server told by RST.
+    /// Time without progress after which a host is given up, and the server is sent a RST.
     pub give_up: Span,
-    /// A connection of which nothing was heard for so long is forgotten (RFC 5382 section 5, REQ-5:
-    /// no less than 2 hours and 4 minutes).
+    /// Time without packets after which a connection is removed (RFC 5382 section 5, REQ-5: at
+    /// least 2 hours and 4 minutes).
     pub idle: Span,
-    /// How long a connection that is over is remembered, for what still comes.
+    /// Time for which a closed connection is kept, for late packets.
     pub linger: Span,
-    /// What a packet takes; `None`: no time.
+    /// Processing time per packet; `None` for no time.
     pub processing: Option<Processing>,
 }
 
-/// How far beyond the window that the host advertises the gateway sends. A window of zero is obeyed
-/// in any case (section 4.2).
+/// How far beyond the host's advertised window the gateway sends. A zero window is always obeyed
+/// (gaid1998 section 4.2).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Anticipation {
-    /// As far as there is something to send: by the time it arrives, the window will have moved on
-    /// (section 3).
+    /// Without limit: by the time the data arrives, the window will have moved on (gaid1998 section
+    /// 3).
     #[default]
     Unlimited,
-    /// Not at all; but a segment larger than the whole window goes, where nothing else is under way.
+    /// Not at all, with one exception: a segment larger than the whole window is sent if nothing is
+    /// in flight.
     Strict,
-    /// So many times the window.
+    /// Up to this multiple of the window.
     Factor(f64),
 }
 
-/// How what the host doesn't acknowledge is sent again.
+/// How unacknowledged data is retransmitted.
 #[derive(Clone, Debug, Default)]
 pub enum Recovery {
-    /// The paper's: when the timer expires, the first unacknowledged segment. No congestion window.
+    /// As in the paper: the first unacknowledged segment, when the timer expires. There is no
+    /// congestion window.
     #[default]
     Timer,
-    /// As a TCP does it: its loss recovery, window rule and pacing.
+    /// As a TCP does: with loss recovery, congestion control and pacing.
     Tcp {
-        /// The TCP. What of it isn't the sender's half has no effect.
+        /// TCP settings. Only those of a sender have an effect.
         config: Box<Config>,
-        /// It has a congestion window; else only the host's window bounds what is under way.
-        window: bool,
+        /// Whether there is a congestion window. Otherwise only the host's window limits the flight
+        /// size.
+        congestion_window: bool,
     },
 }
 
@@ -92,7 +100,7 @@ impl Default for Settings {
             anticipation: Anticipation::Unlimited,
             recovery: Recovery::Timer,
             retransmission_timeout: Some(Span::from_millis(200)),
-            // RFC 9293 section 3.8.3: R2 is 100 seconds at least.
+            // RFC 9293 section 3.8.3: R2 is at least 100 seconds.
             give_up: Span::from_secs(120),
             idle: Span::from_secs(7440),
             linger: Span::from_secs(60),
@@ -101,36 +109,37 @@ impl Default for Settings {
     }
 }
 
-/// Largest receive buffer: what 16 bits and a shift of 14 can say (RFC 7323 section 2.3).
+/// RFC 7323 section 2.3: largest window, with 16 bits and a shift of 14.
 const MAXIMUM_WINDOW: u64 = (u16::MAX as u64) << 14;
 
 impl Settings {
-    /// The MSS that a host may announce: no more than goes to it whole. No MSS is 0 (RFC 9293 section 3.7.1).
+    /// Returns the MSS to announce for a host: at most what reaches it whole, and at least 1. RFC
+    /// 9293 section 3.7.1 allows no MSS of 0.
     pub(super) fn mss(&self, announced: u16, version: IpVersion) -> u16 {
         let most = self.facing_mtu.map(|mtu| version.mss_within(mtu).max(1));
         most.map_or(announced, |most| announced.min(most))
     }
 
-    /// Bytes of window at most.
+    /// Largest window, in bytes.
     pub(super) fn window(&self) -> u64 {
         self.receive_buffer.clamp(1, MAXIMUM_WINDOW)
     }
 
-    /// Bytes held of one connection at most.
+    /// Limit of the data stored of one connection, in bytes.
     pub(super) fn store(&self) -> u64 {
         self.store.unwrap_or(self.receive_buffer).max(1)
     }
 
-    /// Segments held of one connection at most: what costs little in bytes costs memory all the same.
+    /// Limit of the segments stored of one connection. Many short ones cost memory as well.
     pub(super) fn segments(&self) -> usize {
         usize::try_from(self.store() / 64)
             .unwrap_or(usize::MAX)
             .clamp(64, 1 << 20)
     }
 
-    /// The window scale that a server is told, of a host that offers `shift`: that one, if it says the
-    /// whole window and its unit is small beside what there may be room for; else the smallest that
-    /// says the window.
+    /// Returns the window scale to announce to a server, for a host that offers `shift`. It is the
+    /// host's own shift, if that is large enough for the window and its unit is small compared with
+    /// the buffers; otherwise the smallest one that is large enough.
     pub(super) fn shift(&self, shift: u8) -> u8 {
         let smallest = (0..14)
             .find(|shift| self.window() >> shift <= u64::from(u16::MAX))
@@ -143,12 +152,12 @@ impl Settings {
         }
     }
 
-    /// Is a lost segment found by the timer alone?
-    pub(super) fn by_timer(&self) -> bool {
+    /// Returns true if losses are detected by the timer alone.
+    pub(super) fn is_timer_only(&self) -> bool {
         matches!(self.recovery, Recovery::Timer)
     }
 
-    /// What the sender's half towards a host is made of.
+    /// Returns the TCP settings of the sender towards a host.
     pub(super) fn sender(&self) -> Config {
         let unlimited =
             || CongestionControlKind::Custom(CustomFactory::new("none", || Box::new(Unlimited)));
@@ -164,25 +173,32 @@ impl Settings {
             },
             Recovery::Tcp {
                 config,
-                window: true,
+                congestion_window: true,
             } => config.as_ref().clone(),
             Recovery::Tcp {
                 config,
-                window: false,
+                congestion_window: false,
             } => Config {
                 congestion_control: unlimited(),
-                // Both have a window to work on.
+                // Both need a congestion window to work on.
                 proportional_rate_reduction: false,
                 idle_restart: IdleRestart::Off,
                 ..config.as_ref().clone()
             },
         };
         let base = Config {
-            // A probe would be a new segment, or the last again: here the timers say which.
+            // A tail loss probe is a new segment or the last one again. Here the timers decide what
+            // is sent.
             tail_loss_probe: false,
             ..base
         };
-        let windowed = matches!(self.recovery, Recovery::Tcp { window: true, .. });
+        let windowed = matches!(
+            self.recovery,
+            Recovery::Tcp {
+                congestion_window: true,
+                ..
+            }
+        );
         match self.retransmission_timeout {
             Some(shortest) if windowed => Config {
                 initial_rto: base.initial_rto.max(shortest),
@@ -201,28 +217,28 @@ impl Settings {
     }
 }
 
-/// No congestion window.
+/// A congestion control without limit.
 #[derive(Clone, Copy, Debug)]
 struct Unlimited;
 
-/// More than any window, and far from overflow.
-const ENOUGH: u64 = 1 << 38;
+/// Larger than any window, and far from an overflow.
+const UNLIMITED_WINDOW: u64 = 1 << 38;
 
 impl CongestionControl for Unlimited {
     fn on_established(&mut self, window: &mut Window, _rtt: Option<Span>, _now: Time) {
-        window.congestion_window = ENOUGH;
+        window.congestion_window = UNLIMITED_WINDOW;
     }
 
     fn on_ack(&mut self, window: &mut Window, _acknowledged: u64, _sample: &AckSample) {
-        window.congestion_window = ENOUGH;
+        window.congestion_window = UNLIMITED_WINDOW;
     }
 
     fn on_congestion(&mut self, window: &mut Window, _: &CongestionSample) {
-        window.congestion_window = ENOUGH;
+        window.congestion_window = UNLIMITED_WINDOW;
     }
 
     fn loss_window(&self, _window: &Window) -> u64 {
-        ENOUGH
+        UNLIMITED_WINDOW
     }
 
     fn owns_slow_start(&self) -> bool {

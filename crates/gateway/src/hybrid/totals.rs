@@ -1,58 +1,58 @@
-//! What all connections of a gateway hold and have counted.
+//! Totals and counters over all connections of a gateway.
 
 use std::net::IpAddr;
 
 use bentpipe_types::{Ctx, Packet, Port};
 
-use super::tracked::Side;
+use super::tracked_connection::Side;
 
-/// Sums over all connections, and the ports of the one at hand.
+/// Sums over all connections, and the ports of the current one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
-    /// Positions of streams held now.
+    /// Sequence numbers of stored segments, now.
     pub(super) bytes: u64,
     pub(super) bytes_maximum: u64,
-    /// Packets held now.
+    /// Stored packets, now.
     pub(super) packets: u64,
-    /// The most held of one connection.
+    /// Most bytes stored of one connection.
     pub(super) connection_maximum: u64,
-    /// Connections being answered for now.
+    /// Established connections, now.
     pub(super) open: u64,
-    /// Connections ever answered for.
+    /// Established connections, in total.
     pub(super) tracked: u64,
-    /// SYNs of connections for which there was no room.
+    /// SYNs of connections that were not tracked for want of space.
     pub(super) refused: u64,
-    /// Packets that passed as they were.
+    /// Packets forwarded unchanged.
     pub(super) passed: u64,
-    /// Acknowledgments made on behalf of hosts.
+    /// ACKs sent to servers on behalf of hosts.
     pub(super) acknowledgments: u64,
-    /// Acknowledgments of hosts that said nothing new to the server.
+    /// ACKs of hosts that contained nothing new for the server, and were dropped.
     pub(super) consumed: u64,
     /// Segments sent to hosts for the first time.
     pub(super) segments: u64,
-    /// Segments sent to hosts again.
+    /// Segments retransmitted to hosts.
     pub(super) retransmissions: u64,
-    /// Times that the retransmission timer expired.
+    /// Expiries of the retransmission timer.
     pub(super) timeouts: u64,
-    /// Probes of windows of zero.
+    /// Zero-window probes sent to hosts.
     pub(super) probes: u64,
-    /// Segments that went to hosts as parts of the server's, where the way takes less.
+    /// Segments sent to hosts as parts of a server's segment, because of the path MTU.
     pub(super) parts: u64,
     /// ICMP errors about segments to hosts.
     pub(super) icmp_errors: u64,
-    /// Segments of servers that were there already.
+    /// Duplicate segments from servers.
     pub(super) duplicates: u64,
-    /// Packets for which the processor had no room.
+    /// Packets dropped because the processor's queue was full.
     pub(super) dropped: u64,
-    /// Segments of servers that came ahead of a gap.
-    pub(super) ahead: u64,
-    /// Segments of servers for which there was no room.
+    /// Segments from servers that arrived out of order.
+    pub(super) out_of_order: u64,
+    /// Segments from servers dropped for want of buffer space.
     pub(super) no_room: u64,
-    /// Segments sent beyond the window that the host had advertised.
+    /// Segments sent beyond the host's advertised window.
     pub(super) beyond_window: u64,
-    /// Connections given up.
+    /// Connections given up because the host did not answer.
     pub(super) given_up: u64,
-    /// Connections reset by an end.
+    /// Connections reset by either end.
     pub(super) resets: u64,
     pub(super) toward_host: Port,
     pub(super) toward_server: Port,
@@ -81,8 +81,8 @@ impl Totals {
         }
     }
 
-    /// A connection holds `after` instead of `before`: (bytes, packets).
-    pub(super) fn held(&mut self, before: (u64, u64), after: (u64, u64)) {
+    /// Records that a connection now holds `after` instead of `before`, as (bytes, packets).
+    pub(super) fn record_held(&mut self, before: (u64, u64), after: (u64, u64)) {
         self.bytes = self.bytes - before.0 + after.0;
         self.packets = self.packets - before.1 + after.1;
         self.bytes_maximum = self.bytes_maximum.max(self.bytes);

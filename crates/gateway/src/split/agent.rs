@@ -1,4 +1,4 @@
-//! The gateway as a node: what the driver tells it, and asks.
+//! The gateway as an agent: its interface to the driver.
 
 use std::mem;
 
@@ -10,13 +10,13 @@ use bentpipe_types::{
 use super::Split;
 use super::counters::{self, GAUGES, Sums};
 use super::multiplex::Multiplex;
-use crate::crash::Volatile;
-use crate::room::Room;
+use crate::crash::VolatileAgent;
+use crate::refusal_notice::RefusalNotice;
 
-impl<P: Payload> Volatile for Split<P> {
+impl<P: Payload> VolatileAgent for Split<P> {
     fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
-        let waiting = self.pairs.awake().filter_map(|pair| pair.syn);
-        let carried = self.multiplex.iter().flat_map(|all| all.carried());
+        let waiting = self.pairs.active().filter_map(|pair| pair.syn);
+        let carried = self.multiplex.iter().flat_map(|all| all.connections());
         for packet in waiting.chain(carried.filter_map(|one| one.syn)) {
             cx.discard(packet, DropReason::Down);
         }
@@ -24,15 +24,15 @@ impl<P: Payload> Volatile for Split<P> {
             cx.discard(packet, DropReason::Down);
         }
         let sums = Sums::of_all(self);
-        let lost = self.counters.lost(sums);
+        let lost = self.counters.connections_lost(sums);
         let mut anew = Self::new(self.settings.clone());
         if let Some(multiplex) = &mut anew.multiplex {
-            multiplex.begins_anew();
+            multiplex.announce_restart();
         }
         let before = mem::replace(self, anew);
         self.routes = before.routes;
         self.counters = before.counters;
-        self.budget.remember(&before.budget);
+        self.budget.keep_maxima_of(&before.budget);
         lost
     }
 }
@@ -67,39 +67,39 @@ impl<P: Payload> Agent for Split<P> {
             let Some(pair) = self.pairs.get_mut(index) else {
                 continue;
             };
-            if !pair.over && cx.now.since(pair.touched) >= idle_timeout {
+            if !pair.has_ended && cx.now.since(pair.last_activity_at) >= idle_timeout {
                 self.counters.idle += 1;
                 self.abort(index, cx);
                 continue;
             }
-            self.prepare(index, cx);
+            self.update_window_limit(index, cx);
             if let Some(pair) = self.pairs.get_mut(index) {
                 pair.on_deadline(cx);
             }
-            self.settle(index, cx);
+            self.advance(index, cx);
         }
         if self.multiplex.is_some() {
-            self.streams(cx, Multiplex::on_deadline);
+            self.with_multiplex(cx, Multiplex::on_deadline);
         }
-        self.pairs.put_to_rest();
+        self.pairs.suspend_idle();
     }
 
-    /// Both sides of every connection are reset. What one side has had acknowledged and the other has not got is
-    /// nowhere but here; and of what holds nothing, the ends have never heard each other's timestamps (RFC 7323
-    /// section 5.3) and window scales. (Streams over persistent connections end when the other gateway misses
-    /// these.)
+    /// Resets both sides of every connection. Bytes that one host got acknowledged and the other
+    /// has not received exist only here. A connection without such bytes cannot go on either, since
+    /// the hosts have never seen each other's timestamps (RFC 7323 section 5.3) and window scales.
+    /// Multiplexed connections are reset too; the other gateway notices when its trunks are reset.
     fn retire(&mut self, cx: &mut Ctx<'_>) {
         self.pairs.now = cx.now;
         for index in 0..self.pairs.end() {
             if let Some(pair) = self.pairs.get_mut(index)
-                && !pair.over
+                && !pair.has_ended
             {
                 pair.aborted = true;
                 self.abort(index, cx);
             }
         }
         if self.multiplex.is_some() {
-            self.streams(cx, Multiplex::retire);
+            self.with_multiplex(cx, Multiplex::retire);
         }
     }
 
@@ -107,7 +107,7 @@ impl<P: Payload> Agent for Split<P> {
         let processed = self.processor.as_ref().and_then(Processor::next);
         let streams = self.multiplex.as_ref().and_then(|all| all.next_deadline());
         let pairs = self.deadlines.next();
-        let rest = self.pairs.next_look();
+        let rest = self.pairs.next_check();
         [processed, pairs, streams, rest]
             .into_iter()
             .flatten()
@@ -115,7 +115,11 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn holdings(&self) -> Holdings {
-        let syns = self.pairs.awake().filter(|pair| pair.syn.is_some()).count() as u64;
+        let syns = self
+            .pairs
+            .active()
+            .filter(|pair| pair.syn.is_some())
+            .count() as u64;
         let carried = self.multiplex.as_ref().map_or(0, |all| all.syns());
         Holdings {
             packets: syns + carried + self.processing(),
@@ -124,7 +128,7 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.counters.tell(self, visit);
+        self.counters.report(self, visit);
     }
 
     fn gauges(&self) -> &'static [Gauge] {
@@ -140,15 +144,15 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn remark(&self) -> Option<&'static str> {
-        let of_the_other = self.multiplex.as_ref().and_then(|all| all.remark());
-        match self.room {
-            Room::Full => Some(
+        let of_the_other = self.multiplex.as_ref().and_then(|all| all.notice());
+        match self.refusal_notice {
+            RefusalNotice::Refusing => Some(
                 "there is no memory left for more connections: they pass unsplit (\"memory\" says how much there is)",
             ),
-            Room::Again => of_the_other.or(Some(
+            RefusalNotice::AcceptingAgain => of_the_other.or(Some(
                 "there is memory for connections again: they are split",
             )),
-            Room::Enough => of_the_other,
+            RefusalNotice::None => of_the_other,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a result and a probe see of a split gateway.
+//! Counters and gauges of a split gateway, for results and probes.
 
 use std::mem;
 
@@ -6,49 +6,50 @@ use bentpipe_tcp::{Connection, Payload, Rings, Socket};
 use bentpipe_types::{Gauge, Port, StreamCheck};
 
 use super::Split;
-use super::multiplex::Carried;
-use super::pair::Pair;
+use super::multiplex::MultiplexedConnection;
+use super::split_connection::SplitConnection;
 
-/// What has happened.
+/// Events counted since the start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counters {
-    /// Connections split, ever; those that aren't over, now and at most.
+    /// Connections split, in total. (`open`, `open_maximum`: those that have not ended, now and at
+    /// most.)
     split: u64,
     pub(super) open: u64,
     open_maximum: u64,
-    /// Passed because they belong to no class that is split.
+    /// Connections forwarded because their class is not split.
     pub(super) passed: u64,
-    /// Passed for want of memory.
+    /// Connections forwarded for want of memory.
     pub(super) refused: u64,
-    /// The other side has refused.
-    pub(super) refusals: u64,
-    /// The other side hasn't answered.
+    /// Connections that the other host has refused.
+    pub(super) refused_by_host: u64,
+    /// Connections that the other host has not answered.
     pub(super) unreachable: u64,
-    /// Packets of the side that opens, before it was answered: the answer went another way.
-    pub(super) early_words: u64,
-    /// New connections between the ends of one in TIME-WAIT.
-    pub(super) followed: u64,
-    /// Reset after nothing had come for too long.
+    /// Packets from the opening host before its SYN was answered: the answer took another path.
+    pub(super) early_packets: u64,
+    /// Connections that replaced one in TIME-WAIT between the same endpoints.
+    pub(super) replaced: u64,
+    /// Connections reset after the idle timeout.
     pub(super) idle: u64,
-    /// One side reset, because the other had failed.
+    /// Connections of which one side was reset because the other had failed.
     aborted: u64,
-    /// Persistent connections that were there, and those that have failed.
+    /// Trunks opened. (`trunks_failed`: trunks that have failed.)
     pub(super) trunks_opened: u64,
     pub(super) trunks_failed: u64,
-    /// Of these, those that were given up since nothing was heard on them,
+    /// Trunks given up because the peer was silent.
     pub(super) trunks_silent: u64,
-    /// and the hosts' connections that were reset with any.
+    /// Multiplexed connections reset because their trunk failed.
     pub(super) carried_reset: u64,
     /// ICMP errors about segments of legs.
     pub(super) icmp_errors: u64,
     pub(super) packets_split: u64,
     pub(super) packets_passed: u64,
     pub(super) packets_dropped: u64,
-    /// Of legs that are no more.
-    pub(super) past: Sums,
+    /// Totals of legs that no longer exist.
+    pub(super) closed_legs: Sums,
 }
 
-/// What legs have come to, and have now.
+/// Totals over many legs, on either side of the gateway.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     facing: LegTotals,
@@ -56,15 +57,15 @@ pub(super) struct Sums {
     pub(super) check: StreamCheck,
 }
 
-/// What legs have done.
+/// Totals of legs: counters, and current windows.
 #[derive(Clone, Copy, Debug, Default)]
 struct LegTotals {
     bytes_delivered: u64,
     segments_sent: u64,
     segments_retransmitted: u64,
     timeouts: u64,
-    /// Congestion windows, and what is offered to the other ends, in bytes: of connections that aren't
-    /// over.
+    /// Sum of the congestion windows, in bytes, of connections that have not ended. (`offered`: sum
+    /// of the advertised windows.)
     windows: u64,
     offered: u64,
 }
@@ -82,7 +83,7 @@ impl LegTotals {
         }
     }
 
-    fn each(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
+    fn combine(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
         change(&mut self.bytes_delivered, other.bytes_delivered);
         change(&mut self.segments_sent, other.segments_sent);
         change(
@@ -94,27 +95,27 @@ impl LegTotals {
         change(&mut self.offered, other.offered);
     }
 
-    /// It has no windows any more.
+    /// Clears the windows: the leg has ended.
     fn close(&mut self) {
         (self.windows, self.offered) = (0, 0);
     }
 }
 
 impl Sums {
-    /// Of one connection.
-    pub(super) fn of<P: Payload>(pair: &Pair<P>, facing: Port) -> Self {
+    /// Returns the totals of one connection.
+    pub(super) fn of<P: Payload>(pair: &SplitConnection<P>, facing: Port) -> Self {
         let mut sums = Self::default();
         for (leg, port) in pair.legs.iter().zip(pair.ports) {
             if let Some(leg) = leg {
-                sums.add_leg(leg, port == facing, pair.over);
+                sums.add_leg(leg, port == facing, pair.has_ended);
             }
         }
         sums
     }
 
-    fn add_leg<P: Payload>(&mut self, leg: &Socket<P>, facing: bool, over: bool) {
+    fn add_leg<P: Payload>(&mut self, leg: &Socket<P>, facing: bool, has_ended: bool) {
         let mut totals = LegTotals::of(leg.connection());
-        if over {
+        if has_ended {
             totals.close();
         }
         let of = if facing {
@@ -122,40 +123,40 @@ impl Sums {
         } else {
             &mut self.hosts
         };
-        of.each(&totals, |sum, one| *sum += one);
+        of.combine(&totals, |sum, one| *sum += one);
         let found = leg.stream_check();
         self.check.ranges += found.ranges;
         self.check.mismatches += found.mismatches;
     }
 
-    fn each(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
-        self.facing.each(&other.facing, &change);
-        self.hosts.each(&other.hosts, &change);
+    fn combine(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
+        self.facing.combine(&other.facing, &change);
+        self.hosts.combine(&other.hosts, &change);
         change(&mut self.check.ranges, other.check.ranges);
         change(&mut self.check.mismatches, other.check.mismatches);
     }
 
     pub(super) fn add(&mut self, other: &Self) {
-        self.each(other, |sum, one| *sum += one);
+        self.combine(other, |sum, one| *sum += one);
     }
 
     pub(super) fn subtract(&mut self, other: &Self) {
-        self.each(other, |sum, one| *sum -= one);
+        self.combine(other, |sum, one| *sum -= one);
     }
 
-    /// Of all the connections of a gateway, and what carries them.
+    /// Returns the totals of all connections and trunks of a gateway.
     pub(super) fn of_all<P: Payload>(split: &Split<P>) -> Self {
-        let mut sums = *split.pairs.resting();
-        for pair in split.pairs.awake() {
+        let mut sums = *split.pairs.suspended_totals();
+        for pair in split.pairs.active() {
             sums.add(&Self::of(pair, split.settings.facing));
         }
         if let Some(multiplex) = &split.multiplex {
             for trunk in multiplex.trunks() {
                 sums.add_leg(trunk, true, false);
             }
-            for one in multiplex.carried() {
+            for one in multiplex.connections() {
                 if let Some(leg) = &one.leg {
-                    sums.add_leg(leg, false, one.over);
+                    sums.add_leg(leg, false, one.has_ended);
                 }
                 sums.check.ranges += one.checked;
                 sums.check.mismatches += one.mismatches;
@@ -166,11 +167,12 @@ impl Sums {
 }
 
 impl Counters {
-    /// All that were open are no more; returns how many. `sums`: what legs have come to.
-    pub(super) fn lost(&mut self, mut sums: Sums) -> u64 {
+    /// Records that all open connections are lost, and returns their number. `sums` are the totals
+    /// of their legs.
+    pub(super) fn connections_lost(&mut self, mut sums: Sums) -> u64 {
         sums.facing.close();
         sums.hosts.close();
-        self.past.add(&sums);
+        self.closed_legs.add(&sums);
         mem::take(&mut self.open)
     }
 
@@ -185,50 +187,50 @@ impl Counters {
         self.aborted += u64::from(aborted);
     }
 
-    /// It was not to be split this way, after all.
-    pub(super) fn taken_back(&mut self) {
+    /// Takes back the count of a connection that is opened in another way instead.
+    pub(super) fn uncount(&mut self) {
         self.split -= 1;
     }
 
-    /// A persistent connection is no more.
+    /// Adds a closed trunk to the totals of the past.
     pub(super) fn trunk_ended(&mut self, trunk: &Socket<Rings>) {
-        self.past.add_leg(trunk, true, true);
+        self.closed_legs.add_leg(trunk, true, true);
     }
 
-    /// Nor is a connection that one has carried.
-    pub(super) fn carried_ended<P: Payload>(&mut self, carried: &Carried<P>) {
-        self.past.check.ranges += carried.checked;
-        self.past.check.mismatches += carried.mismatches;
+    /// Adds an ended multiplexed connection to the totals of the past.
+    pub(super) fn multiplexed_ended<P: Payload>(&mut self, carried: &MultiplexedConnection<P>) {
+        self.closed_legs.check.ranges += carried.checked;
+        self.closed_legs.check.mismatches += carried.mismatches;
         if let Some(leg) = &carried.leg {
-            self.past.add_leg(leg, false, true);
+            self.closed_legs.add_leg(leg, false, true);
         }
     }
 
-    pub(super) fn removed<P: Payload>(&mut self, pair: &Pair<P>, facing: Port) {
-        debug_assert!(pair.over, "it has windows");
-        self.past.add(&Sums::of(pair, facing));
+    pub(super) fn removed<P: Payload>(&mut self, pair: &SplitConnection<P>, facing: Port) {
+        debug_assert!(pair.has_ended, "it has windows");
+        self.closed_legs.add(&Sums::of(pair, facing));
     }
 
-    /// What all streams have come to.
+    /// Returns the result of checking all simulated streams.
     pub(super) fn check<P: Payload>(&self, split: &Split<P>) -> StreamCheck {
         let mut sums = Sums::of_all(split);
-        sums.add(&self.past);
+        sums.add(&self.closed_legs);
         sums.check
     }
 
-    pub(super) fn tell<P: Payload>(&self, split: &Split<P>, visit: &mut dyn FnMut(&str, u64)) {
+    pub(super) fn report<P: Payload>(&self, split: &Split<P>, visit: &mut dyn FnMut(&str, u64)) {
         let budget = &split.budget;
         let mut sums = Sums::of_all(split);
-        sums.add(&self.past);
+        sums.add(&self.closed_legs);
         for (name, value) in [
             ("connections.split", self.split),
             ("connections.passed", self.passed),
             ("connections.refused", self.refused),
             ("connections.open", self.open),
             ("connections.open_max", self.open_maximum),
-            ("connections.refused_by_host", self.refusals),
+            ("connections.refused_by_host", self.refused_by_host),
             ("connections.unreachable", self.unreachable),
-            ("connections.followed", self.followed),
+            ("connections.followed", self.replaced),
             ("connections.idle", self.idle),
             ("connections.aborted", self.aborted),
             ("bytes_held.now", budget.held),
@@ -238,13 +240,13 @@ impl Counters {
             ("packets.split", self.packets_split),
             ("packets.passed", self.packets_passed),
             ("packets.dropped", self.packets_dropped),
-            ("packets.early", self.early_words),
+            ("packets.early", self.early_packets),
             ("packets.icmp_errors", self.icmp_errors),
         ] {
             visit(name, value);
         }
-        sums.facing.tell("facing", visit);
-        sums.hosts.tell("hosts", visit);
+        sums.facing.report("facing", visit);
+        sums.hosts.report("hosts", visit);
         if let Some(multiplex) = &split.multiplex {
             visit("multiplex.connections", multiplex.trunks().count() as u64);
             visit("multiplex.opened", self.trunks_opened);
@@ -256,7 +258,7 @@ impl Counters {
 }
 
 impl LegTotals {
-    fn tell(&self, part: &str, visit: &mut dyn FnMut(&str, u64)) {
+    fn report(&self, part: &str, visit: &mut dyn FnMut(&str, u64)) {
         for (name, value) in [
             ("bytes_delivered", self.bytes_delivered),
             ("segments_sent", self.segments_sent),
@@ -268,7 +270,7 @@ impl LegTotals {
     }
 }
 
-/// What probes may look at.
+/// Gauges that probes may read.
 pub const GAUGES: &[Gauge] = &[
     Gauge {
         name: "buffered",
@@ -304,8 +306,8 @@ pub const GAUGES: &[Gauge] = &[
     },
 ];
 
-/// One of [`GAUGES`]. Windows are the sums over all connections: congestion windows, and what is
-/// offered to the other end.
+/// Returns the value of one of [`GAUGES`]. Windows are sums over all connections, of congestion
+/// windows and of advertised windows.
 pub(super) fn gauge<P: Payload>(split: &Split<P>, index: usize) -> f64 {
     let sums = || Sums::of_all(split);
     match GAUGES.get(index).map(|gauge| gauge.name) {

@@ -1,107 +1,112 @@
-//! A gateway that splits connections (karir1999, RFC 3135 section 2.1.1).
+//! The split gateway: a TCP performance-enhancing proxy that splits connections (karir1999, RFC
+//! 3135 section 2.4).
 //!
-//! It ends every TCP connection that it sees begin, and makes another one on each side, with the
-//! addresses, the ports and the initial sequence numbers of the hosts: neither of them can tell. Only
-//! the part over the link that the gateway is there for needs that link's settings. One gateway is
-//! enough; of two, one at each end of the link, each splits what the other has split already.
+//! The gateway terminates every TCP connection that it sees open, and opens another one on each
+//! side, with the addresses, ports and initial sequence numbers of the hosts. Hosts cannot detect
+//! it. Each of these two connections is called a leg. Only the leg over the satellite link (the
+//! facing link) needs settings for that link. One gateway is enough. With one at each end of the
+//! link, each splits what the other has already split.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `arriving` | whose a packet is that comes |
-//! | `lifetime` | from a SYN to when a connection is forgotten |
-//! | `agent` | what the driver tells the gateway, and asks |
-//! | `pair` | a connection's two legs, and what goes from one to the other |
-//! | `pairs` | all of them: those at which something happens, and those at rest |
-//! | `budget` | memory: what may be promised, and to whom |
-//! | `legs` | the legs' TCP: most have the same |
-//! | `paths` | what a connection learns from earlier ones |
-//! | `apart` | those that have parts of their own, where others have none |
-//! | `multiplex` | all connections of two gateways over few persistent ones |
-//! | `counters` | what a result and a probe see |
+//! | `packet_dispatch` | which connection or leg a packet belongs to |
+//! | `lifecycle` | from a SYN to the removal of a connection |
+//! | `agent` | the interface to the driver |
+//! | `split_connection` | the two legs of one connection, and the data between them |
+//! | `connection_table` | all split connections, active or suspended |
+//! | `memory_budget` | how much memory each connection may use |
+//! | `leg_settings` | TCP settings of the legs, shared where they are equal |
+//! | `path_memory` | congestion state that new connections take over from earlier ones |
+//! | `unmultiplexed` | connections outside the trunks, as multiplexing sees them |
+//! | `multiplex` | connections of many hosts over a few persistent ones between two gateways |
+//! | `ended_connections` | connections in TIME-WAIT, which make room when memory is short |
+//! | `counters` | counters and gauges for results and probes |
 //!
-//! **What a stream's bytes pass.** They come in order at one leg, and are at once the next bytes that
-//! the other leg has to send. The window that the gateway offers a sender is the room that is left: if
-//! the other side is slow, the sender is, and nothing is ever dropped for want of room.
+//! **Back-pressure.** Bytes that arrive in order at one leg are at once the next bytes to send at
+//! the other. The window that the gateway advertises to a sender is the buffer space left. So a
+//! slow receiver slows its sender down, and nothing is dropped for want of space.
 //!
-//! **What is confirmed, and when.** A byte is acknowledged when the gateway has it. The end of a stream
-//! is acknowledged when the other side has acknowledged it, and with it every byte before it; so that a
-//! sender that closes and sees its close confirmed knows what it knows without a gateway.
+//! **Acknowledgments.** A byte is acknowledged as soon as the gateway has received it. A FIN is
+//! acknowledged only when the other host has acknowledged it, and with it every byte before it. So
+//! a sender whose FIN is acknowledged knows as much as it would without the gateway.
 
 mod agent;
-mod apart;
-mod arriving;
-mod budget;
+mod connection_table;
 mod counters;
-mod ended;
-mod legs;
-mod lifetime;
+mod ended_connections;
+mod leg_settings;
+mod lifecycle;
+mod memory_budget;
 mod multiplex;
-mod pair;
-mod pairs;
-mod paths;
+mod packet_dispatch;
+mod path_memory;
 mod settings;
+mod split_connection;
 #[cfg(test)]
 mod tests;
+mod unmultiplexed;
 
 use bentpipe_tcp::{Payload, Ranges};
 use bentpipe_types::{FlowKey, Processor, Routes};
 use rustc_hash::FxHashMap;
 
 use crate::deadlines::Deadlines;
-use crate::room::Room;
-use budget::{Budget, SPLIT_STATE};
+use crate::refusal_notice::RefusalNotice;
+use connection_table::ConnectionTable;
 use counters::Counters;
-use ended::Ended;
-use legs::LegSettings;
+use ended_connections::EndedConnections;
+use leg_settings::LegSettingsCache;
+use memory_budget::{MemoryBudget, SPLIT_STATE};
 use multiplex::Multiplex;
-use pair::Pair;
-use pairs::Pairs;
-use paths::PathMemory;
+use path_memory::PathMemory;
+use split_connection::SplitConnection;
 
 pub use bentpipe_types::Processing;
 pub use counters::GAUGES;
-pub use settings::{Answer, Multiplexing, REST_AFTER, RealSide, Settings};
+pub use settings::{Confirmation, Multiplexing, RealAddresses, SUSPEND_AFTER, Settings};
 
-/// A gateway that splits connections. `P`: where the bytes of its streams are.
+/// A gateway that splits connections. `P` is the storage of its streams' bytes.
 #[derive(Debug)]
 pub struct Split<P = Ranges> {
     settings: Settings,
     routes: Routes,
-    pairs: Pairs<P>,
-    /// By the key of arriving packets: the pair, and at which of its legs they arrive.
+    pairs: ConnectionTable<P>,
+    /// Connection and leg, by the key of arriving packets.
     flows: FxHashMap<FlowKey, (u32, usize)>,
-    /// The last packet's: with one flow, or in a burst, the next one's too.
+    /// Result of the last lookup. With one flow, or in a burst, the next packet has the same key.
     last: Option<(FlowKey, u32, usize)>,
-    /// Connections that were let pass though they might have been split: their SYN may come again.
+    /// Connections that were forwarded although their class is split. Their SYN may be
+    /// retransmitted.
     passed: FxHashMap<FlowKey, ()>,
     deadlines: Deadlines,
-    ended: Ended,
-    budget: Budget,
-    room: Room,
+    ended: EndedConnections,
+    budget: MemoryBudget,
+    refusal_notice: RefusalNotice,
     processor: Option<Processor>,
     paths: PathMemory,
-    leg_settings: LegSettings,
-    /// Legs that go out at the facing link and aren't over.
+    leg_settings: LegSettingsCache,
+    /// Number of legs over the facing link that have not ended.
     facing_legs: usize,
     multiplex: Option<Box<Multiplex<P>>>,
     counters: Counters,
 }
 
 impl<P: Payload> Split<P> {
-    /// A gateway that has seen nothing yet.
+    /// Returns a gateway without connections.
     #[must_use]
     pub fn new(mut settings: Settings) -> Self {
         for tcp in [&mut settings.facing_tcp, &mut settings.host_tcp] {
-            // What has been promised is all that there is room for, whatever else Linux would take.
+            // The promised window is all that memory is reserved for, so the gateway does not
+            // accept segments beyond it as Linux does.
             tcp.linux_quirks.accepts_beyond_window = false;
         }
         Self {
-            budget: Budget::new(settings.memory),
-            room: Room::default(),
+            budget: MemoryBudget::new(settings.memory),
+            refusal_notice: RefusalNotice::default(),
             processor: settings.processing.map(Processor::new),
             multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with, &settings))),
-            ended: Ended::new([&settings.facing_tcp, &settings.host_tcp]),
-            pairs: Pairs::new(settings.facing, settings.rest_after),
+            ended: EndedConnections::new([&settings.facing_tcp, &settings.host_tcp]),
+            pairs: ConnectionTable::new(settings.facing, settings.suspend_after),
             settings,
             routes: Routes::default(),
             flows: FxHashMap::default(),
@@ -109,25 +114,32 @@ impl<P: Payload> Split<P> {
             passed: FxHashMap::default(),
             deadlines: Deadlines::default(),
             paths: PathMemory::default(),
-            leg_settings: LegSettings::default(),
+            leg_settings: LegSettingsCache::default(),
             facing_legs: 0,
             counters: Counters::default(),
         }
     }
 
-    /// Is there nothing left of all that it has split, not even TIME-WAIT? (Persistent connections to
-    /// another gateway are not the hosts'.)
+    /// Returns true if no connection is left, not even one in TIME-WAIT. Trunks to another gateway
+    /// do not count.
     #[must_use]
-    pub fn is_forgotten(&self) -> bool {
-        self.pairs.len() == 0 && self.multiplex.as_ref().is_none_or(|all| all.is_forgotten())
+    pub fn has_no_connections(&self) -> bool {
+        self.pairs.len() == 0
+            && self
+                .multiplex
+                .as_ref()
+                .is_none_or(|all| all.has_no_connections())
     }
 
-    /// Bytes that a connection counts besides its streams.
+    /// Bytes of memory charged for a connection, its streams' bytes excluded.
     #[must_use]
     pub const fn state_bytes() -> usize {
         const {
-            // Both keys' entries in the table, and the deadline.
-            assert!(size_of::<Pair<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48 <= SPLIT_STATE);
+            // Both keys' entries in the table, and the timer's.
+            assert!(
+                size_of::<SplitConnection<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48
+                    <= SPLIT_STATE
+            );
         }
         SPLIT_STATE
     }
@@ -143,7 +155,7 @@ impl<P: Payload> Split<P> {
         Some((index, side))
     }
 
-    /// Packets that the processor has not done with.
+    /// Number of packets in the processor's queue.
     fn processing(&self) -> u64 {
         self.processor.as_ref().map_or(0, Processor::packets)
     }

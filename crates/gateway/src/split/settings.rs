@@ -1,75 +1,76 @@
-//! What a split gateway can be told.
+//! Settings of a split gateway.
 
 use std::net::IpAddr;
 
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, IpVersion, Port, Processing, Span};
 
-use super::legs::Kind;
-use crate::Class;
+use super::leg_settings::LegType;
+use crate::ConnectionClass;
 
-/// After ten seconds nearly all connections that say something have said more; and to pack and unpack one
-/// takes some microseconds.
-pub const REST_AFTER: Span = Span::from_secs(10);
+/// Default time without packets after which a connection is suspended. After ten seconds nearly all
+/// connections that are going to send have sent, and to suspend and restore one takes only some
+/// microseconds.
+pub const SUSPEND_AFTER: Span = Span::from_secs(10);
 
-/// The settings of a gateway that splits connections.
+/// Settings of a gateway that splits connections.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The port towards the link that the gateway is there for.
+    /// Port towards the facing link.
     pub facing: Port,
-    /// The TCP of the parts of connections that go out there.
+    /// TCP settings of the legs over the facing link.
     pub facing_tcp: Config,
-    /// The TCP of the other parts.
+    /// TCP settings of the other legs.
     pub host_tcp: Config,
-    /// When the side that opens a connection is answered.
-    pub set_up: Answer,
-    /// When the end of a stream is confirmed to the side that sends it.
-    pub close: Answer,
-    /// Most bytes of streams that are promised room at once, all connections together.
+    /// When the SYN of the opening host is answered.
+    pub set_up: Confirmation,
+    /// When the FIN of a host is acknowledged.
+    pub close: Confirmation,
+    /// Limit of bytes promised to all connections together.
     pub memory: u64,
-    /// Split only these; `None`: all.
-    pub only: Option<Class>,
-    /// Don't split these; `None`: there are none.
-    pub except: Option<Class>,
-    /// What a packet takes; `None`: no time.
+    /// Class of connections to split; `None` for all.
+    pub only: Option<ConnectionClass>,
+    /// Class of connections not to split; `None` for none.
+    pub except: Option<ConnectionClass>,
+    /// Processing time per packet; `None` for no time.
     pub processing: Option<Processing>,
-    /// Parts that go out at `facing` begin with the window and the threshold that earlier ones have
-    /// ended with; a persistent connection keeps its window while nothing goes over it.
+    /// Whether legs over the facing link start with the congestion window and slow-start threshold
+    /// of earlier ones. A trunk then keeps its congestion window while it is idle.
     pub warm_path: bool,
-    /// After so long without a packet, a connection is reset.
+    /// Time without packets after which a connection is reset.
     pub idle_timeout: Span,
-    /// After so long without a packet, twice that at most, what is kept of a connection is packed; see
-    /// [`REST_AFTER`].
-    pub rest_after: Span,
-    /// Carry what goes out at `facing` over persistent connections to another gateway; `None`: each
-    /// connection has a part of its own.
+    /// Time without packets after which a connection's state is packed; at most twice this time.
+    /// See [`SUSPEND_AFTER`].
+    pub suspend_after: Span,
+    /// Trunks to another gateway, for the connections over the facing link; `None` to split each of
+    /// them by itself.
     pub multiplex: Option<Multiplexing>,
 }
 
-/// Persistent connections to another gateway, which has as many to this one.
+/// Trunks to another gateway, which has the same settings for this one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multiplexing {
     /// The other gateway.
     pub peer: Address,
-    /// How many there are at most.
+    /// Number of trunks, at most.
     pub connections: usize,
-    /// Between real networks.
-    pub real: Option<RealSide>,
+    /// Addresses in real networks, if hosts have any.
+    pub real: Option<RealAddresses>,
 }
 
-/// What two gateways between real networks cannot tell by their nodes, which each of them numbers for itself: a host is known
-/// by its real address there.
+/// Addresses of two gateways between real networks. Each gateway numbers its nodes by itself, so
+/// hosts are identified by their real addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RealSide {
-    /// The node that stands for all hosts on this side.
+pub struct RealAddresses {
+    /// Node that stands for all hosts on this side.
     pub hosts: Address,
-    /// The addresses of this gateway and of the other, of one version of IP.
+    /// Address of this gateway, of the same IP version as `peer`.
     pub own: IpAddr,
-    /// See `own`.
+    /// Address of the other gateway.
     pub peer: IpAddr,
 }
 
-impl RealSide {
+impl RealAddresses {
     pub(super) const fn version(&self) -> IpVersion {
         match self.own {
             IpAddr::V4(_) => IpVersion::V4,
@@ -79,41 +80,41 @@ impl RealSide {
 }
 
 impl Settings {
-    /// The TCP of a new leg of this kind that offers `first` at first.
-    pub(super) fn leg(&self, kind: Kind, first: u64) -> Config {
+    /// Returns the TCP settings of a new leg of this type, with the initial receive window `first`.
+    pub(super) fn leg(&self, kind: LegType, first: u64) -> Config {
         let mut config = match kind {
-            Kind::Facing => self.facing_tcp.clone(),
-            Kind::Host | Kind::Carried => self.host_tcp.clone(),
+            LegType::Facing => self.facing_tcp.clone(),
+            LegType::Host | LegType::MultiplexedConnection => self.host_tcp.clone(),
         };
         config.first_window = Some(first);
-        // The gateway's memory says how far a window may grow, not a rule of the connection's own.
+        // The memory budget limits the growth of the window, not autotuning.
         config.receive_buffer = config.most_received();
         config.receive_sizes = None;
-        // One unit of the window scale must not be more than half of what is offered at first, or the
-        // window that can be said is none (RFC 7323 section 2.3).
+        // RFC 7323 section 2.3: the unit of the scaled window is at most half of the initial
+        // window. Otherwise a window could not be advertised.
         let widest_shift = (first / 2).max(1).ilog2().min(14);
         config.window_shift = config.window_shift.min(widest_shift as u8);
         config.receive_buffer = config.receive_buffer.min(65_535 << widest_shift);
-        if kind == Kind::Carried {
-            // What was offered to the other gateway must find room.
+        if kind == LegType::MultiplexedConnection {
+            // The send buffer must have space for all the credit granted to the other gateway.
             config.send_buffer = self.most_to_host();
             config.send_sizes = None;
         }
         config
     }
 
-    /// The most that is offered to another gateway for a host.
+    /// Largest credit granted to another gateway for one host.
     pub(super) fn most_to_host(&self) -> u64 {
         let tcp = &self.host_tcp;
         let buffer = tcp.send_sizes.map_or(tcp.send_buffer, |sizes| sizes.most);
-        buffer.max(super::budget::FIRST)
+        buffer.max(super::memory_budget::MAX_INITIAL_WINDOW)
     }
 }
 
-/// When one side is told what has become of what it asked for.
+/// When a host's SYN or FIN is confirmed to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
-    /// When the other side has answered.
+pub enum Confirmation {
+    /// When the other host has confirmed it (end to end).
     EndToEnd,
     /// At once.
     Early,

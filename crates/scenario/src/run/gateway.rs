@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bentpipe_gateway::hybrid::{self, Hybrid};
 use bentpipe_gateway::split::{self, Split};
-use bentpipe_gateway::{Class, Mortal, Volatile};
+use bentpipe_gateway::{ConnectionClass, CrashingAgent, VolatileAgent};
 use bentpipe_sim::{NetworkBuilder, NodeId};
 use bentpipe_tcp::{Ranges, Rings};
 use bentpipe_types::{Agent, Port, Time};
@@ -62,9 +62,9 @@ pub(super) fn put(
                 settings.facing_tcp = tcp::within(settings.facing_tcp, mtu(true));
                 settings.host_tcp = tcp::within(settings.host_tcp, mtu(false));
                 let agent = if bytes {
-                    mortal(Split::<Rings>::new(settings), &split.crashes)
+                    with_crashes(Split::<Rings>::new(settings), &split.crashes)
                 } else {
-                    mortal(Split::<Ranges>::new(settings), &split.crashes)
+                    with_crashes(Split::<Ranges>::new(settings), &split.crashes)
                 };
                 builder.replace(nodes[index], agent);
             }
@@ -75,7 +75,7 @@ pub(super) fn put(
                     facing_mtu: mtu(scenario, index, gateway.facing, true),
                     ..hybrid_settings(gateway, facing, custom)?
                 };
-                let agent = mortal(Hybrid::new(settings), &gateway.crashes);
+                let agent = with_crashes(Hybrid::new(settings), &gateway.crashes);
                 builder.replace(nodes[index], agent);
             }
         }
@@ -83,16 +83,19 @@ pub(super) fn put(
     Ok(())
 }
 
-/// The gateway, which dies when it is to.
-fn mortal<A: Volatile + Send + 'static>(agent: A, crashes: &[Crash]) -> Box<dyn Agent + Send> {
+/// Boxes the gateway, with its crashes if it has any.
+fn with_crashes<A: VolatileAgent + Send + 'static>(
+    agent: A,
+    crashes: &[Crash],
+) -> Box<dyn Agent + Send> {
     if crashes.is_empty() {
         return Box::new(agent);
     }
     let each = |crash: &Crash| bentpipe_gateway::Crash {
         at: Time::ZERO + crash.at,
-        lasts: crash.lasts,
+        duration: crash.lasts,
     };
-    Box::new(Mortal::new(agent, crashes.iter().map(each)))
+    Box::new(CrashingAgent::new(agent, crashes.iter().map(each)))
 }
 
 /// The longest packet that all links of a node take, of those that are `facing`, or are not.
@@ -116,12 +119,12 @@ fn settings(
         facing_tcp: tcp(&gateway.tcp)?,
         host_tcp: tcp(&gateway.host_tcp)?,
         set_up: match gateway.set_up {
-            SetUp::EndToEnd => split::Answer::EndToEnd,
-            SetUp::Early => split::Answer::Early,
+            SetUp::EndToEnd => split::Confirmation::EndToEnd,
+            SetUp::Early => split::Confirmation::Early,
         },
         close: match gateway.close {
-            Close::EndToEnd => split::Answer::EndToEnd,
-            Close::Early => split::Answer::Early,
+            Close::EndToEnd => split::Confirmation::EndToEnd,
+            Close::Early => split::Confirmation::Early,
         },
         memory: gateway.memory.get(),
         only: class(&gateway.only),
@@ -129,11 +132,11 @@ fn settings(
         processing: gateway.processing.map(processing),
         warm_path: gateway.warm_path,
         idle_timeout: gateway.idle_timeout,
-        rest_after: split::REST_AFTER,
+        suspend_after: split::SUSPEND_AFTER,
         multiplex: gateway.multiplex.map(|with| split::Multiplexing {
             peer: nodes[with.peer].address(),
             connections: with.connections as usize,
-            real: with.real.map(|real| split::RealSide {
+            real: with.real.map(|real| split::RealAddresses {
                 hosts: nodes[real.hosts].address(),
                 own: real.addresses.own,
                 peer: real.addresses.peer,
@@ -164,7 +167,7 @@ fn hybrid_settings(
             None => hybrid::Recovery::Timer,
             Some(tcp) => hybrid::Recovery::Tcp {
                 config: Box::new(tcp::config(tcp, custom)?),
-                window: gateway.congestion_window,
+                congestion_window: gateway.congestion_window,
             },
         },
         retransmission_timeout: gateway.retransmission_timeout,
@@ -183,8 +186,8 @@ pub(super) fn processing(processing: Processing) -> bentpipe_types::Processing {
     }
 }
 
-fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> Class {
-    Class {
+fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> ConnectionClass {
+    ConnectionClass {
         ports: (class.ports.as_ref()).map(|ports| {
             ports
                 .iter()

@@ -1,7 +1,7 @@
 //! Two endpoints with split gateways between them.
 
-use bentpipe_gateway::Volatile;
-use bentpipe_gateway::split::{Answer, Multiplexing, Processing, Settings, Split};
+use bentpipe_gateway::VolatileAgent;
+use bentpipe_gateway::split::{Confirmation, Multiplexing, Processing, Settings, Split};
 use bentpipe_tcp::{Config, Connection, Ranges};
 use bentpipe_types::{
     Address, Agent, Packet, PacketRef, Port, RandomStream, Routes, Span, Time, World,
@@ -118,7 +118,13 @@ fn settings(
     multiplex: Option<usize>,
 ) -> Settings {
     let version = case.configs[0].ip_version;
-    let answer = |dice: &mut Dice| dice.pick(&[Answer::EndToEnd, Answer::EndToEnd, Answer::Early]);
+    let answer = |dice: &mut Dice| {
+        dice.pick(&[
+            Confirmation::EndToEnd,
+            Confirmation::EndToEnd,
+            Confirmation::Early,
+        ])
+    };
     Settings {
         facing: Port(facing),
         facing_tcp: config(dice, version),
@@ -139,7 +145,7 @@ fn settings(
         warm_path: dice.coin(),
         idle_timeout: Span::from_secs(7_440),
         // The first gateway suspends idle connections early.
-        rest_after: Span::from_millis([50, 10_000][here.min(1)]),
+        suspend_after: Span::from_millis([50, 10_000][here.min(1)]),
         multiplex: multiplex.map(|connections| Multiplexing {
             peer: Address(11 - here as u16),
             connections,
@@ -556,7 +562,8 @@ impl<'a> Chain<'a> {
         loop {
             let busy = self.act();
             self.check()?;
-            let forgotten = (self.gateways.iter()).all(|gateway| gateway.split.is_forgotten());
+            let forgotten =
+                (self.gateways.iter()).all(|gateway| gateway.split.has_no_connections());
             // A persistent connection may have to retransmit.
             let holds = (self.gateways.iter()).any(|gateway| gateway.split.gauge(0) > 0.0);
             let idle = !holds && self.hops.iter().all(|hop| hop.next_arrival().is_none());
@@ -600,7 +607,7 @@ impl<'a> Chain<'a> {
                         None => gateway.split.gauge(1),
                         Some(_) => gateway.split.gauge(0),
                     };
-                    if !gateway.split.is_forgotten() || left > 0.0 {
+                    if !gateway.split.has_no_connections() || left > 0.0 {
                         return Err(self.about(A, "a gateway doesn't forget"));
                     }
                 }

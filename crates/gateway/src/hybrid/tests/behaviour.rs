@@ -618,7 +618,7 @@ fn a_keep_alive_is_the_hosts_own_to_answer() {
     let mut packet = Packet::new(endpoint(SERVER), endpoint(HOST), IpVersion::V4);
     packet.flags = Flags::ACK;
     let relay = net.gateway.relay().expect("open");
-    packet.sequence = relay.wire(relay.next - 1);
+    packet.sequence = relay.wire(relay.receive_next - 1);
     packet.acknowledgment = relay.server_acknowledgment;
     packet.set_timestamps(1, 1);
     packet.header_length += 12;

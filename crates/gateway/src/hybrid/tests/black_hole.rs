@@ -39,8 +39,14 @@ fn ways_to_recover() -> Vec<(Recovery, Option<Span>)> {
 fn named((recovery, timeout): &(Recovery, Option<Span>)) -> String {
     match recovery {
         Recovery::Timer => format!("timer {timeout:?}"),
-        Recovery::Tcp { window, config } => {
-            format!("{:?}, with a window: {window}", config.recovery)
+        Recovery::Tcp {
+            congestion_window,
+            config,
+        } => {
+            format!(
+                "{:?}, congestion window: {congestion_window}",
+                config.recovery
+            )
         }
     }
 }

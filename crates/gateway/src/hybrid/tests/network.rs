@@ -32,7 +32,7 @@ pub(super) fn endpoint(side: usize) -> Endpoint {
 /// A gateway's recovery as a TCP's; without a window rule, without a congestion window.
 pub(super) fn tcp(recovery: RecoveryKind, rule: Option<CongestionControlKind>) -> Recovery {
     Recovery::Tcp {
-        window: rule.is_some(),
+        congestion_window: rule.is_some(),
         config: Box::new(Config {
             recovery,
             congestion_control: rule.unwrap_or_default(),

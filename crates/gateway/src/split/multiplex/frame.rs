@@ -1,91 +1,91 @@
-//! What two gateways say to each other on a persistent connection: frames, one after the other.
+//! Frames: the messages that two gateways exchange on a trunk.
 //!
-//! A frame begins with its kind (one byte) and its stream (four); numbers are in network order. What a
-//! frame of each kind says besides is fixed in length, but for text, which its length precedes. So a
-//! reader knows after a few bytes how much belongs to a frame, and never has to hold more than
-//! [`LONGEST`].
+//! A frame begins with its type (one byte) and its stream number (four bytes), in network byte
+//! order. The other fields of each type have a fixed length, except for data, which its length
+//! precedes. So a reader knows after a few bytes how long a frame is, and never has to hold more
+//! than [`MAX_FRAME`] bytes.
 
 use std::net::IpAddr;
 
 use bentpipe_types::{Address, Endpoint, FastOpen, Seq};
 
-/// Bytes of text in a frame of data, at most: a stream's turn, before it is another's.
-pub(super) const MOST_DATA: usize = 8 << 10;
-/// Bytes of text that came on a SYN, at most; more comes again (RFC 7413 section 4.2.2).
-pub(super) const MOST_ON_SYN: usize = 4 << 10;
-/// Bytes of a frame without text, at most.
-pub(super) const MOST_CONTROL: usize = 96;
-/// Bytes of any frame, at most.
-pub(super) const LONGEST: usize = MOST_CONTROL + MOST_DATA;
-/// Bytes in front of data.
-pub(super) const DATA_HEAD: usize = 7;
+/// Most bytes in a data frame: a stream's turn, before the next stream's.
+pub(super) const MAX_DATA: usize = 8 << 10;
+/// Most bytes of data on a SYN. The host retransmits further ones (RFC 7413 section 4.2.2).
+pub(super) const MAX_SYN_DATA: usize = 4 << 10;
+/// Most bytes of a frame, data excluded.
+pub(super) const MAX_CONTROL: usize = 96;
+/// Most bytes of any frame.
+pub(super) const MAX_FRAME: usize = MAX_CONTROL + MAX_DATA;
+/// Bytes that precede the data in a data frame.
+pub(super) const DATA_HEADER: usize = 7;
 
-/// What a gateway says of one stream.
+/// A message about one stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Frame<'a> {
     /// A host opens a connection.
-    Open(Open<'a>),
+    Open(OpenFrame<'a>),
     /// The other host has answered.
-    Answer(Answered),
-    /// The next bytes.
+    Answer(AnswerFrame),
+    /// The next bytes of the stream.
     Data {
-        /// The host said that they are to be delivered at once (PSH).
+        /// Whether the host has set PSH: deliver at once.
         push: bool,
         bytes: &'a [u8],
     },
-    /// The other side may send up to this offset of its stream.
+    /// The receiver of this frame may send up to this stream offset.
     Credit(u64),
-    /// The host has sent all it will.
+    /// The host has sent a FIN: no more data follows.
     End,
-    /// The host has confirmed the other's end.
+    /// The host has acknowledged the other host's FIN.
     Confirm,
-    /// There is no connection any more.
-    Reset(Reason),
+    /// The connection no longer exists.
+    Reset(ResetReason),
 }
 
-/// A SYN that came in at one gateway, as the other has to send it.
+/// A host's SYN, which the receiving gateway sends on to the other host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Open<'a> {
+pub(super) struct OpenFrame<'a> {
     pub(super) source: Endpoint,
     pub(super) destination: Endpoint,
-    /// The real addresses, source first, where there are any.
+    /// Real addresses of both hosts, source first, if they have any.
     pub(super) ip: Option<(IpAddr, IpAddr)>,
     pub(super) sequence: Seq,
-    /// What the gateway that asks takes of the other stream at first.
+    /// Initial credit for data in the opposite direction.
     pub(super) credit: u64,
     pub(super) fast_open: Option<FastOpen>,
     pub(super) text: &'a [u8],
 }
 
-/// An answer to a SYN.
+/// The other host's answer to a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Answered {
+pub(super) struct AnswerFrame {
     pub(super) sequence: Seq,
     pub(super) credit: u64,
-    /// Bytes of the SYN's text that have gone on.
+    /// Bytes of the SYN's data that were accepted.
     pub(super) taken: u16,
     pub(super) cookie: Option<FastOpen>,
 }
 
-/// Why there is no connection.
+/// Reason for a reset frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reason {
-    /// One end, or a gateway, has reset it.
+pub(super) enum ResetReason {
+    /// A host or a gateway has reset the connection.
     Reset,
-    /// The other host has refused it.
+    /// The other host has refused the connection.
     Refused,
-    /// The other host doesn't answer.
+    /// The other host does not answer.
     Unreachable,
-    /// The other gateway has no memory for it.
-    NoRoom,
-    /// There is an earlier one between the same ends, and the other gateway still has something of it to
-    /// bring to its host.
-    Earlier,
+    /// The other gateway has no memory for the connection.
+    NoMemory,
+    /// An earlier connection between the same endpoints still exists, and the other gateway has
+    /// data of it left to deliver.
+    EarlierConnection,
 }
 
-/// Bytes that are no frame: whoever sent them is no gateway of this kind.
+/// Bytes that are no valid frame. The peer is then not a gateway of this kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Broken;
+pub(super) struct InvalidFrame;
 
 const OPEN: u8 = 1;
 const ANSWER: u8 = 2;
@@ -96,7 +96,7 @@ const END: u8 = 6;
 const CONFIRM: u8 = 7;
 const RESET: u8 = 8;
 
-/// Appends a frame.
+/// Appends a frame to `out`.
 pub(super) fn write(out: &mut Vec<u8>, stream: u32, frame: &Frame<'_>) {
     out.push(match frame {
         Frame::Open(_) => OPEN,
@@ -147,7 +147,7 @@ fn write_ip(out: &mut Vec<u8>, ip: Option<(IpAddr, IpAddr)>) {
             out.extend(source.octets());
             out.extend(destination.octets());
         }
-        // (Of two kinds there are none.)
+        // The two addresses always have the same version.
         Some((source, destination)) => {
             out.push(6);
             for address in [source, destination] {
@@ -160,7 +160,8 @@ fn write_ip(out: &mut Vec<u8>, ip: Option<(IpAddr, IpAddr)>) {
     }
 }
 
-/// None; or its length, with a bit for the experiment's kind, and the cookie.
+/// Marks a missing cookie. Otherwise the byte is the cookie's length, with [`EXPERIMENTAL`] set for
+/// the option's experimental kind.
 const NO_COOKIE: u8 = 0xff;
 const EXPERIMENTAL: u8 = 0x80;
 
@@ -178,16 +179,16 @@ fn write_cookie(out: &mut Vec<u8>, option: Option<FastOpen>) {
     out.extend(option.cookie());
 }
 
-/// The first frame of `bytes`: its stream, what it says, and its length. `None`: more of it is still to
-/// come.
+/// Returns the first frame in `bytes`, with its stream number and its length; `None` if the frame
+/// is not complete yet.
 ///
 /// # Errors
-/// When what is there begins no frame.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(u32, Frame<'_>, usize)>, Broken> {
+/// Returns [`InvalidFrame`] if the bytes do not begin with a valid frame.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(u32, Frame<'_>, usize)>, InvalidFrame> {
     let mut left = bytes;
     let Some((stream, frame)) = read_one(&mut left).transpose()? else {
-        return if bytes.len() >= LONGEST {
-            Err(Broken)
+        return if bytes.len() >= MAX_FRAME {
+            Err(InvalidFrame)
         } else {
             Ok(None)
         };
@@ -195,8 +196,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(u32, Frame<'_>, usize)>, Brok
     Ok(Some((stream, frame, bytes.len() - left.len())))
 }
 
-/// `None`: it isn't all there.
-fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), Broken>> {
+/// Returns `None` if the frame is not complete yet.
+fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), InvalidFrame>> {
     let kind = u8::from_be_bytes(take(left)?);
     let stream = u32::from_be_bytes(take(left)?);
     let frame = match kind {
@@ -204,17 +205,17 @@ fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), Broken>>
             let source = read_endpoint(left)?;
             let destination = read_endpoint(left)?;
             let Ok(ip) = read_ip(left)? else {
-                return Some(Err(Broken));
+                return Some(Err(InvalidFrame));
             };
             let sequence = Seq::new(u32::from_be_bytes(take(left)?));
             let credit = u64::from_be_bytes(take(left)?);
             let Ok(fast_open) = read_cookie(left)? else {
-                return Some(Err(Broken));
+                return Some(Err(InvalidFrame));
             };
-            let Ok(text) = read_text(left, MOST_ON_SYN)? else {
-                return Some(Err(Broken));
+            let Ok(text) = read_text(left, MAX_SYN_DATA)? else {
+                return Some(Err(InvalidFrame));
             };
-            Frame::Open(Open {
+            Frame::Open(OpenFrame {
                 source,
                 destination,
                 ip,
@@ -229,16 +230,16 @@ fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), Broken>>
             let credit = u64::from_be_bytes(take(left)?);
             let taken = u16::from_be_bytes(take(left)?);
             let Ok(cookie) = read_cookie(left)? else {
-                return Some(Err(Broken));
+                return Some(Err(InvalidFrame));
             };
-            Frame::Answer(Answered {
+            Frame::Answer(AnswerFrame {
                 sequence,
                 credit,
                 taken,
                 cookie,
             })
         }
-        DATA | PUSHED => match read_text(left, MOST_DATA)? {
+        DATA | PUSHED => match read_text(left, MAX_DATA)? {
             Ok(bytes) => Frame::Data {
                 push: kind == PUSHED,
                 bytes,
@@ -249,14 +250,14 @@ fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), Broken>>
         END => Frame::End,
         CONFIRM => Frame::Confirm,
         RESET => Frame::Reset(match u8::from_be_bytes(take(left)?) {
-            0 => Reason::Reset,
-            1 => Reason::Refused,
-            2 => Reason::Unreachable,
-            3 => Reason::NoRoom,
-            4 => Reason::Earlier,
-            _ => return Some(Err(Broken)),
+            0 => ResetReason::Reset,
+            1 => ResetReason::Refused,
+            2 => ResetReason::Unreachable,
+            3 => ResetReason::NoMemory,
+            4 => ResetReason::EarlierConnection,
+            _ => return Some(Err(InvalidFrame)),
         }),
-        _ => return Some(Err(Broken)),
+        _ => return Some(Err(InvalidFrame)),
     };
     Some(Ok((stream, frame)))
 }
@@ -275,7 +276,7 @@ fn read_endpoint(left: &mut &[u8]) -> Option<Endpoint> {
 
 type Ip = Option<(IpAddr, IpAddr)>;
 
-fn read_ip(left: &mut &[u8]) -> Option<Result<Ip, Broken>> {
+fn read_ip(left: &mut &[u8]) -> Option<Result<Ip, InvalidFrame>> {
     Some(Ok(match take(left)? {
         [0] => None,
         [4] => {
@@ -288,29 +289,29 @@ fn read_ip(left: &mut &[u8]) -> Option<Result<Ip, Broken>> {
             let destination: [u8; 16] = take(left)?;
             Some((source.into(), destination.into()))
         }
-        _ => return Some(Err(Broken)),
+        _ => return Some(Err(InvalidFrame)),
     }))
 }
 
-fn read_cookie(left: &mut &[u8]) -> Option<Result<Option<FastOpen>, Broken>> {
+fn read_cookie(left: &mut &[u8]) -> Option<Result<Option<FastOpen>, InvalidFrame>> {
     let kind = u8::from_be_bytes(take(left)?);
     if kind == NO_COOKIE {
         return Some(Ok(None));
     }
     let length = usize::from(kind & !EXPERIMENTAL);
     if length > 16 {
-        return Some(Err(Broken));
+        return Some(Err(InvalidFrame));
     }
     let (cookie, rest) = left.split_at_checked(length)?;
     *left = rest;
     let option = FastOpen::new(cookie, kind & EXPERIMENTAL != 0);
-    Some(option.map(Some).ok_or(Broken))
+    Some(option.map(Some).ok_or(InvalidFrame))
 }
 
-fn read_text<'a>(left: &mut &'a [u8], most: usize) -> Option<Result<&'a [u8], Broken>> {
+fn read_text<'a>(left: &mut &'a [u8], most: usize) -> Option<Result<&'a [u8], InvalidFrame>> {
     let length = usize::from(u16::from_be_bytes(take(left)?));
     if length > most {
-        return Some(Err(Broken));
+        return Some(Err(InvalidFrame));
     }
     let (text, rest) = left.split_at_checked(length)?;
     *left = rest;
@@ -327,7 +328,7 @@ mod tests {
             address: Address(address),
             port,
         };
-        let open = Open {
+        let open = OpenFrame {
             source: end(1, 40_000),
             destination: end(u16::MAX, 80),
             ip: None,
@@ -340,18 +341,18 @@ mod tests {
         let v6 = ([1; 16].into(), [0xfe; 16].into());
         vec![
             Frame::Open(open),
-            Frame::Open(Open {
+            Frame::Open(OpenFrame {
                 ip: Some(v4),
                 fast_open: FastOpen::new(&[], false),
                 ..open
             }),
-            Frame::Open(Open {
+            Frame::Open(OpenFrame {
                 ip: Some(v6),
                 fast_open: FastOpen::new(&[7; 16], true),
-                text: &text[..text.len().min(MOST_ON_SYN)],
+                text: &text[..text.len().min(MAX_SYN_DATA)],
                 ..open
             }),
-            Frame::Answer(Answered {
+            Frame::Answer(AnswerFrame {
                 sequence: Seq::new(5),
                 credit: u64::MAX,
                 taken: 77,
@@ -368,28 +369,28 @@ mod tests {
             Frame::Credit(1 << 40),
             Frame::End,
             Frame::Confirm,
-            Frame::Reset(Reason::Reset),
-            Frame::Reset(Reason::Refused),
-            Frame::Reset(Reason::Unreachable),
-            Frame::Reset(Reason::NoRoom),
-            Frame::Reset(Reason::Earlier),
+            Frame::Reset(ResetReason::Reset),
+            Frame::Reset(ResetReason::Refused),
+            Frame::Reset(ResetReason::Unreachable),
+            Frame::Reset(ResetReason::NoMemory),
+            Frame::Reset(ResetReason::EarlierConnection),
         ]
     }
 
     #[test]
     fn what_is_too_long_or_unknown_is_no_frame() {
-        assert_eq!(read(&[0, 0, 0, 0, 1]), Err(Broken));
-        assert_eq!(read(&[RESET, 0, 0, 0, 1, 9]), Err(Broken));
+        assert_eq!(read(&[0, 0, 0, 0, 1]), Err(InvalidFrame));
+        assert_eq!(read(&[RESET, 0, 0, 0, 1, 9]), Err(InvalidFrame));
         let mut long = vec![DATA, 0, 0, 0, 1];
-        long.extend((MOST_DATA as u16 + 1).to_be_bytes());
-        assert_eq!(read(&long), Err(Broken));
+        long.extend((MAX_DATA as u16 + 1).to_be_bytes());
+        assert_eq!(read(&long), Err(InvalidFrame));
         assert_eq!(read(&[DATA, 0, 0]), Ok(None));
     }
 
     proptest! {
         #[test]
         fn frames_come_back_however_they_are_cut(
-            length in 0..MOST_DATA,
+            length in 0..MAX_DATA,
             piece in 1_usize..3_000,
         ) {
             let mut text = vec![0; length];
@@ -404,7 +405,7 @@ mod tests {
                     Frame::Open(open) => open.text.len(),
                     _ => 0,
                 };
-                prop_assert!(bytes.len() - before - text <= MOST_CONTROL);
+                prop_assert!(bytes.len() - before - text <= MAX_CONTROL);
             }
             let (mut have, mut at, mut next) = (Vec::new(), 0, 0);
             for piece in bytes.chunks(piece) {
@@ -419,11 +420,11 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..LONGEST + 100)) {
+        fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..MAX_FRAME + 100)) {
             match read(&bytes) {
-                Ok(Some((.., length))) => prop_assert!(length <= LONGEST && length <= bytes.len()),
-                Ok(None) => prop_assert!(bytes.len() < LONGEST),
-                Err(Broken) => {}
+                Ok(Some((.., length))) => prop_assert!(length <= MAX_FRAME && length <= bytes.len()),
+                Ok(None) => prop_assert!(bytes.len() < MAX_FRAME),
+                Err(InvalidFrame) => {}
             }
         }
     }

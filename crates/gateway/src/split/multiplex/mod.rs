@@ -1,31 +1,34 @@
-//! All connections between a pair of gateways over few persistent ones.
+//! Multiplexing: the connections of many hosts over a few persistent TCP connections between two
+//! gateways.
 //!
-//! Gateways that face each other may open connections between themselves, and carry those of the hosts as
-//! streams on them: a host's connection then opens without a handshake over the satellite, and begins with
-//! a window that others have opened. The price is that a segment that is lost there holds up whatever
-//! follows it on the same connection, whosever it is.
+//! Two gateways that face each other across the satellite link open persistent connections
+//! ("trunks") between themselves and carry the hosts' connections as streams on them. A host's
+//! connection then opens without a handshake over the satellite, and starts with a congestion
+//! window that is already open. The price is head-of-line blocking: a segment lost on a trunk
+//! delays everything behind it on the same trunk, whichever stream it belongs to.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `frame` | what the gateways say to each other |
-//! | `trunk` | a persistent connection |
-//! | `carried` | a host's connection: its leg, its stream, the stream's credit |
-//! | `opening` | how both begin |
-//! | `speech` | what the gateways say to each other, heard and said |
-//! | `vigil` | whether the other gateway lives |
-//! | `beside` | what was opened when it may have died already |
+//! | `frame` | the frames that the gateways exchange, as bytes |
+//! | `frame_io` | reading and writing frames on a trunk |
+//! | `trunk` | one persistent connection |
+//! | `multiplexed_connection` | a host's connection: its leg, its stream, the stream's credit |
+//! | `connection_setup` | how trunks and the connections that they carry open |
+//! | `peer_liveness` | whether the other gateway is alive |
+//! | `fallback` | separate connections for streams that were opened to a gateway that may be down |
 //!
-//! Each persistent connection has a number, and the same port at both ends: whoever needs it first opens it,
-//! and if both do at once it is still one (RFC 9293 section 3.5). It stays open. When it dies, the hosts of
-//! all that it carries are reset, and the next connection opens it again.
+//! Each trunk has a number and uses the same port at both ends. The gateway that first needs it
+//! opens it; if both open it at once, the result is still one connection (RFC 9293 section 3.5). A
+//! trunk stays open. When it fails, the hosts of all connections that it carries are reset, and the
+//! next connection opens it again.
 
-mod beside;
-mod carried;
+mod connection_setup;
+mod fallback;
 mod frame;
-mod opening;
-mod speech;
+mod frame_io;
+mod multiplexed_connection;
+mod peer_liveness;
 mod trunk;
-mod vigil;
 
 use std::sync::Arc;
 
@@ -33,91 +36,96 @@ use bentpipe_tcp::{Config, KeepAlive, PassiveFastOpen, Payload, Rings, Socket, r
 use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Seq, Span, Time};
 use rustc_hash::FxHashMap;
 
-use super::apart::Parts;
-use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
-use super::ended::Ended;
-use super::legs::{Kind, LegSettings};
+use super::ended_connections::EndedConnections;
+use super::leg_settings::{LegSettingsCache, LegType};
+use super::memory_budget::{MULTIPLEXED_STATE, MemoryBudget};
+use super::unmultiplexed::UnmultiplexedConnections;
 use super::{Multiplexing, Settings};
 use crate::deadlines::Deadlines;
-use crate::icmp::Complaint;
+use crate::icmp::IcmpReport;
 use crate::slab::Slab;
-use carried::{FROM_HOST, Opened, TO_HOST};
-use frame::Reason;
-use opening::FIRST_PORT;
+use connection_setup::FIRST_PORT;
+use frame::ResetReason;
+use multiplexed_connection::{FROM_HOST, OpenOutcome, TO_HOST};
 use trunk::Trunk;
 
-pub(super) use carried::Carried;
-pub(super) use opening::Asks;
+pub(super) use connection_setup::OpenRequest;
+pub(super) use multiplexed_connection::MultiplexedConnection;
 
-/// How long a gateway that has refused a persistent connection is not asked for another.
-const REFUSED: Span = Span::from_secs(60);
-/// What is read at once.
-const CHUNK: usize = 64 << 10;
+/// Pause before a gateway that has refused a trunk is asked for another.
+const REFUSAL_PAUSE: Span = Span::from_secs(60);
+/// Bytes read from a trunk at a time.
+const READ_CHUNK: usize = 64 << 10;
 
-/// What of the gateway its streams need.
-pub(super) struct Around<'a> {
+/// The parts of the gateway that multiplexing uses.
+pub(super) struct GatewayContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) routes: &'a Routes,
-    pub(super) leg_settings: &'a mut LegSettings,
-    pub(super) budget: &'a mut Budget,
+    pub(super) leg_settings: &'a mut LegSettingsCache,
+    pub(super) budget: &'a mut MemoryBudget,
     pub(super) counters: &'a mut Counters,
-    /// Connections that have parts of their own.
-    pub(super) apart: &'a mut dyn Parts,
-    /// Bytes of state that a connection takes.
-    pub(super) state: u64,
+    /// Split connections that no trunk carries.
+    pub(super) unmultiplexed: &'a mut dyn UnmultiplexedConnections,
+    /// Bytes of state that one multiplexed connection takes.
+    pub(super) state_bytes: u64,
 }
 
-impl Around<'_> {
-    /// The TCP of a new leg to a host that offers `first` at first.
-    fn carried(&mut self, key: &FlowKey, first: u64) -> Arc<Config> {
-        (self.leg_settings).of(Kind::Carried, key, first, self.settings)
+impl GatewayContext<'_> {
+    /// Returns the TCP settings of a new leg to a host, with the initial receive window `first`.
+    fn host_leg_config(&mut self, key: &FlowKey, first: u64) -> Arc<Config> {
+        (self.leg_settings).of(LegType::MultiplexedConnection, key, first, self.settings)
     }
 }
 
-/// A host's SYN that can't be carried, after all.
+/// A host's SYN that no trunk can carry after all.
 #[derive(Debug)]
-pub(super) struct Returned {
+pub(super) struct ReturnedSyn {
     pub(super) key: FlowKey,
     pub(super) syn: PacketRef,
-    /// Where it came from.
+    /// Port that it arrived on.
     pub(super) from: Port,
-    pub(super) way: Way,
+    pub(super) disposition: SynDisposition,
 }
 
-/// Where a SYN goes that has come back.
+/// How the gateway handles a returned SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// The other gateway has not been told of it: another persistent connection may carry it, or it may have a part of its own.
-    Anew,
-    /// The other gateway has no memory for it: it passes.
-    Passes,
-    /// The other gateway was told of it, and may be gone: a part of its own, beside the stream.
-    Beside,
+pub(super) enum SynDisposition {
+    /// Retry on another trunk, or split the connection without one. The other gateway has not been
+    /// told of it.
+    Retry,
+    /// Forward it unsplit. The other gateway has no memory for the connection.
+    Forward,
+    /// Also open a connection without a trunk, in parallel to the stream. The other gateway was
+    /// told of the stream, and may be down.
+    OpenFallback,
 }
 
-/// What whoever runs the gateway should know of the other one.
+/// State of the other gateway that the operator should know of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Remark {
-    Absent,
+enum PeerNotice {
+    NoAnswer,
     Silent,
     Lost,
-    Anew,
-    Back,
-    HasMore,
+    Restarted,
+    Recovered,
+    PeerUsesMore,
     RefusesMore,
     RefusesAll,
 }
 
-impl Remark {
-    /// Does it say that the other gateway is not there, or wasn't?
-    const fn is_of_absence(self) -> bool {
-        matches!(self, Self::Absent | Self::Silent | Self::Lost | Self::Anew)
+impl PeerNotice {
+    /// Returns true if the notice says that the other gateway is, or was, not there.
+    const fn is_about_absence(self) -> bool {
+        matches!(
+            self,
+            Self::NoAnswer | Self::Silent | Self::Lost | Self::Restarted
+        )
     }
 
     const fn text(self) -> &'static str {
         match self {
-            Self::Absent => {
+            Self::NoAnswer => {
                 "the other gateway does not answer: connections have parts of their own until it does"
             }
             Self::Silent => {
@@ -126,11 +134,11 @@ impl Remark {
             Self::Lost => {
                 "the other gateway was silent for too long: what went over persistent connections was reset"
             }
-            Self::Anew => {
+            Self::Restarted => {
                 "the other gateway has ended, or begun anew: what went over a persistent connection was reset"
             }
-            Self::Back => "the other gateway answers: connections go over persistent ones",
-            Self::HasMore => {
+            Self::Recovered => "the other gateway answers: connections go over persistent ones",
+            Self::PeerUsesMore => {
                 "the other gateway asks for more persistent connections than \"multiplex\" says here: say the same at both"
             }
             Self::RefusesMore => {
@@ -143,86 +151,90 @@ impl Remark {
     }
 }
 
-/// A gateway's side of the persistent connections to its peer.
+/// This gateway's side of the trunks to its peer.
 #[derive(Debug)]
 pub(super) struct Multiplex<P> {
-    with: Multiplexing,
-    /// When it is asked whether it lives.
+    options: Multiplexing,
+    /// When the peer is probed.
     keep_alive: KeepAlive,
-    /// It has still to say that it is there.
-    begins_anew: bool,
+    /// Whether a SYN has to announce that this gateway has restarted.
+    announce_restart: bool,
     trunks: Vec<Option<Trunk>>,
-    /// Of each, whether the last one in its place was silent for too long. Nobody waits for another one there, until it is.
-    lost: Vec<bool>,
-    carried: Slab<Box<Carried<P>>>,
-    /// By the key of what the hosts on this side send.
+    /// For each slot, whether its last trunk was given up because the peer was silent. New
+    /// connections do not wait for a new trunk there until one is established.
+    slot_lost: Vec<bool>,
+    connections: Slab<Box<MultiplexedConnection<P>>>,
+    /// Multiplexed connection by the key of packets from the host on this side.
     flows: FxHashMap<FlowKey, u32>,
     deadlines: Deadlines,
-    ended: Ended,
-    /// SYNs that can't be carried.
-    returned: Vec<Returned>,
-    /// The other gateway has no memory for more persistent connections, or knows of none, or has just been asked in vain: until
-    /// then, it is not asked again.
-    refused_until: Time,
-    /// It didn't answer when it was last waited for. It is still asked, but nobody waits for it.
-    absent: bool,
-    /// What is to be known of it.
-    remark: Option<Remark>,
+    ended: EndedConnections,
+    /// SYNs that no trunk can carry, for the gateway to handle.
+    returned_syns: Vec<ReturnedSyn>,
+    /// No trunk is opened before this time: the peer has refused one, for want of memory or for
+    /// another reason, or has just not answered.
+    pause_until: Time,
+    /// The peer did not answer the last time. New trunks are still attempted, but no connection
+    /// waits for them.
+    peer_absent: bool,
+    /// Latest notice for the operator.
+    notice: Option<PeerNotice>,
     scratch: Vec<u8>,
 }
 
 impl<P: Payload> Multiplex<P> {
-    /// Such persistent connections.
+    /// Returns the state with no trunk open.
     pub(super) fn new(with: Multiplexing, settings: &Settings) -> Self {
         Self {
-            with,
-            keep_alive: (settings.facing_tcp.keep_alive).unwrap_or(vigil::KEEP_ALIVE),
-            // A process that is started knows of none before it.
-            begins_anew: with.real.is_some(),
+            options: with,
+            keep_alive: (settings.facing_tcp.keep_alive).unwrap_or(peer_liveness::KEEP_ALIVE),
+            // A process that has just started has no record of the trunks of an earlier one.
+            announce_restart: with.real.is_some(),
             trunks: (0..with.connections).map(|_| None).collect(),
-            lost: vec![false; with.connections],
-            carried: Slab::default(),
+            slot_lost: vec![false; with.connections],
+            connections: Slab::default(),
             flows: FxHashMap::default(),
             deadlines: Deadlines::default(),
-            ended: Ended::new([&settings.host_tcp; 2]),
-            returned: Vec::new(),
-            refused_until: Time::ZERO,
-            absent: false,
-            remark: None,
+            ended: EndedConnections::new([&settings.host_tcp; 2]),
+            returned_syns: Vec::new(),
+            pause_until: Time::ZERO,
+            peer_absent: false,
+            notice: None,
             scratch: Vec::new(),
         }
     }
 
-    /// This gateway and the other, as both know them.
-    fn gateways(&self, around: &Around<'_>) -> [HostAddress; 2] {
-        match self.with.real {
+    /// Returns the addresses of this gateway and of the peer, as both gateways see them.
+    fn gateway_addresses(&self, context: &GatewayContext<'_>) -> [HostAddress; 2] {
+        match self.options.real {
             Some(real) => [real.own, real.peer].map(HostAddress::Ip),
-            None => [around.routes.here(), self.with.peer].map(HostAddress::Node),
+            None => [context.routes.here(), self.options.peer].map(HostAddress::Node),
         }
     }
 
-    /// Of the two, one opens the streams with odd numbers: is it this one?
-    fn opens_odd(&self, around: &Around<'_>) -> bool {
-        let [here, there] = self.gateways(around);
+    /// Returns true if this gateway opens the streams with odd numbers. The other one opens the
+    /// even ones.
+    fn opens_odd_streams(&self, context: &GatewayContext<'_>) -> bool {
+        let [here, there] = self.gateway_addresses(context);
         here > there
     }
 
-    /// Bytes that a connection counts besides its stream.
+    /// Bytes of memory charged for a connection, its stream's bytes excluded.
     pub(super) const fn state_bytes() -> usize {
         const {
             assert!(
-                size_of::<Carried<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48 <= CARRIED_STATE
+                size_of::<MultiplexedConnection<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48
+                    <= MULTIPLEXED_STATE
             );
         }
-        CARRIED_STATE
+        MULTIPLEXED_STATE
     }
 
-    /// Is there nothing left of all that it has carried?
-    pub(super) fn is_forgotten(&self) -> bool {
-        self.carried.len() == 0 && self.flows.is_empty()
+    /// Returns true if no connection is left, not even one in TIME-WAIT.
+    pub(super) fn has_no_connections(&self) -> bool {
+        self.connections.len() == 0 && self.flows.is_empty()
     }
 
-    /// Memory set aside for persistent connections.
+    /// Memory reserved for all trunks.
     #[cfg(test)]
     pub(super) fn reserved(&self) -> u64 {
         self.trunks
@@ -232,49 +244,52 @@ impl<P: Payload> Multiplex<P> {
             .sum()
     }
 
-    /// Says something on a persistent connection that may be no frame.
+    /// Writes bytes that may be no valid frame to a trunk.
     #[cfg(test)]
-    pub(super) fn say(&mut self, slot: usize, bytes: &[u8], cx: &mut Ctx<'_>) {
+    pub(super) fn write_raw(&mut self, slot: usize, bytes: &[u8], cx: &mut Ctx<'_>) {
         self.trunks[slot]
             .as_mut()
             .expect("it is open")
             .write(bytes, true, cx);
     }
 
-    /// The connections that it carries,
-    pub(super) fn carried(&self) -> impl Iterator<Item = &Carried<P>> {
-        self.carried.iter().map(Box::as_ref)
+    /// Returns the multiplexed connections.
+    pub(super) fn connections(&self) -> impl Iterator<Item = &MultiplexedConnection<P>> {
+        self.connections.iter().map(Box::as_ref)
     }
 
-    /// and those that carry them.
+    /// Returns the sockets of the trunks.
     pub(super) fn trunks(&self) -> impl Iterator<Item = &Socket<Rings>> {
         self.trunks.iter().flatten().map(|trunk| &trunk.socket)
     }
 
-    /// Has no persistent connection anything to do of itself? They stay open when they carry nothing, and go on asking
-    /// whether the other gateway is there; their last acknowledgment may be a delayed one.
+    /// Returns true if no trunk has work of its own. Trunks stay open without streams and go on
+    /// probing the peer; the last acknowledgment on one may be delayed.
     pub(super) fn is_quiet(&self) -> bool {
         let mut trunks = self.trunks.iter().flatten();
-        trunks.all(|trunk| trunk.socket.has_no_work() && !trunk.vigil.asks())
+        trunks.all(|trunk| trunk.socket.has_no_work() && !trunk.liveness.is_probing())
     }
 
-    /// SYNs that it keeps.
+    /// Number of SYNs held.
     pub(super) fn syns(&self) -> u64 {
-        self.carried.iter().filter(|one| one.syn.is_some()).count() as u64
+        self.connections
+            .iter()
+            .filter(|one| one.syn.is_some())
+            .count() as u64
     }
 
-    /// A SYN that can't be carried, after all.
-    pub(super) fn take_returned(&mut self) -> Option<Returned> {
-        self.returned.pop()
+    /// Takes one of the SYNs that no trunk can carry.
+    pub(super) fn take_returned(&mut self) -> Option<ReturnedSyn> {
+        self.returned_syns.pop()
     }
 
-    /// What is to be known of the other gateway, in one line.
-    pub(super) fn remark(&self) -> Option<&'static str> {
-        self.remark.map(Remark::text)
+    /// Latest notice for the operator, in one line.
+    pub(super) fn notice(&self) -> Option<&'static str> {
+        self.notice.map(PeerNotice::text)
     }
 
-    /// Which of the persistent connections a packet belongs to, or would if there were as many as the other gateway
-    /// has.
+    /// Returns the number of the trunk that a packet belongs to. It may be beyond this gateway's
+    /// own trunks, if the peer is configured with more.
     pub(super) fn trunk_of(
         &self,
         routes: &Routes,
@@ -285,262 +300,273 @@ impl<P: Payload> Multiplex<P> {
         let (source, destination) = (record.source, record.destination);
         let slot = usize::from(destination.port.checked_sub(FIRST_PORT)?);
         (destination.address == routes.here()
-            && source.address == self.with.peer
+            && source.address == self.options.peer
             && source.port == destination.port
             && cx.packets.ip(packet).is_none())
         .then_some(slot)
     }
 
-    /// A SYN came from beyond the link, where the other gateway has given a connection a part of its own. Does the one between
-    /// the same ends that is carried here make way for it? It does if it is over.
-    pub(super) fn makes_way(
+    /// A SYN has arrived over the link, for a connection that the peer opens without a trunk.
+    /// Returns true if this gateway has no connection between the same endpoints, or only one in
+    /// TIME-WAIT, which it removes.
+    pub(super) fn yields_to_new_connection(
         &mut self,
         key: &FlowKey,
         sequence: Seq,
-        around: &mut Around<'_>,
+        context: &mut GatewayContext<'_>,
         cx: &mut Ctx<'_>,
     ) -> bool {
         let Some(index) = self.find(key) else {
             return true;
         };
-        let carried = self.carried.get_mut(index);
-        let over = carried.is_none_or(|one| one.is_over() && one.is_followed_beyond(sequence));
+        let carried = self.connections.get_mut(index);
+        let over = carried.is_none_or(|one| one.is_over() && one.is_replaced_by_peer(sequence));
         if over {
-            self.remove(index, None, around, cx);
-            around.counters.followed += 1;
+            self.remove(index, None, context, cx);
+            context.counters.replaced += 1;
         }
         over
     }
 
-    /// Which of the connections it carries a host's packet belongs to.
+    /// Returns the multiplexed connection that a host's packet belongs to.
     #[inline]
     pub(super) fn find(&self, key: &FlowKey) -> Option<u32> {
         self.flows.get(key).copied()
     }
 
-    /// The gateway ends, in order: whoever is left hears of it.
-    pub(super) fn retire(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        for index in 0..self.carried.end() {
-            let Some(carried) = self.carried.get_mut(index) else {
+    /// Shuts the gateway down: resets all connections and trunks.
+    pub(super) fn retire(&mut self, context: &mut GatewayContext<'_>, cx: &mut Ctx<'_>) {
+        for index in 0..self.connections.end() {
+            let Some(carried) = self.connections.get_mut(index) else {
                 continue;
             };
-            if !carried.over {
+            if !carried.has_ended {
                 carried.aborted = true;
                 carried.abort(cx);
                 if let Some(syn) = carried.syn.take() {
                     reset_reply(syn, carried.port, cx);
                 }
             }
-            self.remove(index, None, around, cx);
+            self.remove(index, None, context, cx);
         }
-        // (They stay, so that results say how many there were.)
+        // Closed trunks stay in the table, so that the results still count them.
         for trunk in self.trunks.iter_mut().flatten() {
             trunk.socket.abort(cx);
-            around.budget.change((trunk.reserved, 0), (trunk.held, 0));
+            context.budget.change((trunk.reserved, 0), (trunk.held, 0));
             (trunk.reserved, trunk.held) = (0, 0);
         }
     }
 
-    /// When something next wants to be done.
+    /// Time of the next timer.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let trunks = self.trunks.iter().flatten();
-        let trunks = trunks.flat_map(|trunk| [trunk.socket.next_deadline(), trunk.awaited_until]);
-        let looks = self.deadlines.next().into_iter().chain(self.next_look());
+        let trunks = trunks.flat_map(|trunk| [trunk.socket.next_deadline(), trunk.wait_deadline]);
+        let looks = self.deadlines.next().into_iter().chain(self.next_check());
         trunks.flatten().chain(looks).min()
     }
 
-    /// A packet of a persistent connection. Consumes it.
+    /// Processes a packet of a trunk, and consumes it.
     pub(super) fn on_trunk_packet(
         &mut self,
         slot: usize,
         packet: PacketRef,
-        around: &mut Around<'_>,
+        context: &mut GatewayContext<'_>,
         cx: &mut Ctx<'_>,
     ) {
         if slot >= self.trunks.len() {
             if cx.packets.get(packet).flags.has(Flags::SYN) {
-                self.remark = Some(Remark::HasMore);
+                self.notice = Some(PeerNotice::PeerUsesMore);
             }
-            reset_reply(packet, around.settings.facing, cx);
+            reset_reply(packet, context.settings.facing, cx);
             return;
         }
-        let begins = |trunk: &Trunk| trunk.begins_with(cx.packets.get(packet));
+        let begins = |trunk: &Trunk| trunk.is_established_by(cx.packets.get(packet));
         if self.trunks[slot].as_ref().is_some_and(begins) {
-            self.write_out(slot, around, cx);
+            self.write_frames(slot, context, cx);
         }
         if let Some(trunk) = &mut self.trunks[slot] {
-            trunk.vigil.comes(cx.now);
+            trunk.liveness.on_arrival(cx.now);
             trunk.socket.on_packet(packet, cx);
-            self.look(slot, around, cx);
+            self.on_trunk_event(slot, context, cx);
             return;
         }
         let flags = cx.packets.get(packet).flags;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK.with(Flags::RST));
-        let Some((config, reserved)) = self.config(around).filter(|_| opens) else {
-            reset_reply(packet, around.settings.facing, cx);
+        let Some((config, reserved)) = self.trunk_config(context).filter(|_| opens) else {
+            reset_reply(packet, context.settings.facing, cx);
             return;
         };
-        let opening = self.opening(slot, &config, around, cx);
+        let opening = self.trunk_opening(slot, &config, context, cx);
         let socket = Socket::accept(&opening, packet, PassiveFastOpen::Ignore, cx);
-        self.put(slot, socket, reserved, around, cx);
-        self.look(slot, around, cx);
+        self.install_trunk(slot, socket, reserved, context, cx);
+        self.on_trunk_event(slot, context, cx);
     }
 
-    /// A packet of a host whose connection is carried. Handed back, where it begins another one between the
-    /// same ends. Otherwise consumes it.
+    /// Processes a packet from the host of a multiplexed connection, and consumes it. A SYN that
+    /// opens a new connection between the same endpoints is returned instead.
     pub(super) fn on_host_packet(
         &mut self,
         index: u32,
         packet: PacketRef,
-        around: &mut Around<'_>,
+        context: &mut GatewayContext<'_>,
         cx: &mut Ctx<'_>,
     ) -> Option<PacketRef> {
         let record = cx.packets.get(packet);
         let (flags, sequence) = (record.flags, record.sequence);
         let opens = flags.opens();
-        let carried = self.carried.get_mut(index)?;
+        let carried = self.connections.get_mut(index)?;
         let slot = carried.trunk;
         if carried.syn.is_some() {
-            // Not answered yet. The SYN itself: the other gateway's goes again when its time comes.
+            // The SYN is not answered yet. A retransmission of it needs no action: the other
+            // gateway retransmits its own SYN.
             let own = sequence == carried.syn_sequence;
             if opens && own {
-                carried.touched = cx.now;
+                carried.last_activity_at = cx.now;
             }
             if !opens && flags.has(Flags::RST) && sequence == carried.syn_sequence + 1 {
-                // It has given up.
-                self.drop_part(index, around, cx);
-                self.remove(index, Some(Reason::Reset), around, cx);
-                self.pump(slot, around, cx);
+                // The host has given up.
+                self.cancel_fallback(index, context, cx);
+                self.remove(index, Some(ResetReason::Reset), context, cx);
+                self.pump(slot, context, cx);
             } else if !opens {
-                around.counters.early_words += 1;
+                context.counters.early_packets += 1;
             }
             cx.packets.release(packet);
             return None;
         }
-        if opens && carried.is_over() && carried.is_followed_by(sequence) {
-            self.remove(index, None, around, cx);
-            around.counters.followed += 1;
+        if opens && carried.is_over() && carried.is_replaced_by(sequence) {
+            self.remove(index, None, context, cx);
+            context.counters.replaced += 1;
             return Some(packet);
         }
-        around.counters.packets_split += 1;
-        self.prepare(index, around, cx);
-        if let Some(carried) = self.carried.get_mut(index) {
+        context.counters.packets_split += 1;
+        self.update_window_limit(index, context, cx);
+        if let Some(carried) = self.connections.get_mut(index) {
             carried.on_packet(packet, cx);
         }
-        self.settle(index, around, cx);
-        self.pump(slot, around, cx);
+        self.advance(index, context, cx);
+        self.pump(slot, context, cx);
         None
     }
 
-    /// Something is said of a segment: of a persistent connection, or of a leg to a host. Is it?
+    /// Processes an ICMP error. Returns true if it is about a segment of a trunk or of a leg to a
+    /// host.
     pub(super) fn on_icmp(
         &mut self,
-        said: &Complaint,
-        around: &mut Around<'_>,
+        report: &IcmpReport,
+        context: &mut GatewayContext<'_>,
         cx: &mut Ctx<'_>,
     ) -> bool {
-        let [here, there] = self.gateways(around);
-        let slot = (said.port_between(here, there))
+        let [here, there] = self.gateway_addresses(context);
+        let slot = (report.port_between(here, there))
             .and_then(|port| port.checked_sub(FIRST_PORT))
             .map(usize::from);
         if let Some(slot) = slot
             && self.trunks.get(slot).is_some_and(Option::is_some)
         {
-            self.on_trunk_icmp(slot, said, around, cx);
+            self.on_trunk_icmp(slot, report, context, cx);
             return true;
         }
-        let Some(index) = said.keys().find_map(|key| self.find(&key)) else {
+        let Some(index) = report.keys().find_map(|key| self.find(&key)) else {
             return false;
         };
-        self.prepare(index, around, cx);
-        let Some(carried) = self.carried.get_mut(index) else {
+        self.update_window_limit(index, context, cx);
+        let Some(carried) = self.connections.get_mut(index) else {
             return false;
         };
         let slot = carried.trunk;
         if let Some(leg) = &mut carried.leg {
-            leg.on_icmp(said.error, said.sequence, cx);
+            leg.on_icmp(report.error, report.sequence, cx);
         }
-        self.settle(index, around, cx);
-        self.pump(slot, around, cx);
+        self.advance(index, context, cx);
+        self.pump(slot, context, cx);
         true
     }
 
-    /// Deadlines have come.
-    pub(super) fn on_deadline(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        self.keep_vigil(around, cx);
+    /// Runs the timers that have expired.
+    pub(super) fn on_deadline(&mut self, context: &mut GatewayContext<'_>, cx: &mut Ctx<'_>) {
+        self.check_liveness(context, cx);
         for slot in 0..self.trunks.len() {
             if let Some(trunk) = &mut self.trunks[slot]
                 && trunk.socket.next_deadline().is_some_and(|at| at <= cx.now)
             {
                 trunk.socket.on_deadline(cx);
-                self.look(slot, around, cx);
+                self.on_trunk_event(slot, context, cx);
             }
             let until = self.trunks[slot]
                 .as_ref()
-                .and_then(|trunk| trunk.awaited_until);
+                .and_then(|trunk| trunk.wait_deadline);
             if until.is_some_and(|until| until <= cx.now) {
-                self.wait_no_longer(slot, around, cx);
+                self.stop_waiting(slot, context, cx);
             }
         }
         while let Some(index) = self.deadlines.due(cx.now) {
-            let Some(carried) = self.carried.get_mut(index) else {
+            let Some(carried) = self.connections.get_mut(index) else {
                 continue;
             };
             let slot = carried.trunk;
-            if !carried.over && cx.now.since(carried.touched) >= around.settings.idle_timeout {
-                around.counters.idle += 1;
+            if !carried.has_ended
+                && cx.now.since(carried.last_activity_at) >= context.settings.idle_timeout
+            {
+                context.counters.idle += 1;
                 carried.abort(cx);
-                self.drop_part(index, around, cx);
-                self.remove(index, Some(Reason::Reset), around, cx);
+                self.cancel_fallback(index, context, cx);
+                self.remove(index, Some(ResetReason::Reset), context, cx);
             } else {
-                self.prepare(index, around, cx);
-                if let Some(carried) = self.carried.get_mut(index) {
+                self.update_window_limit(index, context, cx);
+                if let Some(carried) = self.connections.get_mut(index) {
                     carried.on_deadline(cx);
                 }
-                self.settle(index, around, cx);
+                self.advance(index, context, cx);
             }
-            self.pump(slot, around, cx);
+            self.pump(slot, context, cx);
         }
     }
 
-    /// Before anything is done with a connection: so much may be promised to its host from now on.
-    fn prepare(&mut self, index: u32, around: &Around<'_>, cx: &mut Ctx<'_>) {
-        if let Some(carried) = self.carried.get_mut(index) {
-            let allowed = around.budget.allowed(carried.promised[FROM_HOST]);
-            carried.limit(allowed, cx);
+    /// Updates the window limit of a connection's host from the memory that is left now. Called
+    /// before anything else is done with the connection.
+    fn update_window_limit(&mut self, index: u32, context: &GatewayContext<'_>, cx: &mut Ctx<'_>) {
+        if let Some(carried) = self.connections.get_mut(index) {
+            let allowed = context.budget.allowed(carried.promised[FROM_HOST]);
+            carried.limit_window(allowed, cx);
         }
     }
 
-    /// Lets a connection do what it can, counts what it holds, and notes what it next wants.
-    fn settle(&mut self, index: u32, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let Some(carried) = self.carried.get_mut(index) else {
+    /// Advances a connection as far as possible, then updates its memory accounting, its queue
+    /// entries and its timer.
+    fn advance(&mut self, index: u32, context: &mut GatewayContext<'_>, cx: &mut Ctx<'_>) {
+        let Some(carried) = self.connections.get_mut(index) else {
             return;
         };
-        let failed = match carried.progress() {
-            Opened::Failed(reason) => Some(reason),
-            Opened::Waits | Opened::Answered => (!carried.work(cx)).then_some(Reason::Reset),
+        let failed = match carried.open_outcome() {
+            OpenOutcome::Failed(reason) => Some(reason),
+            OpenOutcome::Pending | OpenOutcome::AnswerFrame => {
+                (!carried.propagate_fins(cx)).then_some(ResetReason::Reset)
+            }
         };
         if let Some(reason) = failed {
             match reason {
-                Reason::Refused => around.counters.refusals += 1,
-                Reason::Unreachable => around.counters.unreachable += 1,
-                Reason::Reset | Reason::NoRoom | Reason::Earlier => carried.aborted = true,
+                ResetReason::Refused => context.counters.refused_by_host += 1,
+                ResetReason::Unreachable => context.counters.unreachable += 1,
+                ResetReason::Reset | ResetReason::NoMemory | ResetReason::EarlierConnection => {
+                    carried.aborted = true
+                }
             }
-            self.remove(index, Some(reason), around, cx);
+            self.remove(index, Some(reason), context, cx);
             return;
         }
-        carried.offer(cx);
-        count(carried, around.budget);
-        // What the other gateway may send has its part of what is left now.
-        let most = around.settings.most_to_host();
-        let allowed = around.budget.allowed(carried.promised[TO_HOST]);
-        carried.give_credit(allowed.min(most));
-        count(carried, around.budget);
-        let ends = !carried.over && carried.is_over();
+        carried.send_window_update(cx);
+        update_budget(carried, context.budget);
+        // The peer's credit comes out of the memory that is left now.
+        let most = context.settings.most_to_host();
+        let allowed = context.budget.allowed(carried.promised[TO_HOST]);
+        carried.grant_credit(allowed.min(most));
+        update_budget(carried, context.budget);
+        let ends = !carried.has_ended && carried.is_over();
         if ends {
-            carried.over = true;
-            around.counters.ended(carried.aborted);
-            // Nobody has anything to say of it any more.
+            carried.has_ended = true;
+            context.counters.ended(carried.aborted);
+            // Neither gateway sends anything more for this stream.
             for (slot, stream) in carried.streams() {
                 if let Some(trunk) = &mut self.trunks[slot] {
                     trunk.streams.remove(&stream);
@@ -548,23 +574,24 @@ impl<P: Payload> Multiplex<P> {
             }
         }
         if carried.is_gone() {
-            self.remove(index, None, around, cx);
+            self.remove(index, None, context, cx);
             return;
         }
         if ends {
             self.ended.add(index, cx.now);
         }
         if let Some(trunk) = &mut self.trunks[carried.trunk] {
-            if !carried.speaking && carried.has_word() {
-                carried.speaking = true;
-                trunk.speaking.push_back(carried.stream);
+            if !carried.control_queued && carried.has_control_frames() {
+                carried.control_queued = true;
+                trunk.control_queue.push_back(carried.stream);
             }
-            if !carried.sending && carried.has_data() {
-                carried.sending = true;
-                trunk.sending.push_back(carried.stream);
+            if !carried.data_queued && carried.has_data() {
+                carried.data_queued = true;
+                trunk.data_queue.push_back(carried.stream);
             }
         }
-        let idle = (!carried.over).then(|| carried.touched + around.settings.idle_timeout);
+        let idle =
+            (!carried.has_ended).then(|| carried.last_activity_at + context.settings.idle_timeout);
         let deadline = match (carried.next_deadline(), idle) {
             (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
             (deadline, idle) => deadline.or(idle),
@@ -574,40 +601,44 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
-    /// One more connection is to be carried. Those that are over make room, while there is little.
-    pub(super) fn make_room(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        while around.budget.is_short()
+    /// Removes connections in TIME-WAIT while memory is short, before a new connection is opened.
+    pub(super) fn evict_ended(&mut self, context: &mut GatewayContext<'_>, cx: &mut Ctx<'_>) {
+        while context.budget.is_low()
             && let Some(index) = self.ended.take()
         {
-            if self.carried.get_mut(index).is_some_and(|one| one.over) {
-                self.remove(index, None, around, cx);
+            if self
+                .connections
+                .get_mut(index)
+                .is_some_and(|one| one.has_ended)
+            {
+                self.remove(index, None, context, cx);
             }
         }
     }
 
-    /// Forgets a connection; the other side is to hear why, if it doesn't know.
+    /// Removes a connection. With `reason`, the peer is sent a reset frame.
     fn remove(
         &mut self,
         index: u32,
-        reason: Option<Reason>,
-        around: &mut Around<'_>,
+        reason: Option<ResetReason>,
+        context: &mut GatewayContext<'_>,
         cx: &mut Ctx<'_>,
     ) {
-        let Some(carried) = self.carried.remove(index) else {
+        let Some(carried) = self.connections.remove(index) else {
             return;
         };
-        if !carried.over {
-            around.counters.ended(carried.aborted);
+        if !carried.has_ended {
+            context.counters.ended(carried.aborted);
         }
         if let Some(syn) = carried.syn {
             cx.packets.release(syn);
         }
         for stream in [FROM_HOST, TO_HOST] {
             let (promised, held) = (carried.promised[stream], carried.held[stream]);
-            around.budget.change((promised, 0), (held, 0));
+            context.budget.change((promised, 0), (held, 0));
         }
-        around.budget.change((around.state, 0), (0, 0));
-        around.counters.carried_ended(&carried);
+        context.budget.change((context.state_bytes, 0), (0, 0));
+        context.counters.multiplexed_ended(&carried);
         if self.flows.get(&carried.key) == Some(&index) {
             self.flows.remove(&carried.key);
         }
@@ -620,17 +651,17 @@ impl<P: Payload> Multiplex<P> {
             }
             trunk.streams.remove(&stream);
             if let Some(reason) = reason.filter(|_| stream == carried.stream) {
-                trunk.resets.push_back((stream, reason));
+                trunk.pending_resets.push_back((stream, reason));
             }
         }
         self.deadlines.disarm(index);
     }
 }
 
-/// Counts what a connection is promised, and what is held of it.
-fn count<P: Payload>(carried: &mut Carried<P>, budget: &mut Budget) {
+/// Updates the memory accounting of a connection.
+fn update_budget<P: Payload>(carried: &mut MultiplexedConnection<P>, budget: &mut MemoryBudget) {
     for stream in [FROM_HOST, TO_HOST] {
-        let (promised, held) = carried.count(stream);
+        let (promised, held) = carried.promised_and_held(stream);
         let before = (carried.promised[stream], carried.held[stream]);
         budget.change((before.0, promised), (before.1, held));
         (carried.promised[stream], carried.held[stream]) = (promised, held);

@@ -1,4 +1,4 @@
-//! One persistent connection between two gateways, and what waits to go out on it.
+//! One persistent connection between two gateways ("trunk"), and its transmission queues.
 
 use std::collections::VecDeque;
 
@@ -6,101 +6,105 @@ use bentpipe_tcp::{Rings, Socket, Source, State};
 use bentpipe_types::{Ctx, Flags, Packet, Span, Time};
 use rustc_hash::FxHashMap;
 
-use super::frame::{self, Frame, MOST_CONTROL, MOST_ON_SYN, Reason};
-use super::vigil::{PATIENCE, Vigil};
+use super::frame::{self, Frame, MAX_CONTROL, MAX_SYN_DATA, ResetReason};
+use super::peer_liveness::{ANSWER_TIMEOUT, PeerLiveness};
 
-/// Segments written and not yet sent, beyond which no more data is written: what waits longest to be
-/// sent is a stream's turn, and not everything that an earlier stream had.
-const MOST_UNSENT_SEGMENTS: u64 = 4;
+/// Limit of written but unsent segments, beyond which no more data is written. It bounds the time
+/// that a stream waits for its turn by one frame of each other stream, not by the backlog of an
+/// earlier one.
+const MAX_UNSENT_SEGMENTS: u64 = 4;
 
-/// Streams that were reset and whose other side doesn't know yet, at most. A gateway that opens streams,
-/// and doesn't read what becomes of them, is none.
-pub(super) const MOST_RESETS: usize = 1 << 16;
+/// Limit of reset frames that wait to be sent. A peer that opens streams without reading their
+/// resets is not a gateway.
+pub(super) const MAX_PENDING_RESETS: usize = 1 << 16;
 
-/// So long after it was first asked in vain, the other gateway is asked anew, if somebody wants it: the SYN's timer, doubled
-/// each time, would wait longer and longer.
-pub(super) const ASKED_ANEW: Span = Span::from_secs(10);
+/// Interval between connection attempts to an unresponsive peer, while connections want a trunk.
+/// The SYN's own timer doubles each time, and would wait ever longer.
+pub(super) const CONNECT_RETRY_INTERVAL: Span = Span::from_secs(10);
 
 /// A persistent connection.
 #[derive(Debug)]
 pub(super) struct Trunk {
     pub(super) socket: Socket<Rings>,
-    /// When it was asked for.
-    since: Time,
-    /// Until then those that it is to carry wait for it to be there: by then its SYN has gone three times, by the usual timer
-    /// of a second. `None`: it was there, or they no longer wait.
-    pub(super) awaited_until: Option<Time>,
-    /// It was there: what was said on it may have reached the other gateway.
-    pub(super) began: bool,
-    /// Does the other gateway live?
-    pub(super) vigil: Vigil,
-    /// Of the two gateways this is the one that asks.
-    pub(super) asks_first: bool,
-    /// The beginning of a frame whose end hasn't come.
-    pub(super) inbox: Vec<u8>,
-    /// By their number: the connections that it carries.
+    /// Time at which this attempt to open it began.
+    connect_started_at: Time,
+    /// Until then, connections wait for it to be established. By then its SYN has been sent three
+    /// times, with the usual initial timeout of a second. `None` if it has been established, or if
+    /// nothing waits any more.
+    pub(super) wait_deadline: Option<Time>,
+    /// Whether it was ever established. If so, frames written to it may have reached the peer.
+    pub(super) was_established: bool,
+    /// Liveness of the peer, as seen on this trunk.
+    pub(super) liveness: PeerLiveness,
+    /// Whether this gateway is the one that sends liveness probes first.
+    pub(super) probes_first: bool,
+    /// Received bytes of a frame that is not complete yet.
+    pub(super) partial_frame: Vec<u8>,
+    /// Multiplexed connection by stream number.
     pub(super) streams: FxHashMap<u32, u32>,
-    /// The number of the next stream that is opened from here; `None`: there is none left.
+    /// Number of the next stream opened from here; `None` if the numbers are used up.
     pub(super) next_stream: Option<u32>,
-    /// The latest that the other side has opened.
-    pub(super) latest: Option<u32>,
-    /// Streams that have something to say besides data,
-    pub(super) speaking: VecDeque<u32>,
-    /// and those that have data, in turns.
-    pub(super) sending: VecDeque<u32>,
-    /// Streams that are no more, as the other side has still to hear.
-    pub(super) resets: VecDeque<(u32, Reason)>,
-    /// Memory set aside for what it holds.
+    /// Number of the latest stream that the peer has opened.
+    pub(super) latest_peer_stream: Option<u32>,
+    /// Streams that have frames other than data to send.
+    pub(super) control_queue: VecDeque<u32>,
+    /// Streams that have data to send, in round-robin order.
+    pub(super) data_queue: VecDeque<u32>,
+    /// Reset frames to send, for streams that no longer exist here.
+    pub(super) pending_resets: VecDeque<(u32, ResetReason)>,
+    /// Memory reserved for its buffers.
     pub(super) reserved: u64,
-    /// Bytes that it held when they were last counted.
+    /// Bytes held in its buffers, as last counted.
     pub(super) held: u64,
 }
 
 impl Trunk {
-    /// `first`: the number of the first stream that is opened from here. The two sides' are odd and even.
+    /// Returns a trunk whose handshake has begun. `first` is the number of the first stream opened
+    /// from here; one gateway uses odd numbers, the other even ones.
     pub(super) fn new(socket: Socket<Rings>, first: u32, reserved: u64, now: Time) -> Self {
         Self {
             socket,
-            since: now,
-            awaited_until: Some(now + PATIENCE),
-            began: false,
-            vigil: Vigil::new(now),
-            asks_first: first == 1,
-            inbox: Vec::new(),
+            connect_started_at: now,
+            wait_deadline: Some(now + ANSWER_TIMEOUT),
+            was_established: false,
+            liveness: PeerLiveness::new(now),
+            probes_first: first == 1,
+            partial_frame: Vec::new(),
             streams: FxHashMap::default(),
             next_stream: Some(first),
-            latest: None,
-            speaking: VecDeque::new(),
-            sending: VecDeque::new(),
-            resets: VecDeque::new(),
+            latest_peer_stream: None,
+            control_queue: VecDeque::new(),
+            data_queue: VecDeque::new(),
+            pending_resets: VecDeque::new(),
             reserved,
             held: 0,
         }
     }
 
-    /// Is it there, as both gateways know it?
-    pub(super) fn is_open(&self) -> bool {
+    /// Returns true if the connection is established.
+    pub(super) fn is_established(&self) -> bool {
         self.socket.state().is_synchronized()
     }
 
-    /// Notes whether it is there now. Is that news?
-    pub(super) fn note_beginning(&mut self) -> bool {
-        let begins = !self.began && self.is_open();
+    /// Notes that the connection is established. Returns true the first time.
+    pub(super) fn note_establishment(&mut self) -> bool {
+        let begins = !self.was_established && self.is_established();
         if begins {
-            self.began = true;
-            self.awaited_until = None;
+            self.was_established = true;
+            self.wait_deadline = None;
         }
         begins
     }
 
-    /// Was nothing said on it yet that could reach the other gateway? What it is to carry may then go another way.
-    pub(super) fn is_unsaid(&self) -> bool {
-        !self.began && self.socket.connection().written_offset() == 0
+    /// Returns true if nothing was written to it that could have reached the peer. Its streams may
+    /// then still move elsewhere.
+    pub(super) fn has_sent_nothing(&self) -> bool {
+        !self.was_established && self.socket.connection().written_offset() == 0
     }
 
-    /// Will it be there once this packet has come? What there is to say can then go with the last step of
-    /// the handshake.
-    pub(super) fn begins_with(&self, packet: &Packet) -> bool {
+    /// Returns true if this packet completes the handshake. Frames can then be sent with its last
+    /// segment.
+    pub(super) fn is_established_by(&self, packet: &Packet) -> bool {
         let flags = packet.flags;
         let step = match self.socket.state() {
             State::SynSent => flags.has(Flags::SYN),
@@ -112,36 +116,39 @@ impl Trunk {
             && packet.acknowledgment == self.socket.connection().initial_sequence() + 1
     }
 
-    /// Has its SYN been on the way for so long that the next one goes too late for who wants it now? (Where the other
-    /// gateway's has come, that one sees to it.)
-    pub(super) fn is_to_be_asked_anew(&self, now: Time) -> bool {
-        self.socket.state() == State::SynSent && now.since(self.since) >= ASKED_ANEW
+    /// Returns true if the SYN has been unanswered for so long that its next retransmission comes
+    /// too late for new connections. Not if the peer's SYN has arrived: then the peer retransmits.
+    pub(super) fn needs_new_attempt(&self, now: Time) -> bool {
+        self.socket.state() == State::SynSent
+            && now.since(self.connect_started_at) >= CONNECT_RETRY_INTERVAL
     }
 
-    /// A number for a stream that is opened from here.
-    pub(super) fn number(&mut self) -> Option<u32> {
+    /// Allocates the number of a stream opened from here.
+    pub(super) fn allocate_stream(&mut self) -> Option<u32> {
         let number = self.next_stream?;
         self.next_stream = number.checked_add(2);
         Some(number)
     }
 
-    /// Is there room for whatever a stream may say, besides data?
-    pub(super) fn has_room(&self) -> bool {
-        self.socket.writable() >= (MOST_CONTROL + MOST_ON_SYN) as u64
+    /// Returns true if there is buffer space for all frames other than data that a stream may
+    /// write.
+    pub(super) fn has_control_space(&self) -> bool {
+        self.socket.writable() >= (MAX_CONTROL + MAX_SYN_DATA) as u64
     }
 
-    /// May data be written? Then as many bytes, of what stands in front of it too.
-    pub(super) fn room_for_data(&self) -> Option<usize> {
+    /// Returns the bytes that a data frame may take, header included; `None` if data has to wait.
+    pub(super) fn data_space(&self) -> Option<usize> {
         let tcp = self.socket.connection();
         let unsent = tcp.written_offset() - tcp.sent_offset();
-        let most = MOST_UNSENT_SEGMENTS * u64::from(tcp.segment_size());
-        // What is left for the rest of the streams to say.
-        let spare = (MOST_CONTROL + MOST_ON_SYN) as u64;
+        let most = MAX_UNSENT_SEGMENTS * u64::from(tcp.segment_size());
+        // Reserved for the control frames of other streams.
+        let spare = (MAX_CONTROL + MAX_SYN_DATA) as u64;
         let room = self.socket.writable().saturating_sub(spare);
-        (unsent < most && room > MOST_CONTROL as u64).then_some(room as usize)
+        (unsent < most && room > MAX_CONTROL as u64).then_some(room as usize)
     }
 
-    /// Writes frames, all of which fit. `at_once`: nothing is to wait for a full segment.
+    /// Writes complete frames, for which there must be space. With `at_once`, they do not wait for
+    /// a full segment.
     pub(super) fn write(&mut self, frames: &[u8], at_once: bool, cx: &mut Ctx<'_>) {
         if frames.is_empty() {
             return;
@@ -155,10 +162,10 @@ impl Trunk {
         debug_assert_eq!(written, frames.len() as u64, "there was room");
     }
 
-    /// Tells of streams that are no more, as far as there is room.
-    pub(super) fn tell_resets(&mut self, scratch: &mut Vec<u8>, cx: &mut Ctx<'_>) {
-        while self.has_room()
-            && let Some((stream, reason)) = self.resets.pop_front()
+    /// Writes the pending reset frames, as far as there is space.
+    pub(super) fn write_resets(&mut self, scratch: &mut Vec<u8>, cx: &mut Ctx<'_>) {
+        while self.has_control_space()
+            && let Some((stream, reason)) = self.pending_resets.pop_front()
         {
             scratch.clear();
             frame::write(scratch, stream, &Frame::Reset(reason));
@@ -166,14 +173,14 @@ impl Trunk {
         }
     }
 
-    /// A stream is no more; the other side is to hear why.
-    pub(super) fn reset(&mut self, stream: u32, reason: Reason) {
+    /// Removes a stream, and queues a reset frame for the peer.
+    pub(super) fn queue_reset(&mut self, stream: u32, reason: ResetReason) {
         self.streams.remove(&stream);
-        self.resets.push_back((stream, reason));
+        self.pending_resets.push_back((stream, reason));
     }
 
-    /// Bytes of streams that it holds, as far as memory is set aside for them.
+    /// Bytes held in its buffers, as far as memory is reserved for them.
     pub(super) fn holds(&self) -> u64 {
-        (self.socket.buffered() + self.inbox.len() as u64).min(self.reserved)
+        (self.socket.buffered() + self.partial_frame.len() as u64).min(self.reserved)
     }
 }

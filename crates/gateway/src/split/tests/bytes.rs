@@ -22,7 +22,7 @@ fn what_is_over_keeps_no_bytes() {
     net.at(SERVER, |socket, cx| socket.write(Source::Bytes(&text), cx));
     net.run(Span::from_secs(1));
     let memory = |net: &Net<Rings>| -> Vec<usize> {
-        let pairs = net.gateways[0].pairs.awake();
+        let pairs = net.gateways[0].pairs.active();
         pairs
             .map(|pair| pair.legs.iter().flatten().map(|leg| leg.memory()).sum())
             .collect()
@@ -37,6 +37,6 @@ fn what_is_over_keeps_no_bytes() {
         net.at(side, |socket, cx| socket.close(cx));
         net.run(Span::from_secs(1));
     }
-    assert!(net.gateways[0].pairs.awake().all(|pair| pair.over));
+    assert!(net.gateways[0].pairs.active().all(|pair| pair.has_ended));
     assert_eq!(memory(&net), [0]);
 }

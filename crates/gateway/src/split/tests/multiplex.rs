@@ -6,7 +6,7 @@ use bentpipe_types::{Agent, Flags, PacketRef, PacketStore, Port, Seq, Span, Time
 use super::Net;
 use super::bodies::{self, ms, read, write};
 use super::net::{CLIENT, SERVER, multiplexed, two};
-use crate::split::Answer;
+use crate::split::Confirmation;
 
 const HOPS: [u64; 3] = [1, 250, 2];
 
@@ -52,7 +52,7 @@ fn a_set_up_takes_no_handshake_over_the_satellite() {
 
 #[test]
 fn with_an_early_answer_data_goes_with_the_opening() {
-    let mut net = warm(multiplexed(2, |s| s.set_up = Answer::Early));
+    let mut net = warm(multiplexed(2, |s| s.set_up = Confirmation::Early));
     let begin = net.world.now;
     net.connect(CLIENT, 7);
     let end = begin + Span::from_secs(5);
@@ -72,7 +72,7 @@ fn with_an_early_answer_data_goes_with_the_opening() {
 
 #[test]
 fn who_is_refused_or_not_answered_hears_it_as_without() {
-    for set_up in [Answer::EndToEnd, Answer::Early] {
+    for set_up in [Confirmation::EndToEnd, Confirmation::Early] {
         let mut net = warm(multiplexed(1, |s| s.set_up = set_up));
         net.listens = false;
         let begin = net.world.now;
@@ -82,7 +82,10 @@ fn who_is_refused_or_not_answered_hears_it_as_without() {
         assert_eq!(net.world.now.since(begin), Span::from_millis(506));
         let events = net.at(CLIENT, |socket, _| socket.take_events());
         assert!(events.has(Events::RESET));
-        assert_eq!(events.has(Events::ESTABLISHED), set_up == Answer::Early);
+        assert_eq!(
+            events.has(Events::ESTABLISHED),
+            set_up == Confirmation::Early
+        );
         net.expect_nothing_left();
     }
     let mut net = warm(multiplexed(1, |_| {}));
@@ -134,7 +137,7 @@ fn a_port_may_be_used_again_while_time_wait_lasts() {
 /// server has still to be brought what was confirmed: the next connection waits for that.
 #[test]
 fn a_port_that_is_used_again_takes_nothing_from_the_connection_before() {
-    let mut net = warm(multiplexed(2, |s| s.close = Answer::Early));
+    let mut net = warm(multiplexed(2, |s| s.close = Confirmation::Early));
     net.configs[SERVER].receive_buffer = 20_000;
     net.configs[SERVER].receive_sizes = None;
     net.connect(CLIENT, 7);
@@ -164,20 +167,20 @@ fn a_port_that_is_used_again_takes_nothing_from_the_connection_before() {
 
 #[test]
 fn fast_open_passes() {
-    let make = || warm(multiplexed(1, |s| s.set_up = Answer::Early));
+    let make = || warm(multiplexed(1, |s| s.set_up = Confirmation::Early));
     bodies::fast_open(make, Span::from_millis(253));
 }
 
 #[test]
 fn one_side_may_close_and_the_other_go_on() {
-    for close in [Answer::EndToEnd, Answer::Early] {
+    for close in [Confirmation::EndToEnd, Confirmation::Early] {
         bodies::half_close(opened(multiplexed(1, |s| s.close = close)));
     }
 }
 
 #[test]
 fn a_close_is_confirmed_when_the_other_side_has() {
-    for (close, confirmed_after_ms) in [(Answer::EndToEnd, 506), (Answer::Early, 2)] {
+    for (close, confirmed_after_ms) in [(Confirmation::EndToEnd, 506), (Confirmation::Early, 2)] {
         let mut net = opened(multiplexed(1, |s| s.close = close));
         write(&mut net, CLIENT, 3_000_000);
         net.run(Span::from_secs(30));
@@ -379,7 +382,7 @@ fn what_the_other_gateway_has_no_memory_for_passes_unsplit() {
     let mut net = warm(settings);
     // All of its memory is promised to others.
     let gateway = &mut net.gateways[1];
-    let left = gateway.budget.left();
+    let left = gateway.budget.available();
     gateway.budget.change((0, left), (0, 0));
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(5));
@@ -436,7 +439,10 @@ fn next_connection(net: &mut Net) -> Span {
 fn where_no_other_gateway_answers_each_has_a_part_of_its_own() {
     // It is waited for 3 s; then a round trip, as without. Whatever `set_up` says, what may still turn out to be a stream
     // tells its host nothing before (the second gateway, which only passes it on, may answer early).
-    for (set_up, took) in [(Answer::EndToEnd, 3_506), (Answer::Early, 3_502)] {
+    for (set_up, took) in [
+        (Confirmation::EndToEnd, 3_506),
+        (Confirmation::Early, 3_502),
+    ] {
         let mut net = Net::new(multiplexed(2, |s| s.set_up = set_up), &HOPS);
         lose_what_gateways_say(&mut net, &[0, 1], ms(10_000_000));
         net.connect(CLIENT, 7);
@@ -492,7 +498,7 @@ fn when_the_other_gateway_is_there_later_what_comes_then_goes_over_it() {
 /// whichever of them has found a persistent connection, both hosts get their connection.
 #[test]
 fn both_may_open_at_once_where_the_gateways_hear_from_each_other_late() {
-    for set_up in [Answer::EndToEnd, Answer::Early] {
+    for set_up in [Confirmation::EndToEnd, Confirmation::Early] {
         for lost in [&[0, 1][..], &[0], &[1]] {
             for until in [1_500, 2_900, 3_050, 3_300, 4_000, 7_100] {
                 for wait in [
@@ -625,7 +631,7 @@ fn what_is_refused_goes_over_those_that_are_there() {
 #[test]
 fn a_port_may_be_used_again_one_way_and_the_other() {
     for (from, until) in [(0, 5_000), (20_000, 40_000)] {
-        let mut net = Net::new(multiplexed(1, |s| s.close = Answer::Early), &HOPS);
+        let mut net = Net::new(multiplexed(1, |s| s.close = Confirmation::Early), &HOPS);
         net.hook(
             1,
             Box::new(move |now, packet, packets| {
@@ -650,7 +656,7 @@ fn a_port_may_be_used_again_one_way_and_the_other() {
 fn what_is_no_frame_ends_the_persistent_connection() {
     let mut net = opened(multiplexed(1, |_| {}));
     let forged = net.gateways[0].multiplex.as_mut().expect("multiplexed");
-    forged.say(0, &[0xee; 100], &mut net.world.cx());
+    forged.write_raw(0, &[0xee; 100], &mut net.world.cx());
     net.carry(1);
     net.run(Span::from_secs(5));
     for side in [CLIENT, SERVER] {

@@ -8,8 +8,8 @@ use bentpipe_types::{
     Time, World,
 };
 
-use crate::Volatile;
-use crate::split::{Answer, Multiplexing, Settings, Split};
+use crate::VolatileAgent;
+use crate::split::{Confirmation, Multiplexing, Settings, Split};
 
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
@@ -50,15 +50,15 @@ pub(super) fn settings(facing: u16) -> Settings {
         facing: Port(facing),
         facing_tcp: tcp.clone(),
         host_tcp: tcp,
-        set_up: Answer::EndToEnd,
-        close: Answer::EndToEnd,
+        set_up: Confirmation::EndToEnd,
+        close: Confirmation::EndToEnd,
         memory: 64 << 20,
         only: None,
         except: None,
         processing: None,
         warm_path: false,
         idle_timeout: Span::from_secs(7_440),
-        rest_after: crate::split::REST_AFTER,
+        suspend_after: crate::split::SUSPEND_AFTER,
         multiplex: None,
     }
 }
@@ -370,7 +370,7 @@ impl<P: Payload> Net<P> {
     pub(super) fn expect_nothing_left(&mut self) {
         self.run(Span::from_secs(200));
         for gateway in &self.gateways {
-            assert!(gateway.is_forgotten(), "{gateway:?}");
+            assert!(gateway.has_no_connections(), "{gateway:?}");
             // What is set aside for persistent connections stays.
             let reserved = gateway.multiplex.as_ref().map_or(0, |all| all.reserved());
             assert_eq!((gateway.gauge(1), gateway.gauge(0)), (reserved as f64, 0.0));

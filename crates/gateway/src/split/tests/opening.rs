@@ -6,8 +6,8 @@ use bentpipe_types::{Address, Agent, Flags, IpVersion, Packet, Port, Span};
 use super::Net;
 use super::bodies::{self, ms};
 use super::net::{CLIENT, SERVER, settings, two};
-use crate::Class;
-use crate::split::Answer;
+use crate::ConnectionClass;
+use crate::split::Confirmation;
 
 #[test]
 fn a_set_up_end_to_end_takes_a_round_trip_of_all() {
@@ -25,7 +25,7 @@ fn a_set_up_end_to_end_takes_a_round_trip_of_all() {
 
 #[test]
 fn an_early_answer_takes_the_lans_round_trip() {
-    let mut net = Net::new(two(|s| s.set_up = Answer::Early), &[1, 250, 2]);
+    let mut net = Net::new(two(|s| s.set_up = Confirmation::Early), &[1, 250, 2]);
     net.connect(CLIENT, 7);
     assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Established));
     assert_eq!(net.world.now, ms(2));
@@ -45,7 +45,7 @@ fn an_early_answer_takes_the_lans_round_trip() {
 
 #[test]
 fn who_is_refused_is_refused_by_the_other_side() {
-    for (set_up, refused) in [(Answer::EndToEnd, 1), (Answer::Early, 0)] {
+    for (set_up, refused) in [(Confirmation::EndToEnd, 1), (Confirmation::Early, 0)] {
         let mut net = Net::new(two(|s| s.set_up = set_up), &[1, 250, 1]);
         net.listens = false;
         net.connect(CLIENT, 7);
@@ -53,7 +53,10 @@ fn who_is_refused_is_refused_by_the_other_side() {
         let events = net.at(CLIENT, |socket, _| socket.take_events());
         assert!(events.has(Events::RESET));
         // Answered early, it was established first: the price of it.
-        assert_eq!(events.has(Events::ESTABLISHED), set_up == Answer::Early);
+        assert_eq!(
+            events.has(Events::ESTABLISHED),
+            set_up == Confirmation::Early
+        );
         assert_eq!(net.count(0, "connections.refused_by_host"), refused);
         assert_eq!(net.world.now, ms(504), "{set_up:?}");
         net.expect_nothing_left();
@@ -105,7 +108,7 @@ fn a_port_may_be_used_again_while_time_wait_lasts() {
 
 #[test]
 fn fast_open_passes() {
-    let make = || Net::new(two(|s| s.set_up = Answer::Early), &[1, 250, 1]);
+    let make = || Net::new(two(|s| s.set_up = Confirmation::Early), &[1, 250, 1]);
     bodies::fast_open(make, Span::from_millis(252));
 }
 
@@ -117,7 +120,7 @@ fn what_a_router_says_reaches_the_leg_that_it_speaks_of() {
     for (only, hears) in [
         (None, true),
         (
-            Some(Class {
+            Some(ConnectionClass {
                 ports: Some(vec![(9, 9)]),
                 hosts: None,
             }),
@@ -196,28 +199,28 @@ fn what_is_not_tcp_or_was_not_seen_to_begin_passes_as_it_is() {
 fn only_the_class_that_is_wanted_is_split() {
     for (class, split) in [
         (
-            Class {
+            ConnectionClass {
                 ports: Some(vec![(80, 80)]),
                 hosts: None,
             },
             1,
         ),
         (
-            Class {
+            ConnectionClass {
                 ports: Some(vec![(443, 443)]),
                 hosts: None,
             },
             0,
         ),
         (
-            Class {
+            ConnectionClass {
                 ports: None,
                 hosts: Some(vec![Address(2).into()]),
             },
             1,
         ),
         (
-            Class {
+            ConnectionClass {
                 ports: None,
                 hosts: Some(vec![Address(3).into()]),
             },

@@ -43,7 +43,11 @@ fn a_host_that_asks_hears_of_an_end_whose_reset_was_lost() {
         assert_eq!(net.state(SERVER), State::Established, "it was lost");
         net.run(Span::from_secs(20));
         assert_eq!(net.state(SERVER), State::Closed, "{delays:?}");
-        assert!(net.gateways.iter().all(|gateway| gateway.is_forgotten()));
+        assert!(
+            net.gateways
+                .iter()
+                .all(|gateway| gateway.has_no_connections())
+        );
     }
 }
 

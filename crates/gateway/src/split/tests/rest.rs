@@ -35,11 +35,11 @@ fn open<P: Payload>(net: &mut Net<P>, initial: u32) {
 }
 
 /// All that crosses the link between two gateways, and is lost on it, with and without rests in between.
-fn packets(tcp: &Config, rest_after: Span) -> (Vec<(Time, Packet)>, usize) {
+fn packets(tcp: &Config, suspend_after: Span) -> (Vec<(Time, Packet)>, usize) {
     let mut net: Net<Ranges> = Net::new(
         two(|settings| {
             settings.facing_tcp = tcp.clone();
-            settings.rest_after = rest_after;
+            settings.suspend_after = suspend_after;
             settings.warm_path = true;
         }),
         &[1, 30, 1],
@@ -58,7 +58,7 @@ fn packets(tcp: &Config, rest_after: Span) -> (Vec<(Time, Packet)>, usize) {
     let mut most = 0;
     for turn in 0..12 {
         dialogue(&mut net, 500, 3_000 << turn, Span::from_secs(2));
-        most = most.max(net.gateways[0].pairs.at_rest());
+        most = most.max(net.gateways[0].pairs.suspended());
     }
     net.at(CLIENT, |socket, cx| socket.close(cx));
     net.at(SERVER, |socket, cx| socket.close(cx));
@@ -118,7 +118,7 @@ fn idle<P: Payload>(settings: &[Settings], connections: u16) -> (i64, usize) {
         }
         net.hosts = [None, None];
         net.run(Span::from_secs(25));
-        at_rest = net.gateways[0].pairs.at_rest();
+        at_rest = net.gateways[0].pairs.suspended();
         assert_eq!(net.count(0, "connections.open"), u64::from(connections));
         gateways = net.gateways;
     });

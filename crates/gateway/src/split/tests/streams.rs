@@ -6,7 +6,7 @@ use bentpipe_types::{Agent, Flags, Span, Time};
 use super::Net;
 use super::bodies::{self, read, write};
 use super::net::{CLIENT, SERVER, multiplexed, settings, two};
-use crate::split::Answer;
+use crate::split::Confirmation;
 
 fn opened(gateways: Vec<crate::split::Settings>) -> Net {
     let hops: &[u64] = if gateways.len() == 2 {
@@ -24,7 +24,7 @@ fn opened(gateways: Vec<crate::split::Settings>) -> Net {
 /// PEPsal ends both directions when one has.
 #[test]
 fn one_side_may_close_and_the_other_go_on() {
-    for close in [Answer::EndToEnd, Answer::Early] {
+    for close in [Confirmation::EndToEnd, Confirmation::Early] {
         bodies::half_close(opened(two(|s| s.close = close)));
     }
 }
@@ -32,7 +32,7 @@ fn one_side_may_close_and_the_other_go_on() {
 /// What is still inside at a close is lost in some.
 #[test]
 fn what_is_inside_at_a_close_arrives() {
-    for close in [Answer::EndToEnd, Answer::Early] {
+    for close in [Confirmation::EndToEnd, Confirmation::Early] {
         let mut net = opened(two(|s| s.close = close));
         write(&mut net, CLIENT, 3_000_000);
         net.at(CLIENT, |socket, cx| socket.close(cx));
@@ -47,7 +47,7 @@ fn what_is_inside_at_a_close_arrives() {
 
 #[test]
 fn a_close_is_confirmed_when_the_other_side_has() {
-    for (close, confirmed_after_ms) in [(Answer::EndToEnd, 504), (Answer::Early, 2)] {
+    for (close, confirmed_after_ms) in [(Confirmation::EndToEnd, 504), (Confirmation::Early, 2)] {
         let mut net = opened(two(|s| s.close = close));
         net.run(Span::from_secs(1));
         let took = bodies::close_confirmed_after(&mut net);
@@ -142,7 +142,7 @@ fn a_client_that_hardly_reads_stops_the_server_and_nothing_else() {
 /// What the server's port is used for next, between the same ends, waits for that.
 #[test]
 fn who_comes_again_takes_nothing_from_the_other_host() {
-    for close in [Answer::EndToEnd, Answer::Early] {
+    for close in [Confirmation::EndToEnd, Confirmation::Early] {
         for forgets in [false, true] {
             let mut net = Net::new(two(|s| s.close = close), &[1, 250, 1]);
             net.configs[CLIENT].receive_buffer = 20_000;
@@ -178,7 +178,7 @@ fn who_comes_again_takes_nothing_from_the_other_host() {
 /// The other part is reset when both streams have come to their ends: only the last acknowledgment was missing there.
 #[test]
 fn a_reset_after_the_end_takes_nothing_from_the_other_host() {
-    let mut net = Net::new(two(|s| s.close = Answer::Early), &[1, 250, 1]);
+    let mut net = Net::new(two(|s| s.close = Confirmation::Early), &[1, 250, 1]);
     net.configs[CLIENT].receive_buffer = 20_000;
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(2));
@@ -275,7 +275,7 @@ fn when_a_gateway_begins_anew_nobody_is_deceived() {
 #[test]
 fn a_gateway_that_ends_resets_both_sides_at_once() {
     for (which, idle) in [(0, false), (1, false), (0, true), (1, true)] {
-        let mut net = opened(two(|s| s.rest_after = Span::from_secs(10)));
+        let mut net = opened(two(|s| s.suspend_after = Span::from_secs(10)));
         for side in [CLIENT, SERVER] {
             net.at(side, |socket, _| socket.take_events());
         }
@@ -285,7 +285,7 @@ fn a_gateway_that_ends_resets_both_sides_at_once() {
             net.run(Span::from_secs(30));
             read(&mut net, CLIENT);
             net.run(Span::from_secs(30));
-            assert_eq!(net.gateways[which].pairs.at_rest(), 1);
+            assert_eq!(net.gateways[which].pairs.suspended(), 1);
         }
         net.retire(which);
         assert_eq!(net.count(which, "connections.open"), 0);
@@ -441,7 +441,7 @@ fn who_comes_finds_room_where_others_have_ended() {
             );
             assert_eq!(net.count(gateway, "connections.refused"), 0);
             // Windows are as wide as where memory is ample.
-            assert!(net.gateways[gateway].budget.left() >= 400 << 10);
+            assert!(net.gateways[gateway].budget.available() >= 400 << 10);
         }
         net.expect_nothing_left();
     }

@@ -9,8 +9,8 @@ use bentpipe_types::{Address, Agent, Flags, IcmpError, Packet, PacketStore, Port
 use super::Net;
 use super::bodies::{self, ms, read, write};
 use super::net::{CLIENT, SERVER, gateway, multiplexed, settings};
-use crate::Class;
-use crate::split::Answer;
+use crate::ConnectionClass;
+use crate::split::Confirmation;
 
 const HOPS: [u64; 3] = [1, 250, 2];
 
@@ -42,7 +42,7 @@ fn outage(net: &mut Net, from: Time, until: Time) {
 /// A gateway's process is killed, and the kernel forwards what comes.
 fn kill(net: &mut Net, which: usize) {
     let mut plain = settings(1 - which as u16);
-    plain.only = Some(Class {
+    plain.only = Some(ConnectionClass {
         ports: Some(Vec::new()),
         hosts: None,
     });
@@ -142,7 +142,7 @@ fn a_host_beside_a_gateway_that_begins_anew_hears_of_it_too() {
 /// Who was answered early by a gateway that did not know yet is told as soon as those who were there before.
 #[test]
 fn who_was_answered_early_in_vain_is_reset_with_the_persistent_connection() {
-    let mut net = Net::new(multiplexed(1, |s| s.set_up = Answer::Early), &HOPS);
+    let mut net = Net::new(multiplexed(1, |s| s.set_up = Confirmation::Early), &HOPS);
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(5));
     kill(&mut net, 1);

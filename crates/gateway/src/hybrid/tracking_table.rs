@@ -1,4 +1,4 @@
-//! The table of connections (the paper's TCB), and when somebody must look at each.
+//! The table of tracked connections (the paper's TCB), with their timers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,27 +7,27 @@ use bentpipe_types::{FlowKey, Time};
 use rustc_hash::FxHashMap;
 
 use super::relay::Relay;
-use super::tracked::{Phase, Tracked};
+use super::tracked_connection::{Phase, TrackedConnection};
 
-/// Connections by their flows. A slot's number stays while its connection is there.
+/// Tracked connections by flow. A connection keeps its slot number while it exists.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct TrackingTable {
     capacity: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
     index: FxHashMap<FlowKey, u32>,
-    // Lazily: a deadline that moves to later leaves its entry where it is.
+    // Lazy timers: one that is moved to a later time keeps its entry.
     heap: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 #[derive(Debug)]
 struct Slot {
-    tracked: Option<Tracked>,
-    /// The earliest entry of the heap that is this slot's; `Time::NEVER` if there is none.
+    tracked: Option<TrackedConnection>,
+    /// Time of this slot's earliest entry in the heap; `Time::NEVER` if it has none.
     armed: Time,
 }
 
-impl Table {
+impl TrackingTable {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             capacity: capacity.clamp(1, 1 << 20),
@@ -42,8 +42,8 @@ impl Table {
         self.index.get(key).copied()
     }
 
-    /// `None`: there is no room.
-    pub(super) fn insert(&mut self, tracked: Tracked) -> Option<u32> {
+    /// Adds a connection. Returns `None` if the table is full.
+    pub(super) fn insert(&mut self, tracked: TrackedConnection) -> Option<u32> {
         let key = tracked.key;
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -72,15 +72,15 @@ impl Table {
         }
     }
 
-    pub(super) fn get(&self, slot: u32) -> Option<&Tracked> {
+    pub(super) fn get(&self, slot: u32) -> Option<&TrackedConnection> {
         self.slots.get(slot as usize)?.tracked.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Tracked> {
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut TrackedConnection> {
         self.slots.get_mut(slot as usize)?.tracked.as_mut()
     }
 
-    /// Somebody must look at it at `at` or before.
+    /// Arms a timer: the slot has to be checked at `at` or earlier.
     pub(super) fn arm(&mut self, slot: u32, at: Time) {
         let armed = &mut self.slots[slot as usize].armed;
         if at < *armed {
@@ -89,7 +89,7 @@ impl Table {
         }
     }
 
-    /// Takes a connection whose time may have come.
+    /// Takes a slot whose timer has expired.
     pub(super) fn due(&mut self, now: Time) -> Option<u32> {
         while let Some(&Reverse((at, slot))) = self.heap.peek() {
             if at > now {
@@ -111,17 +111,17 @@ impl Table {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// All slots are below this.
+    /// Returns a bound: all slots are below it.
     pub(super) fn end(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// All connections.
-    pub(super) fn into_tracked(self) -> impl Iterator<Item = Tracked> {
+    /// Returns all connections.
+    pub(super) fn into_connections(self) -> impl Iterator<Item = TrackedConnection> {
         self.slots.into_iter().filter_map(|slot| slot.tracked)
     }
 
-    /// Bytes of memory that it takes, with its connections.
+    /// Bytes of memory used, connections included.
     pub(super) fn memory(&self) -> usize {
         let relays: usize = self
             .slots

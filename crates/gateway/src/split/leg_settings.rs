@@ -1,4 +1,4 @@
-//! The TCP of a gateway's legs: most of them have the same as the one before, and share it.
+//! TCP settings of the legs, shared among legs where they are equal.
 
 use std::sync::Arc;
 
@@ -7,28 +7,29 @@ use bentpipe_types::{FlowKey, IpVersion};
 
 use super::Settings;
 
-/// Which legs.
+/// Type of a leg.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// Those that go out at the link that the gateway faces,
+pub(super) enum LegType {
+    /// Over the facing link.
     Facing,
-    /// those to hosts,
+    /// To a host.
     Host,
-    /// and those to hosts whose connections are carried over a persistent one.
-    Carried,
+    /// To a host whose connection is multiplexed.
+    MultiplexedConnection,
 }
 
-/// The latest of each kind, and what it offers at first, which is less when memory gets scarce.
+/// The latest settings of each type, with their initial receive window, which is smaller when
+/// memory is short.
 #[derive(Debug, Default)]
-pub(super) struct LegSettings {
+pub(super) struct LegSettingsCache {
     latest: [Option<(u64, Arc<Config>)>; 3],
 }
 
-impl LegSettings {
-    /// The TCP of a new leg of this connection that offers `first` at first.
+impl LegSettingsCache {
+    /// Returns the TCP settings of a new leg, with the initial receive window `first`.
     pub(super) fn of(
         &mut self,
-        kind: Kind,
+        kind: LegType,
         key: &FlowKey,
         first: u64,
         settings: &Settings,
@@ -44,7 +45,7 @@ impl LegSettings {
             _ => {
                 let mut config = settings.leg(kind, first);
                 if let Some(version) = version {
-                    speak(version, &mut config);
+                    set_ip_version(version, &mut config);
                 }
                 let config = Arc::new(config);
                 *latest = Some((first, Arc::clone(&config)));
@@ -54,9 +55,9 @@ impl LegSettings {
     }
 }
 
-/// Has a leg be of this version of IP. Its segments are as long as the settings say in packets of their own
-/// version, so that a longer header leaves less room for payload.
-pub(super) fn speak(version: IpVersion, config: &mut Config) {
+/// Sets the IP version of a leg. The MSS in the settings is for packets of their own version, so a
+/// longer header reduces it.
+pub(super) fn set_ip_version(version: IpVersion, config: &mut Config) {
     let header = |version: IpVersion| u16::from(version.header_length());
     let longer = header(version).saturating_sub(header(config.ip_version));
     config.mss = config.mss.saturating_sub(longer).max(1);

@@ -1,29 +1,29 @@
-//! What earlier connections have learnt of the path over the link that the gateway faces.
+//! Congestion state of the path over the facing link, learnt from earlier connections.
 
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Connection};
 
-/// RFC 9040: what earlier connections have found (temporal sharing, section 8), and what those that are
-/// still there have found so far (ensemble sharing, section 9), of the window and the slow-start threshold.
+/// Shared congestion window and slow-start threshold, from connections that have ended (temporal
+/// sharing, RFC 9040 section 8) and from those that are still open (ensemble sharing, RFC 9040
+/// section 9).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathMemory {
-    /// Averages over connections that have ended, in bytes.
+    /// Moving averages, in bytes.
     window: Option<f64>,
     threshold: Option<f64>,
 }
 
-/// The weight of the latest.
+/// Weight of the latest value.
 const GAIN: f64 = 0.25;
-/// A connection that has carried less has learnt nothing.
-pub(super) const LEAST_CARRIED: u64 = 64 << 10;
+/// Connections that have carried fewer bytes than this are ignored.
+pub(super) const MIN_BYTES_CARRIED: u64 = 64 << 10;
 
 impl PathMemory {
-    /// A connection over the link has ended, or has carried a good deal more than when it was last looked
-    /// at; `widest`: its congestion window, at most. (At the end
-    /// it is often small again, after an idle time.)
-    pub(super) fn learn(&mut self, connection: &Connection, widest: u64) {
-        if connection.acknowledged_offset() < LEAST_CARRIED {
+    /// Learns from a connection that has ended or has doubled the bytes it carried. `widest` is its
+    /// largest congestion window; at its end the window is often small again, after an idle period.
+    pub(super) fn learn(&mut self, connection: &Connection, largest_window: u64) {
+        if connection.acknowledged_offset() < MIN_BYTES_CARRIED {
             return;
         }
         let mix = |known: Option<f64>, new: u64| {
@@ -34,12 +34,12 @@ impl PathMemory {
         if threshold < u64::from(u32::MAX) {
             self.threshold = mix(self.threshold, threshold);
         }
-        // What went beyond the threshold may have been lost.
-        self.window = mix(self.window, widest.min(threshold));
+        // A window above the threshold may have caused losses.
+        self.window = mix(self.window, largest_window.min(threshold));
     }
 
-    /// Lets a new connection begin where earlier ones have ended; `sharing` are there already, and
-    /// have their share of the path.
+    /// Applies the learnt values to a new connection, which shares the path equally with `sharing`
+    /// open ones.
     pub(super) fn apply(&self, config: &mut Arc<Config>, sharing: usize) {
         if self.window.is_none() && self.threshold.is_none() {
             return;

@@ -1,35 +1,35 @@
-//! Classes of traffic: which connections a gateway is to handle.
+//! Classes of connections, which select the ones that a gateway handles.
 
 use std::net::IpAddr;
 
 use bentpipe_types::{Address, FlowKey, HostAddress};
 
-/// Connections, by who takes part. Where both are given, both must fit.
+/// A class of connections, by server port and by host. If both are given, both must match.
 #[derive(Clone, Debug, Default)]
-pub struct Class {
-    /// Ports that connections are opened to, from one to another, both included. `None`: all.
+pub struct ConnectionClass {
+    /// Ranges of server ports, both ends included; `None` for all ports.
     pub ports: Option<Vec<(u16, u16)>>,
-    /// Hosts at either end. `None`: all.
-    pub hosts: Option<Vec<Hosts>>,
+    /// Hosts at either end; `None` for all hosts.
+    pub hosts: Option<Vec<HostMatch>>,
 }
 
-/// One host, or those of a network.
+/// One host, or all hosts of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hosts {
-    /// A node of the network.
+pub enum HostMatch {
+    /// A node of the simulated network.
     Node(Address),
-    /// Real addresses that begin with as many bits of this one.
+    /// All real addresses that share this many leading bits with the address.
     Prefix(IpAddr, u8),
 }
 
-impl From<Address> for Hosts {
+impl From<Address> for HostMatch {
     fn from(address: Address) -> Self {
         Self::Node(address)
     }
 }
 
-impl Hosts {
-    /// Is this one of them?
+impl HostMatch {
+    /// Returns true if the host matches.
     #[must_use]
     pub fn contains(self, host: HostAddress) -> bool {
         match (self, host) {
@@ -45,14 +45,14 @@ impl Hosts {
     }
 }
 
-/// Have two numbers of `width` bits the first `bits` in common?
+/// Returns true if the first `bits` bits of two numbers of `width` bits are equal.
 fn begins_alike(a: u128, b: u128, width: u8, bits: u8) -> bool {
     let rest = u32::from(width.saturating_sub(bits));
     a.checked_shr(rest).unwrap_or(0) == b.checked_shr(rest).unwrap_or(0)
 }
 
-impl Class {
-    /// Does a connection belong to it whose first packet has this key?
+impl ConnectionClass {
+    /// Returns true if a connection whose first packet has this key belongs to the class.
     #[must_use]
     pub fn contains(&self, flow: &FlowKey) -> bool {
         let port = flow.destination.port;
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn ports_and_hosts_must_both_fit() {
-        let class = Class {
+        let class = ConnectionClass {
             ports: Some(vec![(80, 80), (8000, 8999)]),
             hosts: Some(vec![Address(3).into()]),
         };
@@ -105,17 +105,19 @@ mod tests {
         assert!(class.contains(&flow(node(4), node(3), 8999)));
         assert!(!class.contains(&flow(node(4), node(5), 80)));
         assert!(!class.contains(&flow(node(3), node(4), 81)));
-        assert!(Class::default().contains(&flow(node(1), node(2), 1)));
+        assert!(ConnectionClass::default().contains(&flow(node(1), node(2), 1)));
     }
 
     #[test]
     fn a_prefix_is_as_long_as_it_says() {
-        let hosts = Hosts::Prefix(ip("10.1.0.0"), 16);
+        let hosts = HostMatch::Prefix(ip("10.1.0.0"), 16);
         assert!(hosts.contains(HostAddress::Ip(ip("10.1.255.3"))));
         assert!(!hosts.contains(HostAddress::Ip(ip("10.2.0.1"))));
         assert!(!hosts.contains(HostAddress::Ip(ip("::1"))));
-        assert!(Hosts::Prefix(ip("::"), 0).contains(HostAddress::Ip(ip("2001:db8::1"))));
-        assert!(Hosts::Prefix(ip("2001:db8::1"), 128).contains(HostAddress::Ip(ip("2001:db8::1"))));
-        assert!(!Hosts::Prefix(ip("0.0.0.0"), 0).contains(HostAddress::Node(Address(0))));
+        assert!(HostMatch::Prefix(ip("::"), 0).contains(HostAddress::Ip(ip("2001:db8::1"))));
+        assert!(
+            HostMatch::Prefix(ip("2001:db8::1"), 128).contains(HostAddress::Ip(ip("2001:db8::1")))
+        );
+        assert!(!HostMatch::Prefix(ip("0.0.0.0"), 0).contains(HostAddress::Node(Address(0))));
     }
 }

@@ -1,21 +1,27 @@
-//! From a SYN to when a connection is forgotten.
+//! The life cycle of a split connection, from the SYN to its removal.
 
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Payload};
 use bentpipe_types::{Ctx, FlowKey, PacketRef, Port};
 
-use super::legs::Kind;
-use super::multiplex::{Around, Asks, Multiplex};
-use super::pair::{Next, OPENER, Opened, Pair, RESPONDER};
-use super::{Answer, Split};
+use super::leg_settings::LegType;
+use super::multiplex::{GatewayContext, Multiplex, OpenRequest};
+use super::split_connection::{NextStep, OPENER, RESPONDER, ResponderOutcome, SplitConnection};
+use super::{Confirmation, Split};
 
-/// Flows that are known to pass, at most: more, and all are forgotten.
-const MOST_PASSED: usize = 1 << 16;
+/// Limit of remembered forwarded connections. When it is reached, all are forgotten.
+const MAX_PASSED: usize = 1 << 16;
 
 impl<P: Payload> Split<P> {
-    /// A SYN of a connection that is not known.
-    pub(super) fn consider(&mut self, key: FlowKey, from: Port, syn: PacketRef, cx: &mut Ctx<'_>) {
+    /// Processes the SYN of an unknown connection: decides whether it is split.
+    pub(super) fn handle_new_syn(
+        &mut self,
+        key: FlowKey,
+        from: Port,
+        syn: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) {
         let settings = &self.settings;
         let wanted = settings
             .only
@@ -28,7 +34,8 @@ impl<P: Payload> Split<P> {
         let towards = self
             .routes
             .port_towards(cx.packets.get(syn).destination.address);
-        // Where what it is answered goes: not always where it came from, if links are one-way.
+        // Port for answers to the SYN. With one-way links it differs from the port that the SYN
+        // arrived on.
         let back = self
             .routes
             .port_towards(cx.packets.get(syn).source.address)
@@ -42,27 +49,28 @@ impl<P: Payload> Split<P> {
             self.forward(syn, cx);
             return;
         }
-        self.make_room(cx);
-        let Some(first) = self.budget.first(Self::state_bytes() as u64) else {
+        self.evict_ended(cx);
+        let Some(first) = self.budget.initial_window(Self::state_bytes() as u64) else {
             self.counters.refused += 1;
-            self.room.turned_away();
-            self.remember_passed(key);
+            self.refusal_notice.note_refusal();
+            self.remember_forwarded(key);
             self.forward(syn, cx);
             return;
         };
-        self.room.found(!self.budget.is_short());
+        self.refusal_notice.note_admission(!self.budget.is_low());
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
-            let asks = Asks {
+            let request = OpenRequest {
                 key,
                 from: back,
                 first,
                 syn,
             };
-            let open = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
-                all.open(asks, around, cx)
-            };
-            match self.streams(cx, open).flatten() {
-                // There is no memory for a persistent connection, or nobody at its other end: it has a part of its own.
+            let open = |all: &mut Multiplex<P>,
+                        context: &mut GatewayContext<'_>,
+                        cx: &mut Ctx<'_>| { all.open(request, context, cx) };
+            match self.with_multiplex(cx, open).flatten() {
+                // No trunk is available, for want of memory or because the peer does not answer.
+                // The connection is split without one.
                 Some(syn) => syn,
                 None => return,
             }
@@ -72,21 +80,21 @@ impl<P: Payload> Split<P> {
         self.open(key, back, towards, first, syn, cx);
     }
 
-    /// One more connection is to be split. Those that are over make room, while there is little.
-    fn make_room(&mut self, cx: &mut Ctx<'_>) {
-        while self.budget.is_short()
+    /// Removes connections in TIME-WAIT while memory is short, before a new connection is split.
+    fn evict_ended(&mut self, cx: &mut Ctx<'_>) {
+        while self.budget.is_low()
             && let Some(index) = self.ended.take()
         {
-            if self.pairs.get_mut(index).is_some_and(|pair| pair.over) {
+            if self.pairs.get_mut(index).is_some_and(|pair| pair.has_ended) {
                 self.remove(index, cx);
             }
         }
-        if self.budget.is_short() && self.multiplex.is_some() {
-            self.streams(cx, Multiplex::make_room);
+        if self.budget.is_low() && self.multiplex.is_some() {
+            self.with_multiplex(cx, Multiplex::evict_ended);
         }
     }
 
-    /// A connection is split.
+    /// Splits a connection.
     pub(super) fn open(
         &mut self,
         key: FlowKey,
@@ -98,15 +106,16 @@ impl<P: Payload> Split<P> {
     ) {
         let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
         let config = self.config(&key, towards, first);
-        let mut pair = Pair::open(key, syn, [back, towards], &config, first, cx);
-        // Fast Open's cookies are the other side's to give. And what may still have to go over a persistent connection
-        // (`apart`) has said nothing to its host.
+        let mut pair = SplitConnection::open(key, syn, [back, towards], &config, first, cx);
+        // An early answer is not possible with Fast Open, because only the other host can issue a
+        // cookie. A connection that may still move to a trunk is not answered early either, as
+        // moving is possible only before the host is answered (see `unmultiplexed`).
         let may_join = self.multiplex.is_some() && towards == self.settings.facing;
-        if self.settings.set_up == Answer::Early && !fast_open && !may_join {
+        if self.settings.set_up == Confirmation::Early && !fast_open && !may_join {
             let config = self.config(&key, back, first);
             pair.answer(&config, cx);
         }
-        pair.hold_closes(self.settings.close, cx);
+        pair.hold_fins(self.settings.close, cx);
         self.facing_legs += self.legs_facing(&pair.ports);
         let index = self.pairs.insert(pair);
         self.flows.insert(key, (index, OPENER));
@@ -115,7 +124,7 @@ impl<P: Payload> Split<P> {
         let state = Self::state_bytes() as u64;
         self.budget.change((0, state), (0, 0));
         self.counters.opened();
-        self.settle(index, cx);
+        self.advance(index, cx);
     }
 
     fn legs_facing(&self, ports: &[Port; 2]) -> usize {
@@ -125,10 +134,14 @@ impl<P: Payload> Split<P> {
             .count()
     }
 
-    /// The TCP of a new leg that goes out at `port` and offers `first` at first.
+    /// Returns the TCP settings of a new leg at `port`, with the initial receive window `first`.
     fn config(&mut self, key: &FlowKey, port: Port, first: u64) -> Arc<Config> {
         let facing = port == self.settings.facing;
-        let kind = if facing { Kind::Facing } else { Kind::Host };
+        let kind = if facing {
+            LegType::Facing
+        } else {
+            LegType::Host
+        };
         let mut config = self.leg_settings.of(kind, key, first, &self.settings);
         if self.settings.warm_path && facing {
             self.paths.apply(&mut config, self.facing_legs);
@@ -136,49 +149,50 @@ impl<P: Payload> Split<P> {
         config
     }
 
-    pub(super) fn remember_passed(&mut self, key: FlowKey) {
-        if self.passed.len() >= MOST_PASSED {
+    pub(super) fn remember_forwarded(&mut self, key: FlowKey) {
+        if self.passed.len() >= MAX_PASSED {
             self.passed.clear();
         }
         self.passed.insert(key, ());
     }
 
-    /// Before anything is done with a pair: so much may be promised to its streams from now on.
-    pub(super) fn prepare(&mut self, index: u32, cx: &mut Ctx<'_>) {
+    /// Updates the window limits of a connection from the memory that is left now. Called before
+    /// anything else is done with it.
+    pub(super) fn update_window_limit(&mut self, index: u32, cx: &mut Ctx<'_>) {
         if let Some(pair) = self.pairs.get_mut(index) {
-            pair.allow(&self.budget, cx);
+            pair.update_window_limits(&self.budget, cx);
         }
     }
 
-    /// Lets a pair do what it can, and sees to what has become of it.
-    pub(super) fn settle(&mut self, index: u32, cx: &mut Ctx<'_>) {
+    /// Advances a connection as far as possible, and handles its new state.
+    pub(super) fn advance(&mut self, index: u32, cx: &mut Ctx<'_>) {
         self.establish(index, cx);
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
         };
-        let next = pair.go_on(&self.settings, &mut self.budget, &mut self.paths, cx);
-        self.see_to(index, next, cx);
+        let next = pair.advance_and_account(&self.settings, &mut self.budget, &mut self.paths, cx);
+        self.apply_step(index, next, cx);
     }
 
     #[inline]
-    pub(super) fn see_to(&mut self, index: u32, next: Next, cx: &mut Ctx<'_>) {
+    pub(super) fn apply_step(&mut self, index: u32, next: NextStep, cx: &mut Ctx<'_>) {
         match next {
-            Next::At(None) => {}
-            Next::At(Some(at)) => self.deadlines.arm(index, at),
-            Next::Gone => self.remove(index, cx),
-            Next::Over => {
+            NextStep::RunAt(None) => {}
+            NextStep::RunAt(Some(at)) => self.deadlines.arm(index, at),
+            NextStep::Remove => self.remove(index, cx),
+            NextStep::MarkEnded => {
                 self.end(index);
                 let Some(pair) = self.pairs.get_mut(index) else {
                     return;
                 };
-                let next = pair.next(&self.settings);
+                let next = pair.next_step(&self.settings);
                 self.ended.add(index, cx.now);
-                self.see_to(index, next, cx);
+                self.apply_step(index, next, cx);
             }
         }
     }
 
-    /// Answers a SYN if the other side has.
+    /// Answers the host's SYN once the other host has answered.
     fn establish(&mut self, index: u32, cx: &mut Ctx<'_>) {
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
@@ -186,27 +200,27 @@ impl<P: Payload> Split<P> {
         if pair.syn.is_none() {
             return;
         }
-        let (key, port, first) = (pair.key, pair.ports[OPENER], pair.first);
+        let (key, port, first) = (pair.key, pair.ports[OPENER], pair.initial_window);
         let config = self.config(&key, port, first);
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
         };
-        match pair.opened(&config, cx) {
-            Opened::Waits => {}
-            Opened::Answered => pair.hold_closes(self.settings.close, cx),
-            Opened::Refused => self.counters.refusals += 1,
-            Opened::Unreachable => self.counters.unreachable += 1,
+        match pair.answer_syn(&config, cx) {
+            ResponderOutcome::Pending => {}
+            ResponderOutcome::AnswerFrame => pair.hold_fins(self.settings.close, cx),
+            ResponderOutcome::Refused => self.counters.refused_by_host += 1,
+            ResponderOutcome::Unreachable => self.counters.unreachable += 1,
         }
     }
 
-    /// Nothing more will come of a pair but what TIME-WAIT is for.
+    /// Marks a connection as ended: only TIME-WAIT is left.
     fn end(&mut self, index: u32) {
         let facing = self.settings.facing;
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
         };
-        pair.over = true;
-        // TIME-WAIT lasts a minute, and needs no bytes; `memory` counts none.
+        pair.has_ended = true;
+        // TIME-WAIT lasts a minute and needs no buffers, for which `memory` counts nothing.
         for leg in pair.legs.iter_mut().flatten() {
             leg.shrink();
         }
@@ -216,7 +230,7 @@ impl<P: Payload> Split<P> {
                 if let Some(leg) = leg
                     && self.settings.warm_path
                 {
-                    self.paths.learn(leg.connection(), pair.widest);
+                    self.paths.learn(leg.connection(), pair.largest_window);
                 }
             }
         }
@@ -230,9 +244,13 @@ impl<P: Payload> Split<P> {
         self.remove(index, cx);
     }
 
-    /// Forgets a pair.
+    /// Removes a connection.
     pub(super) fn remove(&mut self, index: u32, cx: &mut Ctx<'_>) {
-        if self.pairs.get_mut(index).is_some_and(|pair| !pair.over) {
+        if self
+            .pairs
+            .get_mut(index)
+            .is_some_and(|pair| !pair.has_ended)
+        {
             self.end(index);
         }
         let Some(pair) = self.pairs.remove(index) else {

@@ -1,4 +1,4 @@
-//! One connection that is split: two connections, back to back.
+//! A split connection: two TCP connections ("legs"), back to back.
 
 use std::sync::Arc;
 
@@ -9,123 +9,124 @@ use bentpipe_tcp::{
 use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
-use super::paths::{LEAST_CARRIED, PathMemory};
-use super::{Answer, Settings};
-use crate::icmp::Complaint;
+use super::memory_budget::MemoryBudget;
+use super::path_memory::{MIN_BYTES_CARRIED, PathMemory};
+use super::{Confirmation, Settings};
+use crate::icmp::IcmpReport;
 
-/// Which of the two: the leg towards the side that opened the connection,
+/// Index of the leg towards the host that opened the connection.
 pub(super) const OPENER: usize = 0;
-/// or towards the side that answers.
+/// Index of the leg towards the host that answered.
 pub(super) const RESPONDER: usize = 1;
 
-/// How often one call looks again whether what it did lets more be done.
-const ROUNDS: usize = 8;
+/// Limit of rounds in one call, each of which may make further progress possible.
+const MAX_ROUNDS: usize = 8;
 
-/// The end of a stream is confirmed after this long in any case. A Linux host whose application is
-/// gone sends a FIN 8 times (tcp_orphan_retries), which takes 102 s at least, and then forgets the
-/// connection; what still came of it would be reset.
-pub(super) const LONGEST_HOLD: Span = Span::from_secs(60);
+/// Longest time for which the ACK of a FIN is withheld. A Linux host whose application is gone
+/// retransmits a FIN 8 times (tcp_orphan_retries), which takes at least 102 s. It then drops the
+/// connection, and would reset whatever still arrives.
+pub(super) const MAX_FIN_HOLD: Span = Span::from_secs(60);
 
 /// A stream through the gateway, from one leg to the other.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stream {
-    /// Where the sender said that what it had sent is to be delivered at once (PSH).
-    pushed: u64,
-    /// When its end had come.
-    ended: Option<Time>,
-    /// Bytes that have room promised, as they were last counted.
+    /// Offset of the sender's latest PSH.
+    push_offset: u64,
+    /// Time at which the sender's FIN arrived.
+    fin_received_at: Option<Time>,
+    /// Bytes promised, as last counted.
     pub(super) promised: u64,
-    /// Bytes that are held, as they were last counted.
+    /// Bytes held, as last counted.
     pub(super) held: u64,
 }
 
-/// A connection that is split.
+/// A split connection.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Pair<P> {
-    /// Of the packets of the side that opened it.
+pub(super) struct SplitConnection<P> {
+    /// Key of the packets from the host that opened it.
     pub(super) key: FlowKey,
     pub(super) legs: [Option<Socket<P>>; 2],
-    /// Where each leg's packets go.
+    /// Port of each leg.
     pub(super) ports: [Port; 2],
     /// The SYN that opened it, until it is answered.
     #[serde(skip)]
     pub(super) syn: Option<PacketRef>,
     pub(super) syn_sequence: Seq,
-    /// The widest that the congestion window over the link was, where that is wanted.
-    pub(super) widest: u64,
-    /// Bytes that it has to have carried over the link before others are told again what it has learnt.
-    pub(super) lesson: u64,
-    /// What each leg offers at first.
-    pub(super) first: u64,
-    /// Bytes of its text that have gone on with our own SYN, and that its leg has still to read past.
-    ahead: u64,
-    /// There were some.
-    fast: bool,
-    /// What each begins at: `streams[leg]` comes in at that leg.
+    /// Largest congestion window over the facing link, if `warm_path` is set.
+    pub(super) largest_window: u64,
+    /// Bytes to carry over the facing link before its congestion state is shared again.
+    pub(super) next_learning_offset: u64,
+    /// Initial receive window of each leg.
+    pub(super) initial_window: u64,
+    /// Bytes of the SYN's data that were sent with the gateway's SYN, and that the opener's leg has
+    /// yet to skip.
+    syn_data_to_skip: u64,
+    /// Whether there were any.
+    syn_had_data: bool,
+    /// The streams: `streams[leg]` arrives at that leg.
     pub(super) streams: [Stream; 2],
-    /// When a packet last came.
-    pub(super) touched: Time,
-    /// Nothing more will come of it but what TIME-WAIT is for.
-    pub(super) over: bool,
-    /// One side was reset because of the other.
+    /// Time of the last packet.
+    pub(super) last_activity_at: Time,
+    /// Whether only TIME-WAIT is left.
+    pub(super) has_ended: bool,
+    /// Whether one side was reset because the other had failed.
     pub(super) aborted: bool,
 }
 
-/// What has become of a connection that is being opened.
+/// Outcome of opening the leg to the responder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Opened {
-    /// Nothing yet.
-    Waits,
-    /// The other side has answered, and so has the gateway.
-    Answered,
-    /// The other side has refused, and so has the gateway.
+pub(super) enum ResponderOutcome {
+    /// None yet.
+    Pending,
+    /// The responder has answered, and the SYN was answered.
+    AnswerFrame,
+    /// The responder has refused, and the SYN was refused.
     Refused,
-    /// The other side doesn't answer.
+    /// The responder does not answer.
     Unreachable,
 }
 
-/// What is to be done with a connection.
+/// Next step for a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Next {
-    /// It is to be looked at then.
-    At(Option<Time>),
-    /// Nothing more will come of it but what TIME-WAIT is for, and nobody was told yet.
-    Over,
-    /// There is nothing left of it.
-    Gone,
+pub(super) enum NextStep {
+    /// Run its timers at this time.
+    RunAt(Option<Time>),
+    /// Mark it as ended: only TIME-WAIT is left.
+    MarkEnded,
+    /// Remove it: nothing is left.
+    Remove,
 }
 
-/// Up to where in its stream a sender says, with this packet, that what it has sent is to be delivered at
-/// once.
+/// Returns the stream offset up to which a packet asks for delivery at once (PSH).
 #[inline]
 pub(super) fn pushed_offset(tcp: &Connection, record: &Packet) -> Option<u64> {
     if !record.flags.has(Flags::PSH) || record.payload_length == 0 {
         return None;
     }
-    // What begins before the stream has an offset of nearly 2^64.
+    // A sequence number before the stream's first has an offset of nearly 2^64.
     let end = tcp
         .offset_of(record.sequence)
         .wrapping_add(u64::from(record.payload_length));
-    // Beyond the window it is no part of the stream.
+    // Data beyond the window is not part of the stream.
     (end <= tcp.offered_offset()).then_some(end)
 }
 
-/// Does a host ask, as keep-alive does (RFC 9293 section 3.8.4), whether the other is still there? The leg answers; and the other
-/// one asks further on. Else who was told of the end by a RST that got lost would be told for ever that it goes on.
+/// Returns true if the packet is a keep-alive probe (RFC 9293 section 3.8.4). The leg answers it,
+/// and the other leg probes its own host. Otherwise a host that missed the RST of a connection
+/// would be told for ever that it is open.
 #[inline]
-fn is_question(tcp: &Connection, record: &Packet) -> bool {
+fn is_keep_alive_probe(tcp: &Connection, record: &Packet) -> bool {
     record.payload_length <= 1
         && record.flags == Flags::ACK
         && tcp.offset_of(record.sequence).wrapping_add(1) == tcp.received_offset()
 }
 
-/// What a SYN wants of Fast Open (RFC 7413), as far as it can be had through a gateway.
+/// Returns the Fast Open request of a SYN (RFC 7413), as far as a gateway can serve it.
 fn fast_open(syn: PacketRef, cx: &Ctx<'_>) -> ActiveFastOpen {
     let option = cx.packets.syn_options(syn).fast_open;
     let length = cx.packets.get(syn).payload_length;
     ActiveFastOpen {
-        // Text without a cookie isn't Fast Open's: it comes again.
+        // RFC 7413 section 4.2.2: data without a cookie is not accepted; the host retransmits it.
         room: if option.is_some_and(|option| !option.cookie().is_empty()) {
             length
         } else {
@@ -136,8 +137,8 @@ fn fast_open(syn: PacketRef, cx: &Ctx<'_>) -> ActiveFastOpen {
     }
 }
 
-impl<P: Payload> Pair<P> {
-    /// Opens the leg towards the other side. `syn` stays with the pair until it is answered.
+impl<P: Payload> SplitConnection<P> {
+    /// Opens the leg to the responder. `syn` is kept until it is answered.
     pub(super) fn open(
         key: FlowKey,
         syn: PacketRef,
@@ -149,12 +150,12 @@ impl<P: Payload> Pair<P> {
         let record = *cx.packets.get(syn);
         let opening = Opening {
             config,
-            // To the other side the gateway is the one that opened,
+            // To the responder, the gateway takes the place of the host that opened the connection,
             local: record.source,
             remote: record.destination,
             egress: ports[RESPONDER],
-            // down to the sequence numbers: an ICMP error that quotes our SYN speaks of one that the
-            // host knows.
+            // with its sequence numbers. So an ICMP error about the gateway's SYN also makes sense
+            // to that host.
             initial_sequence: record.sequence,
         };
         let ip = cx.packets.ip(syn);
@@ -173,19 +174,19 @@ impl<P: Payload> Pair<P> {
             ports,
             syn: Some(syn),
             syn_sequence: record.sequence,
-            widest: 0,
-            lesson: LEAST_CARRIED,
-            first,
-            ahead: syn_text,
-            fast: syn_text > 0,
+            largest_window: 0,
+            next_learning_offset: MIN_BYTES_CARRIED,
+            initial_window: first,
+            syn_data_to_skip: syn_text,
+            syn_had_data: syn_text > 0,
             streams: [Stream::default(); 2],
-            touched: cx.now,
-            over: false,
+            last_activity_at: cx.now,
+            has_ended: false,
             aborted: false,
         }
     }
 
-    /// Answers the SYN: with the sequence number of the other side's, if it has come.
+    /// Answers the SYN, with the responder's sequence number if that is known.
     pub(super) fn answer(&mut self, config: &Arc<Config>, cx: &mut Ctx<'_>) {
         let (Some(syn), Some(responder)) = (self.syn.take(), &mut self.legs[RESPONDER]) else {
             return;
@@ -203,101 +204,108 @@ impl<P: Payload> Pair<P> {
             initial_sequence,
         };
         let fast = match responder.connection().offered_cookie() {
-            _ if self.fast => PassiveFastOpen::Take,
+            _ if self.syn_had_data => PassiveFastOpen::Take,
             Some(cookie) => PassiveFastOpen::Offer(cookie),
             None => PassiveFastOpen::Ignore,
         };
         self.legs[OPENER] = Some(Socket::accept(&opening, syn, fast, cx));
-        self.pass_over(cx);
+        self.skip_syn_data(cx);
     }
 
-    /// What went with our SYN is the responder's leg's already. The opener's leg may have taken less of
-    /// it, for want of window: the rest of it comes again.
-    fn pass_over(&mut self, cx: &mut Ctx<'_>) {
-        if self.ahead > 0
+    /// Skips the data that was sent with the gateway's SYN. The opener's leg may have accepted less
+    /// of it, for want of window; the host then retransmits the rest.
+    fn skip_syn_data(&mut self, cx: &mut Ctx<'_>) {
+        if self.syn_data_to_skip > 0
             && let Some(opener) = &mut self.legs[OPENER]
         {
-            self.ahead -= opener.read(self.ahead, cx);
+            self.syn_data_to_skip -= opener.read(self.syn_data_to_skip, cx);
         }
     }
 
-    /// Lets neither end of a stream be confirmed before the other side has.
-    pub(super) fn hold_closes(&mut self, close: Answer, cx: &mut Ctx<'_>) {
+    /// With end-to-end confirmation, withholds the ACK of each host's FIN until the other host has
+    /// acknowledged it.
+    pub(super) fn hold_fins(&mut self, close: Confirmation, cx: &mut Ctx<'_>) {
         for leg in self.legs.iter_mut().flatten() {
-            leg.act(cx, |tcp, _| tcp.set_holds_close(close == Answer::EndToEnd));
+            leg.act(cx, |tcp, _| {
+                tcp.set_holds_close(close == Confirmation::EndToEnd)
+            });
         }
     }
 
-    /// A packet has come for one of the legs. Consumes it.
+    /// Processes a packet for one of the legs, and consumes it.
     #[inline]
     pub(super) fn on_packet(&mut self, side: usize, packet: PacketRef, cx: &mut Ctx<'_>) {
         let Some(leg) = &mut self.legs[side] else {
             cx.packets.release(packet);
             return;
         };
-        self.touched = cx.now;
+        self.last_activity_at = cx.now;
         if let Some(pushed) = pushed_offset(leg.connection(), cx.packets.get(packet)) {
-            self.streams[side].pushed = self.streams[side].pushed.max(pushed);
+            self.streams[side].push_offset = self.streams[side].push_offset.max(pushed);
         }
-        let asks = is_question(leg.connection(), cx.packets.get(packet));
+        let asks = is_keep_alive_probe(leg.connection(), cx.packets.get(packet));
         leg.on_packet(packet, cx);
         if asks && let Some(other) = &mut self.legs[1 - side] {
             other.act(cx, Connection::ask);
         }
     }
 
-    /// Something is said of a segment of one of the legs.
-    pub(super) fn on_icmp(&mut self, side: usize, said: &Complaint, cx: &mut Ctx<'_>) {
+    /// Processes an ICMP error about a segment of one of the legs.
+    pub(super) fn on_icmp(&mut self, side: usize, report: &IcmpReport, cx: &mut Ctx<'_>) {
         if let Some(leg) = &mut self.legs[side] {
-            leg.on_icmp(said.error, said.sequence, cx);
+            leg.on_icmp(report.error, report.sequence, cx);
         }
     }
 
-    /// What has become of opening it; the SYN is answered, or refused, accordingly.
-    pub(super) fn opened(&mut self, config: &Arc<Config>, cx: &mut Ctx<'_>) -> Opened {
+    /// Answers or refuses the SYN if the responder has done so. Returns the outcome.
+    pub(super) fn answer_syn(
+        &mut self,
+        config: &Arc<Config>,
+        cx: &mut Ctx<'_>,
+    ) -> ResponderOutcome {
         let (Some(syn), Some(responder)) = (self.syn, &mut self.legs[RESPONDER]) else {
-            return Opened::Answered;
+            return ResponderOutcome::AnswerFrame;
         };
         if responder.state() == State::Closed {
             self.syn = None;
             let events = responder.take_events();
             if events.has(bentpipe_tcp::Events::RESET) {
-                // As the other side would have: the RST acknowledges the SYN.
+                // Answer as the other host would: with a RST that acknowledges the SYN.
                 reset_reply(syn, self.ports[OPENER], cx);
-                return Opened::Refused;
+                return ResponderOutcome::Refused;
             }
             cx.packets.release(syn);
-            return Opened::Unreachable;
+            return ResponderOutcome::Unreachable;
         }
         if responder.state().is_synchronized() {
             self.answer(config, cx);
-            return Opened::Answered;
+            return ResponderOutcome::AnswerFrame;
         }
-        Opened::Waits
+        ResponderOutcome::Pending
     }
 
-    /// Does all that can be done: moves what has arrived, passes on what has ended.
-    fn work(&mut self, cx: &mut Ctx<'_>) {
-        for _ in 0..ROUNDS {
+    /// Moves data and FINs from each leg to the other, as far as possible.
+    fn move_all(&mut self, cx: &mut Ctx<'_>) {
+        for _ in 0..MAX_ROUNDS {
             let mut news = false;
             for leg in self.legs.iter_mut().flatten() {
                 news |= !leg.take_events().is_empty();
             }
-            if self.pass_on_failure(cx) {
+            if self.propagate_failure(cx) {
                 return;
             }
-            let moved = self.carry(OPENER, cx) | self.carry(RESPONDER, cx);
+            let moved = self.move_stream(OPENER, cx) | self.move_stream(RESPONDER, cx);
             if !moved && !news {
                 return;
             }
         }
     }
 
-    /// A leg that has come to an end other than by both sides' closing takes the other with it, if that one's host can still
-    /// be told. Has it?
-    fn pass_on_failure(&mut self, cx: &mut Ctx<'_>) -> bool {
-        // What had come to its end in full is still to be delivered: to a host whose own close is confirmed, so that it
-        // waits for nothing else.
+    /// Resets the other leg if one was closed other than by both hosts' FINs, and the other host
+    /// can still be told. Returns true if so.
+    fn propagate_failure(&mut self, cx: &mut Ctx<'_>) -> bool {
+        // If both hosts have sent their FIN, the rest of the data is still delivered. Its
+        // receiver's own FIN is acknowledged, so that it waits for nothing else.
         let goes_on = |pair: &Self| {
             (pair.legs.iter().flatten()).all(|leg| {
                 let tcp = leg.connection();
@@ -322,10 +330,11 @@ impl<P: Payload> Pair<P> {
         false
     }
 
-    /// Carries the stream that comes in at one leg to the other. Has anything moved?
-    fn carry(&mut self, from: usize, cx: &mut Ctx<'_>) -> bool {
+    /// Moves the stream that arrives at leg `from` to the other leg. Returns true if any data was
+    /// moved.
+    fn move_stream(&mut self, from: usize, cx: &mut Ctx<'_>) -> bool {
         if from == OPENER {
-            self.pass_over(cx);
+            self.skip_syn_data(cx);
         }
         let [opener, responder] = &mut self.legs;
         let (Some(opener), Some(responder)) = (opener, responder) else {
@@ -340,10 +349,10 @@ impl<P: Payload> Pair<P> {
         if source.readable() > 0 {
             let begins = source.connection().delivered_offset();
             let ends = source.connection().received_offset();
-            let pushed = self.streams[from].pushed;
+            let pushed = self.streams[from].push_offset;
             let all = source.connection().is_peer_done();
-            // The sender's PSH goes on as such. Without, what is less than a segment waits for what
-            // comes next: the two legs' segments are not of one size.
+            // A PSH of the sender is passed on. Without one, less than a segment waits for more
+            // data, because the legs' segment sizes differ.
             moved = if all || (begins < pushed && pushed <= ends) {
                 relay(source, sink, u64::MAX, cx) > 0
             } else {
@@ -351,14 +360,14 @@ impl<P: Payload> Pair<P> {
             };
         }
         if source.connection().is_peer_done() {
-            // (A connection that is closed while it opens, with nothing written, is given up: the
-            // other side is to hear that there was one.)
+            // A leg that is closed in SYN-SENT, with nothing written, would be dropped. The host
+            // has to see that there was a connection.
             if source.readable() == 0 && sink.state() != State::SynSent {
-                // Does nothing the second time.
+                // Closing it again has no effect.
                 sink.close(cx);
             }
-            let ended = *self.streams[from].ended.get_or_insert(cx.now);
-            let late = cx.now.since(ended) >= LONGEST_HOLD;
+            let ended = *self.streams[from].fin_received_at.get_or_insert(cx.now);
+            let late = cx.now.since(ended) >= MAX_FIN_HOLD;
             if late || sink.connection().is_close_confirmed() {
                 source.act(cx, bentpipe_tcp::Connection::confirm_close);
             }
@@ -366,12 +375,19 @@ impl<P: Payload> Pair<P> {
         moved
     }
 
-    /// Bytes of the stream that comes in at one leg: promised room for, and held.
+    /// Returns the bytes promised and held for the stream that arrives at leg `from`.
     #[inline]
-    fn count(&self, from: usize) -> (u64, u64) {
+    fn promised_and_held(&self, from: usize) -> (u64, u64) {
         let Some(source) = &self.legs[from] else {
-            // What the leg will offer that is still to be made.
-            return (if self.syn.is_some() { self.first } else { 0 }, 0);
+            // The initial window of the leg that is yet to be opened.
+            return (
+                if self.syn.is_some() {
+                    self.initial_window
+                } else {
+                    0
+                },
+                0,
+            );
         };
         let sink = self.legs[1 - from].as_ref();
         if source.state() == State::Closed && sink.is_none_or(|sink| sink.state() == State::Closed)
@@ -380,7 +396,7 @@ impl<P: Payload> Pair<P> {
         }
         let tcp = source.connection();
         let done = match sink {
-            // What it can't send any more, it holds no more.
+            // A closed leg sends nothing more, and holds nothing.
             Some(sink) if sink.state() == State::Closed => tcp.received_offset(),
             Some(sink) => sink.connection().acknowledged_offset(),
             None => 0,
@@ -393,103 +409,105 @@ impl<P: Payload> Pair<P> {
         (promised, in_order + tcp.out_of_order())
     }
 
-    /// Limits what the stream that comes in at one leg may be promised, in bytes.
+    /// Limits the window of leg `from` so that at most `allowed` bytes are promised.
     #[inline]
-    fn limit(&mut self, from: usize, allowed: u64, cx: &mut Ctx<'_>) {
+    fn limit_window(&mut self, from: usize, allowed: u64, cx: &mut Ctx<'_>) {
         let done = (self.legs[1 - from].as_ref())
             .map_or(0, |sink| sink.connection().acknowledged_offset());
-        let (first, promised) = (self.first, self.streams[from].promised);
+        let (first, promised) = (self.initial_window, self.streams[from].promised);
         if let Some(source) = &mut self.legs[from] {
-            // A window that grows with what comes keeps up with slow start, which at most doubles
-            // what is under way; and who says little is promised little.
+            // A limit that grows with the bytes received keeps pace with slow start, which at most
+            // doubles the flight size per round trip. A host that sends little is promised little.
             let earned = first + 2 * source.connection().received_offset();
             let allowed = allowed.min(earned.max(promised));
             source.act(cx, |tcp, _| tcp.set_window_limit(done + allowed));
         }
     }
 
-    /// Before anything is done with it: so much may be promised to its streams from now on.
+    /// Updates the window limits from the memory that is left now. Called before anything else is
+    /// done with the connection.
     #[inline]
-    pub(super) fn allow(&mut self, budget: &Budget, cx: &mut Ctx<'_>) {
-        // Both at once may not take more than is left: each has half of it at most.
+    pub(super) fn update_window_limits(&mut self, budget: &MemoryBudget, cx: &mut Ctx<'_>) {
+        // Each stream may take at most half of what is left, so both together never take more.
         for from in [OPENER, RESPONDER] {
             let allowed = budget.allowed(self.streams[from].promised);
-            self.limit(from, allowed, cx);
+            self.limit_window(from, allowed, cx);
         }
     }
 
-    /// After something was done with it: does what it can, and counts what it holds.
+    /// Advances the connection as far as possible, and updates its memory accounting. Called after
+    /// anything was done with it.
     #[inline]
-    pub(super) fn go_on(
+    pub(super) fn advance_and_account(
         &mut self,
         settings: &Settings,
-        budget: &mut Budget,
+        budget: &mut MemoryBudget,
         paths: &mut PathMemory,
         cx: &mut Ctx<'_>,
-    ) -> Next {
+    ) -> NextStep {
         if self.syn.is_none() {
-            self.work(cx);
-            self.offer(cx);
+            self.move_all(cx);
+            self.send_window_updates(cx);
         }
         if settings.warm_path {
-            self.note_window(settings.facing, paths);
+            self.learn_window(settings.facing, paths);
         }
         for from in [OPENER, RESPONDER] {
-            let (promised, held) = self.count(from);
+            let (promised, held) = self.promised_and_held(from);
             let stream = &mut self.streams[from];
             budget.change((stream.promised, promised), (stream.held, held));
             (stream.promised, stream.held) = (promised, held);
         }
-        self.next(settings)
+        self.next_step(settings)
     }
 
-    /// What is to be done with it.
+    /// Returns what to do next.
     #[inline]
-    pub(super) fn next(&self, settings: &Settings) -> Next {
-        if !self.over && self.is_over() {
-            return Next::Over;
+    pub(super) fn next_step(&self, settings: &Settings) -> NextStep {
+        if !self.has_ended && self.is_over() {
+            return NextStep::MarkEnded;
         }
         if self.is_gone() {
-            return Next::Gone;
+            return NextStep::Remove;
         }
-        let idle = (!self.over).then(|| self.touched + settings.idle_timeout);
-        Next::At(match (self.next_deadline(), idle) {
+        let idle = (!self.has_ended).then(|| self.last_activity_at + settings.idle_timeout);
+        NextStep::RunAt(match (self.next_deadline(), idle) {
             (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
             (deadline, idle) => deadline.or(idle),
         })
     }
 
-    /// Tells both sides of windows that have grown.
-    fn offer(&mut self, cx: &mut Ctx<'_>) {
+    /// Sends window updates to both hosts, where the window has grown enough.
+    fn send_window_updates(&mut self, cx: &mut Ctx<'_>) {
         for leg in self.legs.iter_mut().flatten() {
             leg.act(cx, bentpipe_tcp::Connection::offer_window);
         }
     }
 
-    /// Remembers how wide the congestion window is of the leg that goes out there, and tells of it when
-    /// twice as much has been carried as when it was last told.
-    fn note_window(&mut self, facing: Port, paths: &mut PathMemory) {
+    /// Tracks the largest congestion window of the leg over the facing link, and shares it each
+    /// time the bytes carried have doubled.
+    fn learn_window(&mut self, facing: Port, paths: &mut PathMemory) {
         for (leg, port) in self.legs.iter().zip(self.ports) {
             if let Some(leg) = leg.as_ref().filter(|_| port == facing) {
                 let tcp = leg.connection();
-                self.widest = self.widest.max(tcp.congestion_window());
+                self.largest_window = self.largest_window.max(tcp.congestion_window());
                 let carried = tcp.acknowledged_offset();
-                if carried >= self.lesson {
-                    self.lesson = carried.saturating_mul(2);
-                    paths.learn(tcp, self.widest);
+                if carried >= self.next_learning_offset {
+                    self.next_learning_offset = carried.saturating_mul(2);
+                    paths.learn(tcp, self.largest_window);
                 }
             }
         }
     }
 
-    /// Resets both sides.
+    /// Resets both legs.
     pub(super) fn abort(&mut self, cx: &mut Ctx<'_>) {
         for leg in self.legs.iter_mut().flatten() {
             leg.abort(cx);
         }
     }
 
-    /// Is nothing left of it?
+    /// Returns true if nothing is left of the connection.
     pub(super) fn is_gone(&self) -> bool {
         self.syn.is_none()
             && self
@@ -499,27 +517,30 @@ impl<P: Payload> Pair<P> {
                 .all(|leg| leg.state() == State::Closed)
     }
 
-    /// Is nothing left of it but TIME-WAIT?
+    /// Returns true if nothing but TIME-WAIT is left.
     pub(super) fn is_over(&self) -> bool {
-        self.syn.is_none() && [OPENER, RESPONDER].iter().all(|side| self.has_ended(*side))
+        self.syn.is_none()
+            && [OPENER, RESPONDER]
+                .iter()
+                .all(|side| self.leg_has_ended(*side))
     }
 
-    /// Is there nothing more to hear from, or to say to, the host at this leg?
-    pub(super) fn has_ended(&self, side: usize) -> bool {
+    /// Returns true if the leg on this side is closed or in TIME-WAIT.
+    pub(super) fn leg_has_ended(&self, side: usize) -> bool {
         (self.legs[side].as_ref())
             .is_none_or(|leg| matches!(leg.state(), State::Closed | State::TimeWait))
     }
 
-    /// Is nothing under way at either leg, and nothing held for either?
+    /// Returns true if nothing is in flight at either leg and no data is held.
     pub(super) fn is_at_rest(&self) -> bool {
         self.syn.is_none()
             && (self.legs.iter().flatten()).all(|leg| leg.connection().is_at_rest())
             && self.streams.iter().all(|stream| stream.held == 0)
     }
 
-    /// Is this SYN one of a new connection, between the ends of one that is over? RFC 6191 section
-    /// 2: the sequence number has gone on.
-    pub(super) fn is_followed_by(&self, side: usize, sequence: Seq) -> bool {
+    /// Returns true if this SYN opens a new connection between the endpoints of this one. RFC 6191
+    /// section 2: its sequence number must be larger than the last one of this connection.
+    pub(super) fn is_replaced_by(&self, side: usize, sequence: Seq) -> bool {
         let initial = match (&self.legs[side], side) {
             (Some(leg), _) => leg.connection().peer_initial_sequence(),
             (None, _) => None,
@@ -527,19 +548,19 @@ impl<P: Payload> Pair<P> {
         let received = self.legs[side]
             .as_ref()
             .map_or(0, |leg| leg.connection().received_offset());
-        // SYN and FIN have a number each.
+        // SYN and FIN take one sequence number each.
         initial.is_none_or(|initial| sequence.after(initial + (received as u32).wrapping_add(1)))
     }
 
-    /// When it next wants to run without a packet.
+    /// Time of the next timer.
     #[inline]
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let deadline = |side: usize| {
             let leg = self.legs[side].as_ref()?;
-            let ended = self.streams[side].ended;
+            let ended = self.streams[side].fin_received_at;
             match ended.filter(|_| leg.connection().is_close_held()) {
                 Some(ended) => {
-                    let at = ended + LONGEST_HOLD;
+                    let at = ended + MAX_FIN_HOLD;
                     Some(leg.next_deadline().map_or(at, |deadline| deadline.min(at)))
                 }
                 None => leg.next_deadline(),
@@ -551,7 +572,7 @@ impl<P: Payload> Pair<P> {
         }
     }
 
-    /// A deadline has come.
+    /// Runs the timers that have expired.
     pub(super) fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
         for leg in self.legs.iter_mut().flatten() {
             if leg.next_deadline().is_some_and(|at| at <= cx.now) {

@@ -1,72 +1,73 @@
-//! The segments of one connection that the gateway answers for.
+//! The stored segments of one connection.
 
 use std::collections::VecDeque;
 
 use bentpipe_types::{PacketRef, PacketStore, SackBlock, Seq, Time};
 
-/// A segment, as it came from the server.
+/// A segment, as it was received from the server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    /// The first position that it stands for. Its packet may begin earlier, with what was there
-    /// already: the host drops that.
+pub(super) struct HeldSegment {
+    /// First position to use. The packet may begin earlier, with data that was already stored; the
+    /// host discards it.
     pub(super) start: u64,
-    /// The position after its last, the FIN's included.
+    /// Position after the last one, FIN included.
     pub(super) end: u64,
-    /// The packet. What is sent is a copy of it.
+    /// The packet, of which copies are sent.
     pub(super) packet: PacketRef,
-    /// When it was last sent, if it was.
+    /// Time of the last transmission, if any.
     pub(super) sent_at: Time,
 }
 
-impl Held {
+impl HeldSegment {
     pub(super) const fn length(&self) -> u64 {
         self.end - self.start
     }
 }
 
-/// What is in order and not acknowledged by the host, sent or not, and what came ahead of a gap.
+/// Segments in order that the host has not acknowledged, sent or not, and segments out of order.
 #[derive(Debug, Default)]
-pub(super) struct Store {
-    /// One after the other, without gaps.
-    in_order: VecDeque<Held>,
-    /// By their starts; they may overlap.
-    ahead: Vec<Held>,
+pub(super) struct SegmentStore {
+    /// Consecutive segments, without gaps.
+    in_order: VecDeque<HeldSegment>,
+    /// Segments beyond a gap, by their starts. They may overlap.
+    out_of_order: Vec<HeldSegment>,
     bytes: u64,
-    bytes_ahead: u64,
-    // The last that came ahead: RFC 2018 section 4 reports it first.
+    bytes_out_of_order: u64,
+    // The latest segment out of order. RFC 2018 section 4: its block is the first in the SACK
+    // option.
     latest: Option<(u64, u64)>,
 }
 
-impl Store {
+impl SegmentStore {
     pub(super) fn is_empty(&self) -> bool {
-        self.in_order.is_empty() && self.ahead.is_empty()
+        self.in_order.is_empty() && self.out_of_order.is_empty()
     }
 
-    /// Positions in order and not acknowledged.
+    /// Sequence numbers in order and not acknowledged.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Positions held in all, those that came ahead twice if they came twice.
+    /// Sequence numbers stored. Overlaps of out-of-order segments count twice.
     pub(super) fn total(&self) -> u64 {
-        self.bytes + self.bytes_ahead
+        self.bytes + self.bytes_out_of_order
     }
 
     pub(super) fn segments(&self) -> usize {
-        self.in_order.len() + self.ahead.len()
+        self.in_order.len() + self.out_of_order.len()
     }
 
     pub(super) fn has_gap(&self) -> bool {
-        !self.ahead.is_empty()
+        !self.out_of_order.is_empty()
     }
 
-    /// Bytes of memory that belong to it, the packets' own aside.
+    /// Bytes of memory used, packets excluded.
     pub(super) fn allocated(&self) -> usize {
-        (self.in_order.capacity() + self.ahead.capacity()) * size_of::<Held>()
+        (self.in_order.capacity() + self.out_of_order.capacity()) * size_of::<HeldSegment>()
     }
 
-    /// Appends the next segment.
-    pub(super) fn append(&mut self, held: Held) {
+    /// Appends the next segment in order.
+    pub(super) fn append(&mut self, held: HeldSegment) {
         debug_assert!(
             self.in_order
                 .back()
@@ -76,50 +77,56 @@ impl Store {
         self.in_order.push_back(held);
     }
 
-    /// Keeps a segment that is ahead of a gap. False: an earlier one says the same, and it is not
-    /// kept.
-    pub(super) fn put_ahead(&mut self, held: Held) -> bool {
+    /// Stores an out-of-order segment. Returns false, and does not store it, if a stored one covers
+    /// it.
+    pub(super) fn insert_out_of_order(&mut self, held: HeldSegment) -> bool {
         self.latest = Some((held.start, held.end));
-        let at = self.ahead.partition_point(|other| other.start < held.start);
-        let covers = |other: &Held| other.start <= held.start && other.end >= held.end;
-        let before = self.ahead[..at].iter().rev().take(1).any(covers);
-        if before || self.ahead[at..].iter().take(1).any(covers) {
+        let at = self
+            .out_of_order
+            .partition_point(|other| other.start < held.start);
+        let covers = |other: &HeldSegment| other.start <= held.start && other.end >= held.end;
+        let before = self.out_of_order[..at].iter().rev().take(1).any(covers);
+        if before || self.out_of_order[at..].iter().take(1).any(covers) {
             return false;
         }
-        self.bytes_ahead += held.length();
-        self.ahead.insert(at, held);
+        self.bytes_out_of_order += held.length();
+        self.out_of_order.insert(at, held);
         true
     }
 
-    /// Lets the last that came ahead go, if there is one: the server sends it again.
-    pub(super) fn drop_ahead(&mut self, packets: &mut PacketStore) -> bool {
-        let Some(last) = self.ahead.pop() else {
+    /// Drops the last out-of-order segment, if there is one. The server retransmits it.
+    pub(super) fn drop_last_out_of_order(&mut self, packets: &mut PacketStore) -> bool {
+        let Some(last) = self.out_of_order.pop() else {
             return false;
         };
-        self.bytes_ahead -= last.length();
+        self.bytes_out_of_order -= last.length();
         packets.release(last.packet);
-        if self.ahead.is_empty() {
+        if self.out_of_order.is_empty() {
             self.latest = None;
         }
         true
     }
 
-    /// Takes the first that came ahead, if it is in order now that everything below `next` is.
-    /// What has come meanwhile by another way is let go.
-    pub(super) fn take_ahead(&mut self, next: u64, packets: &mut PacketStore) -> Option<Held> {
+    /// Takes the first out-of-order segment, if it is in order now that everything before `next` is
+    /// stored. Releases segments that lie before `next`.
+    pub(super) fn take_next_in_order(
+        &mut self,
+        next: u64,
+        packets: &mut PacketStore,
+    ) -> Option<HeldSegment> {
         let mut over = 0;
         let found = loop {
-            match self.ahead.get(over) {
+            match self.out_of_order.get(over) {
                 Some(held) if held.end <= next => {
                     packets.release(held.packet);
-                    self.bytes_ahead -= held.length();
+                    self.bytes_out_of_order -= held.length();
                     over += 1;
                 }
                 Some(held) if held.start <= next => {
                     let held = *held;
-                    self.bytes_ahead -= held.length();
+                    self.bytes_out_of_order -= held.length();
                     over += 1;
-                    break Some(Held {
+                    break Some(HeldSegment {
                         start: next,
                         ..held
                     });
@@ -127,18 +134,18 @@ impl Store {
                 _ => break None,
             }
         };
-        self.ahead.drain(..over);
-        if self.ahead.is_empty() {
+        self.out_of_order.drain(..over);
+        if self.out_of_order.is_empty() {
             self.latest = None;
         }
         found
     }
 
-    /// The host has everything below `position`.
+    /// Releases all segments before `position`, which the host has acknowledged.
     pub(super) fn acknowledge(&mut self, position: u64, packets: &mut PacketStore) {
         while let Some(first) = self.in_order.front_mut() {
             if first.end > position {
-                // The packet stays whole: it may have to go again.
+                // The packet stays whole, since it may be retransmitted.
                 if first.start < position {
                     self.bytes -= position - first.start;
                     first.start = position;
@@ -154,12 +161,12 @@ impl Store {
         }
     }
 
-    /// The segment that holds a position, if it is in order and not acknowledged.
-    pub(super) fn at(&self, position: u64) -> Option<&Held> {
+    /// Returns the stored segment in order that contains a position.
+    pub(super) fn at(&self, position: u64) -> Option<&HeldSegment> {
         self.in_order.get(self.index(position)?)
     }
 
-    /// It was sent.
+    /// Notes that the segment at a position was sent.
     pub(super) fn sent(&mut self, position: u64, now: Time) {
         if let Some(index) = self.index(position) {
             self.in_order[index].sent_at = now;
@@ -172,7 +179,7 @@ impl Store {
         if position < first.start || position >= last.end {
             return None;
         }
-        // Most are as long as the first.
+        // Most segments are as long as the first one, so this guess is usually right.
         let guess = ((position - first.start) / first.length().max(1)) as usize;
         if let Some(held) = self.in_order.get(guess)
             && held.start <= position
@@ -184,14 +191,14 @@ impl Store {
         after.checked_sub(1)
     }
 
-    /// What came ahead, as SACK blocks, the latest first.
+    /// Returns the out-of-order ranges as SACK blocks, the latest first.
     pub(super) fn blocks(&self, initial: Seq, most: usize) -> impl Iterator<Item = SackBlock> {
         let block = move |(start, end): (u64, u64)| SackBlock {
             start: initial + start as u32,
             end: initial + end as u32,
         };
         let mut merged: Vec<(u64, u64)> = Vec::new();
-        for held in &self.ahead {
+        for held in &self.out_of_order {
             match merged.last_mut() {
                 Some(last) if held.start <= last.1 => last.1 = last.1.max(held.end),
                 _ => merged.push((held.start, held.end)),
@@ -205,9 +212,9 @@ impl Store {
         merged.into_iter().take(most).map(block)
     }
 
-    /// Lets everything go.
+    /// Releases everything.
     pub(super) fn clear(&mut self, packets: &mut PacketStore) {
-        for held in self.in_order.drain(..).chain(self.ahead.drain(..)) {
+        for held in self.in_order.drain(..).chain(self.out_of_order.drain(..)) {
             packets.release(held.packet);
         }
         *self = Self::default();
@@ -220,9 +227,9 @@ mod tests {
 
     use super::*;
 
-    fn held(packets: &mut PacketStore, start: u64, end: u64) -> Held {
+    fn held(packets: &mut PacketStore, start: u64, end: u64) -> HeldSegment {
         let record = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
-        Held {
+        HeldSegment {
             start,
             end,
             packet: packets.insert(record),
@@ -233,13 +240,13 @@ mod tests {
     #[test]
     fn what_came_ahead_joins_in_order_and_nothing_is_lost() {
         let mut packets = PacketStore::default();
-        let mut store = Store::default();
+        let mut store = SegmentStore::default();
         for (start, end) in [(31, 41), (11, 21), (15, 31), (41, 51)] {
             let held = held(&mut packets, start, end);
-            assert!(store.put_ahead(held));
+            assert!(store.insert_out_of_order(held));
         }
         let again = held(&mut packets, 31, 41);
-        assert!(!store.put_ahead(again));
+        assert!(!store.insert_out_of_order(again));
         packets.release(again.packet);
         let blocks: Vec<SackBlock> = store.blocks(Seq::new(0), 4).collect();
         assert_eq!(blocks.len(), 1);
@@ -247,7 +254,7 @@ mod tests {
         let first = held(&mut packets, 1, 11);
         store.append(first);
         let mut next = 11;
-        while let Some(held) = store.take_ahead(next, &mut packets) {
+        while let Some(held) = store.take_next_in_order(next, &mut packets) {
             assert_eq!(held.start, next);
             next = held.end;
             store.append(held);
@@ -269,10 +276,10 @@ mod tests {
     #[test]
     fn the_latest_block_is_first() {
         let mut packets = PacketStore::default();
-        let mut store = Store::default();
+        let mut store = SegmentStore::default();
         for (start, end) in [(11, 21), (31, 41), (51, 61), (33, 39), (31, 45)] {
             let held = held(&mut packets, start, end);
-            if !store.put_ahead(held) {
+            if !store.insert_out_of_order(held) {
                 packets.release(held.packet);
             }
         }
