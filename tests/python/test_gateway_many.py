@@ -173,7 +173,7 @@ def test_a_flood_of_syns_takes_bounded_memory_and_others_go_on(tmp_path: Path, t
             # There is no room for it: it passes as it is.
             fetch(client, SERVER[0])
             # Whoever runs it is told.
-            said = "no memory left" if text == SPLIT else "no room for more"
+            said = "no memory left" if text == SPLIT else "table is full"
             assert any(said in line for line in running.heard()), running.heard()
             [told] = running.end()["gateways"]
     assert told["connections"]["refused"] > sent // 2

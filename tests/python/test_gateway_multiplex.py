@@ -251,7 +251,7 @@ def test_gateways_with_different_numbers_are_told_so(file: Path, tmp_path: Path)
         # The second persistent connection is refused; the first carries both.
         fetch(client, SERVER[0])
         until(lambda: any("refuses some" in line for line in there.heard()), "it is told")
-        until(lambda: any("asks for more" in line for line in here.heard()), "it is told")
+        until(lambda: any("opens more" in line for line in here.heard()), "it is told")
         told = here.end()["gateways"][0]
     assert told["multiplex"]["opened"] == 1
     assert told["connections"]["split"] == 2

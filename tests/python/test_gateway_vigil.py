@@ -106,7 +106,7 @@ def test_a_gateway_that_was_killed_and_is_back_is_missed_at_once(
         with hub(first, file, ends) as again:
             said = [each.communicate(timeout=10)[0] for each in waiting]
             after = time.monotonic() - begin
-            tells(there, "begun anew")
+            tells(there, "restarted")
             tells(there, "gateway answers")
             fetch(client, SERVER[0])
             told = again.end()["gateways"][0]

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_hosts_must_both_fit() {
+    fn ports_and_hosts_must_both_match() {
         let class = ConnectionClass {
             ports: Some(vec![(80, 80), (8000, 8999)]),
             hosts: Some(vec![Address(3).into()]),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_as_long_as_it_says() {
+    fn prefixes_match_by_their_length() {
         let hosts = HostMatch::Prefix(ip("10.1.0.0"), 16);
         assert!(hosts.contains(HostAddress::Ip(ip("10.1.255.3"))));
         assert!(!hosts.contains(HostAddress::Ip(ip("10.2.0.1"))));

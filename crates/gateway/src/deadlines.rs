@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_disarmed_does_not_come_and_does_not_pile_up() {
+    fn disarmed_timers_do_not_expire_or_accumulate() {
         let mut deadlines = Deadlines::default();
         deadlines.arm(1, at(5));
         deadlines.disarm(1);

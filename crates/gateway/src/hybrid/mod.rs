@@ -10,10 +10,10 @@
 //! | `tracked_connection` | 4.3: how a connection opens and closes |
 //! | `from_server` | 4.1: segments of the server: stored, sent on, acknowledged |
 //! | `from_host` | 4.2: segments of the host: forwarded with the gateway's acknowledgment number |
-//! | `sending` | 3: sending beyond the host's window, and retransmission by timer; as future work, TCP's loss recovery |
+//! | `sending` | 3: sending beyond the host's window, retransmission; loss recovery as in TCP |
 //! | `relay` | state of an established connection, and its timers |
 //! | `segment_store` | the buffer of unacknowledged segments |
-//! | `host_path_mtu` | an addition to the paper: a path MTU towards the host that is smaller than the server's segments |
+//! | `host_path_mtu` | (an addition) a path MTU to the host below the server's segment size |
 //!
 //! Guarantees to its users (samaraweera1999, section 3.2, names the risks):
 //!
@@ -359,9 +359,9 @@ impl Agent for Hybrid {
         match self.refusal_notice {
             RefusalNotice::None => None,
             RefusalNotice::Refusing => Some(
-                "there is no room for more connections: nobody answers for their hosts (\"connections\" says how many there may be)",
+                "the connection table is full: new connections are forwarded unchanged (\"connections\" is the limit)",
             ),
-            RefusalNotice::AcceptingAgain => Some("there is room for connections again"),
+            RefusalNotice::AcceptingAgain => Some("the connection table has space again"),
         }
     }
 

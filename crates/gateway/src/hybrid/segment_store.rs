@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_ahead_joins_in_order_and_nothing_is_lost() {
+    fn out_of_order_segments_join_in_order_without_loss() {
         let mut packets = PacketStore::default();
         let mut store = SegmentStore::default();
         for (start, end) in [(31, 41), (11, 21), (15, 31), (41, 51)] {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_block_is_first() {
+    fn the_latest_sack_block_is_first() {
         let mut packets = PacketStore::default();
         let mut store = SegmentStore::default();
         for (start, end) in [(11, 21), (31, 41), (51, 61), (33, 39), (31, 45)] {

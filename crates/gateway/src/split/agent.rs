@@ -147,11 +147,11 @@ impl<P: Payload> Agent for Split<P> {
         let of_the_other = self.multiplex.as_ref().and_then(|all| all.notice());
         match self.refusal_notice {
             RefusalNotice::Refusing => Some(
-                "there is no memory left for more connections: they pass unsplit (\"memory\" says how much there is)",
+                "no memory left for more connections: new ones are forwarded unsplit (\"memory\" is the limit)",
             ),
-            RefusalNotice::AcceptingAgain => of_the_other.or(Some(
-                "there is memory for connections again: they are split",
-            )),
+            RefusalNotice::AcceptingAgain => {
+                of_the_other.or(Some("memory is available again: new connections are split"))
+            }
             RefusalNotice::None => of_the_other,
         }
     }

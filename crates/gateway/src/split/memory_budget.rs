@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn greedy_streams_come_to_equal_shares_and_leave_one() {
+    fn greedy_streams_get_equal_shares_and_leave_one() {
         let mut budget = MemoryBudget::new(1_000_000);
         let mut promised = [0_u64; 4];
         for round in 0..200 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_gets_something_or_is_refused() {
+    fn late_connections_get_the_minimum_or_are_refused() {
         let mut budget = MemoryBudget::new(256 << 10);
         let mut taken = 0;
         while let Some(first) = budget.initial_window(1000) {

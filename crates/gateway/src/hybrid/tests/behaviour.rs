@@ -1,4 +1,4 @@
-//! What the gateway does, one thing at a time.
+//! Behaviour of the hybrid gateway, case by case.
 
 use bentpipe_tcp::{Config, CongestionControlKind, Events, RecoveryKind, State};
 use bentpipe_types::{Agent, Endpoint, Flags, IpVersion, Packet, Port, Seq, Span, Time};
@@ -45,7 +45,7 @@ fn a_download_arrives_whole_and_faster_than_its_window_allows() {
 }
 
 #[test]
-fn both_directions_at_once_and_whoever_opens() {
+fn both_directions_work_with_either_opener() {
     for opener in [HOST, SERVER] {
         let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
         net.to_write = [100_000, 300_000];
@@ -71,7 +71,7 @@ fn both_ends_open_at_once() {
 }
 
 #[test]
-fn no_syn_is_acknowledged_on_behalf() {
+fn no_syn_is_acknowledged_for_the_host() {
     let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
     net.filter = Box::new(|_, to, _| to != HOST);
     net.connect(SERVER);
@@ -80,9 +80,9 @@ fn no_syn_is_acknowledged_on_behalf() {
     assert_eq!(net.gateway.totals.open, 0);
 }
 
-/// The host only acknowledges the SYN, and says nothing (as with SSH, SMTP and FTP).
+/// The host only acknowledges the SYN and sends nothing, as with SSH, SMTP and FTP.
 #[test]
-fn a_server_that_speaks_first_does_so_at_once() {
+fn a_server_that_sends_first_is_not_delayed() {
     let mut net = net(Settings::default());
     net.closes = [false, false];
     net.to_write[SERVER] = 500;
@@ -93,7 +93,7 @@ fn a_server_that_speaks_first_does_so_at_once() {
 }
 
 #[test]
-fn data_is_acknowledged_on_behalf_but_not_its_fin() {
+fn data_is_acknowledged_for_the_host_but_not_the_fin() {
     let mut net = net(Settings::default());
     net.closes = [false, false];
     net.run_until(seconds(2));
@@ -104,7 +104,7 @@ fn data_is_acknowledged_on_behalf_but_not_its_fin() {
     let server = net.end(SERVER);
     assert_eq!(server.acknowledged_offset(), 10_000);
     assert_eq!(server.state(), State::FinWait1);
-    // And then the host is given up, and the server told.
+    // Then the host is given up, and the server is sent a RST.
     net.run(Span::from_secs(200));
     assert!(net.events[SERVER].has(Events::RESET));
     assert_eq!(net.gateway.totals.given_up, 1);
@@ -112,7 +112,7 @@ fn data_is_acknowledged_on_behalf_but_not_its_fin() {
 }
 
 #[test]
-fn what_is_held_is_bounded_and_the_window_shrinks_as_it_fills() {
+fn stored_data_is_bounded_and_the_window_shrinks() {
     let mut net = net(Settings {
         receive_buffer: 20_000,
         ..Settings::default()
@@ -133,7 +133,7 @@ fn what_is_held_is_bounded_and_the_window_shrinks_as_it_fills() {
 }
 
 #[test]
-fn all_connections_share_a_memory() {
+fn all_connections_share_one_memory_limit() {
     let mut net = net(Settings {
         memory: 5_000,
         ..Settings::default()
@@ -145,7 +145,7 @@ fn all_connections_share_a_memory() {
 }
 
 #[test]
-fn a_window_of_zero_is_obeyed_and_what_met_it_comes_again() {
+fn a_zero_window_is_obeyed_and_data_sent_into_it_is_resent() {
     let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 1);
     net.misbehaviour = Misbehaviour {
         reads: Some((4_000, Span::from_secs(3))),
@@ -167,7 +167,7 @@ fn a_window_of_zero_is_obeyed_and_what_met_it_comes_again() {
 }
 
 #[test]
-fn the_strict_gateway_stays_in_the_window_and_a_factor_multiplies_it() {
+fn strict_anticipation_keeps_the_window_and_a_factor_multiplies_it() {
     let mut sent_beyond = Vec::new();
     for anticipation in [
         Anticipation::Strict,
@@ -191,7 +191,7 @@ fn the_strict_gateway_stays_in_the_window_and_a_factor_multiplies_it() {
 }
 
 #[test]
-fn losses_by_satellite_are_made_good_by_the_gateway() {
+fn the_gateway_retransmits_losses_on_the_satellite() {
     for recovery in [
         Recovery::Timer,
         tcp(RecoveryKind::Sack, None),
@@ -208,7 +208,7 @@ fn losses_by_satellite_are_made_good_by_the_gateway() {
         assert_eq!(net.delivered(HOST), 500_000, "{recovery:?}");
         assert!(net.is_closed_well(SERVER));
         assert!(net.gateway.totals.retransmissions > 5);
-        // The server never heard of a loss.
+        // The server detects no loss.
         assert_eq!(
             net.end(SERVER).statistics().fast_recoveries,
             0,
@@ -233,10 +233,10 @@ fn the_fixed_timeout_sends_duplicates_and_an_adaptive_one_doesnt() {
     assert_eq!(duplicates[1], 0);
 }
 
-/// A window rule takes an expiry for congestion: one that comes before any acknowledgment can would
-/// keep its window at a segment.
+/// A congestion control takes an expiry as a sign of congestion. One that comes before an
+/// acknowledgment can would keep its window at one segment.
 #[test]
-fn a_window_rule_is_not_held_down_by_a_timeout_below_the_round_trip() {
+fn a_timeout_below_the_round_trip_does_not_hold_down_congestion_control() {
     let finished = |timeout| {
         let mut net = net(Settings {
             recovery: tcp(RecoveryKind::Sack, Some(CongestionControlKind::Cubic)),
@@ -252,12 +252,12 @@ fn a_window_rule_is_not_held_down_by_a_timeout_below_the_round_trip() {
     };
     let adaptive = finished(None);
     assert_eq!(finished(Some(Span::from_millis(200))), adaptive);
-    // A longer one is waited for; here nothing is lost.
+    // A longer timeout is waited for; here nothing is lost.
     assert_eq!(finished(Some(Span::from_secs(3))), adaptive);
 }
 
 #[test]
-fn the_acknowledgment_timeout_is_what_the_server_waits_for() {
+fn acknowledgments_are_delayed_by_the_timeout() {
     let finish = |ack_timeout, ack_every| {
         let mut net = net(Settings {
             ack_timeout,
@@ -276,10 +276,10 @@ fn the_acknowledgment_timeout_is_what_the_server_waits_for() {
     assert!(every < slow, "{every:?} {slow:?}");
 }
 
-/// A server that has guessed that a segment was lost, as tail loss probes do when an acknowledgment waits, learns that it
-/// was not (RFC 2883).
+/// A server that has retransmitted a segment needlessly, as tail loss probes do when an ACK is
+/// delayed, is told so (RFC 2883).
 #[test]
-fn what_has_come_twice_is_said_to_have_come_twice() {
+fn duplicates_are_reported_by_dsack() {
     for sack in [true, false] {
         let server = Config {
             sack,
@@ -293,16 +293,18 @@ fn what_has_come_twice_is_said_to_have_come_twice() {
         net.run_until(seconds(10));
         assert_eq!(net.delivered(HOST), 20_000);
         assert!(net.gateway.totals.duplicates >= 10);
-        // (It was the path: a server that has sent nothing twice makes nothing of what it hears.)
+        // The duplicate is the path's, so a server that has sent nothing twice ignores the D-SACK
+        // block.
         let said = net.end(SERVER).statistics();
         assert_eq!(said.sack_blocks_ignored >= 10, sack);
         assert_eq!((said.fast_recoveries, said.timeouts), (0, 0));
     }
 }
 
-/// RFC 9293 section 3.8.6.2.2, where the field counts in units of 1 KiB and a segment has 1,000 bytes.
+/// RFC 9293 section 3.8.6.2.2, where the window field counts in units of 1 KiB and a segment has
+/// 1,000 bytes.
 #[test]
-fn the_window_opens_by_a_segment_at_least_also_in_units() {
+fn the_window_opens_by_at_least_a_segment_with_scaling() {
     let settings = Settings {
         receive_buffer: 20_000,
         ..Settings::default()
@@ -333,7 +335,7 @@ fn the_window_opens_by_a_segment_at_least_also_in_units() {
 }
 
 #[test]
-fn resets_pass_both_ways() {
+fn resets_are_forwarded_both_ways() {
     for side in [HOST, SERVER] {
         let mut net = net(Settings::default());
         net.closes = [false, false];
@@ -358,13 +360,13 @@ fn a_reset_reaches_a_host_that_has_lost_what_came_before() {
     net.to_write[SERVER] = 20_000;
     net.run(Span::from_millis(300));
     net.with(SERVER, |tcp, cx| tcp.abort(cx));
-    // It only listens.
+    // The host only receives.
     net.run(Span::from_secs(1));
     assert!(net.events[HOST].has(Events::RESET));
 }
 
 #[test]
-fn a_reset_that_is_lost_is_told_to_a_host_that_says_something() {
+fn a_host_that_sends_after_a_lost_reset_is_reset() {
     let mut net = net(Settings::default());
     net.closes = [false, false];
     net.run_until(seconds(2));
@@ -377,7 +379,7 @@ fn a_reset_that_is_lost_is_told_to_a_host_that_says_something() {
     assert!(net.events[HOST].has(Events::RESET));
 }
 
-/// A bare packet of an end's comes to the gateway now.
+/// A packet without data from one end arrives at the gateway now.
 fn says(net: &mut Net, side: usize, flags: Flags, sequence: Seq, acknowledgment: Seq) {
     let mut packet = Packet::new(endpoint(side), endpoint(1 - side), IpVersion::V4);
     packet.flags = flags;
@@ -387,8 +389,8 @@ fn says(net: &mut Net, side: usize, flags: Flags, sequence: Seq, acknowledgment:
 }
 
 #[test]
-fn a_reset_that_the_host_will_not_believe_ends_nothing() {
-    // What went astray is answered so, before the gateway knows that both ends are established.
+fn an_unacceptable_reset_ends_nothing() {
+    // Stray segments are answered so, before the gateway has both ends as established.
     let mut net = net(Settings::default());
     net.closes = [false, false];
     net.run_until(Time::ZERO + Span::from_millis(300));
@@ -405,13 +407,13 @@ fn a_reset_that_the_host_will_not_believe_ends_nothing() {
 }
 
 #[test]
-fn who_acknowledges_no_syn_of_the_others_opens_nothing() {
+fn a_syn_ack_without_matching_syn_opens_nothing() {
     let mut net = net(Settings::default());
     net.closes = [false, false];
     net.run_until(seconds(2));
     net.with(SERVER, |tcp, cx| tcp.abort(cx));
     net.run(Span::from_secs(2));
-    // What may be of another connection of the same ports, but for an answer that fits no question.
+    // It may belong to another connection of the same ports, but it answers no SYN.
     let (host, server) = (Seq::new(5_000), Seq::new(9_000));
     let answer = Flags::SYN.with(Flags::ACK);
     says(&mut net, HOST, Flags::SYN, host, Seq::new(0));
@@ -420,14 +422,14 @@ fn who_acknowledges_no_syn_of_the_others_opens_nothing() {
     says(&mut net, HOST, Flags::ACK, host + 1, server + 1);
     assert_eq!(net.gateway.totals.tracked, 1);
     says(&mut net, SERVER, answer, server, host + 1);
-    // Nor does one that comes when the first has been answered take its place.
+    // A SYN that arrives when the first one has been answered does not replace it either.
     says(&mut net, HOST, Flags::SYN, host + 700, Seq::new(0));
     says(&mut net, HOST, Flags::ACK, host + 1, server + 1);
     assert_eq!(net.gateway.totals.tracked, 2);
 }
 
 #[test]
-fn unknown_connections_pass_untouched() {
+fn unknown_connections_are_forwarded_unchanged() {
     let mut net = net(Settings::default());
     let host = Endpoint {
         port: 9,
@@ -450,7 +452,7 @@ fn unknown_connections_pass_untouched() {
 }
 
 #[test]
-fn a_full_table_lets_connections_pass() {
+fn with_a_full_table_connections_are_forwarded() {
     let mut net = net(Settings {
         connections: 1,
         ..Settings::default()
@@ -475,7 +477,7 @@ fn a_full_table_lets_connections_pass() {
 }
 
 #[test]
-fn a_table_that_was_full_says_so_and_that_there_is_room_again() {
+fn a_full_table_is_reported_until_there_is_space_again() {
     let settings = Settings {
         connections: 2,
         ..Settings::default()
@@ -497,14 +499,14 @@ fn a_table_that_was_full_says_so_and_that_there_is_room_again() {
     };
     assert_eq!(syn(&mut net, 1), "");
     assert_eq!(syn(&mut net, 2), "");
-    assert!(syn(&mut net, 3).contains("no room for more"));
-    // Nobody answers those: they are forgotten.
+    assert!(syn(&mut net, 3).contains("table is full"));
+    // These are never answered, and are removed.
     net.run(Span::from_secs(1_000));
-    assert!(syn(&mut net, 4).contains("room for connections again"));
+    assert!(syn(&mut net, 4).contains("has space again"));
 }
 
 #[test]
-fn an_idle_connection_is_forgotten_and_lives_on() {
+fn an_idle_connection_is_removed_and_goes_on() {
     let mut net = net(Settings {
         idle: Span::from_secs(100),
         ..Settings::default()
@@ -520,10 +522,10 @@ fn an_idle_connection_is_forgotten_and_lives_on() {
     assert!(net.is_closed_well(SERVER));
 }
 
-/// A gateway that ends in order: whose bytes it holds hear of it at once; where it holds nothing, the ends go on
-/// with each other.
+/// A gateway that shuts down resets the connections of which it holds data. The others go on
+/// without it.
 #[test]
-fn a_gateway_that_ends_resets_what_cannot_go_on_without_it() {
+fn a_shutdown_resets_connections_that_cannot_go_on() {
     for held in [true, false] {
         let mut net = net(Settings::default());
         net.closes = [false, false];
@@ -562,7 +564,7 @@ fn half_closed_connections_go_on() {
 }
 
 #[test]
-fn a_connection_in_an_old_ones_place_is_a_new_one() {
+fn a_syn_replaces_a_closed_connection() {
     let mut net = net(Settings::default());
     net.to_write[SERVER] = 10_000;
     net.run_until(seconds(10));
@@ -575,7 +577,7 @@ fn a_connection_in_an_old_ones_place_is_a_new_one() {
 }
 
 #[test]
-fn the_window_scale_of_the_hosts_syn_lets_the_server_be_told_of_more() {
+fn the_window_scale_in_the_hosts_syn_is_raised() {
     let mut net = net(Settings {
         receive_buffer: 1_000_000,
         ack_timeout: Span::from_millis(10),
@@ -592,7 +594,7 @@ fn the_window_scale_of_the_hosts_syn_lets_the_server_be_told_of_more() {
 }
 
 #[test]
-fn without_window_scaling_or_any_option_it_works_too() {
+fn it_works_without_window_scaling_and_options() {
     let plain = |buffer| Config {
         window_scaling: false,
         timestamps: false,
@@ -610,11 +612,11 @@ fn without_window_scaling_or_any_option_it_works_too() {
 }
 
 #[test]
-fn a_keep_alive_is_the_hosts_own_to_answer() {
+fn keep_alive_probes_are_answered_by_the_host() {
     let mut net = net(Settings::default());
     net.closes = [false, false];
     net.run_until(seconds(2));
-    // A sequence number that the host has, without text.
+    // A sequence number that the host has, without data.
     let mut packet = Packet::new(endpoint(SERVER), endpoint(HOST), IpVersion::V4);
     packet.flags = Flags::ACK;
     let relay = net.gateway.relay().expect("open");
@@ -632,16 +634,16 @@ fn a_keep_alive_is_the_hosts_own_to_answer() {
 }
 
 #[test]
-fn what_the_gateway_says_for_an_end_is_not_old_to_the_other() {
-    // Also of clocks that seem to be before 0: a kernel's begin anywhere.
+fn the_gateways_timestamps_are_not_old() {
+    // Also with clocks that seem to be before 0: a kernel's may begin anywhere.
     for clocks in [3, 2_200_000] {
         let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
         net.run_until(seconds(clocks));
         net.log = Some(Vec::new());
         net.to_write[SERVER] = 40_000;
         net.closes = [false, false];
-        // Only the host's SYN comes through for a while, so that the gateway speaks for it, and twice
-        // to it.
+        // Only the host's SYN gets through for a while, so that the gateway sends for the host, and
+        // twice to it.
         let silent = seconds(clocks + 4);
         net.connect(SERVER);
         net.filter = Box::new(move |from, _, packet| from != HOST || packet.flags.has(Flags::SYN));

@@ -1,4 +1,4 @@
-//! A way to the host that drops what is too long, and nobody says so.
+//! A path to the host that drops long packets silently.
 
 use bentpipe_tcp::{Config, CongestionControlKind, Events, RecoveryKind};
 use bentpipe_types::{Agent, Span, Time};
@@ -20,7 +20,7 @@ fn config() -> Config {
     }
 }
 
-fn ways_to_recover() -> Vec<(Recovery, Option<Span>)> {
+fn recovery_methods() -> Vec<(Recovery, Option<Span>)> {
     vec![
         (Recovery::Timer, Some(Span::from_millis(200))),
         (Recovery::Timer, None),
@@ -65,12 +65,12 @@ fn net((recovery, retransmission_timeout): (Recovery, Option<Span>)) -> Net {
     net
 }
 
-/// What of the gateway's and the server's reaches the host.
+/// Lets only packets up to this length from the gateway and the server reach the host.
 fn passes(most: u64) -> Filter {
     Box::new(move |_, to, packet| to != HOST || packet.length().get() <= most)
 }
 
-/// The longest packet that the server has sent since.
+/// Returns the length of the longest packet that the server has sent since.
 fn longest_of_servers(net: &Net, since: Time) -> u64 {
     let sent = net.log.iter().flatten();
     let own = sent.filter(|seen| seen.from == SERVER && seen.to == GATEWAY && seen.at >= since);
@@ -80,16 +80,16 @@ fn longest_of_servers(net: &Net, since: Time) -> u64 {
 }
 
 #[test]
-fn what_silence_says_is_heard_and_the_server_is_told() {
+fn a_black_hole_is_detected_and_reported_to_the_server() {
     for (most, step) in [(1_300, 1_076), (1_000, 576), (300, 296)] {
-        for way in ways_to_recover() {
+        for way in recovery_methods() {
             let what = format!("{}, {most}", named(&way));
             let mut net = net(way);
             net.filter = passes(most);
             net.to_write[SERVER] = 200_000;
             net.run_until(seconds(100));
             assert_eq!(net.delivered(HOST), 200_000, "{what}");
-            // From then on nothing waits: a window a round trip, of what fits.
+            // From then on nothing is delayed: one window of segments that fit per round trip.
             let since = net.world.now;
             net.to_write[SERVER] = 60_000;
             net.closes = [true, true];
@@ -103,10 +103,10 @@ fn what_silence_says_is_heard_and_the_server_is_told() {
     }
 }
 
-/// Short ones arrive then, and long ones, too.
+/// After the outage, short packets arrive and long ones as well.
 #[test]
-fn a_way_that_was_away_is_no_narrow_one() {
-    for way in ways_to_recover() {
+fn an_outage_is_not_a_black_hole() {
+    for way in recovery_methods() {
         let what = named(&way);
         let mut net = net(way);
         for _ in 0..3 {
@@ -129,8 +129,8 @@ fn a_way_that_was_away_is_no_narrow_one() {
 }
 
 #[test]
-fn a_host_that_vanishes_is_given_up_as_ever_and_asked_with_little() {
-    for way in ways_to_recover() {
+fn a_vanished_host_is_given_up_and_probed_with_short_packets() {
+    for way in recovery_methods() {
         let what = named(&way);
         let mut net = net(way);
         net.filter = Box::new(|_, to, _| to != HOST);

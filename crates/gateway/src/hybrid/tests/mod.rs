@@ -1,4 +1,4 @@
-//! A host, the gateway and a server, and hostile paths between them.
+//! Tests with a host, the gateway and a server, also over hostile paths.
 
 mod behaviour;
 mod black_hole;

@@ -1,4 +1,4 @@
-//! The chain: host - gateway - server, with a path on each side.
+//! A test network: host, gateway and server, with a path on each side.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,11 +15,11 @@ use bentpipe_types::{
 
 use super::super::{Hybrid, Recovery, Settings};
 
-/// The hybrid host.
+/// Index of the hybrid host.
 pub(super) const HOST: usize = 0;
-/// The server.
+/// Index of the server.
 pub(super) const SERVER: usize = 1;
-/// The port that faces the host.
+/// Port that faces the host.
 pub(super) const FACING: Port = Port(0);
 
 pub(super) fn endpoint(side: usize) -> Endpoint {
@@ -29,7 +29,8 @@ pub(super) fn endpoint(side: usize) -> Endpoint {
     }
 }
 
-/// A gateway's recovery as a TCP's; without a window rule, without a congestion window.
+/// Returns TCP's loss recovery for a gateway. Without a congestion control there is no congestion
+/// window.
 pub(super) fn tcp(recovery: RecoveryKind, rule: Option<CongestionControlKind>) -> Recovery {
     Recovery::Tcp {
         congestion_window: rule.is_some(),
@@ -45,11 +46,11 @@ pub(super) fn tcp(recovery: RecoveryKind, rule: Option<CongestionControlKind>) -
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) delay: Span,
-    /// Up to this much more, drawn for each packet: reorders.
+    /// Additional delay up to this, drawn for each packet, which reorders them.
     pub(super) jitter: Span,
     pub(super) loss: f64,
     pub(super) duplication: f64,
-    /// A copy with a header field changed at random comes as well.
+    /// Probability of an additional copy with a header field changed at random.
     pub(super) corruption: f64,
 }
 
@@ -68,34 +69,34 @@ impl Path {
 /// How the host misbehaves, while the paths are hostile.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Misbehaviour {
-    /// It shrinks its window: one in so many segments says less, or zero.
+    /// One in this many segments has a smaller window, or a zero window.
     pub(super) shrinks: f64,
-    /// It acknowledges what it doesn't have, or what was never sent.
+    /// It acknowledges data that it does not have, or that was never sent.
     pub(super) lies: f64,
-    /// It is gone from then on.
+    /// Time from which on it is gone.
     pub(super) vanishes: Option<Time>,
-    /// It reads so many bytes at a time, every so often, rather than all at once.
+    /// Bytes that it reads at a time, and how often, if it does not read at once.
     pub(super) reads: Option<(u64, Span)>,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Arrival {
     order: Reverse<(Time, u64)>,
-    // HOST or SERVER, or the gateway.
+    // `HOST`, `SERVER` or the gateway.
     to: usize,
     packet: u32,
 }
 
 pub(super) const GATEWAY: usize = 2;
 
-/// What a segment was, for the log.
+/// A segment, for the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) at: Time,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) packet: Packet,
-    /// The window that the gateway knew of.
+    /// The host's window as the gateway knew it.
     pub(super) host_window: Option<u64>,
 }
 
@@ -107,31 +108,31 @@ pub(super) struct Net {
     pub(super) ends: [Option<Connection>; 2],
     pub(super) configs: [Config; 2],
     pub(super) initial: [Seq; 2],
-    /// Between host and gateway, and between gateway and server.
+    /// The paths between host and gateway, and between gateway and server.
     pub(super) paths: [Path; 2],
-    /// What a router right behind the gateway takes towards the host, in bytes of packet; it says so, unless it is
-    /// `silent`.
+    /// Longest packet, in bytes, that a router behind the gateway forwards towards the host. It
+    /// reports longer ones, unless it is `silent`.
     pub(super) mtu: Option<u32>,
     pub(super) silent: bool,
     pub(super) misbehaviour: Misbehaviour,
-    /// Everything is clean from then on.
+    /// Time from which on everything is clean.
     pub(super) until: Time,
     pub(super) events: [Events; 2],
-    /// Bytes that each end has still to write, and does it close then?
+    /// Bytes that each end has yet to write, and whether it closes then.
     pub(super) to_write: [u64; 2],
     pub(super) closes: [bool; 2],
     closed: [bool; 2],
-    /// The FIN was acknowledged, and all before it.
+    /// Whether the FIN was acknowledged, and with it everything before.
     drained: [bool; 2],
     next_read: Time,
     arrivals: BinaryHeap<Arrival>,
     slots: Vec<Option<PacketRef>>,
     sent: u64,
     pub(super) log: Option<Vec<Seen>>,
-    /// Which packets arrive: (from, to, packet).
+    /// Filter of the packets that arrive: (from, to, packet).
     pub(super) filter: Filter,
     pub(super) bound: u64,
-    /// Who opens puts so much on its SYN, and what the other end makes of it.
+    /// Data that the opening end puts on its SYN, and how the other end handles it.
     pub(super) fast_open: Option<(ActiveFastOpen, PassiveFastOpen)>,
 }
 
@@ -178,7 +179,7 @@ impl Net {
         }
     }
 
-    /// This end opens the connection.
+    /// Opens the connection from this end.
     pub(super) fn connect(&mut self, side: usize) {
         let config = self.configs[side].clone().into();
         let opening = self.opening(side, &config);
@@ -367,29 +368,30 @@ impl Net {
         });
     }
 
-    /// Changes a header field so that no end can take it for more than it is: payload and its
-    /// sequence number stay true to each other, what was sent is not acknowledged falsely, and nobody
-    /// is told falsely that it is over. (That is `lies`.)
+    /// Changes a header field such that it stays harmless. Payload and sequence number still match,
+    /// nothing is acknowledged falsely, and no end is told falsely that the connection is over.
+    /// (`lies` does those.)
     fn corrupt(&mut self, packet: PacketRef) {
         let random = &mut self.world.random;
         let choice = random.bits() % 4;
         let bits = random.bits();
         let near = (bits >> 32) as u32 % 8000;
         let record = self.world.packets.get_mut(packet);
-        // (The acknowledgment number of a RST may mean nothing: with other flags it would be a lie.)
+        // The acknowledgment number of a RST may mean nothing; with other flags it would be false.
         if record.flags.has(Flags::SYN) || record.flags.has(Flags::RST) {
             return;
         }
         record.flags = Flags(record.flags.0 & !(Flags::FIN.0 | Flags::RST.0));
         match choice {
             0 => {
-                // Not ahead, in the window: the windows on such a segment would be the latest for ever,
-                // for any TCP (RFC 9293 section 3.10.7.4 step 5).
+                // Not ahead within the window: the window of such a segment would be the latest for
+                // ever, for any TCP (RFC 9293 section 3.10.7.4, step 5).
                 let by = if bits & 1 == 0 { 1 << 31 } else { near };
                 record.payload_length = 0;
                 record.sequence = record.sequence - by - 1;
             }
-            // (The gateway passes it on, and both paths may do it: together that is no lie either.)
+            // The gateway forwards the change, and both paths may make one: both together are not
+            // false either.
             1 => record.acknowledgment = record.acknowledgment + (1 << 30) + near,
             2 => record.window = bits as u16,
             _ => {
@@ -399,7 +401,7 @@ impl Net {
         }
     }
 
-    /// What the applications do.
+    /// Runs the applications.
     fn apply(&mut self) {
         for side in [HOST, SERVER] {
             let Some(connection) = &self.ends[side] else {
@@ -427,7 +429,7 @@ impl Net {
         }
     }
 
-    /// The next thing that happens, if it is before `end`.
+    /// Processes the next event, if it is before `end`.
     pub(super) fn step(&mut self, end: Time) -> bool {
         self.apply();
         let arrival = self.arrivals.peek().map(|arrival| arrival.order.0.0);
@@ -475,13 +477,13 @@ impl Net {
         true
     }
 
-    /// The gateway ends, in order.
+    /// Shuts the gateway down.
     pub(super) fn retire(&mut self) {
         self.gateway.retire(&mut self.world.cx());
         self.gateway_has_run();
     }
 
-    /// A packet that nobody here has sent comes to the gateway.
+    /// A packet that neither end has sent arrives at the gateway.
     pub(super) fn arrives_at_gateway(&mut self, packet: Packet) {
         let reference = self.world.packets.insert(packet);
         self.arrives(GATEWAY, reference);
@@ -526,14 +528,14 @@ impl Net {
         let mut connection = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());
         connection.set_sink(self.sinks(to));
         if self.sinks(to) {
-            // What came on the SYN is there before anybody could say that it is read at once.
+            // Data on the SYN arrives before the socket can be told to read at once.
             connection.read(u64::MAX, &mut self.world.cx());
         }
         self.ends[to] = Some(connection);
         self.after(to);
     }
 
-    /// Runs until `end`, or until nothing is left to happen.
+    /// Runs until `end`, or until no event is left.
     pub(super) fn run_until(&mut self, end: Time) {
         while self.step(end) {}
         self.world.now = self.world.now.max(end);
@@ -543,7 +545,7 @@ impl Net {
         self.run_until(self.world.now + span);
     }
 
-    /// Where everything stands.
+    /// Describes the state of everything.
     pub(super) fn describe(&self) -> String {
         let end = |side: usize| {
             let tcp = self.ends[side].as_ref();
@@ -580,7 +582,7 @@ impl Net {
         tcp.map_or(0, |tcp| tcp.delivered_offset() + tcp.readable())
     }
 
-    /// Has this end's FIN been acknowledged?
+    /// Returns true if this end's FIN was acknowledged.
     pub(super) fn is_closed_well(&self, side: usize) -> bool {
         self.drained[side]
     }

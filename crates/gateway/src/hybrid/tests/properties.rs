@@ -1,8 +1,8 @@
-//! Hostile paths on both sides, and hosts that misbehave.
+//! Random hostile paths on both sides, and hosts that misbehave.
 //!
-//! Whatever happens: the bytes that an end reads are those that the other wrote, in order; what the
-//! gateway holds stays in its bound; every connection ends; and a close that succeeds means that the
-//! other end has everything.
+//! Invariants in all cases: an end reads the bytes that the other wrote, in order. The data that
+//! the gateway holds stays within its bound. Every connection ends. After a successful close the
+//! other end has received everything.
 
 use bentpipe_tcp::{ActiveFastOpen, Config, CongestionControlKind, PassiveFastOpen, RecoveryKind};
 use bentpipe_types::{Agent, FastOpen, RandomStream, Span, Time};
@@ -92,16 +92,16 @@ fn fast_open(random: &mut RandomStream) -> (ActiveFastOpen, PassiveFastOpen) {
     (asks, pick(random, &answers))
 }
 
-/// Does each segment wait for the timer? What is sent beyond a window of one segment is dropped there, and
-/// who goes by the timer alone learns of it no sooner: a few hundred of them take longer than a server waits
-/// for its FIN to be acknowledged.
-fn each_takes_a_timeout(settings: &Settings, host: &Config) -> bool {
+/// Returns true if each segment waits for the timer. Data beyond a window of one segment is dropped
+/// there, and a gateway with the timer alone learns of it no sooner. A few hundred segments then
+/// take longer than a server waits for the acknowledgment of its FIN.
+fn each_segment_takes_a_timeout(settings: &Settings, host: &Config) -> bool {
     matches!(settings.recovery, Recovery::Timer)
         && settings.anticipation != Anticipation::Strict
         && host.receive_buffer < 2 * u64::from(host.mss)
 }
 
-/// One random network. Says what went wrong, with everything that it was made of.
+/// Runs one random network. Returns a description of what failed.
 fn case(seed: u64) {
     let mut random = RandomStream::new(seed, "hybrid", "case");
     let random = &mut random;
@@ -142,7 +142,7 @@ fn case(seed: u64) {
     let opener = if random.happens(0.8) { HOST } else { SERVER };
     net.fast_open = random.happens(0.25).then(|| fast_open(random));
     if net.fast_open.is_some() {
-        // Data goes before the handshake is over: what is made of it can pass for a SYN+ACK.
+        // Data is sent before the handshake is over, and a corrupted copy can pass for a SYN+ACK.
         net.paths[HOST].corruption = 0.0;
         net.paths[SERVER].corruption = 0.0;
     }
@@ -158,7 +158,8 @@ fn case(seed: u64) {
         if steps == 19_999_999 && std::env::var("SEED").is_ok() {
             eprintln!("{}", net.describe());
         }
-        // (A host that lies is sent a whole store at each timeout until it is given up, after 300 s.)
+        // A host that lies is sent the whole buffer at each timeout until it is given up, after 300
+        // s.
         assert!(
             steps < 20_000_000,
             "it goes on for ever at {:?}; {describe}",
@@ -183,7 +184,7 @@ fn case(seed: u64) {
     assert_eq!(net.gateway.holdings().packets, 0, "{describe}");
     assert_eq!(net.gateway.totals.open, 0, "{describe}");
     assert_eq!(net.gateway.next_deadline(), None, "{describe}");
-    // Who lies about what it has deceives nobody but itself.
+    // A host that lies about what it has received deceives only itself.
     if misbehaviour.lies == 0.0 {
         if net.ends[SERVER].is_some() && net.is_closed_well(SERVER) {
             assert_eq!(net.delivered(HOST), bytes[SERVER], "{describe}");
@@ -192,21 +193,21 @@ fn case(seed: u64) {
             assert_eq!(net.delivered(SERVER), bytes[HOST], "{describe}");
         }
     }
-    // Where nobody goes away and nobody lies, it all arrives once the paths are clean.
+    // If no host goes away or lies, all data arrives once the paths are clean.
     let patient = until <= Time::ZERO + Span::from_secs(30)
         && misbehaviour.vanishes.is_none()
         && misbehaviour.lies == 0.0
-        // A byte at a time takes longer than a server waits for its FIN to be acknowledged.
+        // One byte at a time takes longer than a server waits for the acknowledgment of its FIN.
         && host.mss > 1
         && server.mss > 1
-        && !each_takes_a_timeout(&settings, &host);
+        && !each_segment_takes_a_timeout(&settings, &host);
     if patient && net.ends.iter().all(Option::is_some) {
         assert!(net.is_closed_well(SERVER), "the server's close; {describe}");
         assert!(net.is_closed_well(HOST), "the host's close; {describe}");
     }
 }
 
-/// Runs these seeds, and says which fail.
+/// Runs these seeds, and reports which fail.
 fn cases(seeds: std::ops::Range<u64>) {
     let failed: Vec<(u64, String)> = seeds
         .filter_map(|seed| {
@@ -229,7 +230,7 @@ fn cases(seeds: std::ops::Range<u64>) {
     );
 }
 
-/// `SEED=n` runs one alone.
+/// `SEED=n` runs a single one.
 #[test]
 fn hostile_paths_and_hosts() {
     if let Ok(seed) = std::env::var("SEED") {

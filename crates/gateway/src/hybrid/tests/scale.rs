@@ -1,4 +1,4 @@
-//! Many connections: memory, and what the cost of a packet depends on.
+//! Many connections: memory, and the cost of a packet.
 
 use allocation_counter::measure;
 use bentpipe_types::{
@@ -138,8 +138,8 @@ fn an_idle_connection_takes_less_than_a_kibibyte() {
     assert!(idle < 1024, "{idle}");
 }
 
-/// What the allocator has given away for good, not what the table says of itself. An idle connection's own
-/// timers are over: its deadline is that of being forgotten.
+/// Memory taken from the allocator, rather than what the table reports. The timers of an idle
+/// connection have expired, except for that of its removal.
 #[test]
 fn an_idle_connection_keeps_less_than_a_kibibyte_of_the_allocator() {
     const CONNECTIONS: u16 = 10_000;
@@ -172,7 +172,7 @@ fn an_idle_connection_keeps_less_than_a_kibibyte_of_the_allocator() {
 }
 
 #[test]
-fn connections_do_not_hear_of_one_another() {
+fn the_cost_of_a_packet_does_not_depend_on_other_connections() {
     let mut fleet = Fleet::new(Settings::default());
     for connection in [1, 2] {
         fleet.open(connection);

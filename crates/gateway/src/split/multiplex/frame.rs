@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_unknown_is_no_frame() {
+    fn long_and_unknown_frames_are_invalid() {
         assert_eq!(read(&[0, 0, 0, 0, 1]), Err(InvalidFrame));
         assert_eq!(read(&[RESET, 0, 0, 0, 1, 9]), Err(InvalidFrame));
         let mut long = vec![DATA, 0, 0, 0, 1];
@@ -389,7 +389,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_come_back_however_they_are_cut(
+        fn frames_are_read_back_in_pieces_of_any_size(
             length in 0..MAX_DATA,
             piece in 1_usize..3_000,
         ) {
@@ -420,7 +420,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..MAX_FRAME + 100)) {
+        fn no_input_exceeds_the_longest_frame(bytes in prop::collection::vec(any::<u8>(), 0..MAX_FRAME + 100)) {
             match read(&bytes) {
                 Ok(Some((.., length))) => prop_assert!(length <= MAX_FRAME && length <= bytes.len()),
                 Ok(None) => prop_assert!(bytes.len() < MAX_FRAME),

@@ -126,26 +126,28 @@ impl PeerNotice {
     const fn text(self) -> &'static str {
         match self {
             Self::NoAnswer => {
-                "the other gateway does not answer: connections have parts of their own until it does"
+                "the other gateway does not answer: until it does, connections are split without persistent connections"
             }
             Self::Silent => {
-                "the other gateway is silent: connections have parts of their own until it answers"
+                "the other gateway is silent: until it answers, connections are split without persistent connections"
             }
             Self::Lost => {
-                "the other gateway was silent for too long: what went over persistent connections was reset"
+                "the other gateway was silent for too long: the connections carried over persistent ones were reset"
             }
             Self::Restarted => {
-                "the other gateway has ended, or begun anew: what went over a persistent connection was reset"
+                "the other gateway has ended or restarted: the connections carried over a persistent one were reset"
             }
-            Self::Recovered => "the other gateway answers: connections go over persistent ones",
+            Self::Recovered => {
+                "the other gateway answers: connections are carried over persistent ones"
+            }
             Self::PeerUsesMore => {
-                "the other gateway asks for more persistent connections than \"multiplex\" says here: say the same at both"
+                "the other gateway opens more persistent connections than \"multiplex\" allows here: set the same value at both gateways"
             }
             Self::RefusesMore => {
-                "the other gateway refuses some of the persistent connections: its \"multiplex\" is less, or it has no memory left"
+                "the other gateway refuses some of the persistent connections: its \"multiplex\" is smaller, or it has no memory left"
             }
             Self::RefusesAll => {
-                "the other gateway refuses persistent connections: it has no memory left for them, or its address is its machine's own"
+                "the other gateway refuses persistent connections: it has no memory left for them, or \"--address\" there is an address of the machine itself"
             }
         }
     }

@@ -1,16 +1,16 @@
 //! What a split gateway does, case by case. Hostile networks are in `testkit`.
 
-mod bodies;
-mod bytes;
-mod moves;
+mod byte_streams;
+mod common_cases;
+mod connection_setup;
+mod host_mobility;
+mod keep_alive;
 mod multiplex;
-mod net;
-mod opening;
-mod questions;
-mod rest;
+mod peer_liveness;
 mod streams;
-mod vigil;
+mod suspension;
+mod test_network;
 
 use bentpipe_tcp::Ranges;
 
-type Net = net::Net<Ranges>;
+type Net = test_network::Net<Ranges>;

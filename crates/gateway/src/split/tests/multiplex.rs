@@ -1,16 +1,17 @@
-//! Connections over persistent ones: what is the same as without, and what is not.
+//! Multiplexed connections: what is the same as without trunks, and what differs.
 
 use bentpipe_tcp::{Events, Source, State};
 use bentpipe_types::{Agent, Flags, PacketRef, PacketStore, Port, Seq, Span, Time};
 
 use super::Net;
-use super::bodies::{self, ms, read, write};
-use super::net::{CLIENT, SERVER, multiplexed, two};
+use super::common_cases::{self, ms, read, write};
+use super::test_network::{CLIENT, SERVER, multiplexed, two};
 use crate::split::Confirmation;
 
 const HOPS: [u64; 3] = [1, 250, 2];
 
-/// The client has opened one connection, and let it go: the persistent one is there.
+/// Returns a network in which the client has opened and closed one connection, so that a trunk is
+/// open.
 fn warm(gateways: Vec<crate::split::Settings>) -> Net {
     let mut net = Net::new(gateways, &HOPS);
     net.connect(CLIENT, 7);
@@ -34,14 +35,14 @@ fn opened(gateways: Vec<crate::split::Settings>) -> Net {
 }
 
 #[test]
-fn a_set_up_takes_no_handshake_over_the_satellite() {
+fn opening_needs_no_handshake_over_the_satellite() {
     let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
     net.connect(CLIENT, 7);
     assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Established));
-    // The first waits for the persistent connection to open: one round trip more.
+    // The first connection waits for the trunk to open: one more round trip.
     assert_eq!(net.world.now, ms(506 + 500));
     let mut net = opened(multiplexed(1, |_| {}));
-    bodies::numbers_are_the_hosts_own(&net);
+    common_cases::numbers_are_the_hosts_own(&net);
     assert_eq!(net.count(0, "multiplex.opened"), 1);
     assert_eq!(net.count(1, "multiplex.opened"), 1);
     for side in [CLIENT, SERVER] {
@@ -51,7 +52,7 @@ fn a_set_up_takes_no_handshake_over_the_satellite() {
 }
 
 #[test]
-fn with_an_early_answer_data_goes_with_the_opening() {
+fn with_early_answers_data_follows_the_open_frame_at_once() {
     let mut net = warm(multiplexed(2, |s| s.set_up = Confirmation::Early));
     let begin = net.world.now;
     net.connect(CLIENT, 7);
@@ -61,8 +62,8 @@ fn with_an_early_answer_data_goes_with_the_opening() {
     write(&mut net, CLIENT, 100);
     let there = |net: &Net| (net.hosts[SERVER].as_ref()).is_some_and(|s| s.readable() == 100);
     assert!(net.run_until(end, there));
-    // One way over the satellite: the data is there before the server has answered. (Without persistent
-    // connections it waits for a handshake over the satellite.)
+    // One way over the satellite: the data is there before the server has answered. Without a trunk
+    // it waits for a handshake over the satellite.
     let took = net.world.now.since(begin);
     assert_eq!(took, Span::from_millis(1 + 250 + 3 * 2));
     net.at(CLIENT, |socket, cx| socket.close(cx));
@@ -71,7 +72,7 @@ fn with_an_early_answer_data_goes_with_the_opening() {
 }
 
 #[test]
-fn who_is_refused_or_not_answered_hears_it_as_without() {
+fn refused_and_unreachable_are_reported_as_without_trunks() {
     for set_up in [Confirmation::EndToEnd, Confirmation::Early] {
         let mut net = warm(multiplexed(1, |s| s.set_up = set_up));
         net.listens = false;
@@ -101,13 +102,13 @@ fn who_is_refused_or_not_answered_hears_it_as_without() {
 }
 
 #[test]
-fn a_client_that_gives_up_takes_its_opening_along() {
+fn a_client_that_gives_up_cancels_its_stream() {
     let mut net = warm(multiplexed(1, |_| {}));
     net.answers = false;
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(1));
     net.at(CLIENT, |socket, cx| socket.abort(cx));
-    // (It has sent nothing: in SYN-SENT there is nobody to reset.)
+    // The client has sent nothing: in SYN-SENT there is nothing to reset.
     let mut reset = bentpipe_types::Packet::new(
         net.endpoint(CLIENT),
         net.endpoint(SERVER),
@@ -121,22 +122,22 @@ fn a_client_that_gives_up_takes_its_opening_along() {
 }
 
 #[test]
-fn both_may_open_at_once() {
-    // At the same time, and so that one side's has come when the other opens.
+fn simultaneous_open_works() {
+    // At the same time, and such that one side's SYN has arrived when the other opens.
     for wait in [0, 100, 240, 251, 252] {
-        bodies::both_open(warm(multiplexed(2, |_| {})), Span::from_millis(wait));
+        common_cases::both_open(warm(multiplexed(2, |_| {})), Span::from_millis(wait));
     }
 }
 
 #[test]
-fn a_port_may_be_used_again_while_time_wait_lasts() {
-    bodies::a_port_again(Net::new(multiplexed(1, |_| {}), &HOPS));
+fn a_port_may_be_reused_during_time_wait() {
+    common_cases::a_port_again(Net::new(multiplexed(1, |_| {}), &HOPS));
 }
 
-/// Where a close is confirmed early, the client has come to its end, and may use its port again, while the
-/// server has still to be brought what was confirmed: the next connection waits for that.
+/// With early confirmation of FINs, the client's connection is closed and its port is reused, while
+/// the server has yet to receive data. The next connection waits for that.
 #[test]
-fn a_port_that_is_used_again_takes_nothing_from_the_connection_before() {
+fn a_reused_port_takes_no_data_from_the_earlier_connection() {
     let mut net = warm(multiplexed(2, |s| s.close = Confirmation::Early));
     net.configs[SERVER].receive_buffer = 20_000;
     net.configs[SERVER].receive_sizes = None;
@@ -161,45 +162,45 @@ fn a_port_that_is_used_again_takes_nothing_from_the_connection_before() {
     for side in [CLIENT, SERVER] {
         assert_eq!(net.state(side), State::Established);
     }
-    bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+    common_cases::exchange(&mut net, 5_000, Span::from_secs(5));
     net.expect_nothing_left();
 }
 
 #[test]
-fn fast_open_passes() {
+fn fast_open_works_through_gateways() {
     let make = || warm(multiplexed(1, |s| s.set_up = Confirmation::Early));
-    bodies::fast_open(make, Span::from_millis(253));
+    common_cases::fast_open(make, Span::from_millis(253));
 }
 
 #[test]
-fn one_side_may_close_and_the_other_go_on() {
+fn half_closed_connections_go_on() {
     for close in [Confirmation::EndToEnd, Confirmation::Early] {
-        bodies::half_close(opened(multiplexed(1, |s| s.close = close)));
+        common_cases::half_close(opened(multiplexed(1, |s| s.close = close)));
     }
 }
 
 #[test]
-fn a_close_is_confirmed_when_the_other_side_has() {
+fn a_fin_is_acknowledged_when_the_other_host_has() {
     for (close, confirmed_after_ms) in [(Confirmation::EndToEnd, 506), (Confirmation::Early, 2)] {
         let mut net = opened(multiplexed(1, |s| s.close = close));
         write(&mut net, CLIENT, 3_000_000);
         net.run(Span::from_secs(30));
         assert_eq!(read(&mut net, SERVER), 3_000_000);
-        let took = bodies::close_confirmed_after(&mut net);
+        let took = common_cases::close_confirmed_after(&mut net);
         assert_eq!(took, Span::from_millis(confirmed_after_ms), "{close:?}");
     }
 }
 
 #[test]
-fn a_reset_goes_on() {
+fn a_reset_is_passed_on() {
     for side in [CLIENT, SERVER] {
-        bodies::reset(opened(multiplexed(1, |_| {})), side);
+        common_cases::reset(opened(multiplexed(1, |_| {})), side);
     }
 }
 
-/// All that could be said waits for the other gateway, which is no longer there.
+/// All data that can be sent waits for the other gateway, which is gone.
 #[test]
-fn when_the_middle_dies_while_all_wait_who_waits_hears_of_it() {
+fn hosts_that_wait_are_reset_when_a_gateway_crashes() {
     let mut net = warm(multiplexed(1, reads_little));
     net.configs[SERVER].receive_buffer = 20_000;
     net.configs[SERVER].receive_sizes = None;
@@ -230,8 +231,8 @@ fn reads_little(settings: &mut crate::split::Settings) {
     settings.host_tcp.send_buffer = 100_000;
 }
 
-/// Another connection, and 300 kB on it. How long that takes.
-fn second_connection(net: &mut Net) -> Span {
+/// Opens another connection with 300 kB on it, and returns the time that takes.
+fn second_transfer(net: &mut Net) -> Span {
     net.client_port += 1;
     let begin = net.world.now;
     net.connect(CLIENT, 70);
@@ -249,10 +250,10 @@ fn second_connection(net: &mut Net) -> Span {
     took
 }
 
-/// The client of one connection doesn't read: the others' are not held up, and what the gateways hold of
-/// it is bounded.
+/// The client of one connection does not read. The others are not delayed, and the gateways hold a
+/// bounded amount of its data.
 #[test]
-fn who_doesnt_read_holds_up_nobody_else() {
+fn a_client_that_does_not_read_delays_no_other() {
     let mut net = warm(multiplexed(1, reads_little));
     let usual = net.configs[CLIENT].receive_buffer;
     net.configs[CLIENT].receive_buffer = 20_000;
@@ -263,17 +264,17 @@ fn who_doesnt_read_holds_up_nobody_else() {
     net.run(Span::from_secs(20));
     let held = net.gateways[0].gauge(0);
     assert!((50_000.0..300_000.0).contains(&held), "{held}");
-    // So that what the persistent connection has carried before makes no difference.
+    // So that the earlier data on the trunk makes no difference.
     net.run(Span::from_secs(60));
     let stuck = std::mem::take(&mut net.hosts);
-    let took = second_connection(&mut net);
+    let took = second_transfer(&mut net);
     let mut alone = warm(multiplexed(1, reads_little));
-    assert_eq!(took, second_connection(&mut alone));
+    assert_eq!(took, second_transfer(&mut alone));
     for side in [CLIENT, SERVER] {
         net.at(side, |socket, cx| socket.close(cx));
     }
     net.run(Span::from_secs(60));
-    // The first goes on.
+    // The first connection goes on.
     net.hosts = stuck;
     net.client_port -= 1;
     let mut got = 0;
@@ -289,7 +290,7 @@ fn who_doesnt_read_holds_up_nobody_else() {
 }
 
 #[test]
-fn when_the_middle_dies_every_host_hears_of_it_and_the_next_opens_it_again() {
+fn when_the_trunk_fails_all_hosts_are_reset_and_the_next_connection_reopens_it() {
     let mut net = opened(multiplexed(1, |s| {
         s.facing_tcp.maximum_retransmissions = 6;
         s.idle_timeout = Span::from_secs(600);
@@ -322,15 +323,15 @@ fn when_the_middle_dies_every_host_hears_of_it_and_the_next_opens_it_again() {
     net.expect_nothing_left();
 }
 
-/// A gateway that was started anew knows of nothing.
+/// A restarted gateway has no state.
 #[test]
-fn when_a_gateway_begins_anew_every_host_hears_of_it() {
+fn all_hosts_are_reset_when_a_gateway_restarts() {
     for which in [0, 1] {
         let mut net = opened(multiplexed(1, |_| {}));
         write(&mut net, CLIENT, 100_000);
         net.run(Span::from_millis(300));
         net.restart(which);
-        // Who has nothing to say hears nothing.
+        // A host that has nothing to send is not reset before it sends.
         write(&mut net, SERVER, 1_000);
         write(&mut net, CLIENT, 1_000);
         net.run(Span::from_secs(600));
@@ -346,9 +347,9 @@ fn when_a_gateway_begins_anew_every_host_hears_of_it() {
     }
 }
 
-/// A gateway that ends in order counts as without persistent connections what it has reset, and keeps nothing.
+/// A gateway that shuts down counts resets as without trunks, and keeps nothing.
 #[test]
-fn a_gateway_that_ends_counts_what_it_has_reset() {
+fn a_shutdown_counts_the_connections_reset() {
     for which in [0, 1] {
         let mut net = opened(multiplexed(1, |_| {}));
         net.run(Span::from_secs(1));
@@ -373,7 +374,7 @@ fn a_gateway_that_ends_counts_what_it_has_reset() {
 }
 
 #[test]
-fn what_the_other_gateway_has_no_memory_for_passes_unsplit() {
+fn connections_without_memory_at_the_peer_are_forwarded() {
     let settings = multiplexed(1, |s| {
         if s.facing == Port(0) {
             s.memory = 300_000;
@@ -396,7 +397,7 @@ fn what_the_other_gateway_has_no_memory_for_passes_unsplit() {
 }
 
 #[test]
-fn without_memory_for_a_persistent_connection_each_has_a_part_of_its_own() {
+fn without_memory_for_a_trunk_connections_are_split_separately() {
     let mut net = Net::new(multiplexed(4, |s| s.memory = 60_000), &HOPS);
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(5));
@@ -405,13 +406,13 @@ fn without_memory_for_a_persistent_connection_each_has_a_part_of_its_own() {
     assert_eq!(net.count(0, "connections.split"), 1);
 }
 
-/// Is it the gateways' own, from the first of them or from the second?
+/// Returns true if a packet is sent by this gateway in its own name.
 fn is_of_gateway(packets: &PacketStore, packet: PacketRef, which: usize) -> bool {
     let record = packets.get(packet);
     record.source.port == record.destination.port && record.source.address.0 == 10 + which as u16
 }
 
-/// Loses what these gateways say to each other in their own names, until then.
+/// Drops the packets that these gateways send in their own names, until then.
 fn lose_what_gateways_say(net: &mut Net, which: &'static [usize], until: Time) {
     net.hook(
         1,
@@ -422,7 +423,7 @@ fn lose_what_gateways_say(net: &mut Net, which: &'static [usize], until: Time) {
     );
 }
 
-/// The host opens one connection more. How long that takes.
+/// Opens one more connection, and returns the time that takes.
 fn next_connection(net: &mut Net) -> Span {
     net.hosts = [None, None];
     net.client_port += 1;
@@ -431,14 +432,15 @@ fn next_connection(net: &mut Net) -> Span {
     let both = |net: &Net| [CLIENT, SERVER].map(|side| net.state(side)) == [State::Established; 2];
     assert!(net.run_until(begin + Span::from_secs(10), both));
     let took = net.world.now.since(begin);
-    bodies::exchange(net, 50_000, Span::from_secs(5));
+    common_cases::exchange(net, 50_000, Span::from_secs(5));
     took
 }
 
 #[test]
-fn where_no_other_gateway_answers_each_has_a_part_of_its_own() {
-    // It is waited for 3 s; then a round trip, as without. Whatever `set_up` says, what may still turn out to be a stream
-    // tells its host nothing before (the second gateway, which only passes it on, may answer early).
+fn without_a_peer_connections_are_split_separately() {
+    // The connection waits for a trunk for 3 s and then takes a round trip, as without one. Even
+    // with early answers a connection that may still become a stream is not answered before. The
+    // second gateway, which only splits it, may answer early.
     for (set_up, took) in [
         (Confirmation::EndToEnd, 3_506),
         (Confirmation::Early, 3_502),
@@ -453,7 +455,8 @@ fn where_no_other_gateway_answers_each_has_a_part_of_its_own() {
         write(&mut net, CLIENT, 50_000);
         net.run(Span::from_secs(10));
         assert_eq!(read(&mut net, SERVER), 50_000);
-        // Nobody waits again, for as long as there is no answer, however often it is asked.
+        // Later connections do not wait while there is no answer, however often the peer is tried
+        // again.
         for _ in 0..30 {
             let took = Span::from_millis(took - 3_000);
             assert_eq!(next_connection(&mut net), took);
@@ -466,7 +469,7 @@ fn where_no_other_gateway_answers_each_has_a_part_of_its_own() {
 }
 
 #[test]
-fn when_the_other_gateway_is_there_later_what_comes_then_goes_over_it() {
+fn connections_use_a_trunk_once_the_peer_appears() {
     let mut net = Net::new(multiplexed(2, |_| {}), &HOPS);
     lose_what_gateways_say(&mut net, &[0, 1], ms(10_000));
     net.connect(CLIENT, 7);
@@ -474,7 +477,7 @@ fn when_the_other_gateway_is_there_later_what_comes_then_goes_over_it() {
     assert_eq!(net.state(CLIENT), State::Established);
     let said = |net: &Net| net.gateways[0].remark().unwrap_or_default();
     assert!(said(&net).contains("does not answer"));
-    // The third of its SYNs after those is answered.
+    // The third SYN after that is answered.
     net.run(Span::from_secs(20));
     assert!(said(&net).contains("other gateway answers"));
     assert_eq!(
@@ -487,17 +490,17 @@ fn when_the_other_gateway_is_there_later_what_comes_then_goes_over_it() {
     let split = [0, 1].map(|at| net.count(at, "connections.split"));
     let parts = [0, 1].map(|at| net.gateways[at].pairs.len());
     assert_eq!((split, parts), ([2, 2], [1, 1]));
-    // The first goes on by itself.
+    // The first connection goes on by itself.
     net.hosts = stays;
     net.client_port -= 1;
-    bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+    common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
     net.expect_nothing_left();
 }
 
-/// Both hosts have opened, and one gateway or both have ceased to wait, and only then do the gateways hear from each other:
-/// whichever of them has found a persistent connection, both hosts get their connection.
+/// Both hosts have sent a SYN, and one or both gateways have stopped waiting, before the gateways
+/// receive each other's frames. Whichever gateway finds a trunk, both hosts get their connection.
 #[test]
-fn both_may_open_at_once_where_the_gateways_hear_from_each_other_late() {
+fn simultaneous_open_works_with_late_frames() {
     for set_up in [Confirmation::EndToEnd, Confirmation::Early] {
         for lost in [&[0, 1][..], &[0], &[1]] {
             for until in [1_500, 2_900, 3_050, 3_300, 4_000, 7_100] {
@@ -516,7 +519,7 @@ fn both_may_open_at_once_where_the_gateways_hear_from_each_other_late() {
 fn late_open(mut net: Net, wait: Span) {
     net.connect(CLIENT, 7);
     net.run(wait);
-    // Else it is no simultaneous open.
+    // Otherwise it is no simultaneous open.
     if net.hosts[SERVER].is_none() {
         net.connect(SERVER, 9);
     }
@@ -524,18 +527,20 @@ fn late_open(mut net: Net, wait: Span) {
     for side in [CLIENT, SERVER] {
         assert_eq!(net.state(side), State::Established, "{wait:?}");
     }
-    bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+    common_cases::exchange(&mut net, 5_000, Span::from_secs(5));
     net.expect_nothing_left();
 }
 
-/// The other gateway's answers are late, and it has been given up: nothing was said yet, and nobody is reset.
+/// The other gateway's answers are late, and the trunk has been given up. Nothing was sent yet, and
+/// no connection is reset.
 #[test]
-fn who_waits_for_a_persistent_connection_that_is_reset_has_a_part_of_its_own() {
+fn a_connection_whose_trunk_is_refused_while_waiting_is_split_separately() {
     let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
     lose_what_gateways_say(&mut net, &[1], ms(2_000));
     net.connect(CLIENT, 7);
     net.run(Span::from_millis(1_000));
-    // The first gateway dies, and with it what it had asked for. The second has answered, and its host waits.
+    // The first gateway crashes, and its request with it. The second has answered, and its host
+    // waits.
     net.restart(0);
     net.hosts[CLIENT] = None;
     net.connect(SERVER, 9);
@@ -547,10 +552,10 @@ fn who_waits_for_a_persistent_connection_that_is_reset_has_a_part_of_its_own() {
     }
 }
 
-/// A gateway has begun anew, and with it the one behind it: of a connection with a part of its own only the other gateway
-/// knows. It finds out, and the next one between the same ends is opened.
+/// A gateway and its host have restarted, so only the other gateway knows of a connection without a
+/// trunk. It detects that, and the next connection between the same endpoints opens.
 #[test]
-fn a_part_that_the_other_gateway_has_forgotten_makes_way() {
+fn a_separate_connection_forgotten_by_the_peer_is_replaced() {
     let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
     lose_what_gateways_say(&mut net, &[0, 1], ms(6_000));
     net.connect(CLIENT, 7);
@@ -569,10 +574,10 @@ fn a_part_that_the_other_gateway_has_forgotten_makes_way() {
     assert_eq!(read(&mut net, SERVER), 5_000);
 }
 
-/// What has gone over a persistent connection is in TIME-WAIT at the other gateway when the next connection between the same
-/// ends has a part of its own.
+/// A multiplexed connection is in TIME-WAIT at the other gateway when the next one between the same
+/// endpoints is opened without a trunk.
 #[test]
-fn a_stream_that_is_over_makes_way_for_a_part() {
+fn an_ended_stream_is_replaced_by_a_separate_connection() {
     let mut net = opened(multiplexed(1, |_| {}));
     for side in [CLIENT, SERVER] {
         net.at(side, |socket, cx| socket.close(cx));
@@ -582,7 +587,7 @@ fn a_stream_that_is_over_makes_way_for_a_part() {
     net.restart(0);
     lose_what_gateways_say(&mut net, &[0, 1], ms(10_000_000));
     let begin = net.world.now;
-    // A SYN from before opens nothing.
+    // An old SYN opens nothing.
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(8));
     assert_eq!(net.state(CLIENT), State::SynSent);
@@ -593,10 +598,9 @@ fn a_stream_that_is_over_makes_way_for_a_part() {
     assert_eq!(net.count(1, "connections.followed"), 1);
 }
 
-/// One gateway has more persistent connections than the other: those are refused, and what they were to carry goes over
-/// the others.
+/// One gateway has more trunks than the other. These are refused, and their streams use the others.
 #[test]
-fn what_is_refused_goes_over_those_that_are_there() {
+fn streams_of_refused_trunks_use_the_open_ones() {
     for both in [false, true] {
         let mut settings = multiplexed(3, |_| {});
         let fewer = multiplexed(1, |_| {}).remove(1);
@@ -607,29 +611,29 @@ fn what_is_refused_goes_over_those_that_are_there() {
         let begin = net.world.now;
         net.connect(CLIENT, 70);
         if both {
-            // It has its answer, and must still say its own.
+            // It has received the answer, and must still send its own.
             net.connect(SERVER, 90);
         }
         net.run(Span::from_millis(1_100));
         for side in [CLIENT, SERVER] {
             assert_eq!(net.state(side), State::Established, "{both}");
         }
-        bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+        common_cases::exchange(&mut net, 5_000, Span::from_secs(5));
         assert!(net.world.now.since(begin) < Span::from_secs(60));
         assert!(net.gateways.iter().all(|gateway| gateway.pairs.len() == 0));
         let said = [0, 1].map(|at| net.gateways[at].remark().unwrap_or_default());
         assert!(said[0].contains("refuses some"), "{said:?}");
-        assert!(said[1].contains("asks for more"), "{said:?}");
+        assert!(said[1].contains("opens more"), "{said:?}");
         net.hosts = first;
         net.client_port -= 1;
-        bodies::close(&mut net);
+        common_cases::close(&mut net);
         net.expect_nothing_left();
     }
 }
 
-/// The same ends, one way and then the other.
+/// The same endpoints, opened in one direction and then in the other.
 #[test]
-fn a_port_may_be_used_again_one_way_and_the_other() {
+fn a_port_may_be_reused_in_both_directions() {
     for (from, until) in [(0, 5_000), (20_000, 40_000)] {
         let mut net = Net::new(multiplexed(1, |s| s.close = Confirmation::Early), &HOPS);
         net.hook(
@@ -644,16 +648,16 @@ fn a_port_may_be_used_again_one_way_and_the_other() {
             let open = |net: &Net| net.state(CLIENT) == State::Established;
             let end = net.world.now + Span::from_secs(400);
             assert!(net.run_until(end, open), "{from} {round}");
-            bodies::exchange(&mut net, 5_000, Span::from_secs(7));
+            common_cases::exchange(&mut net, 5_000, Span::from_secs(7));
             net.hosts = [None, None];
         }
         net.expect_nothing_left();
     }
 }
 
-/// Whoever speaks on such a connection without being a gateway is cut off.
+/// A peer that sends anything but frames is disconnected.
 #[test]
-fn what_is_no_frame_ends_the_persistent_connection() {
+fn an_invalid_frame_ends_the_trunk() {
     let mut net = opened(multiplexed(1, |_| {}));
     let forged = net.gateways[0].multiplex.as_mut().expect("multiplexed");
     forged.write_raw(0, &[0xee; 100], &mut net.world.cx());
@@ -668,13 +672,16 @@ fn what_is_no_frame_ends_the_persistent_connection() {
 }
 
 #[test]
-fn every_byte_is_the_one_that_was_written() {
-    bodies::every_byte(super::net::Net::new(multiplexed(2, |_| {}), &[1, 20, 1]));
+fn all_bytes_arrive_unchanged() {
+    common_cases::every_byte(super::test_network::Net::new(
+        multiplexed(2, |_| {}),
+        &[1, 20, 1],
+    ));
 }
 
-/// What it is for: a second connection begins with the window that the first has opened.
+/// The purpose of a trunk: a second connection starts with the window that the first has opened.
 #[test]
-fn a_connection_begins_with_the_window_of_earlier_ones() {
+fn a_connection_starts_with_the_open_window_of_the_trunk() {
     let took = [two(|_| {}), multiplexed(1, |s| s.warm_path = true)].map(|settings| {
         let mut net = opened(settings);
         write(&mut net, SERVER, 2_000_000);
@@ -699,6 +706,7 @@ fn a_connection_begins_with_the_window_of_earlier_ones() {
         assert!(net.run_until(begin + Span::from_secs(20), there));
         net.world.now.since(begin).as_nanos() / 1_000_000
     });
-    // 10 segments, 20, 12 more: three flights and a handshake of 500 ms against one round trip.
+    // 10 segments, 20, 12 more: three round trips and a handshake of 500 ms, against one round
+    // trip.
     assert!(took[0] >= 1_750 && took[1] <= 530, "{took:?}");
 }

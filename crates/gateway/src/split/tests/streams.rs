@@ -1,11 +1,11 @@
-//! Streams and their ends.
+//! Data streams, and how they end.
 
 use bentpipe_tcp::{Events, State};
 use bentpipe_types::{Agent, Flags, Span, Time};
 
 use super::Net;
-use super::bodies::{self, read, write};
-use super::net::{CLIENT, SERVER, multiplexed, settings, two};
+use super::common_cases::{self, read, write};
+use super::test_network::{CLIENT, SERVER, multiplexed, settings, two};
 use crate::split::Confirmation;
 
 fn opened(gateways: Vec<crate::split::Settings>) -> Net {
@@ -21,17 +21,17 @@ fn opened(gateways: Vec<crate::split::Settings>) -> Net {
     net
 }
 
-/// PEPsal ends both directions when one has.
+/// PEPsal ends both directions when one has ended.
 #[test]
-fn one_side_may_close_and_the_other_go_on() {
+fn half_closed_connections_go_on() {
     for close in [Confirmation::EndToEnd, Confirmation::Early] {
-        bodies::half_close(opened(two(|s| s.close = close)));
+        common_cases::half_close(opened(two(|s| s.close = close)));
     }
 }
 
-/// What is still inside at a close is lost in some.
+/// Some proxies lose the data in their buffers at a close.
 #[test]
-fn what_is_inside_at_a_close_arrives() {
+fn buffered_data_arrives_after_a_close() {
     for close in [Confirmation::EndToEnd, Confirmation::Early] {
         let mut net = opened(two(|s| s.close = close));
         write(&mut net, CLIENT, 3_000_000);
@@ -46,24 +46,24 @@ fn what_is_inside_at_a_close_arrives() {
 }
 
 #[test]
-fn a_close_is_confirmed_when_the_other_side_has() {
+fn a_fin_is_acknowledged_when_the_other_host_has() {
     for (close, confirmed_after_ms) in [(Confirmation::EndToEnd, 504), (Confirmation::Early, 2)] {
         let mut net = opened(two(|s| s.close = close));
         net.run(Span::from_secs(1));
-        let took = bodies::close_confirmed_after(&mut net);
+        let took = common_cases::close_confirmed_after(&mut net);
         assert_eq!(took, Span::from_millis(confirmed_after_ms), "{close:?}");
     }
 }
 
 #[test]
-fn a_reset_goes_on() {
+fn a_reset_is_passed_on() {
     for side in [CLIENT, SERVER] {
-        bodies::reset(opened(two(|_| {})), side);
+        common_cases::reset(opened(two(|_| {})), side);
     }
 }
 
 #[test]
-fn urgent_data_is_delivered_in_its_place() {
+fn urgent_data_is_delivered_in_order() {
     let mut net = opened(two(|_| {}));
     net.hook(
         0,
@@ -81,9 +81,9 @@ fn urgent_data_is_delivered_in_its_place() {
 }
 
 #[test]
-fn a_small_piece_that_is_pushed_waits_for_nothing() {
+fn pushed_data_is_not_delayed() {
     let mut net = opened(two(|_| {}));
-    // The last acknowledgment of the set-up is there, too.
+    // The last acknowledgment of the handshake has arrived, too.
     net.run(Span::from_secs(1));
     let begin = net.world.now;
     for piece in 1..=5_u64 {
@@ -94,16 +94,16 @@ fn a_small_piece_that_is_pushed_waits_for_nothing() {
                 .is_some_and(|socket| socket.readable() == 10 * piece)
         };
         assert!(net.run_until(begin + Span::from_secs(60), there));
-        // Nagle's algorithm would wait a round trip from the second on (the client's own is on its
-        // LAN: 2 ms).
+        // Nagle's algorithm would wait a round trip from the second piece on. (The client's own
+        // round trip on its LAN is 2 ms.)
         let late = net.world.now.since(begin);
         assert!(late <= Span::from_millis(piece * 254), "{piece}: {late:?}");
     }
 }
 
-/// One byte at a time, and then an hour of nothing.
+/// The client reads one byte at a time, and then nothing for an hour.
 #[test]
-fn a_client_that_hardly_reads_stops_the_server_and_nothing_else() {
+fn a_slow_reader_stops_only_its_own_server() {
     let mut net = Net::new(
         two(|s| {
             s.facing_tcp.receive_buffer = 100_000;
@@ -125,12 +125,12 @@ fn a_client_that_hardly_reads_stops_the_server_and_nothing_else() {
     }
     let held = |net: &Net| net.gateways.iter().map(|g| g.budget.held).sum::<u64>();
     assert_eq!(got, 2_000);
-    // Both gateways are full, and no more than that.
+    // Both gateways are full, and hold no more than that.
     assert!((200_000..=400_000).contains(&held(&net)), "{}", held(&net));
     net.run(Span::from_secs(3_600));
     assert_eq!(net.state(CLIENT), State::Established);
     assert_eq!(net.state(SERVER), State::Established);
-    // It wakes up.
+    // The client reads again.
     for _ in 0..2_000 {
         got += read(&mut net, CLIENT);
         net.run(Span::from_millis(200));
@@ -138,10 +138,10 @@ fn a_client_that_hardly_reads_stops_the_server_and_nothing_else() {
     assert_eq!(got, 1_000_000);
 }
 
-/// The server has closed, believes all of it delivered, and has forgotten; the client has closed, too, and still reads.
-/// What the server's port is used for next, between the same ends, waits for that.
+/// The server has closed, with everything acknowledged, and has dropped the connection. The client
+/// has closed too, and still reads. The next connection between the same endpoints waits for that.
 #[test]
-fn who_comes_again_takes_nothing_from_the_other_host() {
+fn a_new_connection_takes_no_data_from_the_earlier_one() {
     for close in [Confirmation::EndToEnd, Confirmation::Early] {
         for forgets in [false, true] {
             let mut net = Net::new(two(|s| s.close = close), &[1, 250, 1]);
@@ -149,11 +149,11 @@ fn who_comes_again_takes_nothing_from_the_other_host() {
             net.connect(CLIENT, 7);
             net.run(Span::from_secs(2));
             write(&mut net, SERVER, 100_000);
-            bodies::close(&mut net);
-            // (Confirmed after a minute in any case.)
+            common_cases::close(&mut net);
+            // A FIN is acknowledged after a minute in any case.
             net.run(Span::from_secs(70));
             if forgets {
-                // The gateway beside it knows of nothing, either.
+                // The gateway beside it has no state either.
                 net.restart(1);
             }
             net.hosts[SERVER] = None;
@@ -168,16 +168,17 @@ fn who_comes_again_takes_nothing_from_the_other_host() {
             assert_eq!(got, 100_000, "{close:?}");
             let events = net.at(CLIENT, |socket, _| socket.take_events());
             assert!(events.has(Events::PEER_CLOSED) && !events.has(Events::RESET));
-            // Then it is the client's to answer: nobody listens there.
+            // Then the client has to answer: nothing listens there.
             net.run(Span::from_secs(200));
             assert_eq!(net.state(SERVER), State::Closed);
         }
     }
 }
 
-/// The other part is reset when both streams have come to their ends: only the last acknowledgment was missing there.
+/// The other leg is reset when both streams have ended, and only the last acknowledgment was
+/// missing.
 #[test]
-fn a_reset_after_the_end_takes_nothing_from_the_other_host() {
+fn a_reset_after_both_fins_loses_no_data() {
     let mut net = Net::new(two(|s| s.close = Confirmation::Early), &[1, 250, 1]);
     net.configs[CLIENT].receive_buffer = 20_000;
     net.connect(CLIENT, 7);
@@ -191,7 +192,7 @@ fn a_reset_after_the_end_takes_nothing_from_the_other_host() {
     );
     net.at(CLIENT, |socket, cx| socket.close(cx));
     net.run(Span::from_secs(5));
-    // Who knows of no connection answers what is said again.
+    // A host without the connection answers retransmissions with a RST.
     net.restart(1);
     net.hosts[SERVER] = None;
     net.hook(1, Box::new(|_, _, _| Some(())));
@@ -208,7 +209,7 @@ fn a_reset_after_the_end_takes_nothing_from_the_other_host() {
 }
 
 #[test]
-fn when_the_middle_dies_both_sides_hear_of_it() {
+fn both_sides_are_reset_when_the_link_between_gateways_fails() {
     let mut net = opened(two(|s| {
         s.facing_tcp.maximum_retransmissions = 6;
         s.idle_timeout = Span::from_secs(600);
@@ -220,17 +221,17 @@ fn when_the_middle_dies_both_sides_hear_of_it() {
     net.run(Span::from_secs(1_200));
     for side in [CLIENT, SERVER] {
         let events = net.at(side, |socket, _| socket.take_events());
-        // The server has nothing to send: its gateway resets it when nothing has come for too long.
+        // The server has nothing to send. Its gateway resets it after the idle timeout.
         assert!(events.has(Events::RESET), "{side}");
     }
     assert_eq!(net.count(1, "connections.idle"), 1);
     net.expect_nothing_left();
 }
 
-/// A gateway that begins anew knows of nothing, and what it had acknowledged and not passed on is gone: both
-/// ends hear an error in the end, and neither is told of a byte that never was or of an end that was none.
+/// A restarted gateway has no state, and the data that it had acknowledged is lost. Both hosts get
+/// an error in the end, and neither is told of data or of a FIN that did not arrive.
 #[test]
-fn when_a_gateway_begins_anew_nobody_is_deceived() {
+fn a_restart_never_confirms_lost_data() {
     for which in [0, 1] {
         for from in [CLIENT, SERVER] {
             let mut net = opened(two(|s| s.idle_timeout = Span::from_secs(600)));
@@ -257,10 +258,10 @@ fn when_a_gateway_begins_anew_nobody_is_deceived() {
             let got = read(&mut net, 1 - from);
             let sender = net.hosts[from].as_ref().expect("a socket").connection();
             let confirmed = sender.is_close_confirmed();
-            // Neither takes less than all for all.
+            // Neither host takes a part for everything.
             assert!(got == 3_000_000 || !(ended || confirmed));
-            // Who sends hears of it within minutes: the retransmission timer's, or the other gateway's. Who
-            // only waits hears of it when a gateway does.
+            // A sender is reset within minutes, by its retransmission timer or by the other
+            // gateway. A host that only waits is reset when a gateway's idle timeout expires.
             assert!(confirmed || heard[from].is_some_and(|after| after < Span::from_secs(1_200)));
             assert!(
                 ended || heard[1 - from].is_some(),
@@ -270,10 +271,10 @@ fn when_a_gateway_begins_anew_nobody_is_deceived() {
     }
 }
 
-/// A gateway that ends in order tells both sides of every connection, whether it holds something or has been at rest
-/// for long; and with them, a gateway beside it.
+/// A gateway that shuts down resets both sides of every connection, whether it holds data or has
+/// been suspended for long, and so also a gateway beside it.
 #[test]
-fn a_gateway_that_ends_resets_both_sides_at_once() {
+fn a_shutdown_resets_both_sides_at_once() {
     for (which, idle) in [(0, false), (1, false), (0, true), (1, true)] {
         let mut net = opened(two(|s| s.suspend_after = Span::from_secs(10)));
         for side in [CLIENT, SERVER] {
@@ -316,7 +317,7 @@ fn one_gateway_is_enough() {
 }
 
 #[test]
-fn a_warm_path_begins_where_the_last_connection_ended() {
+fn a_warm_path_starts_with_the_last_window() {
     let mut windows = Vec::new();
     for warm_path in [false, true] {
         let mut net = opened(two(|s| s.warm_path = warm_path));
@@ -342,9 +343,9 @@ fn a_warm_path_begins_where_the_last_connection_ended() {
     assert!(windows[1] > 4.0 * windows[0], "{windows:?}");
 }
 
-/// The first is still there, and says nothing any more: the second begins with what it has found.
+/// The first connection is still open and idle, and the second one starts with what it has learnt.
 #[test]
-fn a_warm_path_is_known_from_connections_that_are_still_there() {
+fn a_warm_path_learns_from_open_connections() {
     let took = [false, true].map(|warm_path| {
         let mut net = opened(two(|s| {
             s.warm_path = warm_path;
@@ -367,11 +368,11 @@ fn a_warm_path_is_known_from_connections_that_are_still_there() {
         assert!(net.run_until(begin + Span::from_secs(20), there));
         net.world.now.since(begin).as_nanos() / 1_000_000
     });
-    // A handshake of 500 ms, and three flights against one.
+    // A handshake of 500 ms, and three round trips against one.
     assert!(took[0] >= 1_750 && took[1] <= 1_030, "{took:?}");
 }
 
-/// Memory is flat: what was for one connection is for the next one. `make test-slow`: a million.
+/// Memory is reused: that of one connection serves the next. `make test-slow` opens a million.
 fn soak(connections: u32) {
     let mut net = Net::new(vec![settings(1)], &[1, 1]);
     for gateway in &mut net.gateways {
@@ -412,9 +413,9 @@ fn memory_is_flat_after_a_million_connections() {
     soak(1_000_000);
 }
 
-/// A minute's TIME-WAIT of many that were short takes nothing from who comes next.
+/// Many short connections in TIME-WAIT take no memory from new ones.
 #[test]
-fn who_comes_finds_room_where_others_have_ended() {
+fn new_connections_reuse_the_memory_of_time_wait() {
     for settings in [
         two(|settings| settings.memory = 1 << 20),
         multiplexed(1, |settings| settings.memory = 1 << 20),
@@ -440,7 +441,7 @@ fn who_comes_finds_room_where_others_have_ended() {
                 "{gateway}"
             );
             assert_eq!(net.count(gateway, "connections.refused"), 0);
-            // Windows are as wide as where memory is ample.
+            // Windows are as large as with ample memory.
             assert!(net.gateways[gateway].budget.available() >= 400 << 10);
         }
         net.expect_nothing_left();

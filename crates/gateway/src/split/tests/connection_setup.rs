@@ -1,22 +1,22 @@
-//! Connections begin: answered, refused, unreachable, early, again.
+//! Opening of connections: answered, refused, unreachable, early, repeated.
 
 use bentpipe_tcp::{Events, State};
 use bentpipe_types::{Address, Agent, Flags, IpVersion, Packet, Port, Span};
 
 use super::Net;
-use super::bodies::{self, ms};
-use super::net::{CLIENT, SERVER, settings, two};
+use super::common_cases::{self, ms};
+use super::test_network::{CLIENT, SERVER, settings, two};
 use crate::ConnectionClass;
 use crate::split::Confirmation;
 
 #[test]
-fn a_set_up_end_to_end_takes_a_round_trip_of_all() {
+fn an_end_to_end_handshake_takes_one_end_to_end_round_trip() {
     let mut net = Net::new(two(|_| {}), &[1, 250, 2]);
     net.connect(CLIENT, 7);
     assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Established));
     assert_eq!(net.world.now, ms(506));
-    // Neither host can tell: they have each other's sequence numbers.
-    bodies::numbers_are_the_hosts_own(&net);
+    // Neither host can detect the gateways: each sees the other's sequence numbers.
+    common_cases::numbers_are_the_hosts_own(&net);
     for side in [CLIENT, SERVER] {
         net.at(side, |socket, cx| socket.close(cx));
     }
@@ -24,7 +24,7 @@ fn a_set_up_end_to_end_takes_a_round_trip_of_all() {
 }
 
 #[test]
-fn an_early_answer_takes_the_lans_round_trip() {
+fn an_early_answer_takes_the_lan_round_trip() {
     let mut net = Net::new(two(|s| s.set_up = Confirmation::Early), &[1, 250, 2]);
     net.connect(CLIENT, 7);
     assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Established));
@@ -38,13 +38,13 @@ fn an_early_answer_takes_the_lans_round_trip() {
             .is_some_and(|s| s.readable() == 100)
     };
     assert!(net.run_until(ms(5_000), there));
-    // The part over the satellite opens first: a round trip and a half of it, as without. Only the
-    // LANs' round trip is saved.
+    // The leg over the satellite opens first, which takes one and a half round trips as without a
+    // gateway. Only the LANs' round trip is saved.
     assert_eq!(net.world.now, ms(1 + 3 * 250 + 2));
 }
 
 #[test]
-fn who_is_refused_is_refused_by_the_other_side() {
+fn a_refusal_by_the_other_host_is_passed_on() {
     for (set_up, refused) in [(Confirmation::EndToEnd, 1), (Confirmation::Early, 0)] {
         let mut net = Net::new(two(|s| s.set_up = set_up), &[1, 250, 1]);
         net.listens = false;
@@ -52,7 +52,7 @@ fn who_is_refused_is_refused_by_the_other_side() {
         assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Closed));
         let events = net.at(CLIENT, |socket, _| socket.take_events());
         assert!(events.has(Events::RESET));
-        // Answered early, it was established first: the price of it.
+        // With an early answer the connection was established first, which is the price of it.
         assert_eq!(
             events.has(Events::ESTABLISHED),
             set_up == Confirmation::Early
@@ -64,7 +64,7 @@ fn who_is_refused_is_refused_by_the_other_side() {
 }
 
 #[test]
-fn who_doesnt_answer_is_not_answered_for() {
+fn an_unreachable_host_is_not_answered_for() {
     let mut net = Net::new(two(|_| {}), &[1, 250, 1]);
     net.answers = false;
     net.connect(CLIENT, 7);
@@ -78,7 +78,7 @@ fn who_doesnt_answer_is_not_answered_for() {
 }
 
 #[test]
-fn a_syn_that_is_lost_goes_again_on_each_part() {
+fn a_lost_syn_is_retransmitted_on_each_leg() {
     for hop in 0..3 {
         let mut net = Net::new(two(|_| {}), &[1, 250, 1]);
         let mut lost = 0;
@@ -96,26 +96,26 @@ fn a_syn_that_is_lost_goes_again_on_each_part() {
 }
 
 #[test]
-fn both_may_open_at_once() {
-    bodies::both_open(Net::new(two(|_| {}), &[1, 250, 1]), Span::ZERO);
+fn simultaneous_open_works() {
+    common_cases::both_open(Net::new(two(|_| {}), &[1, 250, 1]), Span::ZERO);
 }
 
 #[test]
-fn a_port_may_be_used_again_while_time_wait_lasts() {
+fn a_port_may_be_reused_during_time_wait() {
     let net = Net::new(two(|_| {}), &[1, 250, 1]);
-    assert_eq!(bodies::a_port_again(net), 2);
+    assert_eq!(common_cases::a_port_again(net), 2);
 }
 
 #[test]
-fn fast_open_passes() {
+fn fast_open_works_through_gateways() {
     let make = || Net::new(two(|s| s.set_up = Confirmation::Early), &[1, 250, 1]);
-    bodies::fast_open(make, Span::from_millis(252));
+    common_cases::fast_open(make, Span::from_millis(252));
 }
 
-/// What a router says of a SYN that a gateway has sent on: the gateway gives up with it, and the host hears it,
-/// too. What is said of a connection that passed passes.
+/// An ICMP error about a SYN that a gateway has sent: the gateway gives up, and the host receives
+/// the error as well. An error about a connection that is not split is forwarded.
 #[test]
-fn what_a_router_says_reaches_the_leg_that_it_speaks_of() {
+fn icmp_errors_reach_the_leg_that_they_are_about() {
     use bentpipe_types::IcmpError;
     for (only, hears) in [
         (None, true),
@@ -136,7 +136,7 @@ fn what_a_router_says_reaches_the_leg_that_it_speaks_of() {
         segment.flags = Flags::SYN;
         segment.sequence = bentpipe_types::Seq::new(7);
         let arrived = net.arrived[CLIENT];
-        // Beyond the second gateway there is nobody of that name, then nobody at that port.
+        // Beyond the second gateway there is first no such host, and then no such port.
         for error in [IcmpError::HostUnreachable, IcmpError::ProtocolUnreachable] {
             let said = Packet::icmp_error(Address(9), &segment, error).expect("about TCP");
             let said = net.world.packets.insert(said);
@@ -149,7 +149,7 @@ fn what_a_router_says_reaches_the_leg_that_it_speaks_of() {
             net.count(1, "packets.icmp_errors"),
             if hears { 2 } else { 0 }
         );
-        // The hard one ends the attempt at the gateways.
+        // The hard error ends the attempt at the gateways.
         assert_eq!(
             [0, 1].map(|at| net.count(at, "connections.unreachable")),
             [u64::from(hears); 2]
@@ -158,7 +158,7 @@ fn what_a_router_says_reaches_the_leg_that_it_speaks_of() {
 }
 
 #[test]
-fn what_finds_no_memory_passes_unsplit_and_is_counted() {
+fn connections_without_memory_are_forwarded_and_counted() {
     let mut net = Net::new(two(|s| s.memory = 9_000), &[1, 250, 1]);
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(2));
@@ -177,7 +177,7 @@ fn what_finds_no_memory_passes_unsplit_and_is_counted() {
 }
 
 #[test]
-fn what_is_not_tcp_or_was_not_seen_to_begin_passes_as_it_is() {
+fn other_protocols_and_connections_without_syn_are_forwarded_unchanged() {
     let mut net = Net::new(vec![settings(1)], &[1, 1]);
     let (from, to) = (net.endpoint(CLIENT), net.endpoint(SERVER));
     let datagram = Packet::datagram(from, to, IpVersion::V4, 17);
@@ -196,7 +196,7 @@ fn what_is_not_tcp_or_was_not_seen_to_begin_passes_as_it_is() {
 }
 
 #[test]
-fn only_the_class_that_is_wanted_is_split() {
+fn only_the_selected_class_is_split() {
     for (class, split) in [
         (
             ConnectionClass {

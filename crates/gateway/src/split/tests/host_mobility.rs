@@ -1,10 +1,11 @@
-//! RFC 3135, section 4.3: a host moves, and what its gateway knows of its connections stays behind.
+//! RFC 3135 section 4.3: a host moves to another gateway, and the state of its connections stays
+//! behind.
 
 use bentpipe_tcp::{Events, Source, State};
 use bentpipe_types::{Span, Time};
 
 use super::Net;
-use super::net::{CLIENT, SERVER, two};
+use super::test_network::{CLIENT, SERVER, two};
 
 fn opened() -> Net {
     let mut net = Net::new(two(|_| {}), &[1, 250, 1]);
@@ -18,9 +19,10 @@ fn opened() -> Net {
     net
 }
 
-/// Nothing was under way: the new gateway lets pass what it did not see begin, and the numbers are the hosts' own.
+/// Nothing is in flight. The new gateway forwards a connection whose SYN it has not seen, with the
+/// hosts' own sequence numbers.
 #[test]
-fn a_connection_that_is_silent_moves_along() {
+fn an_idle_connection_survives_a_move() {
     let mut net = opened();
     let mut left = net.client_moves();
     for side in [CLIENT, SERVER] {
@@ -38,11 +40,12 @@ fn a_connection_that_is_silent_moves_along() {
     assert_eq!(net.count(0, "connections.split"), 0);
 }
 
-/// What the gateway had acknowledged and not passed on stays with it. Of an upload that is nearly all, and the
-/// connection is lost; of a download nothing, and the gateway across goes on with the client itself. Neither side is
-/// told that all is there if it is not.
+/// Bytes that the old gateway has acknowledged and not passed on stay there. Of an upload these are
+/// nearly all, and the connection is lost. Of a download there are none, and the gateway across
+/// continues with the client itself. Neither host is told that everything has arrived unless it
+/// has.
 #[test]
-fn a_connection_that_is_busy_leaves_behind_what_its_gateway_held() {
+fn a_busy_connection_loses_the_data_held_by_the_old_gateway() {
     for from in [CLIENT, SERVER] {
         let mut net = opened();
         net.at(from, |socket, cx| {
@@ -68,8 +71,8 @@ fn a_connection_that_is_busy_leaves_behind_what_its_gateway_held() {
         println!("from {from}: {got} bytes arrived, heard {heard:?}");
         let sender = net.hosts[from].as_ref().expect("a socket").connection();
         assert!(got == 3_000_000 || !(ended || sender.is_close_confirmed()));
-        // The client gives up; the server has sent all, and waits for the client's end until the idle timeout of
-        // the gateway beside it.
+        // The client gives up. The server has sent everything, and waits for the client's FIN until
+        // the idle timeout of its gateway.
         let longest = [1_200, 7_500][from];
         assert!(heard[from].is_some_and(|after| after < Span::from_secs(longest)));
         assert_eq!(got == 3_000_000, from == SERVER);

@@ -1,4 +1,4 @@
-//! Two hosts, gateways between them, and links that only take time.
+//! A test network: two hosts, gateways between them, and links with a delay only.
 
 use std::collections::VecDeque;
 
@@ -14,30 +14,30 @@ use crate::split::{Confirmation, Multiplexing, Settings, Split};
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-/// What a link does to a packet: `None` loses it.
+/// Effect of a link on a packet: `None` loses it.
 pub(super) type Hook = Box<dyn FnMut(Time, PacketRef, &mut PacketStore) -> Option<()>>;
 
 struct Hop {
     delay: Span,
-    /// What is under way, by the end at which it arrives.
+    /// Packets in flight, by the end at which they arrive.
     under_way: [VecDeque<(Time, PacketRef)>; 2],
     hook: Option<Hook>,
 }
 
-/// A chain of nodes: node 0 is the client, the last the server.
+/// A chain of nodes: node 0 is the client, the last one the server.
 pub(super) struct Net<P> {
     pub(super) world: World,
     pub(super) hosts: [Option<Socket<P>>; 2],
     pub(super) configs: [Config; 2],
-    /// The server takes connections.
+    /// Whether the server accepts connections.
     pub(super) listens: bool,
-    /// The server is there.
+    /// Whether the server is up.
     pub(super) answers: bool,
     pub(super) gateways: Vec<Split<P>>,
     hops: Vec<Hop>,
     pub(super) client_port: u16,
     pub(super) fast_open: PassiveFastOpen,
-    /// Packets that arrived at each host.
+    /// Packets that have arrived at each host.
     pub(super) arrived: [u64; 2],
 }
 
@@ -63,7 +63,7 @@ pub(super) fn settings(facing: u16) -> Settings {
     }
 }
 
-/// Two gateways' settings, with changes.
+/// Returns the settings of two gateways, with changes.
 pub(super) fn two(change: impl Fn(&mut Settings)) -> Vec<Settings> {
     [1, 0]
         .map(|facing| {
@@ -74,7 +74,7 @@ pub(super) fn two(change: impl Fn(&mut Settings)) -> Vec<Settings> {
         .into()
 }
 
-/// Two gateways' settings, with persistent connections between them, and with changes.
+/// Returns the settings of two gateways with trunks between them, with changes.
 pub(super) fn multiplexed(connections: usize, change: impl Fn(&mut Settings)) -> Vec<Settings> {
     two(|settings| {
         let peer = Address(10 + settings.facing.0);
@@ -100,7 +100,7 @@ pub(super) fn gateway<P: Payload>(here: usize, settings: Settings) -> Split<P> {
 }
 
 impl<P: Payload> Net<P> {
-    /// Gateways of these settings; each hop takes as many milliseconds as said.
+    /// Returns a network of these gateways, with the delay of each hop in milliseconds.
     pub(super) fn new(gateways: Vec<Settings>, delays_ms: &[u64]) -> Self {
         assert_eq!(delays_ms.len(), gateways.len() + 1);
         let gateways = gateways.into_iter().enumerate();
@@ -137,7 +137,7 @@ impl<P: Payload> Net<P> {
         self.hops[hop].hook = Some(hook);
     }
 
-    /// One side opens.
+    /// Opens a connection from one side.
     pub(super) fn connect(&mut self, side: usize, initial: u32) {
         let config = self.configs[side].clone().into();
         let opening = Opening {
@@ -152,7 +152,7 @@ impl<P: Payload> Net<P> {
         self.carry_host(side);
     }
 
-    /// Does something at one host.
+    /// Calls a function on one host's socket.
     pub(super) fn at<R>(
         &mut self,
         side: usize,
@@ -179,25 +179,25 @@ impl<P: Payload> Net<P> {
         self.carry(node);
     }
 
-    /// A gateway dies, and begins anew.
+    /// Crashes a gateway, and restarts it.
     pub(super) fn restart(&mut self, which: usize) {
         self.gateways[which].lose_power(&mut self.world.cx());
     }
 
-    /// A gateway ends, in order.
+    /// Shuts a gateway down.
     pub(super) fn retire(&mut self, which: usize) {
         self.gateways[which].retire(&mut self.world.cx());
         self.carry(which + 1);
     }
 
-    /// The client moves: another gateway, which knows of nothing, is the first on its way. What the one before
-    /// still says to the server arrives there; what it says to the client does not. Returns that one.
+    /// Moves the client behind another gateway, without state. The old one's packets to the server
+    /// still arrive there, those to the client do not. Returns the old gateway.
     pub(super) fn client_moves(&mut self) -> Split<P> {
         let settings = self.gateways[0].settings.clone();
         std::mem::replace(&mut self.gateways[0], gateway(0, settings))
     }
 
-    /// Runs for so long beside a gateway that the client has left.
+    /// Runs for this time, together with a gateway that the client has left.
     pub(super) fn run_beside(&mut self, left: &mut Split<P>, span: Span) {
         self.run(span);
         while left.next_deadline().is_some_and(|at| at <= self.world.now) {
@@ -265,7 +265,7 @@ impl<P: Payload> Net<P> {
             ours != theirs.port
         });
         if open && other && !opens {
-            // Of a connection that sleeps.
+            // Belongs to a suspended connection.
             self.world.packets.release(packet);
         } else if open && !other {
             self.at(side, |socket, cx| socket.on_packet(packet, cx));
@@ -291,7 +291,7 @@ impl<P: Payload> Net<P> {
         }
     }
 
-    /// When the next thing happens.
+    /// Time of the next event.
     fn next(&self) -> Option<Time> {
         let hosts = self
             .hosts
@@ -334,14 +334,14 @@ impl<P: Payload> Net<P> {
         }
     }
 
-    /// Runs for so long.
+    /// Runs for this time.
     pub(super) fn run(&mut self, span: Span) {
         let end = self.world.now + span;
         self.run_until(end, |_| false);
         self.world.now = end;
     }
 
-    /// Runs until it is so, or the time has come. Is it?
+    /// Runs until the condition holds or the time has come. Returns whether it holds.
     pub(super) fn run_until(&mut self, end: Time, is: impl Fn(&Self) -> bool) -> bool {
         let mut steps = 0_u64;
         loop {
@@ -366,12 +366,12 @@ impl<P: Payload> Net<P> {
         }
     }
 
-    /// Is everything over, and nothing left of it?
+    /// Checks that everything has ended and no state is left.
     pub(super) fn expect_nothing_left(&mut self) {
         self.run(Span::from_secs(200));
         for gateway in &self.gateways {
             assert!(gateway.has_no_connections(), "{gateway:?}");
-            // What is set aside for persistent connections stays.
+            // Memory reserved for trunks stays.
             let reserved = gateway.multiplex.as_ref().map_or(0, |all| all.reserved());
             assert_eq!((gateway.gauge(1), gateway.gauge(0)), (reserved as f64, 0.0));
             assert_eq!((gateway.flows.len(), gateway.facing_legs), (0, 0));
@@ -379,7 +379,7 @@ impl<P: Payload> Net<P> {
         assert_eq!(self.world.packets.held(), 0);
     }
 
-    /// A gateway's counter.
+    /// Returns a gateway's counter.
     pub(super) fn count(&self, gateway: usize, wanted: &str) -> u64 {
         let mut found = None;
         self.gateways[gateway].counters(&mut |name, value| {

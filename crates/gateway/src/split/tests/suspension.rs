@@ -1,4 +1,4 @@
-//! Connections of which nothing is under way.
+//! Suspended connections.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{Config, PacingKind, Payload, Ranges, RecoveryKind, Rings, Source, State};
 use bentpipe_types::{Agent, Packet, RandomStream, Span, Time};
 
-use super::net::{CLIENT, Net, SERVER, multiplexed, settings, two};
+use super::test_network::{CLIENT, Net, SERVER, multiplexed, settings, two};
 use crate::split::{Settings, Split};
 
-/// The client asks, the server answers, and both are silent for a while; and again.
+/// The client sends a request, the server answers, and both are silent for a while; and again.
 fn dialogue<P: Payload>(net: &mut Net<P>, asks: u64, answers: u64, silence: Span) {
     let here = |net: &mut Net<P>, side: usize, bytes: u64| {
         let end = net.world.now + Span::from_secs(300);
@@ -34,7 +34,8 @@ fn open<P: Payload>(net: &mut Net<P>, initial: u32) {
     assert!(net.run_until(end, |net| net.state(CLIENT) == State::Established));
 }
 
-/// All that crosses the link between two gateways, and is lost on it, with and without rests in between.
+/// Returns all packets that cross the link between two gateways, with losses, and with suspensions
+/// of connections or without.
 fn packets(tcp: &Config, suspend_after: Span) -> (Vec<(Time, Packet)>, usize) {
     let mut net: Net<Ranges> = Net::new(
         two(|settings| {
@@ -66,9 +67,10 @@ fn packets(tcp: &Config, suspend_after: Span) -> (Vec<(Time, Packet)>, usize) {
     (seen.take(), most)
 }
 
-/// A connection that was at rest goes on as one that wasn't: to the packet, and the nanosecond.
+/// A connection that was suspended goes on exactly like one that was not, to the packet and the
+/// nanosecond.
 #[test]
-fn a_rest_changes_nothing() {
+fn suspension_changes_no_packet() {
     let mut settings: Vec<Config> = WindowRule::ALL
         .iter()
         .map(|rule| Config {
@@ -102,8 +104,8 @@ fn a_rest_changes_nothing() {
     }
 }
 
-/// What a gateway keeps of each of so many connections over which 500 and 20,000 bytes have gone, and
-/// that say nothing now.
+/// Returns the memory that a gateway keeps for each of so many idle connections over which 500 and
+/// 20,000 bytes have gone.
 fn idle<P: Payload>(settings: &[Settings], connections: u16) -> (i64, usize) {
     let delays = &[1, 20, 1][..=settings.len()];
     let mut gateways: Vec<Split<P>> = Vec::new();
@@ -128,7 +130,7 @@ fn idle<P: Payload>(settings: &[Settings], connections: u16) -> (i64, usize) {
 }
 
 #[test]
-fn an_idle_connection_takes_less_than_two_kibibytes() {
+fn a_suspended_connection_takes_less_than_two_kibibytes() {
     let settings = Settings {
         memory: 1 << 30,
         ..settings(1)
@@ -143,11 +145,11 @@ fn an_idle_connection_takes_less_than_two_kibibytes() {
     assert!((200..2_048).contains(&live), "{live}");
 }
 
-/// What a persistent connection carries has one leg at each gateway, and stays awake.
+/// A multiplexed connection has one leg at each gateway, and is never suspended.
 #[test]
-fn a_carried_connection_takes_a_leg_at_each_gateway() {
+fn a_multiplexed_connection_takes_one_leg_at_each_gateway() {
     let settings = multiplexed(1, |settings| settings.memory = 1 << 30);
-    // (With what the persistent connection itself takes, divided by 100.)
+    // With the trunk's own memory, divided by 100.
     let (simulated, resting) = idle::<Ranges>(&settings, 100);
     let (live, _) = idle::<Rings>(&settings, 100);
     println!(

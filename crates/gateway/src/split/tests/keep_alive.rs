@@ -1,12 +1,12 @@
-//! Hosts that ask whether the other is still there.
+//! Keep-alive probes of hosts through gateways.
 
 use bentpipe_tcp::{KeepAlive, Ranges, State};
 use bentpipe_types::{Flags, Span};
 
-use super::net::{CLIENT, Net, SERVER, settings, two};
+use super::test_network::{CLIENT, Net, SERVER, settings, two};
 use crate::split::Settings;
 
-/// A server that asks every minute when it has heard nothing.
+/// A server that probes after each idle minute.
 fn asking(gateways: Vec<Settings>, delays_ms: &[u64]) -> Net<Ranges> {
     let mut net: Net<Ranges> = Net::new(gateways, delays_ms);
     net.configs[SERVER].keep_alive = Some(KeepAlive {
@@ -20,9 +20,9 @@ fn asking(gateways: Vec<Settings>, delays_ms: &[u64]) -> Net<Ranges> {
     net
 }
 
-/// Without a gateway, too, who is told by a RST that gets lost hears of it when it next asks.
+/// A host that missed the RST of a connection is reset when it next probes, as without a gateway.
 #[test]
-fn a_host_that_asks_hears_of_an_end_whose_reset_was_lost() {
+fn a_probing_host_is_reset_after_a_lost_rst() {
     for (gateways, delays, lossy) in [
         (vec![settings(1)], vec![1, 250], 1),
         (vec![settings(0)], vec![250, 1], 0),
@@ -51,9 +51,9 @@ fn a_host_that_asks_hears_of_an_end_whose_reset_was_lost() {
     }
 }
 
-/// And who is there answers, however often it is asked.
+/// A host that is up answers, however often it is probed.
 #[test]
-fn who_is_asked_and_is_there_stays() {
+fn a_host_that_answers_probes_stays_connected() {
     let mut net = asking(two(|_| {}), &[1, 250, 1]);
     let before = net.arrived[CLIENT];
     net.run(Span::from_secs(3_600));
@@ -61,7 +61,7 @@ fn who_is_asked_and_is_there_stays() {
         [CLIENT, SERVER].map(|side| net.state(side)),
         [State::Established; 2]
     );
-    // Once each minute.
+    // One probe each minute.
     let asked = net.arrived[CLIENT] - before;
     assert!((50..=60).contains(&asked), "{asked}");
 }

@@ -1,20 +1,20 @@
-//! The same with bytes: what a live gateway carries.
+//! Streams of real bytes, as in a live gateway.
 
 use bentpipe_tcp::{Rings, Source};
 use bentpipe_types::Span;
 
-use super::bodies;
-use super::net::{CLIENT, Net, SERVER, settings, two};
+use super::common_cases;
+use super::test_network::{CLIENT, Net, SERVER, settings, two};
 
 #[test]
-fn every_byte_is_the_one_that_was_written() {
+fn all_bytes_arrive_unchanged() {
     let settings = two(|s| s.facing_tcp.send_buffer = 50_000);
-    bodies::every_byte(Net::new(settings, &[1, 20, 1]));
+    common_cases::every_byte(Net::new(settings, &[1, 20, 1]));
 }
 
-/// A download is over: a minute of TIME-WAIT is left of it, and there may be thousands by then.
+/// After a download a minute of TIME-WAIT is left, and there may be thousands of such connections.
 #[test]
-fn what_is_over_keeps_no_bytes() {
+fn ended_connections_hold_no_buffers() {
     let mut net = Net::<Rings>::new(vec![settings(1)], &[1, 100]);
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(1));

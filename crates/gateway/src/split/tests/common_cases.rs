@@ -1,5 +1,4 @@
-//! What holds whether connections have parts of their own or share persistent ones: the tests say between which
-//! gateways.
+//! Test cases that hold with trunks and without; the calling tests choose the gateways.
 
 use bentpipe_tcp::{
     ActiveFastOpen, Events, Opening, PassiveFastOpen, Rings, Socket, Source, State,
@@ -7,7 +6,7 @@ use bentpipe_tcp::{
 use bentpipe_types::{FastOpen, Port, Seq, Span, Time};
 
 use super::Net;
-use super::net::{self, CLIENT, SERVER};
+use super::test_network::{self, CLIENT, SERVER};
 
 pub(super) fn ms(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
@@ -28,7 +27,7 @@ pub(super) fn close(net: &mut Net) {
     }
 }
 
-/// Each host says so much to the other and closes, and within this time each has all of it.
+/// Each host sends this much and closes, and within this time each has received everything.
 pub(super) fn exchange(net: &mut Net, bytes: u64, within: Span) {
     for side in [CLIENT, SERVER] {
         write(net, side, bytes);
@@ -40,12 +39,12 @@ pub(super) fn exchange(net: &mut Net, bytes: u64, within: Span) {
     }
 }
 
-/// The client's connection is open.
-pub(super) fn is_open<P: bentpipe_tcp::Payload>(net: &net::Net<P>) -> bool {
+/// Waits until the client's connection is open.
+pub(super) fn is_open<P: bentpipe_tcp::Payload>(net: &test_network::Net<P>) -> bool {
     net.state(CLIENT) == State::Established
 }
 
-/// Both hosts' numbers are those that the other one sees.
+/// Checks that each host sees the other's sequence numbers.
 pub(super) fn numbers_are_the_hosts_own(net: &Net) {
     let seen = [SERVER, CLIENT].map(|side| {
         let tcp = net.hosts[side].as_ref().expect("a socket").connection();
@@ -54,7 +53,7 @@ pub(super) fn numbers_are_the_hosts_own(net: &Net) {
     assert_eq!(seen, [Some(7), Some(900_000)]);
 }
 
-/// Nothing was opened; the server opens so long after the client.
+/// The server opens the same connection this long after the client.
 pub(super) fn both_open(mut net: Net, after: Span) {
     net.connect(CLIENT, 7);
     net.run(after);
@@ -72,14 +71,15 @@ pub(super) fn both_open(mut net: Net, after: Span) {
     net.expect_nothing_left();
 }
 
-/// Three connections from one port. How many of them were told from the one before by their numbers.
+/// Opens three connections from one port. Checks how many replaced an ended one because of their
+/// sequence numbers.
 pub(super) fn a_port_again(mut net: Net) -> u64 {
     for round in 0..3 {
         net.connect(CLIENT, 1_000 * (round + 1));
         assert!(net.run_until(ms(60_000), is_open));
         close(&mut net);
         net.run(Span::from_secs(3));
-        // The host forgets early; the gateways don't.
+        // The host drops TIME-WAIT early; the gateways do not.
         net.hosts = [None, None];
     }
     assert_eq!(net.count(0, "connections.split"), 3);
@@ -88,8 +88,9 @@ pub(super) fn a_port_again(mut net: Net) -> u64 {
     followed
 }
 
-/// A request for a cookie, a cookie and text, and the same for a server that doesn't know the cookie any more, so
-/// that the text goes again. `one_way`: after so long, text on a SYN is there.
+/// A cookie request, then a cookie with data, then the same with a server that no longer accepts
+/// the cookie, so that the data is retransmitted. `one_way` is the time after which data on a SYN
+/// arrives.
 pub(super) fn fast_open(make: impl Fn() -> Net, one_way: Span) {
     let cookie = FastOpen::new(b"12345678", false).expect("a cookie");
     let request = FastOpen::new(b"", false).expect("a request");
@@ -142,7 +143,7 @@ pub(super) fn fast_open(make: impl Fn() -> Net, one_way: Span) {
     }
 }
 
-/// PEPsal ends both directions when one has.
+/// A half-closed connection goes on. (PEPsal ends both directions when one has ended.)
 pub(super) fn half_close(mut net: Net) {
     write(&mut net, CLIENT, 1_000);
     net.at(CLIENT, |socket, cx| socket.close(cx));
@@ -164,7 +165,7 @@ pub(super) fn half_close(mut net: Net) {
     net.expect_nothing_left();
 }
 
-/// How long it takes the client to hear that its close has come.
+/// Returns the time until the client's FIN is acknowledged.
 pub(super) fn close_confirmed_after(net: &mut Net) -> Span {
     let begin = net.world.now;
     net.at(CLIENT, |socket, cx| socket.close(cx));
@@ -173,7 +174,7 @@ pub(super) fn close_confirmed_after(net: &mut Net) -> Span {
     net.world.now.since(begin)
 }
 
-/// One side gives up: the other hears of it.
+/// One side resets the connection, and the other is reset too.
 pub(super) fn reset(mut net: Net, side: usize) {
     net.run(Span::from_secs(1));
     net.at(side, |socket, cx| socket.abort(cx));
@@ -185,15 +186,15 @@ pub(super) fn reset(mut net: Net, side: usize) {
     net.expect_nothing_left();
 }
 
-/// Bytes that are at no two places the same for long.
+/// Returns bytes that are never the same at two offsets for long.
 fn text(side: usize, from: usize, length: usize) -> Vec<u8> {
     (from..from + length)
         .map(|at| (at.wrapping_mul(2_654_435_761 + 2 * side) >> 7) as u8)
         .collect()
 }
 
-/// 700 kB each way, at the same time, over a link on which every 13th packet is lost.
-pub(super) fn every_byte(mut net: net::Net<Rings>) {
+/// 700 kB in each direction, at the same time, over a link that loses every 13th packet.
+pub(super) fn every_byte(mut net: test_network::Net<Rings>) {
     const LENGTH: usize = 700_000;
     let mut count = 0_u32;
     net.hook(

@@ -1,4 +1,5 @@
-//! Two gateways ask each other whether they live: what is noticed when, what it costs, and what an outage does not break.
+//! Liveness probes between two gateways: when a failure is detected, what probing costs, and that
+//! outages reset no connection.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,14 +8,14 @@ use bentpipe_tcp::{Events, State};
 use bentpipe_types::{Address, Agent, Flags, IcmpError, Packet, PacketStore, Port, Span, Time};
 
 use super::Net;
-use super::bodies::{self, ms, read, write};
-use super::net::{CLIENT, SERVER, gateway, multiplexed, settings};
+use super::common_cases::{self, ms, read, write};
+use super::test_network::{CLIENT, SERVER, gateway, multiplexed, settings};
 use crate::ConnectionClass;
 use crate::split::Confirmation;
 
 const HOPS: [u64; 3] = [1, 250, 2];
 
-/// A connection is open, and idle since so long.
+/// Returns a network with an open connection that has been idle for 5 seconds.
 fn idle(connections: usize) -> Net {
     let mut net = Net::new(multiplexed(connections, |_| {}), &HOPS);
     net.connect(CLIENT, 7);
@@ -31,7 +32,8 @@ fn forget_events(net: &mut Net) {
     }
 }
 
-/// Lets only what is between these times by over the satellite.
+/// Drops all packets on the satellite link before `from` and after `until`, and passes those in
+/// between.
 fn outage(net: &mut Net, from: Time, until: Time) {
     net.hook(
         1,
@@ -39,7 +41,7 @@ fn outage(net: &mut Net, from: Time, until: Time) {
     );
 }
 
-/// A gateway's process is killed, and the kernel forwards what comes.
+/// Kills a gateway's process. The kernel then forwards what arrives.
 fn kill(net: &mut Net, which: usize) {
     let mut plain = settings(1 - which as u16);
     plain.only = Some(ConnectionClass {
@@ -49,15 +51,15 @@ fn kill(net: &mut Net, which: usize) {
     net.gateways[which] = gateway(which, plain);
 }
 
-/// It is started again.
+/// Starts the gateway again.
 fn start(net: &mut Net, which: usize, connections: usize) {
     let settings = multiplexed(connections, |_| {}).swap_remove(which);
     net.gateways[which] = gateway(which, settings);
     net.restart(which);
 }
 
-/// How long until this host hears that its connection is reset, within a limit.
-fn reset_after(net: &mut Net, side: usize, limit: Span) -> Option<Span> {
+/// Returns the time until this host's connection is reset, within a limit.
+fn time_to_reset(net: &mut Net, side: usize, limit: Span) -> Option<Span> {
     let begin = net.world.now;
     while net.world.now < begin + limit {
         net.run(Span::from_millis(10));
@@ -75,8 +77,8 @@ fn said(net: &Net, which: usize) -> &'static str {
     net.gateways[which].remark().unwrap_or_default()
 }
 
-/// How long until the client has its connection.
-fn opens_after(net: &mut Net) -> Span {
+/// Returns the time until the client's new connection is open.
+fn time_to_open(net: &mut Net) -> Span {
     net.hosts = [None, None];
     net.client_port += 1;
     let begin = net.world.now;
@@ -87,14 +89,14 @@ fn opens_after(net: &mut Net) -> Span {
 }
 
 #[test]
-fn a_gateway_that_is_gone_is_missed_although_nobody_says_anything() {
+fn a_crashed_gateway_is_detected_on_an_idle_link() {
     for which in [0, 1] {
         let mut net = idle(1);
         kill(&mut net, 1 - which);
         let host = [CLIENT, SERVER][which];
-        let after = reset_after(&mut net, host, Span::from_secs(200)).expect("it hears");
-        // 20 s after the last word it is asked, or, at the gateway that asks only if it is not asked itself, after 30 s; and then 12 times,
-        // every 5 s.
+        let after = time_to_reset(&mut net, host, Span::from_secs(200)).expect("it hears");
+        // The first probe is sent 20 s after the last segment, or after 30 s at the gateway that
+        // probes second. Then follow 12 probes, one every 5 s.
         let seconds = after.as_nanos() / 1_000_000_000;
         assert!((75..=90).contains(&seconds), "{which}: {after:?}");
         assert!(said(&net, which).contains("silent for too long"));
@@ -114,24 +116,25 @@ fn a_gateway_that_is_gone_is_missed_although_nobody_says_anything() {
     }
 }
 
-/// Both hosts hear of it, that on the side of the gateway that has forgotten everything, too, who waits and says nothing: it is
-/// asked by the other gateway, and answered by the host that was reset.
+/// Both hosts are reset, also an idle one on the side of the gateway that has lost its state. The
+/// other gateway sends that host a segment, and the host that was reset answers the resulting ACK
+/// with a RST.
 #[test]
-fn a_host_beside_a_gateway_that_begins_anew_hears_of_it_too() {
+fn both_hosts_are_reset_when_a_gateway_restarts() {
     for which in [0, 1] {
         let mut net = idle(1);
         net.restart(which);
         let host = [CLIENT, SERVER][which];
-        let after = reset_after(&mut net, host, Span::from_secs(10)).expect("it hears");
-        // The SYN, the answer, and the RST; the question, its answer, and another RST.
+        let after = time_to_reset(&mut net, host, Span::from_secs(10)).expect("it hears");
+        // SYN, answer and RST; then the challenge, its answer and another RST.
         assert!(after <= Span::from_millis(1_530), "{after:?}");
     }
-    // Where it is not started again, when it is missed.
+    // Without a restart, both are reset when the probes have failed.
     for which in [0, 1] {
         let mut net = idle(1);
         kill(&mut net, which);
         let host = [CLIENT, SERVER][which];
-        let after = reset_after(&mut net, host, Span::from_secs(200)).expect("it hears");
+        let after = time_to_reset(&mut net, host, Span::from_secs(200)).expect("it hears");
         assert!(
             (75..=91).contains(&(after.as_nanos() / 1_000_000_000)),
             "{after:?}"
@@ -139,56 +142,57 @@ fn a_host_beside_a_gateway_that_begins_anew_hears_of_it_too() {
     }
 }
 
-/// Who was answered early by a gateway that did not know yet is told as soon as those who were there before.
+/// A host that was answered early, before the failure was detected, is reset together with the
+/// older connections.
 #[test]
-fn who_was_answered_early_in_vain_is_reset_with_the_persistent_connection() {
+fn a_host_answered_early_in_vain_is_reset_with_the_trunk() {
     let mut net = Net::new(multiplexed(1, |s| s.set_up = Confirmation::Early), &HOPS);
     net.connect(CLIENT, 7);
     net.run(Span::from_secs(5));
     kill(&mut net, 1);
-    assert_eq!(opens_after(&mut net), Span::from_millis(2));
+    assert_eq!(time_to_open(&mut net), Span::from_millis(2));
     write(&mut net, CLIENT, 1_000);
-    let after = reset_after(&mut net, CLIENT, Span::from_secs(200)).expect("it hears");
+    let after = time_to_reset(&mut net, CLIENT, Span::from_secs(200)).expect("it hears");
     assert!(
         (60..=63).contains(&(after.as_nanos() / 1_000_000_000)),
         "{after:?}"
     );
-    // What comes once it is doubted goes round it.
-    assert!(opens_after(&mut net) < Span::from_secs(1));
+    // Connections opened while the peer is suspected down are split without a trunk.
+    assert!(time_to_open(&mut net) < Span::from_secs(1));
 }
 
 #[test]
-fn a_gateway_that_begins_anew_says_so_itself() {
+fn a_restarted_gateway_announces_itself() {
     for connections in [1, 4] {
         for which in [0, 1] {
             let mut net = idle(connections);
             net.restart(which);
             let host = [SERVER, CLIENT][which];
-            let after = reset_after(&mut net, host, Span::from_secs(10)).expect("it hears");
-            // Its SYN, the answer, and the RST: one way three times, and the LAN.
+            let after = time_to_reset(&mut net, host, Span::from_secs(10)).expect("it hears");
+            // SYN, answer and RST: three times one way, and the LAN.
             assert!(after <= Span::from_millis(760), "{after:?}");
-            assert!(said(&net, 1 - which).contains("begun anew"));
-            // The next is there by then.
+            assert!(said(&net, 1 - which).contains("restarted"));
+            // The next trunk is open by then.
             net.run(Span::from_secs(3));
             assert!(said(&net, 1 - which).contains("gateway answers"));
-            let took = opens_after(&mut net);
+            let took = time_to_open(&mut net);
             assert_eq!(took, Span::from_millis(506));
         }
     }
 }
 
-/// Of four persistent connections one has told that the other gateway began anew. The others are asked.
+/// One of four trunks was reset by the restarted gateway. The others are probed at once.
 #[test]
-fn who_has_a_connection_on_another_hears_of_it_as_well() {
+fn a_restart_resets_connections_on_all_trunks() {
     let mut net = idle(4);
     let first = std::mem::take(&mut net.hosts);
-    // The second goes over another one.
-    opens_after(&mut net);
+    // The second connection uses another trunk.
+    time_to_open(&mut net);
     net.run(Span::from_secs(3));
     assert_eq!(net.count(0, "multiplex.connections"), 2);
     net.restart(1);
     forget_events(&mut net);
-    let second = reset_after(&mut net, CLIENT, Span::from_secs(10)).expect("it hears");
+    let second = time_to_reset(&mut net, CLIENT, Span::from_secs(10)).expect("it hears");
     let second = second.as_nanos() / 1_000_000;
     assert!(second <= 1_260, "{second}");
     assert_eq!(net.count(0, "multiplex.failed"), 2);
@@ -197,38 +201,39 @@ fn who_has_a_connection_on_another_hears_of_it_as_well() {
 }
 
 #[test]
-fn what_is_opened_when_the_other_gateway_is_gone_goes_round_it() {
+fn connections_open_without_a_trunk_while_the_peer_is_down() {
     for connections in [1, 3] {
         let mut net = idle(connections);
         kill(&mut net, 1);
-        // Nobody has missed it yet: it is waited for.
-        assert_eq!(opens_after(&mut net), Span::from_millis(3_506));
-        bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+        // The failure is not detected yet, so the connection waits for the trunk.
+        assert_eq!(time_to_open(&mut net), Span::from_millis(3_506));
+        common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
         assert!(said(&net, 0).contains("is silent"));
-        // From then on at once, by parts of their own.
+        // From then on connections open at once, without a trunk.
         for _ in 0..5 {
-            assert_eq!(opens_after(&mut net), Span::from_millis(506));
-            bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+            assert_eq!(time_to_open(&mut net), Span::from_millis(506));
+            common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
         }
         net.run(Span::from_secs(60));
         assert!(said(&net, 0).contains("silent for too long"));
-        assert_eq!(opens_after(&mut net), Span::from_millis(506));
-        bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+        assert_eq!(time_to_open(&mut net), Span::from_millis(506));
+        common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
         assert_eq!(net.count(0, "connections.split"), 8);
-        // It is back.
+        // The other gateway is up again.
         start(&mut net, 1, connections);
         net.run(Span::from_secs(5));
         assert!(said(&net, 0).contains("gateway answers"));
         let split = net.count(1, "connections.split");
-        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        assert_eq!(time_to_open(&mut net), Span::from_millis(506));
         assert_eq!(net.count(1, "connections.split"), split + 1);
         assert_eq!(net.gateways[1].pairs.len(), 0, "it is a stream");
     }
 }
 
-/// A connection opens over a part beside its stream, and what follows the answer comes before it: the part waits.
+/// A connection has a stream and a fallback connection. Data that arrives over the latter before
+/// its answer is no reason for a RST.
 #[test]
-fn what_comes_before_the_answer_over_a_part_is_no_reason_to_reset_it() {
+fn data_before_the_answer_does_not_reset_a_fallback_connection() {
     let mut net = idle(1);
     kill(&mut net, 1);
     let mut first = true;
@@ -245,15 +250,15 @@ fn what_comes_before_the_answer_over_a_part_is_no_reason_to_reset_it() {
         Some(())
     };
     net.hook(1, Box::new(answer_is_lost));
-    // The SYN goes again a second later.
-    assert_eq!(opens_after(&mut net), Span::from_millis(4_506));
+    // The SYN is retransmitted a second later.
+    assert_eq!(time_to_open(&mut net), Span::from_millis(4_506));
     assert_eq!(resets.get(), 0);
-    bodies::exchange(&mut net, 50_000, Span::from_secs(5));
+    common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
 }
 
-/// Whatever is under way, and however long it lasts, up to a minute.
+/// Whatever is in flight, and for outages of up to a minute.
 #[test]
-fn an_outage_breaks_no_connection_and_what_waited_goes_on_soon_after() {
+fn an_outage_resets_no_connection_and_data_resumes_soon_after() {
     for connections in [1, 3] {
         for seconds in [1, 2, 4, 7, 13, 30, 58] {
             for (from_client, from_server) in [(0, 0), (2_000, 0), (0, 100_000), (100_000, 100_000)]
@@ -272,8 +277,8 @@ fn an_outage_breaks_no_connection_and_what_waited_goes_on_soon_after() {
                         |side: usize| net.hosts[side].as_ref().map_or(0, |s| s.readable());
                     readable(SERVER) == from_client && readable(CLIENT) == from_server
                 };
-                // A question is on its way every 5 s, its answer comes half a second later, and 70 segments take 7 round trips, from
-                // one segment on.
+                // A probe is sent every 5 s, its answer takes half a second, and 70 segments take 7
+                // round trips in slow start from one segment.
                 let late = Span::from_millis(5_000 + 500 + 7 * 500 + 100);
                 let what = format!("{connections}, {seconds} s, {from_client} and {from_server}");
                 assert!(net.run_until(end + late, there), "{what}");
@@ -285,18 +290,18 @@ fn an_outage_breaks_no_connection_and_what_waited_goes_on_soon_after() {
                     read(&mut net, side);
                 }
                 net.run(Span::from_secs(40));
-                bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+                common_cases::exchange(&mut net, 5_000, Span::from_secs(5));
             }
         }
     }
 }
 
-/// A filter has forgotten one of the persistent connections: what is opened goes over the other, and who is on it goes on.
+/// A middlebox has forgotten one trunk. New connections use the other one, whose connections go on.
 #[test]
-fn one_that_is_silent_alone_takes_nobody_else_along() {
+fn a_silent_trunk_does_not_affect_the_others() {
     let mut net = idle(2);
     let first = std::mem::take(&mut net.hosts);
-    opens_after(&mut net);
+    time_to_open(&mut net);
     assert_eq!(net.count(0, "multiplex.connections"), 2);
     net.hook(
         1,
@@ -306,7 +311,7 @@ fn one_that_is_silent_alone_takes_nobody_else_along() {
             (!lost).then_some(())
         }),
     );
-    // The second says something all the time.
+    // The second trunk is busy all the time.
     for _ in 0..300 {
         write(&mut net, CLIENT, 100);
         net.run(Span::from_secs(1));
@@ -317,17 +322,18 @@ fn one_that_is_silent_alone_takes_nobody_else_along() {
         assert_eq!(net.count(gateway, "multiplex.silent"), 1);
         assert_eq!(net.count(gateway, "multiplex.reset"), 1);
     }
-    // The next one has the other asked for, in vain, and does not wait for that.
+    // The next connection starts an attempt to open the other trunk, in vain, and does not wait for
+    // it.
     for _ in 0..3 {
-        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        assert_eq!(time_to_open(&mut net), Span::from_millis(506));
     }
     assert_eq!(net.gateways[0].pairs.len(), 0);
-    // It was asked for: when the filter is gone, that goes over it again which is opened 10 s later.
+    // Once the middlebox forwards again, a connection opened 10 s later uses the new trunk.
     assert_eq!(net.count(0, "multiplex.connections"), 2);
     net.hook(1, Box::new(|_, _, _| Some(())));
     net.run(Span::from_secs(10));
     for _ in 0..2 {
-        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        assert_eq!(time_to_open(&mut net), Span::from_millis(506));
         net.run(Span::from_secs(1));
     }
     assert_eq!(net.count(1, "multiplex.connections"), 2);
@@ -335,11 +341,11 @@ fn one_that_is_silent_alone_takes_nobody_else_along() {
     drop(first);
 }
 
-/// What was sent to the other gateway, and did not get there.
+/// Packets to the other gateway that were lost.
 type Lost = Rc<RefCell<Vec<Packet>>>;
 
-/// The other gateway's network has no way to it any more.
-fn out_of_reach(net: &mut Net) -> Lost {
+/// Removes the other gateway's network from the routes.
+fn drop_unreachable(net: &mut Net) -> Lost {
     let lost = Lost::default();
     let seen = Rc::clone(&lost);
     net.hook(
@@ -356,7 +362,7 @@ fn out_of_reach(net: &mut Net) -> Lost {
     lost
 }
 
-/// A router tells the first gateway so of each, 100 ms later, for as long.
+/// A router reports each lost packet to the first gateway, 100 ms later, for this time.
 fn told(net: &mut Net, lost: &Lost, error: IcmpError, span: Span) {
     let end = net.world.now + span;
     while net.world.now < end {
@@ -371,7 +377,7 @@ fn told(net: &mut Net, lost: &Lost, error: IcmpError, span: Span) {
 }
 
 #[test]
-fn what_a_router_says_of_the_other_gateway_is_heard_at_once() {
+fn an_icmp_error_makes_the_peer_suspected_at_once() {
     for (error, heard) in [
         (IcmpError::NetworkUnreachable, true),
         (IcmpError::HostUnreachable, true),
@@ -382,8 +388,8 @@ fn what_a_router_says_of_the_other_gateway_is_heard_at_once() {
         for connections in [1, 3] {
             let mut net = idle(connections);
             let before = std::mem::take(&mut net.hosts);
-            let lost = out_of_reach(&mut net);
-            // As the router beyond the link would: the kernel forwards what is for the hosts.
+            let lost = drop_unreachable(&mut net);
+            // Like the router beyond the link: the kernel forwards packets for the hosts.
             kill(&mut net, 1);
             net.client_port += 1;
             net.connect(CLIENT, 70);
@@ -391,11 +397,11 @@ fn what_a_router_says_of_the_other_gateway_is_heard_at_once() {
             let open = net.state(CLIENT) == State::Established;
             assert_eq!(open, heard, "{error:?}");
             assert_eq!(said(&net, 0).contains("is silent"), heard);
-            // None is given up for that.
+            // No trunk is given up for that.
             assert_eq!(net.count(0, "multiplex.failed"), 0);
             if heard {
-                bodies::exchange(&mut net, 50_000, Span::from_secs(5));
-                assert_eq!(opens_after(&mut net), Span::from_millis(506));
+                common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
+                assert_eq!(time_to_open(&mut net), Span::from_millis(506));
             }
             drop(before);
         }
@@ -403,10 +409,10 @@ fn what_a_router_says_of_the_other_gateway_is_heard_at_once() {
 }
 
 #[test]
-fn what_a_router_says_of_a_question_is_heard_and_one_that_errs_costs_nobody_anything() {
+fn an_icmp_error_about_a_probe_counts_and_a_wrong_one_resets_nothing() {
     let mut net = idle(2);
-    let lost = out_of_reach(&mut net);
-    // Nobody says anything: the next question is 20 or 30 s off.
+    let lost = drop_unreachable(&mut net);
+    // All is idle, and the next probe is 20 or 30 s away.
     told(
         &mut net,
         &lost,
@@ -415,18 +421,18 @@ fn what_a_router_says_of_a_question_is_heard_and_one_that_errs_costs_nobody_anyt
     );
     assert!(said(&net, 0).contains("is silent"));
     net.hook(1, Box::new(|_, _, _| Some(())));
-    // And the one after it has its answer.
+    // The following probe is answered.
     net.run(Span::from_secs(6));
     assert!(said(&net, 0).contains("gateway answers"));
     assert_eq!(net.count(0, "multiplex.failed"), 0);
     assert_eq!(net.state(CLIENT), State::Established);
-    bodies::exchange(&mut net, 5_000, Span::from_secs(5));
+    common_cases::exchange(&mut net, 5_000, Span::from_secs(5));
 }
 
 #[test]
-fn who_guesses_at_what_was_sent_has_nobody_doubted() {
+fn an_icmp_error_with_a_guessed_sequence_number_is_ignored() {
     let mut net = idle(1);
-    let lost = out_of_reach(&mut net);
+    let lost = drop_unreachable(&mut net);
     write(&mut net, CLIENT, 100);
     net.run(Span::from_millis(100));
     net.hook(1, Box::new(|_, _, _| Some(())));
@@ -444,36 +450,36 @@ fn who_guesses_at_what_was_sent_has_nobody_doubted() {
     assert_eq!(read(&mut net, SERVER), 100);
 }
 
-/// The first persistent connection's SYN gets nowhere.
+/// The SYN of the first trunk is lost.
 #[test]
-fn what_a_router_says_of_the_first_syn_has_nobody_wait() {
+fn an_icmp_error_about_the_first_syn_ends_the_wait() {
     let errors = [IcmpError::HostUnreachable, IcmpError::PortUnreachable];
     for error in errors {
         let mut net = Net::new(multiplexed(2, |_| {}), &HOPS);
-        let lost = out_of_reach(&mut net);
+        let lost = drop_unreachable(&mut net);
         kill(&mut net, 1);
         net.connect(CLIENT, 7);
         told(&mut net, &lost, error, Span::from_millis(700));
         assert_eq!(net.state(CLIENT), State::Established, "{error:?}");
         assert!(said(&net, 0).contains("does not answer"));
-        bodies::exchange(&mut net, 50_000, Span::from_secs(5));
-        assert_eq!(opens_after(&mut net), Span::from_millis(506));
-        // It is still asked, and what comes later goes over it.
+        common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
+        assert_eq!(time_to_open(&mut net), Span::from_millis(506));
+        // The handshake goes on, and later connections use the trunk.
         start(&mut net, 1, 2);
         net.hook(1, Box::new(|_, _, _| Some(())));
         net.run(Span::from_secs(5));
         assert!(said(&net, 0).contains("gateway answers"));
-        assert_eq!(opens_after(&mut net), Span::from_millis(506));
+        assert_eq!(time_to_open(&mut net), Span::from_millis(506));
         assert_eq!(net.gateways[1].pairs.len(), 0, "it is a stream");
     }
 }
 
-/// What asking costs, on a link on which nothing else is said: packets and bytes, each way, in an hour.
+/// Cost of probing on an idle link: packets and bytes in each direction, per hour.
 #[test]
-fn to_ask_costs_next_to_nothing() {
+fn probing_costs_next_to_nothing() {
     for connections in [1, 4, 16] {
         let mut net = Net::new(multiplexed(connections, |_| {}), &HOPS);
-        // All of them are open.
+        // All trunks are open.
         for _ in 0..connections {
             net.connect(CLIENT, 7);
             net.run(Span::from_secs(3));
@@ -496,7 +502,7 @@ fn to_ask_costs_next_to_nothing() {
         );
         net.run(Span::from_secs(3_600));
         for (packets, bytes) in crossed.get() {
-            // One every 20 s, or every 20 s and a round trip.
+            // One probe every 20 s, or every 20 s and a round trip.
             assert!((175..=181).contains(&packets), "{connections}: {packets}");
             assert_eq!(bytes, packets * 52);
         }
