@@ -305,17 +305,17 @@ impl<P: Realm> Sockets<P> {
         match step {
             Step::Place => (),
             Step::Timers => {
-                connection.fetch_timers();
+                connection.prefetch_timers();
                 fetch(&slot.armed, 1);
             }
             Step::Connection => {
-                connection.fetch();
+                connection.prefetch();
                 fetch(&slot.armed, 1);
                 self.deadlines.fetch();
             }
-            Step::More => connection.fetch_more(),
-            Step::Senders => connection.fetch_senders(),
-            Step::Last => connection.fetch_last(),
+            Step::More => connection.prefetch_more(),
+            Step::Senders => connection.prefetch_senders(),
+            Step::Last => connection.prefetch_last(),
         }
     }
 

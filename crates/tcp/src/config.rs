@@ -246,7 +246,7 @@ impl Config {
     /// Maximum number of bytes to store: a segment that ends beyond the window may be accepted as a
     /// whole.
     #[must_use]
-    pub fn most_kept(&self) -> u64 {
+    pub fn maximum_stored(&self) -> u64 {
         let beyond = if self.linux_quirks.accepts_beyond_window {
             u64::from(u16::MAX)
         } else {

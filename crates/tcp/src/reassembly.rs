@@ -61,9 +61,9 @@ pub(crate) enum Inserted {
 }
 
 impl Reassembly {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    /// See [`Connection::prefetch_more`](crate::Connection::prefetch_more).
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Some(ahead) = &self.ahead {
             fetch(&ahead.recent_count, 3);
             fetch(&ahead.ranges, 1);

@@ -156,9 +156,9 @@ pub(crate) struct ReceiveBufferAutotuning {
 }
 
 impl ReceiveBufferAutotuning {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    /// See [`Connection::prefetch_more`](crate::Connection::prefetch_more).
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         fetch(&self.data_at, 3);
     }
 

@@ -100,7 +100,7 @@ impl RttEstimator {
     }
 
     /// The retransmission timeout without backoff.
-    pub(crate) fn first_rto(&self) -> Span {
+    pub(crate) fn rto_without_backoff(&self) -> Span {
         Span::from_nanos(self.base)
     }
 
@@ -153,7 +153,7 @@ impl RttEstimator {
     }
 
     /// Ends the backoff.
-    pub(crate) fn forget_back_off(&mut self) {
+    pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
         self.probe_backoff = 0;
     }
@@ -163,7 +163,7 @@ impl RttEstimator {
         if self.smoothed > 0 {
             return; // Timestamps have identified the acknowledged SYN.
         }
-        self.forget_back_off();
+        self.reset_backoff();
         self.base = self.base.max(AFTER_LOST_SYN.as_nanos()).min(self.maximum);
     }
 
@@ -175,7 +175,7 @@ impl RttEstimator {
         let rtt = rtt.as_nanos().clamp(1, MAXIMUM_RTT);
         // RFC 6298 section 5: the backed-off RTO holds until a new sample ("the retransmission
         // timer is computed anew").
-        self.forget_back_off();
+        self.reset_backoff();
         match self.rule {
             RtoRule::Linux => self.linux(rtt, acknowledged, highest),
             RtoRule::Rfc6298 => {

@@ -76,15 +76,15 @@ impl SendBufferContents {
 }
 
 impl SendBufferAutotuning {
-    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
+    /// See [`Connection::prefetch_senders`](crate::Connection::prefetch_senders).
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         fetch_whole(self, &self.most);
     }
 
-    /// See [`Connection::fetch_last`](crate::Connection::fetch_last).
+    /// See [`Connection::prefetch_last`](crate::Connection::prefetch_last).
     #[inline]
-    pub(crate) fn fetch_queues(&self) {
+    pub(crate) fn prefetch_queues(&self) {
         for end in [self.ends.front(), self.ends.back()] {
             end.inspect(|end| fetch(*end, 1));
         }

@@ -67,7 +67,7 @@ impl Connection {
     ) -> bool {
         let probed = self.is_no_probe_answer(packet);
         match self.sender.on_acknowledgment(packet, sack, now) {
-            Ok(0) if probed => self.receive.heard_at = now,
+            Ok(0) if probed => self.receive.last_received_at = now,
             Ok(0) => self.note_peer_alive(now),
             Ok(_) => {
                 self.raise_progress_events(now);

@@ -36,7 +36,7 @@ pub(super) const ALL: u32 = u32::MAX >> (u32::BITS as usize - size_of::<Connecti
 const EITHER_END: [usize; 17] = [
     offset_of!(Connection, receive.next),
     offset_of!(Connection, receive.last_acknowledged),
-    offset_of!(Connection, receive.heard_at),
+    offset_of!(Connection, receive.last_received_at),
     offset_of!(Connection, receive.timestamp_recent),
     offset_of!(Connection, receive.initial),
     offset_of!(Connection, feed),

@@ -203,7 +203,7 @@ impl Connection {
         let probed = self.is_no_probe_answer(packet);
         self.sender.process_idle_acknowledgment(packet);
         if probed {
-            self.receive.heard_at = cx.now;
+            self.receive.last_received_at = cx.now;
         } else {
             self.note_peer_alive(cx.now);
         }

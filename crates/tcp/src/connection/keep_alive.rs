@@ -25,7 +25,7 @@ impl Connection {
                 }
                 Some(old) if old.idle != new.idle => {
                     // tcp_sock_set_keepidle_locked
-                    let left = (self.receive.heard_at + new.idle).since(cx.now);
+                    let left = (self.receive.last_received_at + new.idle).since(cx.now);
                     self.set_keep_alive_timer(left, cx.now);
                 }
                 Some(_) => return,
@@ -43,7 +43,7 @@ impl Connection {
     /// Records an acknowledgment from the peer, of new data or not, which shows that it is alive.
     #[inline]
     pub(super) fn note_peer_alive(&mut self, now: Time) {
-        self.receive.heard_at = now;
+        self.receive.last_received_at = now;
         self.unanswered_probes = 0;
     }
 
@@ -76,7 +76,7 @@ impl Connection {
             let at = if self.sender.config.linux_quirks.kernel_keep_alive_timer {
                 self.keep_alive_timer(keep_alive, now)
             } else {
-                self.receive.heard_at + keep_alive.idle
+                self.receive.last_received_at + keep_alive.idle
             };
             self.sender.timers.set(Purpose::KeepAlive, at.max(now));
         }
@@ -131,7 +131,7 @@ impl Connection {
         else {
             return;
         };
-        let silent = cx.now.since(self.receive.heard_at);
+        let silent = cx.now.since(self.receive.last_received_at);
         if silent < keep_alive.idle {
             self.set_keep_alive_after(keep_alive.idle - silent, cx.now);
             return;

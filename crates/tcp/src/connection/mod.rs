@@ -325,7 +325,7 @@ impl Connection {
         self.sender.note_poll();
     }
 
-    /// Whether the last [poll](Self::poll_room) or [non-blocking write](Self::does_not_wait) found
+    /// Whether the last [poll](Self::poll_room) or [non-blocking write](Self::note_nonblocking_write) found
     /// no room and there still is none. `None`: the send buffer counts no memory.
     #[must_use]
     pub fn lacks_room(&self) -> Option<bool> {
@@ -335,7 +335,7 @@ impl Connection {
 
     /// Marks the last, partly accepted write as non-blocking (Linux's O_NONBLOCK). The next write
     /// takes whatever room there is.
-    pub fn does_not_wait(&mut self) {
+    pub fn note_nonblocking_write(&mut self) {
         if let Some(sizing) = &mut self.sender.send.sizing {
             sizing.note_short_write();
             self.sender.send.writer_waits = false;

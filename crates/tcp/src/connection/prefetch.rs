@@ -13,52 +13,52 @@ use super::cache_layout::{ALL, NEARLY_ALWAYS};
 impl Connection {
     /// Prefetches the fields of the connection that nearly every segment needs.
     #[inline]
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         self.prefetch_lines(NEARLY_ALWAYS);
     }
 
     /// Second step: prefetches the rest of a connection with outstanding data, or the heap parts of
     /// the receiving half of any other.
     #[inline]
-    pub fn fetch_more(&self) {
+    pub fn prefetch_more(&self) {
         if self.sends() {
             self.prefetch_lines(ALL & !NEARLY_ALWAYS);
             return;
         }
         if let Some(sizing) = &self.receive.sizing {
-            sizing.fetch();
+            sizing.prefetch();
         }
-        self.receive.reassembly.fetch();
+        self.receive.reassembly.prefetch();
     }
 
     /// Third step: prefetches the heap parts of the sending half that an acknowledgment needs, also
     /// after a loss.
     #[inline]
-    pub fn fetch_senders(&self) {
+    pub fn prefetch_senders(&self) {
         if self.sends() {
             if let Some(sizing) = &self.sender.send.sizing {
-                sizing.fetch();
+                sizing.prefetch();
             }
             self.sender.statistics.rtt.fetch();
-            self.sender.recovery.fetch();
-            self.sender.scoreboard.fetch();
+            self.sender.recovery.prefetch();
+            self.sender.scoreboard.prefetch();
         }
     }
 
     /// Fourth step: prefetches the queues that the parts of the third step point to.
     #[inline]
-    pub fn fetch_last(&self) {
+    pub fn prefetch_last(&self) {
         if self.sends() {
             if let Some(sizing) = &self.sender.send.sizing {
-                sizing.fetch_queues();
+                sizing.prefetch_queues();
             }
-            self.sender.scoreboard.fetch_queue();
+            self.sender.scoreboard.prefetch_queue();
         }
     }
 
     /// Prefetches the timers, and the events that they raise.
     #[inline]
-    pub fn fetch_timers(&self) {
+    pub fn prefetch_timers(&self) {
         fetch(&self.sender.timers, 1);
         fetch(&self.events, 1);
     }

@@ -88,7 +88,7 @@ impl Connection {
     /// Arrival time of the last acceptable segment.
     #[must_use]
     pub fn heard_at(&self) -> Time {
-        self.receive.heard_at
+        self.receive.last_received_at
     }
 
     /// Whether nothing is unacknowledged.
@@ -101,7 +101,7 @@ impl Connection {
     /// take.
     #[must_use]
     pub fn first_rto(&self) -> Span {
-        self.sender.rtt.first_rto()
+        self.sender.rtt.rto_without_backoff()
     }
 
     /// Ends the backoff because the path works again, as the answer to a probe shows. Outstanding
@@ -110,7 +110,7 @@ impl Connection {
     pub fn path_is_back(&mut self, now: Time) {
         let sender = &mut self.sender;
         if sender.send.attempts > 0 && !sender.send.is_idle() && sender.timers.retransmits() {
-            sender.rtt.forget_back_off();
+            sender.rtt.reset_backoff();
             sender.timers.set(Purpose::Retransmit, now);
         }
     }

@@ -33,7 +33,7 @@ pub(super) struct Receive {
     /// RFC 7323 section 4.3: Last.ACK.sent, the last acknowledgment number sent.
     pub(super) last_acknowledged: u64,
     /// Arrival time of the peer's last acknowledgment, of old or new data.
-    pub(super) heard_at: Time,
+    pub(super) last_received_at: Time,
     pub(super) timestamp_recent_at: Time,
     /// RFC 7323 section 4.3: TS.Recent, the timestamp to echo.
     pub(super) timestamp_recent: u32,
@@ -112,7 +112,7 @@ impl Receive {
             largest_segment: 0,
             answer_pending: false,
             data_at: Time::ZERO,
-            heard_at: Time::ZERO,
+            last_received_at: Time::ZERO,
             window_step: 1,
             buffer,
             limit: config.first_window.map_or(UNSET, |first| 1 + first),

@@ -317,7 +317,7 @@ impl Sender {
     /// Ends the backoff of the retransmission timeout (RFC 6298 section 5.7 would wait for the next
     /// round-trip sample).
     pub fn forget_back_off(&mut self) {
-        self.rtt.forget_back_off();
+        self.rtt.reset_backoff();
     }
 
     /// Records that nothing more is sent for now. `sender_limits`: the congestion window is full.

@@ -378,11 +378,11 @@ pub(crate) enum Recovery {
 }
 
 impl Recovery {
-    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
+    /// See [`Connection::prefetch_senders`](crate::Connection::prefetch_senders).
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Self::Selective(selective) = self {
-            selective.fetch();
+            selective.prefetch();
         }
     }
 }

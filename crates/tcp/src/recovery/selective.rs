@@ -41,9 +41,9 @@ pub struct Selective {
 }
 
 impl Selective {
-    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
+    /// See [`Connection::prefetch_senders`](crate::Connection::prefetch_senders).
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         fetch_whole(self, &self.limited_transmit);
     }
 

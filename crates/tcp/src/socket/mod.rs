@@ -54,7 +54,7 @@ impl<P: Payload> Socket<P> {
         data: Source<'_>,
         cx: &mut Ctx<'_>,
     ) -> (Self, u64) {
-        let mut payload = P::new(opening.config.most_kept());
+        let mut payload = P::new(opening.config.maximum_stored());
         if let Some(ip) = ip {
             payload.set_ip(ip);
         }
@@ -79,7 +79,7 @@ impl<P: Payload> Socket<P> {
 
     /// Creates a connection without sending its SYN. See [`Connection::prepare`].
     pub fn prepare(opening: &Opening<'_>, ip: Option<(IpAddr, IpAddr)>) -> Self {
-        let mut payload = P::new(opening.config.most_kept());
+        let mut payload = P::new(opening.config.maximum_stored());
         if let Some(ip) = ip {
             payload.set_ip(ip);
         }
@@ -103,7 +103,7 @@ impl<P: Payload> Socket<P> {
         fast_open: PassiveFastOpen,
         cx: &mut Ctx<'_>,
     ) -> Self {
-        let mut payload = P::new(opening.config.most_kept());
+        let mut payload = P::new(opening.config.maximum_stored());
         if !P::KEEPS_BYTES {
             let connection = Connection::accept_fast(opening, syn, fast_open, cx);
             return Self {

@@ -186,7 +186,7 @@ impl Hosts {
         if in_place {
             check_stream(tcp)?;
         }
-        check_state(tcp, case.configs[side].most_kept(), now)?;
+        check_state(tcp, case.configs[side].maximum_stored(), now)?;
         if tcp.delivered_offset() > self.written[1 - side] {
             return Err("it has more than was written".to_owned());
         }

@@ -337,7 +337,7 @@ impl<'a> Alone<'a> {
             Operation::Write(bytes) => {
                 self.tcp.write(bytes, &mut self.peer.world.cx());
                 if self.elsewhere.one_in(4) {
-                    self.tcp.does_not_wait();
+                    self.tcp.note_nonblocking_write();
                 }
                 if self.elsewhere.one_in(4) {
                     self.tcp.poll_room();
@@ -477,6 +477,6 @@ impl<'a> Alone<'a> {
         if self.tcp.state() == State::Closed && self.tcp.next_deadline().is_some() {
             return Err("a deadline of a connection that is no more".to_owned());
         }
-        check(&self.tcp, self.config.most_kept(), self.peer.world.now)
+        check(&self.tcp, self.config.maximum_stored(), self.peer.world.now)
     }
 }

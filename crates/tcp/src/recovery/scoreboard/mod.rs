@@ -145,18 +145,18 @@ struct LossState {
 }
 
 impl Scoreboard {
-    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
+    /// See [`Connection::prefetch_senders`](crate::Connection::prefetch_senders).
     #[inline]
-    pub(crate) fn fetch(&self) {
-        self.ring.fetch();
+    pub(crate) fn prefetch(&self) {
+        self.ring.prefetch();
         if let Some(loss_state) = &self.loss_state {
             fetch_whole(&**loss_state, &loss_state.retransmissions);
         }
     }
 
-    /// See [`Connection::fetch_last`](crate::Connection::fetch_last).
+    /// See [`Connection::prefetch_last`](crate::Connection::prefetch_last).
     #[inline]
-    pub(crate) fn fetch_queue(&self) {
+    pub(crate) fn prefetch_queue(&self) {
         if let Some(first) = self.oldest_retransmission() {
             fetch(first, 1);
         }

@@ -182,7 +182,7 @@ impl Ring {
 
     /// Prefetches the first segments, and the slots of the next ones.
     #[inline]
-    pub(super) fn fetch(&self) {
+    pub(super) fn prefetch(&self) {
         for number in [self.first, self.first + 2, self.next, self.next + 1] {
             fetch(&self.slots[self.slot(number)], 1);
         }

@@ -216,7 +216,8 @@ impl Runner {
         }
         match self.write_on(fd, bytes, 0, tail)? {
             Outcome::Blocks(Waiting::Write { written, .. }) if nonblocking => {
-                self.host.with(conversation, |c, _| c.does_not_wait());
+                self.host
+                    .with(conversation, |c, _| c.note_nonblocking_write());
                 if written > 0 {
                     value(written as i64)
                 } else {
