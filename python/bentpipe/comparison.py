@@ -117,7 +117,7 @@ def told_twice(simulated: Mapping[str, Any], emulated: Mapping[str, Any]) -> tup
     return tuple(
         ToldTwice(
             what=what,
-            unit="" if what == "MOS" else "ms",
+            unit="" if what.endswith("MOS") else "ms",
             simulated=told,
             emulated=real[what],
             difference={
@@ -134,6 +134,9 @@ def _told(extra: Mapping[str, Any]) -> dict[str, Told]:
     if (scores := extra.get("call_mos")) is not None:
         calls = extra.get("calls_begun", 0)
         found.append(("MOS", (calls, calls), scores))
+    if (scores := extra.get("video_call_mos")) is not None:
+        calls = extra.get("video_calls_begun", 0)
+        found.append(("video MOS", (calls, calls), scores))
     return {
         what: Told(
             count=count, begun=begun, quantiles={name: values.get(name) for name in QUANTILES}

@@ -27,6 +27,9 @@ def times_of(
     if (delays := told.get("mouth_to_ear_ms")) is not None:
         calls = told.get("calls_begun", 0)
         yield "mouth to ear", (calls, calls), delays
+    if (delays := told.get("video_call_delay_ms")) is not None:
+        calls = told.get("video_calls_begun", 0)
+        yield "capture to display", (calls, calls), delays
     if (video := told.get("video")) is not None:
         started = video.get("started", 1)
         yield "start-up", (started, started), video["start_up_ms"]

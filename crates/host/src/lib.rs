@@ -17,6 +17,7 @@ pub mod emodel;
 mod host;
 mod listener;
 mod memory;
+mod nada;
 mod numbers;
 mod paths;
 mod places;
@@ -25,6 +26,7 @@ mod realm;
 pub mod report;
 mod sequence;
 mod table;
+pub mod video_opinion;
 mod waking;
 mod workplace;
 

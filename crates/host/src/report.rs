@@ -23,6 +23,8 @@ pub struct Report {
     pub calls: Option<Calls>,
     /// Video watched.
     pub viewing: Option<Viewing>,
+    /// Video calls.
+    pub video_calls: Option<VideoCalls>,
     /// Echoes.
     pub echoes: Option<Echoes>,
     /// What a user did; empty of anything else.
@@ -145,6 +147,54 @@ pub struct Heard {
     pub opinion: f64,
 }
 
+/// Video calls, in order of their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct VideoCalls {
+    /// Each once; a call of which no packet came through is among them.
+    pub calls: Vec<VideoCall>,
+}
+
+/// A video call.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct VideoCall {
+    /// The flow's first is 0.
+    pub number: u64,
+    /// When it began.
+    pub start: Time,
+    /// How long its caller sent; `None` of one that goes on.
+    pub lasts: Option<Span>,
+    /// What the other end saw of the caller.
+    pub there: Option<Seen>,
+    /// What the caller saw of the other end.
+    pub back: Option<Seen>,
+}
+
+/// What one end of a video call saw of the other.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// Packets of video sent, up to the last that arrived.
+    pub packets: u64,
+    /// Packets that did not arrive.
+    pub lost: u64,
+    /// Packets that arrived after their frame or a later one had been shown.
+    pub late: u64,
+    /// Frames whose turn has come.
+    pub frames: u64,
+    /// Frames that were shown.
+    pub shown: u64,
+    /// Freezes: times from one frame shown to the next that are at least 150 ms longer than the average of the
+    /// 30 before, and at least three times as long (`freezeCount` of W3C's WebRTC statistics).
+    pub freezes: u64,
+    /// How long those were in all.
+    pub frozen: Span,
+    /// Mean time from capture to display of the frames shown; `None` without any.
+    pub delay: Option<Span>,
+    /// Mean rate of the video that arrived, in bit/s, RTP headers included.
+    pub rate: f64,
+    /// Mean opinion score of ITU-T G.1070.
+    pub opinion: f64,
+}
+
 /// Video watched.
 #[derive(Clone, Debug, Default)]
 pub struct Viewing {
@@ -254,6 +304,9 @@ impl Report {
         join(&mut self.viewing, other.viewing, |all, more| {
             all.absorb(&more);
         });
+        join(&mut self.video_calls, other.video_calls, |all, more| {
+            all.calls.extend(more.calls);
+        });
         join(&mut self.echoes, other.echoes, |all, more| {
             all.absorb(&more);
         });
@@ -291,6 +344,16 @@ impl Report {
             }
             calls
         });
+        let video_calls = opener.video_calls.map(|mut calls| {
+            calls.calls.sort_by_key(|call| call.number);
+            let seen = server.video_calls.unwrap_or_default().calls;
+            for call in &mut calls.calls {
+                let there = seen.iter().filter(|there| there.number == call.number);
+                let there = there.filter_map(|there| there.there).next_back();
+                call.there = there.or(call.there);
+            }
+            calls
+        });
         Self {
             finished,
             responses: opener.responses.or(server.responses),
@@ -300,6 +363,7 @@ impl Report {
             mails: opener.mails.or(server.mails),
             calls,
             viewing: opener.viewing.or(server.viewing),
+            video_calls,
             echoes: opener.echoes.or(server.echoes),
             activities: opener.activities,
         }

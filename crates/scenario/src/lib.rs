@@ -33,6 +33,7 @@ mod document;
 mod error;
 mod gateway;
 mod load;
+pub mod modcod;
 pub mod quantity;
 pub mod queue;
 mod resolve;
@@ -71,7 +72,7 @@ pub use run::{
     Closing, Counted, CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary,
     HeardSummary, LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary,
     PathMtuSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
-    RunOptions, RunOutput, Summary, TransfersSummary, VideoSummary,
+    RunOptions, RunOutput, SeenSummary, Summary, TransfersSummary, VideoCallSummary, VideoSummary,
 };
 pub use scenario::{
     App, Arp, Direction, Errors, Flow, HostSettings, Link, Node, NodeKind, Probe, Probes,

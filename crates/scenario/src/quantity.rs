@@ -5,7 +5,9 @@
 
 mod buffer;
 mod count;
+mod decibels;
 mod error;
+mod jitter_buffer;
 mod meant;
 mod measured;
 mod mtu;
@@ -17,12 +19,16 @@ mod rate;
 mod redundancy;
 mod scheduled;
 mod size;
+mod symbol_rate;
 mod time;
 mod units;
 
 pub use buffer::{Buffer, QuickAcks};
 pub use count::{LinkQueueLimit, QueueLimit, Segments, Window};
+pub use decibels::Decibels;
+pub(crate) use decibels::MOST_DECIBELS;
 pub use error::QuantityError;
+pub use jitter_buffer::JitterBuffer;
 pub(crate) use measured::Measured;
 pub use mtu::Mtu;
 pub use pacing::Pacing;
@@ -33,6 +39,7 @@ pub use rate::Rate;
 pub use redundancy::Redundancy;
 pub use scheduled::ScheduledRate;
 pub use size::Size;
+pub use symbol_rate::SymbolRate;
 pub use time::{Delay, DelayedAck, Interval, Length};
 pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL, length_within};
 pub use units::{UnitOf, number_and_unit, units};

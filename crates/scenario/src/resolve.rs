@@ -2,6 +2,7 @@
 
 mod access;
 mod acks;
+mod acm;
 mod app;
 mod changes;
 mod classes;

@@ -6,6 +6,7 @@ use bentpipe_link::{BurstSettings, Changes};
 use bentpipe_sim::{Distribution, FlowQuantity, LinkQuantity, Traffic};
 use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 
+use crate::modcod::Acm;
 use crate::quantity::{Interval, Redundancy};
 use crate::schema::{AppKind, Compression, IpName, LinkFraming};
 use crate::tcp_settings::TcpSettings;
@@ -202,6 +203,8 @@ pub struct Direction {
     /// How it changes with time, and what it does to packets besides losing them. Where rate or delay are
     /// always those of a trace, `rate` and `delay` are their averages.
     pub changes: Option<Arc<Changes>>,
+    /// Its modes of modulation and coding, where they make the rate.
+    pub acm: Option<Arc<Acm>>,
 }
 
 /// What loses packets on the way.

@@ -6,6 +6,7 @@
 
 mod access;
 mod acks;
+mod acm;
 mod changes;
 mod class;
 mod congestion;
@@ -30,6 +31,7 @@ use bentpipe_types::words;
 pub use crate::queue::{QueueFile, QueueKind};
 pub use access::{AccessFile, AccessKind, CarrierFile};
 pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
+pub use acm::{AcmFile, ModesName};
 pub use changes::{
     FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,
     TraceFile, TraceFormat,

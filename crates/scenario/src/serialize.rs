@@ -200,7 +200,7 @@ fn link<'a>(
 }
 
 fn direction(direction: &Direction, lag: Option<u64>, duration: Span) -> Value {
-    json!({
+    let mut data = json!({
         "rate_bps": direction.rate.bits_per_second(),
         "delay_s": direction.delay.as_secs_f64(),
         "queue": direction.queue.measured(),
@@ -211,7 +211,11 @@ fn direction(direction: &Direction, lag: Option<u64>, duration: Span) -> Value {
         "compression": direction.compression,
         "tunnel": direction.tunnel,
         "changes": direction.changes.as_ref().map(|of| changes::changes(direction, of, duration)),
-    })
+    });
+    if let Some(acm) = &direction.acm {
+        data["acm"] = changes::acm(acm);
+    }
+    data
 }
 
 fn acks(acks: Acks) -> Value {
@@ -341,6 +345,7 @@ fn kind_of(traffic: &Traffic) -> Option<AppKind> {
         Traffic::Mail(_) => AppKind::Mail,
         Traffic::Voice(_) => AppKind::Voice,
         Traffic::Video(_) => AppKind::Video,
+        Traffic::VideoCall(_) => AppKind::VideoCall,
         Traffic::Ping(_) => AppKind::Ping,
         Traffic::Mix(_) => return None,
     })
@@ -436,7 +441,11 @@ fn of_kind(kind: Value, traffic: &Traffic) -> Value {
                 applications::Codec::G729 => "g729",
             },
             "packet_s": voice.packet.as_secs_f64(),
-            "jitter_buffer_s": voice.jitter_buffer.as_secs_f64(),
+            // Of an adaptive one, there is no one length.
+            "jitter_buffer_s": match voice.jitter_buffer {
+                applications::JitterBuffer::Fixed(length) => Some(length.as_secs_f64()),
+                applications::JitterBuffer::Adaptive => None,
+            },
             "lasts": voice.lasts.map(|lasts| RandomLength(lasts).to_string()),
             "pause": RandomLength(voice.pause).to_string(),
             "calls": voice.count,
@@ -447,6 +456,15 @@ fn of_kind(kind: Value, traffic: &Traffic) -> Value {
             "buffer_s": video.buffer.as_secs_f64(),
             "start_up_s": video.start_up.as_secs_f64(),
             "lasts_s": video.lasts.map(bentpipe_types::Span::as_secs_f64),
+        }),
+        Traffic::VideoCall(call) => json!({
+            "min_rate_bps": call.least_rate,
+            "max_rate_bps": call.most_rate,
+            "frame_rate": call.frame_rate,
+            "datagram_bytes": call.datagram,
+            "lasts": call.lasts.map(|lasts| RandomLength(lasts).to_string()),
+            "pause": RandomLength(call.pause).to_string(),
+            "calls": call.count,
         }),
         Traffic::Ping(ping) => json!({
             "protocol": match ping.by {

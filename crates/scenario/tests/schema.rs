@@ -352,6 +352,11 @@ duplication = 0.01
 corruption = 1e-3
 reordering = { probability = 0.01, late_by = "uniform(1 ms, 20 ms)" }
 in_order = false
+[links.rain]
+between = ["server", "client"]
+delay = "20 ms"
+acm = { modes = "dvb-s2", symbol_rate = "1 Mbaud", es_n0 = "12 dB", margin = "1.5 dB", hysteresis = "0.3 dB", sending = "held", in_flight = "arrive" }
+schedule = [{ at = "1 s", attenuation = "5 dB" }]
 [links.six]
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", traces = [{ file = "tests/data/irtt.csv", format = "irtt", column = "downlink" }] }
@@ -398,6 +403,10 @@ app = { kind = "mail", size = "10 kB", pause = "1 s", mails = 2, pipelining = tr
 from = "server"
 to = "client"
 app = { kind = "voice", codec = "g729", packet = "40 ms", jitter_buffer = "50 ms", lasts = "3 s", pause = "1 s", calls = 2 }
+[flows.meeting]
+from = "server"
+to = "client"
+app = { kind = "video-call", min_rate = "100 kbit/s", max_rate = "500 kbit/s", frame_rate = 15, datagram = "1 kB", lasts = "3 s", pause = "1 s", calls = 2 }
 [flows.film]
 from = "server"
 to = "client"

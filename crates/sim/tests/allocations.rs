@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{
-    BulkSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings, MixSettings,
-    PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Share, Tls, Transport,
-    VoiceSettings, WebSettings,
+    BulkSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, JitterBuffer, MailSettings,
+    MixSettings, PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Share, Tls,
+    Transport, VoiceSettings, WebSettings,
 };
 use bentpipe_link::{
     DelayBounds, DropTail, Ends, Fair, FairSettings, FqCodel, FqCodelSettings, Limit, Measure, Pie,
@@ -161,7 +161,7 @@ fn calls_echoes_and_datagrams_allocate_nothing() {
     let call = Traffic::Voice(VoiceSettings {
         codec: Codec::G711,
         packet: Span::from_millis(10),
-        jitter_buffer: Span::from_millis(60),
+        jitter_buffer: JitterBuffer::Fixed(Span::from_millis(60)),
         lasts: Some(Distribution::Constant(1_000.0)),
         pause: Distribution::Constant(1.0),
         count: Some(1),

@@ -6,8 +6,9 @@ mod two_hosts;
 use std::sync::Arc;
 
 use bentpipe_host::applications::{
-    Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings, MixSettings, PageModel,
-    PingSettings, Share, Tls, VideoSettings, VoiceSettings, WebSettings,
+    Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, JitterBuffer, MailSettings, MixSettings,
+    PageModel, PingSettings, Share, Tls, VideoCallSettings, VideoSettings, VoiceSettings,
+    WebSettings,
 };
 use bentpipe_host::{Distribution, emodel};
 use bentpipe_sim::{FlowOutcome, FlowState, Traffic};
@@ -60,7 +61,7 @@ fn call(codec: Codec) -> VoiceSettings {
     VoiceSettings {
         codec,
         packet: Span::from_millis(20),
-        jitter_buffer: Span::from_millis(60),
+        jitter_buffer: JitterBuffer::Fixed(Span::from_millis(60)),
         lasts: Some(Distribution::Constant(10.0)),
         pause: Distribution::Constant(1.0),
         count: Some(2),
@@ -328,6 +329,18 @@ fn a_user_does_things_by_their_shares() {
     }
 }
 
+fn meeting() -> VideoCallSettings {
+    VideoCallSettings {
+        least_rate: 100_000,
+        most_rate: 800_000,
+        frame_rate: 25,
+        datagram: 1_200,
+        lasts: Some(Distribution::Exponential(10.0)),
+        pause: Distribution::Constant(1.0),
+        count: Some(2),
+    }
+}
+
 fn services() -> Vec<(&'static str, Traffic)> {
     vec![
         ("icmp", Traffic::Ping(ping(EchoBy::Icmp))),
@@ -343,6 +356,7 @@ fn services() -> Vec<(&'static str, Traffic)> {
         ),
         ("mail", Traffic::Mail(mails(false))),
         ("film", Traffic::Video(film())),
+        ("meeting", Traffic::VideoCall(meeting())),
         ("user", Traffic::Mix(office(1.0))),
     ]
 }
@@ -375,6 +389,13 @@ proptest! {
                 for heard in [call.there, call.back].into_iter().flatten() {
                     prop_assert!(heard.packets == 500 && heard.lost + heard.late <= 500);
                     prop_assert!((1.0..=4.5).contains(&heard.opinion));
+                }
+            }
+            for call in report.video_calls.iter().flat_map(|calls| &calls.calls) {
+                for seen in [call.there, call.back].into_iter().flatten() {
+                    prop_assert!(seen.shown <= seen.frames, "{seen:?}");
+                    prop_assert!(seen.lost + seen.late <= seen.packets, "{seen:?}");
+                    prop_assert!((1.0..=5.0).contains(&seen.opinion), "{seen:?}");
                 }
             }
             if let Some(viewing) = &report.viewing {

@@ -30,10 +30,17 @@ def application_tables(
     """
     of = members or {}
     told: list[_Told] = [
-        (each.name, {**each.extra, "calls": _calls_of(of.get(each.name, ()))}) for each in groups
+        (each.name, {**each.extra, **_calls_of(of.get(each.name, ()))}) for each in groups
     ]
     told += [(each.name, each.extra) for each in flows]
-    tables = (_times(told), _receptions(told), _calls(told), _video(told), _activities(told))
+    tables = (
+        _times(told),
+        _receptions(told),
+        _calls(told),
+        _video_calls(told),
+        _video(told),
+        _activities(told),
+    )
     return [table for table in tables if table is not None]
 
 
@@ -67,8 +74,11 @@ def _receptions(told: Sequence[_Told]) -> Table | None:
     return table if found else None
 
 
-def _calls_of(flows: Sequence[FlowResult]) -> list[Mapping[str, Any]]:
-    return [call for flow in flows for call in flow.extra.get("calls") or ()]
+def _calls_of(flows: Sequence[FlowResult]) -> dict[str, list[Mapping[str, Any]]]:
+    return {
+        key: [call for flow in flows for call in flow.extra.get(key) or ()]
+        for key in ("calls", "video_calls")
+    }
 
 
 def _calls(told: Sequence[_Told]) -> Table | None:
@@ -92,6 +102,31 @@ def _unheard(told: Mapping[str, Any]) -> Iterator[str]:
     packets = sum(way["packets"] for way in heard)
     for what in ("lost", "late"):
         yield f"{sum(way[what] for way in heard) / packets:.2%}" if packets else "–"
+
+
+def _video_calls(told: Sequence[_Told]) -> Table | None:
+    headings = ("flow", "video calls", "rate: least", "mean", "not shown", "freezes", "frozen")
+    table = Table(headings=(*headings, "MOS: least", "mean"))
+    found = False
+    for name, each in told:
+        mos, rate = each.get("video_call_mos"), each.get("video_call_rate_bps")
+        if mos is None or rate is None:
+            continue
+        found = True
+        rates = ("–" if rate[key] is None else format_rate(rate[key]) for key in ("min", "mean"))
+        scores = ("–" if mos[key] is None else f"{mos[key]:.2f}" for key in ("min", "mean"))
+        table.add(name, f"{each.get('video_calls_begun', 0):,}", *rates, *_unseen(each), *scores)
+    return table if found else None
+
+
+def _unseen(told: Mapping[str, Any]) -> Iterator[str]:
+    """Write which share of the frames was not shown, how many freezes there were and how long."""
+    ways = [call[way] for call in told.get("video_calls") or () for way in ("there", "back")]
+    seen = [way for way in ways if way is not None]
+    frames = sum(way["frames"] for way in seen)
+    yield f"{1.0 - sum(way['shown'] for way in seen) / frames:.2%}" if frames else "–"
+    yield f"{sum(way['freezes'] for way in seen):,}"
+    yield format_seconds(sum(way["frozen_s"] for way in seen))
 
 
 _MOS: Final = ("min", "p50", "mean", "max")

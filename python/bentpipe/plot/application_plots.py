@@ -29,6 +29,7 @@ _TIMES = {
     "echo": ("echoes", "time_ms"),
     "packet delay": ("messages", "delay_ms"),
     "mouth to ear": ("mouth_to_ear_ms",),
+    "capture to display": ("video_call_delay_ms",),
     "start-up": ("video", "start_up_ms"),
 }
 
@@ -36,7 +37,7 @@ _Curves = dict[str, Sequence[float]]
 
 
 def write_application_plots(summary: Summary, folder: Path) -> list[Path]:
-    """Write a figure of times, one of calls, and one of what groups got, as far as there are any.
+    """Write figures of times, calls, video calls and what groups got, as far as there are any.
 
     Returns the files.
     """
@@ -50,6 +51,11 @@ def write_application_plots(summary: Summary, folder: Path) -> list[Path]:
         files.append(folder / "calls.svg")
         draw = partial(_draw, curves=calls, title=f"{summary.scenario}: how calls sound", mos=True)
         write_svg(draw, files[-1])
+    views = _curves(summary, {"MOS": ("video_call_mos",)})
+    if views:
+        files.append(folder / "video-calls.svg")
+        title = f"{summary.scenario}: how video calls look"
+        write_svg(partial(_draw, curves=views, title=title, mos=True), files[-1])
     received = _curves(summary, {"of what was sent": ("received_percent",)})
     if received:
         files.append(folder / "received.svg")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 # send, too.
 _ASKING: Final = frozenset({"web", "video", "request-response", "mix"})
 # Applications in which both ends send.
-_CONVERSING: Final = frozenset({"request-response", "mix", "voice", "ping"})
-_DATAGRAMS: Final = frozenset({"voice", "ping", "carousel"})
+_CONVERSING: Final = frozenset({"request-response", "mix", "voice", "video-call", "ping"})
+_DATAGRAMS: Final = frozenset({"voice", "video-call", "ping", "carousel"})
 # ITU-T G.711 and G.729, bit/s; RFC 3550 section 5.1.
 _CODECS_BPS: Final = {"g711": 64_000, "g729": 8_000}
 _RTP_BYTES: Final = 12

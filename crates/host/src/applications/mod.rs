@@ -1,5 +1,6 @@
 //! What runs on top of connections, one file each, and which two ends a flow has.
 
+mod adaptive_playout;
 mod bulk;
 mod carousel;
 mod ftp;
@@ -13,6 +14,7 @@ mod request_response;
 mod responder;
 mod sink;
 mod video;
+mod video_call;
 mod voice;
 mod web;
 
@@ -27,7 +29,8 @@ pub use ping::{EchoBy, PingSettings};
 pub use request_response::RequestResponseSettings;
 pub use sink::Sink;
 pub use video::VideoSettings;
-pub use voice::{Codec, VoiceSettings};
+pub use video_call::VideoCallSettings;
+pub use voice::{Codec, JitterBuffer, VoiceSettings};
 pub use web::{Http, Tls, WebSettings};
 
 use bentpipe_types::{Endpoint, Span};
@@ -65,6 +68,8 @@ pub enum Traffic {
     Voice(VoiceSettings),
     /// Video.
     Video(VideoSettings),
+    /// Video calls.
+    VideoCall(VideoCallSettings),
     /// Echoes.
     Ping(PingSettings),
     /// A user, who does one thing after another.
@@ -111,6 +116,8 @@ const ECHO: u16 = 7;
 const SMTP: u16 = 25;
 /// RFC 3551: what RTP is sent to, where nothing else was agreed.
 const RTP: u16 = 5004;
+/// The next pair of RTP ports: a user may have calls of both kinds.
+const VIDEO_RTP: u16 = 5006;
 
 impl Traffic {
     /// Sends `size` bytes and closes; without a size, sends until the end of the run.
@@ -137,6 +144,7 @@ impl Traffic {
             Self::Ftp(_) => ftp::CONTROL,
             Self::Mail(_) => SMTP,
             Self::Voice(_) => RTP,
+            Self::VideoCall(_) => VIDEO_RTP,
             Self::Video(_) => 80,
             Self::Ping(_) => ECHO,
             Self::Mix(mix) => mix.shares.first().map_or(0, |share| share.traffic.port()),
@@ -177,7 +185,7 @@ impl Traffic {
     pub fn has_datagrams(&self) -> bool {
         match self {
             Self::Packets(packets) => packets.transport == Transport::Udp,
-            Self::Carousel(_) | Self::Voice(_) | Self::Ping(_) => true,
+            Self::Carousel(_) | Self::Voice(_) | Self::VideoCall(_) | Self::Ping(_) => true,
             Self::Mix(mix) => mix.shares.iter().any(|share| share.traffic.has_datagrams()),
             _ => false,
         }
@@ -206,6 +214,7 @@ impl Traffic {
             Self::Mail(mail) => mail.count.is_some(),
             Self::Voice(voice) => voice.count.is_some() && voice.lasts.is_some(),
             Self::Video(video) => video.lasts.is_some(),
+            Self::VideoCall(call) => call.count.is_some() && call.lasts.is_some(),
             Self::Ping(ping) => ping.count.is_some(),
             Self::Mix(_) => false,
         }
@@ -224,7 +233,7 @@ impl Traffic {
             Self::Ftp(ftp) => of(ftp.direction),
             Self::Packets(_) | Self::Carousel(_) | Self::Mail(_) => Side::Opener,
             Self::RequestResponse(_) | Self::Web(_) | Self::Video(_) => Side::Server,
-            Self::Voice(_) | Self::Ping(_) | Self::Mix(_) => Side::Both,
+            Self::Voice(_) | Self::VideoCall(_) | Self::Ping(_) | Self::Mix(_) => Side::Both,
         }
     }
 
@@ -247,6 +256,7 @@ impl Traffic {
             | Self::Carousel(_)
             | Self::Voice(_)
             | Self::Video(_)
+            | Self::VideoCall(_)
             | Self::Ping(_) => 1,
             // Six connections, and as many again and again while those before them are in TIME-WAIT; one
             // connection after another.
@@ -347,6 +357,15 @@ impl Traffic {
                 let server = voice::Voice::called(settings, set_up.clone());
                 let make = move || -> Box<dyn Application<P>> {
                     Box::new(voice::Voice::caller(to, settings, set_up.clone()))
+                };
+                (Box::new(make), Box::new(server))
+            }
+            Self::VideoCall(settings) => {
+                let set_up = video_call::SetUp::default();
+                let server = video_call::VideoCallEnd::called(settings, set_up.clone());
+                let make = move || -> Box<dyn Application<P>> {
+                    let set_up = set_up.clone();
+                    Box::new(video_call::VideoCallEnd::caller(to, settings, set_up))
                 };
                 (Box::new(make), Box::new(server))
             }

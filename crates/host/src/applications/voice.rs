@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
+use super::adaptive_playout::AdaptivePlayout;
 use crate::emodel::{self, Impairment};
 use crate::report::{Call, Calls, Heard};
 use crate::{
@@ -50,6 +51,18 @@ impl Codec {
     }
 }
 
+/// How long a receiver holds packets back, so that later ones are there in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JitterBuffer {
+    /// This long for the first packet of a call; the others follow at the pace at which they were sent.
+    Fixed(Span),
+    /// As long as the delays of the packets so far ask for: see [`adaptive_playout`](super::adaptive_playout).
+    Adaptive,
+}
+
+/// How long an adaptive buffer holds the first packet back, of which nothing is known.
+pub(super) const FIRST_HOLD_BACK: Span = Span::from_millis(60);
+
 /// What a call is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VoiceSettings {
@@ -57,8 +70,8 @@ pub struct VoiceSettings {
     pub codec: Codec,
     /// Speech in a packet.
     pub packet: Span,
-    /// How long the receiver holds the first packet of a call back, to have the others in time.
-    pub jitter_buffer: Span,
+    /// How long the receiver holds packets back.
+    pub jitter_buffer: JitterBuffer,
     /// Seconds of a call; `None`: until the end of the run.
     pub lasts: Option<Distribution>,
     /// Seconds from a call's end to the next.
@@ -94,8 +107,10 @@ struct Listening {
     packets: u64,
     /// The first packet to come: its index, and when it came.
     first: Option<(u64, Time)>,
-    /// From when it was sent to when it is played.
+    /// From when it was sent to when it is played. Of an adaptive buffer, the sum over played packets.
     delay: Span,
+    /// The schedule of an adaptive buffer, and how many packets `delay` is the sum of.
+    adaptive: Option<(AdaptivePlayout, u64)>,
     /// Packets that were there when they were to be played, a bit each.
     played: Vec<u64>,
     highest: u64,
@@ -114,6 +129,7 @@ impl Listening {
             packets,
             first: None,
             delay: Span::ZERO,
+            adaptive: None,
             // Once for the whole call, where its length is known and within reason.
             played: Vec::with_capacity((packets.min(MOST_AHEAD) / 64 + 1) as usize),
             highest: 0,
@@ -131,29 +147,15 @@ impl Listening {
             return;
         }
         let transit = now.since(sent);
-        let (first, anchor) = match self.first {
-            Some(known) => {
-                let change = transit.abs_diff(self.transit).as_secs_f64();
-                self.jitter += (change - self.jitter) / 16.0;
-                known
-            }
-            None => {
-                self.first = Some((index, now));
-                self.delay = transit + settings.jitter_buffer;
-                if self.packets < u64::MAX {
-                    let left = self.packets.saturating_sub(index + 1);
-                    self.ends = Some(now + settings.jitter_buffer + settings.packet * left);
-                }
-                (index, now)
-            }
-        };
+        if self.first.is_some() {
+            let change = transit.abs_diff(self.transit).as_secs_f64();
+            self.jitter += (change - self.jitter) / 16.0;
+        }
         self.transit = transit;
         self.highest = self.highest.max(index);
-        // Played at anchor + jitter buffer + (index - first) packets; the sum may be before the anchor.
-        let is_late = if index >= first {
-            now > anchor + settings.jitter_buffer + settings.packet * (index - first)
-        } else {
-            now + settings.packet * (first - index) > anchor + settings.jitter_buffer
+        let is_late = match settings.jitter_buffer {
+            JitterBuffer::Fixed(buffer) => self.misses_fixed(index, now, buffer, settings.packet),
+            JitterBuffer::Adaptive => self.misses_adaptive(index, sent, now, settings.packet),
         };
         if is_late {
             self.late += 1;
@@ -166,6 +168,76 @@ impl Listening {
         self.played[word] |= 1 << (index % 64);
     }
 
+    /// Whether a packet comes after its time, where the first waits for `buffer`.
+    fn misses_fixed(&mut self, index: u64, now: Time, buffer: Span, packet: Span) -> bool {
+        let transit = self.transit;
+        let (first, anchor) = *self.first.get_or_insert_with(|| {
+            self.delay = transit + buffer;
+            if self.packets < u64::MAX {
+                let left = self.packets.saturating_sub(index + 1);
+                self.ends = Some(now + buffer + packet * left);
+            }
+            (index, now)
+        });
+        // Played at anchor + jitter buffer + (index - first) packets; the sum may be before the anchor.
+        if index >= first {
+            now > anchor + buffer + packet * (index - first)
+        } else {
+            now + packet * (first - index) > anchor + buffer
+        }
+    }
+
+    /// Whether a packet comes after its time, where the buffer adapts.
+    fn misses_adaptive(&mut self, index: u64, sent: Time, now: Time, packet: Span) -> bool {
+        self.first.get_or_insert((index, now));
+        let (mut playout, mut played) = self.adaptive.unwrap_or_else(|| {
+            (
+                AdaptivePlayout::new(index, sent, now, packet, FIRST_HOLD_BACK),
+                0,
+            )
+        });
+        let mut delay = self.delay;
+        playout.play_until(now, self.packets, |index, of_this| {
+            if self.is_there(index) {
+                delay += of_this;
+                played += 1;
+            }
+        });
+        self.delay = delay;
+        let is_late = playout.has_passed(index);
+        playout.observe(self.transit);
+        if self.packets < u64::MAX {
+            self.ends = Some(playout.played_by(self.packets.saturating_sub(1)));
+        }
+        self.adaptive = Some((playout, played));
+        is_late
+    }
+
+    /// Whether a packet came in time.
+    fn is_there(&self, index: u64) -> bool {
+        let word = self.played.get((index / 64) as usize);
+        word.is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    /// From when a packet was sent to when it is played; of an adaptive buffer, the mean over all that
+    /// came in time.
+    fn playout_delay(&self) -> Span {
+        let Some((mut playout, mut played)) = self.adaptive else {
+            return self.delay;
+        };
+        let mut total = self.delay;
+        playout.play_until(Time::LAST, self.highest + 1, |index, delay| {
+            if self.is_there(index) {
+                total += delay;
+                played += 1;
+            }
+        });
+        match played {
+            0 => playout.delay(),
+            played => total / played,
+        }
+    }
+
     /// What it has come to; of a call that is over, what never came was lost.
     fn heard(&self, is_over: bool, settings: &VoiceSettings) -> Heard {
         let packets = match (is_over, self.first) {
@@ -173,13 +245,9 @@ impl Listening {
             (_, None) => 0,
             (_, Some(_)) => self.highest + 1,
         };
-        let is_played = |index: u64| {
-            let word = self.played.get((index / 64) as usize);
-            word.is_some_and(|word| word >> (index % 64) & 1 == 1)
-        };
         let (mut lost, mut bursts, mut before) = (0_u64, 0_u64, true);
         for index in 0..packets {
-            let is_there = is_played(index);
+            let is_there = self.is_there(index);
             lost += u64::from(!is_there);
             bursts += u64::from(before && !is_there);
             before = is_there;
@@ -198,7 +266,7 @@ impl Listening {
         let codec = settings.codec;
         let delay = self
             .first
-            .map(|_| self.delay + settings.packet + codec.look_ahead());
+            .map(|_| self.playout_delay() + settings.packet + codec.look_ahead());
         let rating = emodel::rating(
             codec.impairment(),
             delay.unwrap_or(Span::ZERO),

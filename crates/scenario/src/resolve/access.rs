@@ -146,7 +146,8 @@ impl LinkTable<'_> {
                 return Err(Fault::new(traces(), message));
             }
         };
-        if own.and_then(|own| own.rate).or(self.link.rate).is_none() {
+        let has_modes = own.is_some_and(|own| own.acm.is_some()) || self.link.acm.is_some();
+        if !has_modes && own.and_then(|own| own.rate).or(self.link.rate).is_none() {
             let expected = "beside access the terminal's rate in clear sky, from which the carrier's share in a fade follows";
             return Err(self.missing(way, "rate", |other| other.rate.is_some(), expected));
         }

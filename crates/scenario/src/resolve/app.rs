@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use bentpipe_sim::applications::{
     BulkSettings, CarouselSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http,
-    MailSettings, PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Tls,
-    Transport, VideoSettings, VoiceSettings, WebSettings,
+    JitterBuffer, MailSettings, PacketsSettings, PageModel, PingSettings, RequestResponseSettings,
+    Tls, Transport, VideoCallSettings, VideoSettings, VoiceSettings, WebSettings,
 };
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_types::{Bytes, Span};
 
 use crate::document::Wrong;
 use crate::error::quoted;
-use crate::quantity::{Length, RandomLength, RandomSize, Size, length_within};
+use crate::quantity::{self, Length, RandomLength, RandomSize, Rate, Size, length_within};
 use crate::schema::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, IpName, PageName,
     TlsName, TransportName,
@@ -89,6 +89,9 @@ pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, W
         AppKind::Mail => App::Other(file.kind, Traffic::Mail(mail(file)?)),
         AppKind::Voice => App::Other(file.kind, Traffic::Voice(voice(file)?)),
         AppKind::Video => App::Other(file.kind, Traffic::Video(video(file)?)),
+        AppKind::VideoCall => {
+            App::Other(file.kind, Traffic::VideoCall(video_call(file, datagrams)?))
+        }
         AppKind::Ping => App::Other(file.kind, Traffic::Ping(ping(file, datagrams)?)),
     })
 }
@@ -104,7 +107,7 @@ pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traff
         AppKind::RequestResponse => file.requests = file.requests.or(Some(1)),
         AppKind::Ping => file.requests = file.requests.or(Some(10)),
         AppKind::Video => file.lasts = file.lasts.or(minutes(2)),
-        AppKind::Voice => {
+        AppKind::Voice | AppKind::VideoCall => {
             let call = RandomLength(Distribution::Exponential(180.0));
             file.lasts = file.lasts.or(Some(call));
         }
@@ -427,13 +430,8 @@ fn mail(file: &AppFile) -> Result<MailSettings, Wrong> {
     })
 }
 
-fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
-    let codec = match file.codec.unwrap_or(CodecName::G711) {
-        CodecName::G711 => Codec::G711,
-        CodecName::G729 => Codec::G729,
-    };
-    // A frame of G.729 is 10 ms; more than 200 ms nobody would wait for.
-    let frames = [Span::from_millis(10), Span::from_millis(200)];
+/// How many calls there are.
+fn calls(file: &AppFile) -> Result<u64, Wrong> {
     let count = at_least_one("calls", file.calls)?.unwrap_or(1);
     if count > 1 && file.lasts.is_none() {
         let message = "has no effect: a call without a length (lasts) has no end";
@@ -442,20 +440,99 @@ fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
     if count == 1 && file.pause.is_some() {
         return Err(("pause", "has no effect: there is one call".to_owned()));
     }
-    let buffers = [Span::ZERO, Span::from_secs(10)];
+    Ok(count)
+}
+
+fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
+    let codec = match file.codec.unwrap_or(CodecName::G711) {
+        CodecName::G711 => Codec::G711,
+        CodecName::G729 => Codec::G729,
+    };
+    // A frame of G.729 is 10 ms; more than 200 ms nobody would wait for.
+    let frames = [Span::from_millis(10), Span::from_millis(200)];
+    let count = calls(file)?;
+    let jitter_buffer = match file.jitter_buffer {
+        Some(quantity::JitterBuffer::Adaptive) => JitterBuffer::Adaptive,
+        fixed => {
+            let given = match fixed {
+                Some(quantity::JitterBuffer::Fixed(length)) => Some(Length(length)),
+                _ => None,
+            };
+            let bounds = [Span::ZERO, Span::from_secs(10)];
+            let default = Span::from_millis(60);
+            JitterBuffer::Fixed(length_within("jitter_buffer", given, default, bounds)?)
+        }
+    };
     Ok(VoiceSettings {
         codec,
         packet: length_within("packet", file.packet, Span::from_millis(20), frames)?,
-        jitter_buffer: length_within(
-            "jitter_buffer",
-            file.jitter_buffer,
-            Span::from_millis(60),
-            buffers,
-        )?,
+        jitter_buffer,
         lasts: file.lasts.map(|lasts| lasts.0),
         pause: pause(file),
         count: Some(count),
     })
+}
+
+/// Rates of video in bit/s: no video is that little, no call that much.
+const VIDEO_RATES: [u64; 2] = [10_000, 50_000_000];
+const MOST_FRAMES: u32 = 120;
+
+fn video_call(file: &AppFile, datagrams: Datagrams<'_>) -> Result<VideoCallSettings, Wrong> {
+    let rate = |key, given: Option<Rate>, default: u64| {
+        let rate = given.map_or(default, |rate| rate.0.bits_per_second());
+        let [least, most] = VIDEO_RATES;
+        if (least..=most).contains(&rate) {
+            return Ok(rate);
+        }
+        let got = given.map_or_else(String::new, |rate| format!(r#", got "{rate}""#));
+        Err((key, format!(r#"expected "10 kbit/s" to "50 Mbit/s"{got}"#)))
+    };
+    let least_rate = rate("min_rate", file.min_rate, 150_000)?;
+    let most_rate = rate("max_rate", file.max_rate, 1_500_000)?;
+    if most_rate < least_rate {
+        let (key, other) = if file.max_rate.is_some() {
+            ("max_rate", "min_rate")
+        } else {
+            ("min_rate", "max_rate")
+        };
+        let than = if key == "max_rate" { "less" } else { "more" };
+        let message = format!("expected no {than} than {other}, {least_rate} to {most_rate} bit/s");
+        return Err((key, message));
+    }
+    let frame_rate = file.frame_rate.unwrap_or(30);
+    if !(1..=MOST_FRAMES).contains(&frame_rate) {
+        let message = format!("expected 1 to {MOST_FRAMES}, got {frame_rate}");
+        return Err(("frame_rate", message));
+    }
+    let datagram = some_bytes("datagram", file.datagram)?.map_or(1_200, |size| size.0.get());
+    let datagram = datagrams.size("datagram", datagram)?;
+    if datagram < VideoCallSettings::LEAST_DATAGRAM {
+        let message = format!(
+            r#"expected at least "{} B", got "{datagram} B""#,
+            VideoCallSettings::LEAST_DATAGRAM
+        );
+        return Err(("datagram", message));
+    }
+    let settings = VideoCallSettings {
+        least_rate,
+        most_rate,
+        frame_rate,
+        datagram,
+        lasts: file.lasts.map(|lasts| lasts.0),
+        pause: pause(file),
+        count: Some(calls(file)?),
+    };
+    let (packets, most) = (
+        settings.packets_of_largest_frame(),
+        VideoCallSettings::MOST_PACKETS,
+    );
+    if packets > most {
+        let message = format!(
+            "expected at most {most} datagrams in a frame, got {packets} at max_rate and frame_rate"
+        );
+        return Err(("datagram", message));
+    }
+    Ok(settings)
 }
 
 /// In kbit/s: from a phone's to 4K's.

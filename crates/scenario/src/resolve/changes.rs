@@ -8,11 +8,12 @@ use bentpipe_types::{Distribution, Span};
 use super::links::{Framed, LinkTable};
 use crate::Way;
 use crate::document::{Fault, Segment};
+use crate::modcod::Acm;
 use crate::quantity::{Length, Probability, RandomLength};
 use crate::schema::{
     FadingFile, InFlightName, OutageFile, SendingName, StepFile, TraceFile, TraceFormat,
 };
-use crate::traces::{CLOSEST_RATES, Files, Reading, Trace, Wrong};
+use crate::traces::{CLOSEST_ATTENUATIONS, CLOSEST_RATES, Files, Reading, Trace, Wrong};
 
 /// The shortest outage, and the shortest time between two.
 const SHORTEST_OUTAGE: Span = Span::from_millis(1);
@@ -20,7 +21,7 @@ const SHORTEST_OUTAGE: Span = Span::from_millis(1);
 const SHORTEST_ROUND: Span = Span::from_millis(1);
 /// The least that a random time of fading may be on average, in seconds.
 const SHORTEST_FADING: f64 = 1e-3;
-const MOST_OUTAGES: usize = 10_000;
+pub(super) const MOST_OUTAGES: usize = 10_000;
 
 /// A key of a direction: what it says, and whether the direction has it of its own, or the link for
 /// both.
@@ -40,22 +41,42 @@ macro_rules! key {
 }
 
 impl LinkTable<'_> {
-    /// How the direction changes; `None` where it does not.
+    /// How the direction changes; `None` where it does not. And its modes, where it adapts them.
     pub(super) fn changes(
         &self,
         way: Way,
         files: &Files,
         framed: &Framed,
-    ) -> Result<Option<Changes>, Fault> {
+    ) -> Result<(Option<Changes>, Option<Acm>), Fault> {
         let mut changes = Changes::default();
         let mut any = false;
+        let mut attenuation = None;
         let scheduled = self.schedule(way)?;
         if let Some(trace) = scheduled {
             any = true;
             (changes.delay, changes.losses) = (trace.delay, trace.losses);
             changes.rate = trace.rate.unwrap_or(RateCourse::Constant);
+            attenuation = trace
+                .attenuation
+                .map(|profile| (profile, self.steps_path(way)));
         }
-        any |= self.traces(way, files, &mut changes)?;
+        any |= self.traces(way, files, &mut changes, &mut attenuation)?;
+        let adapts = key!(self, way, acm);
+        let mut acm = self.acm(&adapts, way)?;
+        if acm.is_some() && !matches!(changes.rate, RateCourse::Constant) {
+            let message = "expected no acm beside rates of schedule or traces: acm makes the rate from the attenuation";
+            return Err(Fault::new(self.path(way, adapts.own, &["acm"]), message));
+        }
+        match (&mut acm, attenuation) {
+            (Some(acm), Some((attenuation, _))) => {
+                any = true;
+                self.fade(way, &adapts, acm, &attenuation, &mut changes)?;
+            }
+            (None, Some((_, path))) => {
+                return Err(Fault::new(path, "has no effect: there is no acm beside it"));
+            }
+            (_, None) => {}
+        }
         let outages = key!(self, way, outages);
         for (index, file) in outages.value.into_iter().flatten().enumerate() {
             any = true;
@@ -86,7 +107,7 @@ impl LinkTable<'_> {
             }
         }
         any |= self.mishaps(way, framed, &mut changes)?;
-        Ok(any.then_some(changes))
+        Ok((any.then_some(changes), acm))
     }
 
     /// What happens to packets one by one, and whether they keep their order.
@@ -136,6 +157,11 @@ impl LinkTable<'_> {
         Ok(any)
     }
 
+    /// Where the schedule is.
+    fn steps_path(&self, way: Way) -> Vec<Segment> {
+        self.path(way, key!(self, way, schedule).own, &["schedule"])
+    }
+
     fn schedule(&self, way: Way) -> Result<Option<Trace>, Fault> {
         let schedule = key!(self, way, schedule);
         let every = key!(self, way, schedule_every);
@@ -158,7 +184,7 @@ impl LinkTable<'_> {
         }
         for (index, step) in steps.iter().enumerate() {
             if step.says_nothing() {
-                let message = "expected what changes beside it: rate, delay, packet_loss_rate or bit_error_rate";
+                let message = "expected what changes beside it: rate, attenuation, delay, packet_loss_rate or bit_error_rate";
                 return Err(Fault::new(at(index, "at"), message));
             }
             let earliest = (index > 0).then(|| steps[index - 1].at.0 + CLOSEST_RATES);
@@ -170,6 +196,21 @@ impl LinkTable<'_> {
                 );
                 return Err(Fault::new(at(index, "at"), message));
             }
+        }
+        let mut before: Option<Span> = None;
+        for (index, step) in steps.iter().enumerate() {
+            let Some(attenuation) = step.attenuation else {
+                continue;
+            };
+            if attenuation.0 < 0.0 {
+                let message = format!(r#"expected "0 dB" or more, got "{attenuation}""#);
+                return Err(Fault::new(at(index, "attenuation"), message));
+            }
+            if before.is_some_and(|before| step.at.0 < before + CLOSEST_ATTENUATIONS) {
+                let message = "expected 1 ms or more since the attenuation before it";
+                return Err(Fault::new(at(index, "at"), message));
+            }
+            before = Some(step.at.0);
         }
         let round = every.value.map(|Length(round)| *round);
         let last = steps.last().map_or(Span::ZERO, |step| step.at.0);
@@ -187,7 +228,13 @@ impl LinkTable<'_> {
     }
 
     /// Takes what files say. Returns whether there are any.
-    fn traces(&self, way: Way, files: &Files, changes: &mut Changes) -> Result<bool, Fault> {
+    fn traces(
+        &self,
+        way: Way,
+        files: &Files,
+        changes: &mut Changes,
+        attenuation: &mut Option<(Profile<f64>, Vec<Segment>)>,
+    ) -> Result<bool, Fault> {
         let traces = key!(self, way, traces);
         let Some(list) = traces.value else {
             return Ok(false);
@@ -219,6 +266,12 @@ impl LinkTable<'_> {
             }
             if trace.losses.is_some() && changes.losses.is_some() {
                 return twice("loss rate");
+            }
+            if let Some(profile) = trace.attenuation {
+                if attenuation.is_some() {
+                    return twice("attenuation");
+                }
+                *attenuation = Some((profile, at("file")));
             }
             changes.delay = changes.delay.take().or(trace.delay);
             changes.losses = changes.losses.take().or(trace.losses);
@@ -273,6 +326,7 @@ fn reading(file: &TraceFile) -> Result<Reading, (&'static str, String)> {
 impl StepFile {
     fn says_nothing(&self) -> bool {
         self.rate.is_none()
+            && self.attenuation.is_none()
             && self.delay.is_none()
             && self.packet_loss_rate.is_none()
             && self.bit_error_rate.is_none()
@@ -282,11 +336,13 @@ impl StepFile {
 /// A profile of each quantity that steps speak of: they are in order.
 fn of_steps(steps: &[StepFile], every: Option<Span>) -> Trace {
     let mut rate = Vec::new();
+    let mut attenuation = Vec::new();
     let mut delay = Vec::new();
     let mut losses: Vec<(Span, LossRates)> = Vec::new();
     for step in steps {
         let at = step.at.0;
         rate.extend(step.rate.map(|rate| (at, rate.0)));
+        attenuation.extend(step.attenuation.map(|attenuation| (at, attenuation.0)));
         delay.extend(step.delay.map(|delay| (at, delay.0)));
         let mut rates = losses
             .last()
@@ -303,6 +359,7 @@ fn of_steps(steps: &[StepFile], every: Option<Span>) -> Trace {
     }
     Trace {
         rate: Profile::new(rate, every).map(RateCourse::Steps),
+        attenuation: Profile::new(attenuation, every),
         delay: Profile::new(delay, every),
         losses: Profile::new(losses, every),
     }
@@ -327,16 +384,26 @@ fn outage(file: &OutageFile) -> Result<Outages, (&'static str, String)> {
         at: file.at.0,
         lasts,
         every: file.every.map(|Length(every)| every),
-        sending: match file.sending.unwrap_or(SendingName::Lost) {
-            SendingName::Lost => Sending::Lost,
-            SendingName::Held => Sending::Held,
-        },
-        in_flight: match file.in_flight.unwrap_or(InFlightName::Lost) {
-            InFlightName::Lost => InFlight::Lost,
-            InFlightName::Held => InFlight::Held,
-            InFlightName::Arrive => InFlight::Arrive,
-        },
+        sending: sending(file.sending),
+        in_flight: in_flight(file.in_flight),
     })
+}
+
+/// What the transmitter does during an outage.
+pub(super) fn sending(name: Option<SendingName>) -> Sending {
+    match name.unwrap_or(SendingName::Lost) {
+        SendingName::Lost => Sending::Lost,
+        SendingName::Held => Sending::Held,
+    }
+}
+
+/// What becomes of packets that are on their way when an outage begins.
+pub(super) fn in_flight(name: Option<InFlightName>) -> InFlight {
+    match name.unwrap_or(InFlightName::Lost) {
+        InFlightName::Lost => InFlight::Lost,
+        InFlightName::Held => InFlight::Held,
+        InFlightName::Arrive => InFlight::Arrive,
+    }
 }
 
 fn fading(file: &FadingFile) -> Result<FadingSettings, (&'static str, String)> {

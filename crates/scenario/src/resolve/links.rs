@@ -13,6 +13,7 @@ use super::limits::MAX_LOST_PACKETS;
 use crate::class::PacketClass;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
+use crate::modcod::Acm;
 use crate::quantity::{Length, Mtu, Probability, QueueLimit, Redundancy};
 use crate::schema::{
     Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
@@ -378,14 +379,15 @@ impl<'a> LinkTable<'a> {
             keeps_order: tunnel || compression != Compression::None || framing,
             compacts: matches!(acks, Acks::Compaction { .. }),
         };
-        let changes = self.changes(way, self.files, &framed)?;
+        let (changes, acm) = self.changes(way, self.files, &framed)?;
         Ok(Parts {
-            rate: self.rate(way, changes.as_ref())?,
+            rate: self.rate(way, changes.as_ref(), acm.as_ref())?,
             delay: self.delay(way, changes.as_ref())?,
             acks,
             tunnel,
             compression,
             changes: changes.map(Arc::new),
+            acm: acm.map(Arc::new),
         })
     }
 
@@ -422,6 +424,7 @@ impl<'a> LinkTable<'a> {
             compression: parts.compression,
             tunnel: parts.tunnel,
             changes: parts.changes,
+            acm: parts.acm,
         })
     }
 
@@ -443,10 +446,28 @@ impl<'a> LinkTable<'a> {
         Fault::new(self.path(way, here, &[key]), message)
     }
 
-    /// The rate; where only a trace has one, its average over the run.
-    fn rate(&self, way: Way, changes: Option<&Changes>) -> Result<BitRate, Fault> {
+    /// The rate; where only a trace has one, its average over the run; where modes make it, that of clear sky.
+    fn rate(
+        &self,
+        way: Way,
+        changes: Option<&Changes>,
+        acm: Option<&Acm>,
+    ) -> Result<BitRate, Fault> {
         let own = self.own(way).and_then(|own| own.rate);
         let given = own.or(self.link.rate).map(|rate| rate.0);
+        if let Some(acm) = acm {
+            if given.is_some() {
+                let message = "has no effect: acm makes the rate";
+                return Err(Fault::new(
+                    self.path(way, own.is_some(), &["rate"]),
+                    message,
+                ));
+            }
+            let rate = acm.rate(acm.in_clear_sky());
+            if let Some(rate) = BitRate::new(rate) {
+                return Ok(rate);
+            }
+        }
         let always = match changes.map(|changes| &changes.rate) {
             Some(RateCourse::Opportunities(opportunities)) => {
                 if given.is_some() {
@@ -582,6 +603,7 @@ impl<'a> LinkTable<'a> {
             schedule,
             schedule_every,
             traces,
+            acm,
             outages,
             fading,
             duplication,
@@ -607,6 +629,7 @@ struct Parts {
     tunnel: bool,
     compression: Compression,
     changes: Option<Arc<Changes>>,
+    acm: Option<Arc<Acm>>,
 }
 
 fn random_errors(file: &ErrorsFile) -> Result<RandomErrors, (&'static str, String)> {

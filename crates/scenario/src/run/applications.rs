@@ -1,7 +1,8 @@
 //! What applications tell, as data.
 
 use bentpipe_sim::report::{
-    Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Transfers, Viewing,
+    Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Seen, Transfers, VideoCall,
+    Viewing,
 };
 use bentpipe_types::{Span, SpanStatistics, Time, rank};
 use schemars::JsonSchema;
@@ -52,6 +53,24 @@ pub struct ApplicationSummary {
     /// video: what was watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSummary>,
+    /// video-call: calls, in order. Not in groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_calls: Option<Vec<VideoCallSummary>>,
+    /// video-call: calls begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_calls_begun: Option<u64>,
+    /// video-call: mean rates of the video that arrived in bits a second, of each way of each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_call_rate_bps: Option<Quantiles>,
+    /// video-call: mean times from capture to display, of each way of each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_call_delay_ms: Option<Quantiles>,
+    /// video-call: shares of the frames that were not shown, of each way of each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_call_frames_missing: Option<Quantiles>,
+    /// video-call: mean opinion scores of the video, from 1 to 5, of each way of each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_call_mos: Option<Quantiles>,
     /// ping: requests and answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoesSummary>,
@@ -103,6 +122,45 @@ pub struct HeardSummary {
     /// R of ITU-T G.107: from 93.2 down.
     pub rating: f64,
     /// The mean opinion score that goes with it, from 1 to 4.5.
+    pub mos: f64,
+}
+
+/// A video call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VideoCallSummary {
+    /// When it began, in seconds.
+    pub start_s: f64,
+    /// How long its caller sent, in seconds; null of one that was going on at the end.
+    pub lasts_s: Option<f64>,
+    /// What the end that was called saw; null where nothing can be said as yet.
+    pub there: Option<SeenSummary>,
+    /// What the caller saw.
+    pub back: Option<SeenSummary>,
+}
+
+/// What one end of a video call saw of the other.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SeenSummary {
+    /// Packets of video sent, up to the last that arrived.
+    pub packets: u64,
+    /// Packets that did not arrive.
+    pub lost: u64,
+    /// Packets that arrived after their frame or a later one had been shown.
+    pub late: u64,
+    /// Frames whose turn has come.
+    pub frames: u64,
+    /// Frames that were shown.
+    pub shown: u64,
+    /// Freezes: times from one frame shown to the next that are at least 150 ms longer than the average of the
+    /// 30 before, and at least three times as long (freezeCount of W3C's WebRTC statistics).
+    pub freezes: u64,
+    /// How long those were in all, in seconds.
+    pub frozen_s: f64,
+    /// Mean time from capture to display; null where nothing was shown.
+    pub delay_ms: Option<f64>,
+    /// Mean rate of the video that arrived in bits a second, RTP headers included.
+    pub rate_bps: f64,
+    /// Mean opinion score of the video by ITU-T G.1070, from 1 to 5.
     pub mos: f64,
 }
 
@@ -234,6 +292,14 @@ impl ApplicationSummary {
                 Quantiles::of_values(values.collect(), scope)
             })
         };
+        let video_calls = report.video_calls.as_ref();
+        let views = |of: fn(&Seen) -> Option<f64>| {
+            video_calls.map(|calls| {
+                let ways = calls.calls.iter().flat_map(|call| [call.there, call.back]);
+                let values = ways.flatten().filter_map(|way| of(&way));
+                Quantiles::of_values(values.collect(), scope)
+            })
+        };
         let each = scope == Scope::Flow;
         let activities = &report.activities;
         Self {
@@ -257,6 +323,16 @@ impl ApplicationSummary {
             call_mos: ways(|way| Some(way.opinion)),
             mouth_to_ear_ms: ways(|way| way.delay.map(Span::as_millis_f64)),
             video: (report.viewing.as_ref()).map(|viewing| VideoSummary::new(viewing, scope)),
+            video_calls: video_calls
+                .filter(|_| each)
+                .map(|calls| calls.calls.iter().map(VideoCallSummary::new).collect()),
+            video_calls_begun: video_calls.map(|calls| calls.calls.len() as u64),
+            video_call_rate_bps: views(|way| Some(way.rate)),
+            video_call_delay_ms: views(|way| way.delay.map(Span::as_millis_f64)),
+            video_call_frames_missing: views(|way| {
+                (way.frames > 0).then(|| 1.0 - way.shown as f64 / way.frames as f64)
+            }),
+            video_call_mos: views(|way| Some(way.opinion)),
             echoes: (report.echoes.as_ref()).map(|echoes| EchoesSummary {
                 requests: echoes.sent,
                 count: echoes.received,
@@ -381,6 +457,34 @@ impl HeardSummary {
             jitter_ms: heard.jitter.as_millis_f64(),
             rating: heard.rating,
             mos: heard.opinion,
+        }
+    }
+}
+
+impl VideoCallSummary {
+    fn new(call: &VideoCall) -> Self {
+        Self {
+            start_s: call.start.as_secs_f64(),
+            lasts_s: call.lasts.map(Span::as_secs_f64),
+            there: call.there.as_ref().map(SeenSummary::new),
+            back: call.back.as_ref().map(SeenSummary::new),
+        }
+    }
+}
+
+impl SeenSummary {
+    fn new(seen: &Seen) -> Self {
+        Self {
+            packets: seen.packets,
+            lost: seen.lost,
+            late: seen.late,
+            frames: seen.frames,
+            shown: seen.shown,
+            freezes: seen.freezes,
+            frozen_s: seen.frozen.as_secs_f64(),
+            delay_ms: seen.delay.map(Span::as_millis_f64),
+            rate_bps: seen.rate,
+            mos: seen.opinion,
         }
     }
 }

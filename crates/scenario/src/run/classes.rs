@@ -94,6 +94,7 @@ fn is(traffic: &Traffic, kind: AppKind) -> bool {
         Traffic::Mail(_) => kind == AppKind::Mail,
         Traffic::Voice(_) => kind == AppKind::Voice,
         Traffic::Video(_) => kind == AppKind::Video,
+        Traffic::VideoCall(_) => kind == AppKind::VideoCall,
         Traffic::Ping(_) => kind == AppKind::Ping,
         Traffic::Mix(_) => false,
     }

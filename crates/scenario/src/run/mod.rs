@@ -30,7 +30,8 @@ use capture::{Capture, CaptureFile, Named};
 pub(crate) use access::places;
 pub use applications::{
     ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
-    PageSummary, Quantiles, ResponsesSummary, TransfersSummary, VideoSummary,
+    PageSummary, Quantiles, ResponsesSummary, SeenSummary, TransfersSummary, VideoCallSummary,
+    VideoSummary,
 };
 pub use error::RunError;
 pub use groups::GroupSummary;

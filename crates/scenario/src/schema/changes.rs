@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::quantity::{Delay, Length, Probability, RandomLength, ScheduledRate};
+use crate::quantity::{Decibels, Delay, Length, Probability, RandomLength, ScheduledRate};
 use bentpipe_types::words;
 
 /// A step of a schedule. What it does not say stays as it was.
@@ -17,6 +17,9 @@ pub struct StepFile {
     /// is sent. Beside `access`, what the terminal's modulation and coding allow, from the next frame on: at most the
     /// direction's `rate`, which it has in clear sky.
     pub rate: Option<ScheduledRate>,
+    /// Attenuation of the signal, which `acm` takes off the Es/N0 in clear sky. 1 ms or more after the
+    /// attenuation before it.
+    pub attenuation: Option<Decibels>,
     /// Propagation delay of packets whose last bit is sent from then on.
     pub delay: Option<Delay>,
     /// Probability that a packet is lost, besides what `errors` loses.
@@ -43,7 +46,7 @@ pub struct TraceFile {
 words! {
     /// A kind of trace file.
     TraceFormat {
-        /// A table with names and units in its first line: "time (s), rate (Mbit/s), delay (ms),
+        /// A table with names and units in its first line: "time (s), rate (Mbit/s), attenuation (dB), delay (ms),
         /// packet_loss_rate, bit_error_rate". An empty field leaves the value as it was.
         Csv = "csv",
         /// The same table in a Parquet file, of columns of numbers; an empty cell leaves the value as it was.

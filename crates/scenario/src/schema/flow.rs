@@ -4,7 +4,7 @@ use bentpipe_sim::Distribution;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::quantity::{Length, RandomLength, RandomSize, Rate, Size};
+use crate::quantity::{JitterBuffer, Length, RandomLength, RandomSize, Rate, Size};
 use crate::schema::hints;
 use crate::suggest::suggest;
 use bentpipe_types::words;
@@ -69,8 +69,8 @@ pub struct AppFile {
     /// bulk: transfers, one after another on the connection. Default: 1.
     pub transfers: Option<u64>,
     /// bulk: from when all of a transfer is acknowledged to the next. request-response: from an answer to
-    /// the next request. ftp, mail, voice: from the end of a file, a message, a call to the next. Random, if
-    /// it is to be, but for bulk. Default: "0 s", and "exponential(30 s)" for mail.
+    /// the next request. ftp, mail, voice, video-call: from the end of a file, a message, a call to the next.
+    /// Random, if it is to be, but for bulk. Default: "0 s", and "exponential(30 s)" for mail.
     pub pause: Option<RandomLength>,
     /// request-response, web: bytes of a request; random where it is one of request-response. Default:
     /// "200 B", and "400 B" for web.
@@ -112,8 +112,8 @@ pub struct AppFile {
     pub on: Option<RandomLength>,
     /// packets: how long the source is off, by turns with `on`; may be random.
     pub off: Option<RandomLength>,
-    /// packets: how long the source goes on in all. video: its length. voice: the length of a call; may be
-    /// random. Default: until the scenario ends.
+    /// packets: how long the source goes on in all. video: its length. voice, video-call: the length of a call;
+    /// may be random. Default: until the scenario ends.
     pub lasts: Option<RandomLength>,
     /// ftp: who opens the connections for data: the client ("passive") or the server ("active"). Default:
     /// "passive".
@@ -125,7 +125,8 @@ pub struct AppFile {
     /// carousel: times that each file is sent, one right after the other: what is missed the first time may
     /// come the next. Default: 1.
     pub turns: Option<u64>,
-    /// carousel: bytes of a file in a datagram. Default: "1400 B".
+    /// carousel: bytes of a file in a datagram. Default: "1400 B". video-call: bytes of a datagram at most, RTP
+    /// header included. Default: "1200 B".
     pub datagram: Option<Size>,
     /// mail: messages in all. Default: until the scenario ends.
     pub mails: Option<u64>,
@@ -135,11 +136,19 @@ pub struct AppFile {
     pub codec: Option<CodecName>,
     /// voice: speech in a packet. Default: "20 ms".
     pub packet: Option<Length>,
-    /// voice: how long the first packet of a call is held back, so that later ones are there in time.
+    /// voice: how long the first packet of a call is held back, so that later ones are there in time; or
+    /// "adaptive": as long as the delays so far ask for (Ramjee et al., INFOCOM 1994, algorithm 4).
     /// Default: "60 ms".
-    pub jitter_buffer: Option<Length>,
-    /// voice: calls in all, one after another. Default: 1.
+    pub jitter_buffer: Option<JitterBuffer>,
+    /// voice, video-call: calls in all, one after another. Default: 1.
     pub calls: Option<u64>,
+    /// video-call: the least rate of the video each way, RTP headers included, and its rate at the start.
+    /// Default: "150 kbit/s".
+    pub min_rate: Option<Rate>,
+    /// video-call: the highest rate of the video each way. Default: "1.5 Mbit/s".
+    pub max_rate: Option<Rate>,
+    /// video-call: frames a second. Default: 30.
+    pub frame_rate: Option<u32>,
     /// video: length of a segment. Default: "4 s".
     pub segment: Option<Length>,
     /// video: the rates that there are, rising. Default: 0.4, 0.8, 1.5, 3, 6 and 12 Mbit/s.
@@ -174,6 +183,8 @@ words! {
         Voice = "voice",
         /// Watches a video in segments, each at the highest rate that the path sustains.
         Video = "video",
+        /// Video calls, both ways, at a rate that follows the path (NADA, RFC 8698); says what each end sees.
+        VideoCall = "video-call",
         /// Asks for echoes, and says how long they take.
         Ping = "ping",
     }
@@ -299,6 +310,15 @@ impl AppKind {
                 "calls",
             ],
             Self::Video => &["segment", "ladder", "buffer", "start_up", "lasts"],
+            Self::VideoCall => &[
+                "min_rate",
+                "max_rate",
+                "frame_rate",
+                "datagram",
+                "lasts",
+                "pause",
+                "calls",
+            ],
             Self::Ping => &["protocol", "size", "interval", "requests"],
         }
     }
@@ -370,6 +390,9 @@ impl AppFile {
             packet: None,
             jitter_buffer: None,
             calls: None,
+            min_rate: None,
+            max_rate: None,
+            frame_rate: None,
             segment: None,
             ladder: None,
             buffer: None,
@@ -415,6 +438,9 @@ impl AppFile {
             ("packet", self.packet.is_some()),
             ("jitter_buffer", self.jitter_buffer.is_some()),
             ("calls", self.calls.is_some()),
+            ("min_rate", self.min_rate.is_some()),
+            ("max_rate", self.max_rate.is_some()),
+            ("frame_rate", self.frame_rate.is_some()),
             ("segment", self.segment.is_some()),
             ("ladder", self.ladder.is_some()),
             ("buffer", self.buffer.is_some()),

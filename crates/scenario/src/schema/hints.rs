@@ -219,7 +219,7 @@ pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str
 }
 
 /// What others call a word of a file's.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: [(&str, &str); 16] = [
     ("ipv4", "v4"),
     ("ipv6", "v6"),
     ("fifo", "drop-tail"),
@@ -234,6 +234,8 @@ const WORDS: [(&str, &str); 14] = [
     ("wfq", "weighted"),
     ("iperf", "bulk"),
     ("voip", "voice"),
+    ("videoconference", "video-call"),
+    ("webrtc", "video-call"),
 ];
 
 /// Queues of others that are none of ours.

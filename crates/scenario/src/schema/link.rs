@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
 use super::{
-    AccessFile, AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile,
-    TraceFile,
+    AccessFile, AcksFile, AcmFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile,
+    StepFile, TraceFile,
 };
 use crate::quantity::{Delay, Length, Mtu, Probability, QueueLimit, Rate, Redundancy};
 use crate::scalar::inline_schema;
@@ -32,7 +32,7 @@ macro_rules! with_direction_keys {
         pub struct $table {
             $($first)*
             /// Rate of the transmitter in bit/s, IP headers included. Required of the link or of
-            /// each direction, unless `schedule` or `traces` have it from the start.
+            /// each direction, unless `schedule` or `traces` have it from the start, or `acm` makes it.
             pub rate: Option<Rate>,
             /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required of the
             /// link or of each direction, unless `schedule` or `traces` have it from the start.
@@ -61,6 +61,9 @@ macro_rules! with_direction_keys {
             pub schedule_every: Option<Length>,
             /// Files that say how rate, delay and losses change: recordings and tables.
             pub traces: Option<Vec<TraceFile>>,
+            /// Adaptive coding and modulation: the rate, and outages, that follow from the attenuation which
+            /// `schedule` or `traces` say. Default: none; the rate is what the other keys say.
+            pub acm: Option<AcmFile>,
             /// When the link goes away, and what becomes of packets.
             pub outages: Option<Vec<OutageFile>>,
             /// A link that is clear or faded, by turns, at random.

@@ -7,6 +7,7 @@ use bentpipe_types::Span;
 use serde_json::{Value, json};
 
 use crate::Direction;
+use crate::modcod::Acm;
 use crate::quantity::RandomLength;
 
 /// The most steps that are listed.
@@ -46,6 +47,23 @@ pub(super) fn changes(direction: &Direction, of: &Changes, duration: Span) -> Va
             "late_by": RandomLength(late_by).to_string(),
         })),
         "in_order": of.keeps_order,
+    })
+}
+
+/// Modes of modulation and coding, each change with its time since the start of the run or of a round.
+pub(super) fn acm(acm: &Acm) -> Value {
+    let name = |mode: Option<usize>| mode.map(|mode| acm.modes[mode].name);
+    let course = acm.course.iter();
+    json!({
+        "modes": acm.modes.len(),
+        "symbol_rate_baud": acm.symbol_rate,
+        "clear_sky_es_n0_db": acm.clear_sky_db,
+        "margin_db": acm.margin_db,
+        "hysteresis_db": acm.hysteresis_db,
+        "clear_sky_mode": name(acm.in_clear_sky()),
+        "course": course
+            .map(|(at, mode)| json!({ "at_s": at.as_secs_f64(), "mode": name(*mode) }))
+            .collect::<Vec<_>>(),
     })
 }
 

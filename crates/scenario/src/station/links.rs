@@ -122,6 +122,7 @@ pub(super) fn open() -> Direction {
         compression: Compression::None,
         tunnel: false,
         changes: None,
+        acm: None,
         access: None,
     }
 }

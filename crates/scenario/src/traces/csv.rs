@@ -1,6 +1,6 @@
 //! Tables: names and units in the first line, then a line for each time at which something changes.
 //!
-//! "time (s), rate (Mbit/s), delay (ms), packet_loss_rate, bit_error_rate", in any order; the unit may
+//! "time (s), rate (Mbit/s), attenuation (dB), delay (ms), packet_loss_rate, bit_error_rate", in any order; the unit may
 //! also be in brackets or behind an underscore ("delay_ms"), and a loss rate may be in "%". Between the fields
 //! are commas, semicolons or tabs. An empty field leaves the value as it was; lines that begin with "#" say
 //! nothing.
@@ -8,8 +8,9 @@
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
 
-use super::{Trace, Wrong, delay, lines, number, rates, step, time};
+use super::{CLOSEST_ATTENUATIONS, Trace, Wrong, delay, lines, number, rates, step, time};
 use crate::error::quoted;
+use crate::quantity::MOST_DECIBELS;
 use crate::suggest::suggest;
 
 /// What a column holds.
@@ -17,14 +18,16 @@ use crate::suggest::suggest;
 enum Column {
     Time,
     Rate,
+    Attenuation,
     Delay,
     PacketLoss,
     BitError,
 }
 
-const NAMES: [(&str, Column); 5] = [
+const NAMES: [(&str, Column); 6] = [
     ("time", Column::Time),
     ("rate", Column::Rate),
+    ("attenuation", Column::Attenuation),
     ("delay", Column::Delay),
     ("packet_loss_rate", Column::PacketLoss),
     ("bit_error_rate", Column::BitError),
@@ -50,6 +53,7 @@ const RATES: [(&str, f64); 8] = [
     ("Gbps", 1e9),
 ];
 const DELAYS: [(&str, f64); 4] = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
+const DECIBELS: [(&str, f64); 1] = [("dB", 1.0)];
 const SHARES: [(&str, f64); 2] = [("", 1.0), ("%", 0.01)];
 
 impl Column {
@@ -57,6 +61,7 @@ impl Column {
         match self {
             Self::Time => &TIMES,
             Self::Rate => &RATES,
+            Self::Attenuation => &DECIBELS,
             Self::Delay => &DELAYS,
             Self::PacketLoss | Self::BitError => &SHARES,
         }
@@ -180,6 +185,7 @@ fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
 #[derive(Default)]
 struct Steps {
     rate: Vec<(Span, u64)>,
+    attenuation: Vec<(Span, f64)>,
     delay: Vec<(Span, Span)>,
     losses: Vec<(Span, LossRates)>,
 }
@@ -196,6 +202,15 @@ impl Steps {
             Column::Rate => {
                 let rate = within(FASTEST, "a rate from 0 to 1000 Gbit/s")?;
                 step(&mut self.rate, now, (rate + 0.5) as u64);
+            }
+            Column::Attenuation => {
+                let attenuation = within(MOST_DECIBELS, "an attenuation from 0 to 200 dB")?;
+                let last = self.attenuation.last();
+                if last.is_some_and(|(at, _)| now.saturating_sub(*at) < CLOSEST_ATTENUATIONS) {
+                    let message = "expected 1 ms or more since the attenuation before it";
+                    return Err(Wrong::new(line, message));
+                }
+                step(&mut self.attenuation, now, attenuation);
             }
             Column::Delay => step(&mut self.delay, now, delay(line, value)?),
             Column::PacketLoss | Column::BitError => {
@@ -224,10 +239,11 @@ impl Steps {
     fn finish(self, every: Option<Span>) -> Result<Trace, Wrong> {
         let Self {
             rate,
+            attenuation,
             delay,
             losses,
         } = self;
-        if rate.is_empty() && delay.is_empty() && losses.is_empty() {
+        if rate.is_empty() && attenuation.is_empty() && delay.is_empty() && losses.is_empty() {
             return Err(Wrong::file(
                 "expected a line with a time and what changes then, got none",
             ));
@@ -235,6 +251,7 @@ impl Steps {
         let late = Wrong::file("every: expected more than the last time in the file");
         let ends = [
             rate.last().map(|(at, _)| *at),
+            attenuation.last().map(|(at, _)| *at),
             delay.last().map(|(at, _)| *at),
             losses.last().map(|(at, _)| *at),
         ];
@@ -248,6 +265,7 @@ impl Steps {
         };
         Ok(Trace {
             rate,
+            attenuation: Profile::new(attenuation, every),
             delay: Profile::new(delay, every),
             losses: Profile::new(losses, every),
         })

@@ -94,8 +94,8 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
     };
     let period = Some(now + interval);
     Ok(Trace {
-        rate: None,
         delay: Profile::new(delays, period),
         losses: Profile::new(losses, period),
+        ..Trace::default()
     })
 }

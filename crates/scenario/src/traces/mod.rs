@@ -26,6 +26,8 @@ use crate::schema::{IrttColumn, TraceFormat};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trace {
     pub(crate) rate: Option<RateCourse>,
+    /// In dB.
+    pub(crate) attenuation: Option<Profile<f64>>,
     pub(crate) delay: Option<Profile<Span>>,
     pub(crate) losses: Option<Profile<LossRates>>,
 }
@@ -64,6 +66,9 @@ impl Wrong {
 
 /// Steps of a rate are no closer: a packet that takes long meets them all.
 pub(crate) const CLOSEST_RATES: Span = Span::from_micros(100);
+
+/// Steps of the attenuation are no closer: an outage lasts for 1 ms at least.
+pub(crate) const CLOSEST_ATTENUATIONS: Span = Span::from_millis(1);
 
 /// Reads a file's text.
 pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, Wrong> {

@@ -195,7 +195,7 @@ fn words() {
         (
             r#""bulk""#,
             r#""voices""#,
-            r#"geo.toml:29: flows.download.app.kind: expected one of "bulk", "request-response", "web", "packets", "carousel", "ftp", "mail", "voice", "video", "ping", got "voices"; did you mean "voice"?"#,
+            r#"geo.toml:29: flows.download.app.kind: expected one of "bulk", "request-response", "web", "packets", "carousel", "ftp", "mail", "voice", "video", "video-call", "ping", got "voices"; did you mean "voice"?"#,
         ),
     ]);
 }

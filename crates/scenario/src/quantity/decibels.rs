@@ -1,0 +1,47 @@
+//! Ratios of powers in decibels.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{QuantityError, split, string_quantity};
+
+/// A ratio in decibels: `"12.5 dB"`, `"-1 dB"`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Decibels(pub f64);
+
+/// No link budget has a ratio beyond it.
+pub(crate) const MOST_DECIBELS: f64 = 200.0;
+
+impl FromStr for Decibels {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let (sign, rest) = match text.trim().strip_prefix('-') {
+            Some(rest) => (-1.0, rest),
+            None => (1.0, text),
+        };
+        let Some((number, unit)) = split(rest) else {
+            return Err(QuantityError::new(r#"decibels such as "12.5 dB""#, text));
+        };
+        if !unit.eq_ignore_ascii_case("dB") {
+            return Err(QuantityError::new(r#"decibels such as "12.5 dB""#, text));
+        }
+        if number > MOST_DECIBELS {
+            return Err(QuantityError::new(r#""-200 dB" to "200 dB""#, text));
+        }
+        Ok(Self(sign * number))
+    }
+}
+
+impl fmt::Display for Decibels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} dB", self.0)
+    }
+}
+
+string_quantity!(
+    Decibels,
+    r#"decibels such as "12.5 dB""#,
+    pattern: r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)? *[dD][bB]$",
+    examples: ["12.5 dB", "-1 dB"]
+);
