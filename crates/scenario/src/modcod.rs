@@ -282,11 +282,11 @@ mod tests {
         let acm = acm(&DVB_S2, 0.0, 0.5);
         let name = |mode: Option<usize>| mode.map(|mode| acm.modes[mode].name);
         let after = |steps: &[f64]| {
-            name(
-                steps
-                    .iter()
-                    .fold(Some(0), |mode, es_n0_db| acm.next(mode, *es_n0_db)),
-            )
+            let mut mode = Some(0);
+            for es_n0_db in steps {
+                mode = acm.next(mode, *es_n0_db);
+            }
+            name(mode)
         };
         // QPSK 1/2 from 1.0 dB on: up at 1.5, down below 1.0.
         assert_eq!(after(&[1.4]), Some("QPSK 2/5"));
