@@ -242,7 +242,8 @@ SHORT = {
     "hybrid-web": ("60 s", 0.75),
     "leo-pass": ("12 s", 0.8),
     "modem-return": ("60 s", 0.75),
-    "ship-link": ("30 s", 0.75),
+    # Response times of a few orders: luck is half of a gain.
+    "ship-link": ("30 s", 0.85),
     "t1-satellite": ("120 s", 0.75),
 }
 

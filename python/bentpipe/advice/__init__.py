@@ -1,4 +1,4 @@
-"""What limits the flows of a scenario, and which changes would help: each simulated."""
+"""Finds what limits the flows of a scenario, and simulates the changes that may help."""
 
 from bentpipe.advice.felt import Experience, FeltRemedy
 from bentpipe.advice.measured import Advice, FlowLimits, Measured, advise

@@ -168,6 +168,8 @@ def _leaders(trials: Sequence[Trial], measures: Sequence[_Gains], *, anyway: boo
     ranked = sorted(trials, key=lambda each: each.first_worth, reverse=True)
     found = [each for each in ranked if anyway or each.gains[0] >= WORTHWHILE][:_LEADERS]
     for gains in measures[1:]:
+        if gains is _overall:
+            continue
         good = [each for each in trials if _first(gains, each) >= WORTHWHILE]
         found += sorted(good, key=lambda each: -_first(gains, each))[:MOST_TOLD]
     return list(dict.fromkeys(found))
@@ -176,17 +178,19 @@ def _leaders(trials: Sequence[Trial], measures: Sequence[_Gains], *, anyway: boo
 def _near(trials: Sequence[Trial], measures: Sequence[_Gains]) -> list[Trial]:
     """Return those without further seeds that may matter, as luck goes with those that have them.
 
-    By goodput, all that are worth doing are told of; overall, and of what users feel, the first
-    three.
+    By goodput, all that are worth doing are told of, and the first one is built upon. Overall, and
+    of what users feel, the first three are told of, and the first one overall is built upon.
     """
     completed = [each for each in trials if each.complete]
     wanted: list[Trial] = []
     for gains in measures:
-        luck = [*_luck(completed, gains), 1.0]
+        # Overall, the measures' luck adds up: it would give all seeds to everything.
+        luck = [1.0] if gains is _overall else [*_luck(completed, gains), 1.0]
         known = sorted((_median(gains, each) for each in completed), reverse=True)
         by_goodput = gains is _of_goodput
         told = WORTHWHILE if by_goodput else max([WORTHWHILE, *known[MOST_TOLD - 1 : MOST_TOLD]])
-        first = max([WORTHWHILE, *known[:1]]) if by_goodput else math.inf
+        builds = by_goodput and _overall not in measures
+        first = max([WORTHWHILE, *known[:1]]) if builds else math.inf
         wanted += [
             each
             for each in trials
