@@ -525,7 +525,9 @@ impl<P: Realm> Sockets<P> {
         let ip = client.ip.map(|(_, theirs)| theirs);
         let good = self.sequences.cookie(here, client.endpoint.address, ip);
         match (option, good) {
-            (Some(option), Some(good)) if option.cookie() == good.cookie() => PassiveFastOpen::Take,
+            (Some(option), Some(good)) if option.cookie() == good.cookie() => {
+                PassiveFastOpen::Accept
+            }
             (Some(_), Some(good)) => PassiveFastOpen::Offer(good),
             _ => PassiveFastOpen::Ignore,
         }

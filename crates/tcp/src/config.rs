@@ -235,7 +235,7 @@ impl Config {
 
     /// Maximum number of bytes that are out of order or wait to be read.
     #[must_use]
-    pub fn most_received(&self) -> u64 {
+    pub fn maximum_received(&self) -> u64 {
         // RFC 7323 section 2.3: the largest window has 16 bits and a shift of 14.
         let widest = u64::from(u16::MAX) << 14;
         (self.receive_sizes)
@@ -252,7 +252,7 @@ impl Config {
         } else {
             0
         };
-        self.most_received() + beyond
+        self.maximum_received() + beyond
     }
 
     /// Linux's behaviour, also where the default follows an RFC or is simpler.

@@ -27,7 +27,7 @@ pub(crate) fn expiry(now: Time, wait: Span) -> Time {
     expires_with(now.as_nanos().div_ceil(TICK) + ticks, ticks)
 }
 
-/// Expiry of a timer that was set with a delay of `wait`, in [whole](whole) ticks, and is due at
+/// Expiry of a timer that was set with a delay of `wait`, in [whole] ticks, and is due at
 /// `at`.
 #[inline(never)]
 pub(crate) fn later_expiry(at: Time, wait: Span) -> Time {
@@ -56,7 +56,7 @@ pub(crate) fn number(at: Time) -> u32 {
     (at.as_nanos() / TICK) as u32
 }
 
-/// Time of the tick with this [number](number) that is nearest to the present one (time_after).
+/// Time of the tick with this [number] that is nearest to the present one (time_after).
 pub(crate) fn nearest(number: u32, now: Time) -> Time {
     let present = now.as_nanos() / TICK;
     let further = number.wrapping_sub(present as u32) as i32;

@@ -132,7 +132,7 @@ fn receive_shift(config: &Config) -> u8 {
             config.window_clamp.unwrap_or(sizes.initial / 2)
         } else {
             config
-                .most_received()
+                .maximum_received()
                 .max(sizes.initial)
                 .max(MAXIMUM_SETTABLE_BUFFER)
         };

@@ -87,7 +87,7 @@ impl Reassembly {
         Self { limit, ..self }
     }
 
-    /// See [`with_linux_blocks`](Self::forgetting).
+    /// See [`with_linux_blocks`](Self::with_linux_blocks).
     pub(crate) fn has_linux_blocks(&self) -> bool {
         self.limit & LINUX_BLOCKS != 0
     }

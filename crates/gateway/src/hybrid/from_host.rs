@@ -96,7 +96,7 @@ impl Relay {
             if advances {
                 // Segments are not divided for small windows. If each has to wait for the timer,
                 // the timeout must not back off for each of them.
-                sender.forget_back_off();
+                sender.reset_backoff();
             }
         }
         if !advances {

@@ -59,7 +59,7 @@ impl<P: Payload> Entry<P> {
         };
         for (leg, settings) in pair.legs.iter_mut().zip(settings) {
             if let (Some(leg), Some(settings)) = (leg, settings.take()) {
-                leg.put_settings(settings);
+                leg.restore_settings(settings);
             }
         }
         *self = Self::Active { pair, idle_check };
@@ -158,7 +158,7 @@ impl<P: Payload> ConnectionTable<P> {
         let Entry::Active { pair, .. } = entry else {
             return false;
         };
-        if !pair.is_at_rest() {
+        if !pair.is_quiescent() {
             return false;
         }
         for leg in pair.legs.iter_mut().flatten() {

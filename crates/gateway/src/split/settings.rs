@@ -88,7 +88,7 @@ impl Settings {
         };
         config.first_window = Some(first);
         // The memory budget limits the growth of the window, not autotuning.
-        config.receive_buffer = config.most_received();
+        config.receive_buffer = config.maximum_received();
         config.receive_sizes = None;
         // RFC 7323 section 2.3: the unit of the scaled window is at most half of the initial
         // window. Otherwise a window could not be advertised.

@@ -204,7 +204,7 @@ impl<P: Payload> SplitConnection<P> {
             initial_sequence,
         };
         let fast = match responder.connection().offered_cookie() {
-            _ if self.syn_had_data => PassiveFastOpen::Take,
+            _ if self.syn_had_data => PassiveFastOpen::Accept,
             Some(cookie) => PassiveFastOpen::Offer(cookie),
             None => PassiveFastOpen::Ignore,
         };
@@ -246,7 +246,7 @@ impl<P: Payload> SplitConnection<P> {
         let asks = is_keep_alive_probe(leg.connection(), cx.packets.get(packet));
         leg.on_packet(packet, cx);
         if asks && let Some(other) = &mut self.legs[1 - side] {
-            other.act(cx, Connection::ask);
+            other.act(cx, Connection::send_keep_alive_probe_if_idle);
         }
     }
 
@@ -532,9 +532,9 @@ impl<P: Payload> SplitConnection<P> {
     }
 
     /// Returns true if nothing is in flight at either leg and no data is held.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.syn.is_none()
-            && (self.legs.iter().flatten()).all(|leg| leg.connection().is_at_rest())
+            && (self.legs.iter().flatten()).all(|leg| leg.connection().is_quiescent())
             && self.streams.iter().all(|stream| stream.held == 0)
     }
 

@@ -97,7 +97,7 @@ impl<P: Payload> UnmultiplexedConnections for UnmultiplexedTable<'_, P> {
         if let Some((_, side, pair)) = self.find(key)
             && let Some(leg) = &mut pair.legs[1 - side]
         {
-            leg.act(cx, Connection::ask);
+            leg.act(cx, Connection::send_keep_alive_probe_if_idle);
         }
     }
 }

@@ -336,7 +336,7 @@ impl Sender {
         quiet
     }
 
-    /// Like [`no_new_data_acknowledged`](Self::nothing_new_acknowledged), on the general path.
+    /// Like [`no_new_data_acknowledged`](Self::no_new_data_acknowledged), on the general path.
     fn process_no_new_data(
         &mut self,
         packet: &Packet,

@@ -20,7 +20,7 @@ pub enum PassiveFastOpen {
     Offer(FastOpen),
     /// The cookie is valid: data on the SYN is accepted, and the application may use the connection
     /// at once.
-    Take,
+    Accept,
 }
 
 /// Fast Open parameters of an active open (RFC 7413 section 4.2.1).

@@ -93,7 +93,7 @@ impl TakenPath {
 
 impl Connection {
     /// Invalidates the cached fast path. To be called after any change that
-    /// [`determine_fast_path`](Self::foresee) depends on.
+    /// [`determine_fast_path`](Self::determine_fast_path) depends on.
     #[inline]
     pub(super) fn invalidate_fast_path(&mut self) {
         self.fast_path = FastPath::Unknown;
@@ -184,7 +184,7 @@ impl Connection {
         only.then_some(start)
     }
 
-    /// Fast path of [`process_ordinary_segment`](Self::ordinary_segment) for a segment that only
+    /// Fast path of [`process_ordinary_segment`](Self::process_ordinary_segment) for a segment that only
     /// carries data.
     #[inline(never)]
     pub(super) fn process_pure_data(
@@ -269,7 +269,7 @@ impl Connection {
         true
     }
 
-    /// Fast path of [`process_ordinary_segment`](Self::ordinary_segment) for a pure acknowledgment.
+    /// Fast path of [`process_ordinary_segment`](Self::process_ordinary_segment) for a pure acknowledgment.
     /// `KEPT`: the feeder of the stream keeps its bytes.
     #[inline]
     pub(super) fn process_pure_acknowledgment<K: Specialization, const KEPT: bool>(
@@ -363,7 +363,7 @@ impl Connection {
             && !self.reconsiders_delayed_ack(packet)
     }
 
-    /// Fast path of [`process_ordinary_segment`](Self::ordinary_segment) for a pure duplicate
+    /// Fast path of [`process_ordinary_segment`](Self::process_ordinary_segment) for a pure duplicate
     /// acknowledgment.
     #[inline(never)]
     pub(super) fn process_pure_duplicate<K: Specialization>(

@@ -85,7 +85,7 @@ impl Connection {
     /// Whether an ICMP error that quotes this sequence number may concern outstanding data, or a
     /// keep-alive probe (RFC 1122 section 4.2.3.6), which has the number before SND.UNA.
     #[must_use]
-    pub fn may_have_sent(&self, sequence: Seq) -> bool {
+    pub fn concerns_outstanding_data(&self, sequence: Seq) -> bool {
         let (distance, outstanding) = self.quoted_distance(sequence);
         (-1..=outstanding).contains(&distance)
     }

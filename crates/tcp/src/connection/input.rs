@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// Processes a segment that passes every check, like
-    /// [`process_by_rfc_steps`](Self::in_order_of_the_rfc).
+    /// [`process_by_rfc_steps`](Self::process_by_rfc_steps).
     #[inline]
     fn process_ordinary_segment(
         &mut self,

@@ -94,14 +94,14 @@ impl Connection {
         connection.state = State::SynReceived;
         // A connection that accepts the SYN's data may answer at once (tcp_fastopen_create_child).
         if opening.config.linux_quirks.ignores_syn_window_maximum
-            && fast_open != PassiveFastOpen::Take
+            && fast_open != PassiveFastOpen::Accept
         {
             connection.sender.send.window_maximum = 0;
         }
         match fast_open {
             PassiveFastOpen::Ignore => {}
             PassiveFastOpen::Offer(cookie) => connection.offered.fast_open = Some(cookie),
-            PassiveFastOpen::Take => {
+            PassiveFastOpen::Accept => {
                 // The window that the SYN+ACK will advertise limits the data.
                 connection.receive.syn_window_field();
                 connection.accept_syn_data(&packet, cx.now);

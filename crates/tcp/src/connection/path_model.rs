@@ -60,7 +60,7 @@ impl Sender {
         }
     }
 
-    /// Like [`record_departure`](Self::note_departure), while data is outstanding.
+    /// Like [`record_departure`](Self::record_departure), while data is outstanding.
     #[inline(always)]
     pub(super) fn record_next_departure(&mut self, position: u64, end: u64, now: Time) {
         let in_flight = self.in_flight();

@@ -71,15 +71,15 @@ impl Connection {
 
     /// Sends a keep-alive probe, if nothing is outstanding. A host without this connection answers
     /// with a RST.
-    pub fn ask(&mut self, cx: &mut Ctx<'_>) {
+    pub fn send_keep_alive_probe_if_idle(&mut self, cx: &mut Ctx<'_>) {
         if self.sender.send.is_idle() {
-            self.ask_beside(cx);
+            self.send_keep_alive_probe(cx);
         }
     }
 
     /// Sends a keep-alive probe also while data is outstanding. Its answer does not depend on the
     /// backed-off retransmission timer.
-    pub fn ask_beside(&mut self, cx: &mut Ctx<'_>) {
+    pub fn send_keep_alive_probe(&mut self, cx: &mut Ctx<'_>) {
         if self.is_kept_alive() {
             self.send_empty_probe(cx);
         }
@@ -87,7 +87,7 @@ impl Connection {
 
     /// Arrival time of the last acceptable segment.
     #[must_use]
-    pub fn heard_at(&self) -> Time {
+    pub fn last_received_at(&self) -> Time {
         self.receive.last_received_at
     }
 
@@ -100,14 +100,14 @@ impl Connection {
     /// The retransmission timeout without backoff: how long an answer to a segment sent now may
     /// take.
     #[must_use]
-    pub fn first_rto(&self) -> Span {
+    pub fn rto_without_backoff(&self) -> Span {
         self.sender.rtt.rto_without_backoff()
     }
 
     /// Ends the backoff because the path works again, as the answer to a probe shows. Outstanding
     /// data is retransmitted at the next deadline. RFC 6069 does the same where an ICMP error
     /// showed that a timeout was due to a broken path and not to congestion.
-    pub fn path_is_back(&mut self, now: Time) {
+    pub fn on_path_restored(&mut self, now: Time) {
         let sender = &mut self.sender;
         if sender.send.attempts > 0 && !sender.send.is_idle() && sender.timers.retransmits() {
             sender.rtt.reset_backoff();

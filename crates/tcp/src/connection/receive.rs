@@ -82,7 +82,7 @@ pub(super) struct Receive {
 
 impl Receive {
     pub(super) fn new(config: &Config) -> Self {
-        let buffer = config.most_received();
+        let buffer = config.maximum_received();
         let announced = u32::from(full_mss(config));
         let linux_ack_policy = config.quick_acks == QuickAcks::Linux;
         let sizing = match config.receive_sizes {

@@ -316,7 +316,7 @@ impl Sender {
 
     /// Ends the backoff of the retransmission timeout (RFC 6298 section 5.7 would wait for the next
     /// round-trip sample).
-    pub fn forget_back_off(&mut self) {
+    pub fn reset_backoff(&mut self) {
         self.rtt.reset_backoff();
     }
 

@@ -1,6 +1,6 @@
 //! Preconditions under which the fast paths are compiled.
 //!
-//! The choice of a fast path ([`FastPath`](super::header_prediction::Foresight)) implies most of
+//! The choice of a fast path ([`FastPath`](super::header_prediction::FastPath)) implies most of
 //! what the general path checks. Both paths share the same functions, which are generic over a
 //! [`Specialization`]: its constants remove the implied checks at compile time.
 

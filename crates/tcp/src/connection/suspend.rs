@@ -12,7 +12,7 @@ impl Connection {
     /// Whether nothing is outstanding, to be sent, to be read or missing. Until the next packet,
     /// call of the application or timer, such a connection does nothing.
     #[must_use]
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_quiescent(&self) -> bool {
         self.sender.send.is_idle()
             && self.readable() == 0
             && self.receive.reassembly.is_empty()
@@ -28,7 +28,7 @@ impl Connection {
     }
 
     /// Restores the settings after deserialization.
-    pub fn put_settings(&mut self, settings: Arc<Config>) {
+    pub fn restore_settings(&mut self, settings: Arc<Config>) {
         self.sender.config = settings;
         self.invalidate_fast_path();
     }

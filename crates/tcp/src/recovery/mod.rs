@@ -192,7 +192,7 @@ pub trait LossRecovery {
     ) {
     }
 
-    /// Determines the reaction to an acknowledgment, after [`observe_ack`](Self::take_in). An
+    /// Determines the reaction to an acknowledgment, after [`observe_ack`](Self::observe_ack). An
     /// acknowledgment of new data while recovery [is loss-free](Self::is_loss_free) always results
     /// in [`Reaction::Grow`]; the call may be omitted.
     fn on_ack(

@@ -195,7 +195,7 @@ impl RecoveryProgress {
         }
     }
 
-    /// See [`Recovery::start_reduction`](super::Recovery::reduce_from).
+    /// See [`Recovery::start_reduction`](super::Recovery::start_reduction).
     pub(super) fn start_reduction(&mut self, window: u64, counted: u64, segment: u32) {
         if self.reduces() {
             self.reduction.begin_from(window, counted, segment);

@@ -51,7 +51,7 @@ impl Recovery {
     }
 
     /// Whether a reduction for a mark is in progress. With ECN, this must be checked together with
-    /// [`is_loss_free`](super::LossRecovery::is_quiet).
+    /// [`is_loss_free`](super::LossRecovery::is_loss_free).
     pub(crate) fn is_reducing_for_mark(&self) -> bool {
         self.progress().is_some_and(RecoveryProgress::is_marked)
     }

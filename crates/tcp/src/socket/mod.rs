@@ -294,9 +294,9 @@ impl<P: Payload> Socket<P> {
         self.payload.shrink(self.connection.acknowledged_offset());
     }
 
-    /// See [`Connection::put_settings`].
-    pub fn put_settings(&mut self, settings: Arc<Config>) {
-        self.connection.put_settings(settings);
+    /// See [`Connection::restore_settings`].
+    pub fn restore_settings(&mut self, settings: Arc<Config>) {
+        self.connection.restore_settings(settings);
     }
 
     /// The connection without its payload, which is dropped.

@@ -341,8 +341,8 @@ fn data_on_the_syn_is_readable_at_once() {
     assert_eq!(client.write(rest, &mut world.cx()), 600);
     let (_, syn) = world.outbox.pop().expect("a SYN");
     assert_eq!(world.packets.payload(syn), Some(&data[..400]));
-    let take = PassiveFastOpen::Take;
-    let mut server = Socket::<Rings>::accept(&opening(B), syn, take, &mut world.cx());
+    let accept = PassiveFastOpen::Accept;
+    let mut server = Socket::<Rings>::accept(&opening(B), syn, accept, &mut world.cx());
     let mut out = [0; 500];
     assert_eq!(server.read_bytes(&mut out, &mut world.cx()), 400);
     assert_eq!(out[..400], data[..400]);

@@ -190,7 +190,7 @@ fn fast_open(dice: &mut Dice) -> (ActiveFastOpen, PassiveFastOpen) {
     let offer = cookie(b"another!").map_or(PassiveFastOpen::Ignore, PassiveFastOpen::Offer);
     (
         asks,
-        dice.pick(&[PassiveFastOpen::Ignore, offer, PassiveFastOpen::Take]),
+        dice.pick(&[PassiveFastOpen::Ignore, offer, PassiveFastOpen::Accept]),
     )
 }
 
@@ -218,7 +218,7 @@ impl Case {
             }
         }
         let mut fast_open = dice.one_in(4).then(|| fast_open(dice));
-        if fast_open.is_some_and(|(_, answer)| answer == PassiveFastOpen::Take) {
+        if fast_open.is_some_and(|(_, answer)| answer == PassiveFastOpen::Accept) {
             // Data are sent before the handshake is complete.
             network.avoid_handshake_forgeries();
             fast_open = fast_open.filter(|_| kind != Kind::Fraud);
@@ -226,7 +226,7 @@ impl Case {
         for side in [0, 1] {
             let segment = u64::from(configs[side].mss.min(configs[1 - side].mss));
             // A small window needs a round trip each time, a slow pace a second per segment.
-            let mut most = 100 * configs[1 - side].most_received().min(65_535);
+            let mut most = 100 * configs[1 - side].maximum_received().min(65_535);
             if let PacingKind::AtMost(rate) = configs[side].pacing {
                 let seconds = 300;
                 most = most.min((rate.bits_per_second() / 8).max(segment) * seconds);

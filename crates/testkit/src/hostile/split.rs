@@ -583,7 +583,10 @@ impl<'a> Chain<'a> {
             let patience =
                 MAXIMUM_RTO * u64::from(self.case.configs[0].maximum_retransmissions + 1);
             let silent = |side: &usize| {
-                let heard = self.hosts.connection(*side).map(Connection::heard_at);
+                let heard = self
+                    .hosts
+                    .connection(*side)
+                    .map(Connection::last_received_at);
                 heard.is_some_and(|at| self.world.now.since(at) > patience)
             };
             return match self.hosts.hosts_with_pending_work().find(silent) {

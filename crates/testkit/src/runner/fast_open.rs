@@ -85,9 +85,9 @@ impl Policy {
         let ours = |like: FastOpen| FastOpen::new(&self.cookie, like.is_experimental());
         match option {
             _ if !self.cookie_required && (payload > 0 || option.is_some()) => {
-                PassiveFastOpen::Take
+                PassiveFastOpen::Accept
             }
-            Some(option) if option.cookie() == self.cookie.as_slice() => PassiveFastOpen::Take,
+            Some(option) if option.cookie() == self.cookie.as_slice() => PassiveFastOpen::Accept,
             Some(option) => ours(option).map_or(PassiveFastOpen::Ignore, PassiveFastOpen::Offer),
             None => PassiveFastOpen::Ignore,
         }

@@ -243,7 +243,7 @@ impl Host {
             let heard = Arc::clone(&self.heard);
             taking.fast_open = Some(Box::new(move |payload, option| {
                 let answer = policy.answer(payload, option);
-                lock(&heard).takes_data = answer == PassiveFastOpen::Take;
+                lock(&heard).takes_data = answer == PassiveFastOpen::Accept;
                 answer
             }));
         }

@@ -88,7 +88,7 @@ fn fast_open(random: &mut RandomStream) -> (ActiveFastOpen, PassiveFastOpen) {
         room: pick(random, &[1, 400, 1_400]),
     };
     let offer = cookie(b"another!").map_or(PassiveFastOpen::Ignore, PassiveFastOpen::Offer);
-    let answers = [PassiveFastOpen::Ignore, offer, PassiveFastOpen::Take];
+    let answers = [PassiveFastOpen::Ignore, offer, PassiveFastOpen::Accept];
     (asks, pick(random, &answers))
 }
 

@@ -274,7 +274,7 @@ impl<P: Payload> Multiplex<P> {
         config.send_buffer = send.clamp(MIN_BUFFER, most);
         // Received data is read at once, so the receive buffer holds only segments that arrived out
         // of order.
-        config.receive_buffer = config.most_received().clamp(MIN_BUFFER, most);
+        config.receive_buffer = config.maximum_received().clamp(MIN_BUFFER, most);
         (config.send_sizes, config.receive_sizes) = (None, None);
         if context.settings.warm_path {
             config.idle_restart = IdleRestart::Off;

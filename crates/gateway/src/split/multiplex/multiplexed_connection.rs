@@ -280,7 +280,7 @@ impl<P: Payload> MultiplexedConnection<P> {
             ),
         };
         let fast = match answered.and_then(|answered| answered.cookie) {
-            _ if self.syn_data > 0 => PassiveFastOpen::Take,
+            _ if self.syn_data > 0 => PassiveFastOpen::Accept,
             Some(cookie) => PassiveFastOpen::Offer(cookie),
             None => PassiveFastOpen::Ignore,
         };

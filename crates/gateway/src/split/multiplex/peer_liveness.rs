@@ -93,10 +93,10 @@ impl PeerLiveness {
     /// answered.
     pub(super) fn update(&mut self, tcp: &Connection, now: Time) -> bool {
         let mut back = false;
-        if tcp.heard_at() > self.last_accepted_at {
+        if tcp.last_received_at() > self.last_accepted_at {
             back = self.suspected_down;
             *self = Self {
-                last_accepted_at: tcp.heard_at(),
+                last_accepted_at: tcp.last_received_at(),
                 ..Self::new(now)
             };
         }
@@ -112,19 +112,20 @@ impl PeerLiveness {
         self.unanswered_probes = self.unanswered_probes.saturating_add(1);
         self.last_probe_at = cx.now;
         self.waiting_since.get_or_insert(cx.now);
-        socket.act(cx, Connection::ask_beside);
+        socket.act(cx, Connection::send_keep_alive_probe);
     }
 
     /// Time at which an answer becomes overdue; `None` if nothing is unanswered, or if one is
     /// overdue already.
     fn answer_deadline(&self, tcp: &Connection) -> Option<Time> {
-        let patience = ANSWER_TIMEOUT.max(tcp.first_rto() * 2);
+        let patience = ANSWER_TIMEOUT.max(tcp.rto_without_backoff() * 2);
         (!self.answer_overdue).then_some(self.waiting_since? + patience)
     }
 
     /// Time of the next probe, if one is unanswered.
     fn next_probe_at(&self, tcp: &Connection, every: Span) -> Option<Time> {
-        (self.unanswered_probes > 0).then(|| self.last_probe_at + every.max(tcp.first_rto()))
+        (self.unanswered_probes > 0)
+            .then(|| self.last_probe_at + every.max(tcp.rto_without_backoff()))
     }
 }
 
@@ -285,7 +286,10 @@ impl<P: Payload> Multiplex<P> {
         let Some(trunk) = &mut self.trunks[slot] else {
             return;
         };
-        let believed = trunk.socket.connection().may_have_sent(report.sequence);
+        let believed = trunk
+            .socket
+            .connection()
+            .concerns_outstanding_data(report.sequence);
         let unreachable = believed && means_unreachable(report.error);
         if !trunk.is_established() && unreachable {
             // The handshake goes on: the peer may have received the SYN all the same, and answer
@@ -330,7 +334,7 @@ impl<P: Payload> Multiplex<P> {
         self.peer_absent = false;
         self.notice = Some(PeerNotice::Recovered);
         if let Some(trunk) = &mut self.trunks[slot] {
-            (trunk.socket).act(cx, |tcp, cx| tcp.path_is_back(cx.now));
+            (trunk.socket).act(cx, |tcp, cx| tcp.on_path_restored(cx.now));
         }
     }
 

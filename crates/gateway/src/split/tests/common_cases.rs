@@ -96,7 +96,7 @@ pub(super) fn fast_open(make: impl Fn() -> Net, one_way: Span) {
     let request = FastOpen::new(b"", false).expect("a request");
     for (option, bytes, answer) in [
         (request, 0, PassiveFastOpen::Offer(cookie)),
-        (cookie, 500, PassiveFastOpen::Take),
+        (cookie, 500, PassiveFastOpen::Accept),
         (cookie, 500, PassiveFastOpen::Ignore),
     ] {
         let mut net = make();
@@ -125,7 +125,7 @@ pub(super) fn fast_open(make: impl Fn() -> Net, one_way: Span) {
             server.is_some_and(|server| server.readable() == bytes)
         };
         assert!(net.run_until(begin + Span::from_secs(10), there));
-        if answer == PassiveFastOpen::Take {
+        if answer == PassiveFastOpen::Accept {
             assert_eq!(net.world.now.since(begin), one_way, "with the SYN");
         }
         net.run(Span::from_secs(3));

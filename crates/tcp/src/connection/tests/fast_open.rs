@@ -124,7 +124,7 @@ fn a_retransmitted_syn_has_no_fast_open_option() {
 
 #[test]
 fn a_valid_cookie_opens_at_once() {
-    let mut tcp = passive(100, PassiveFastOpen::Take);
+    let mut tcp = passive(100, PassiveFastOpen::Accept);
     assert_eq!(tcp.tcp.state(), State::SynReceived);
     assert_eq!(tcp.tcp.received_offset(), 100);
     assert!(tcp.tcp.take_events().has(Events::READABLE));
@@ -145,7 +145,7 @@ fn a_valid_cookie_opens_at_once() {
 #[test]
 fn a_reset_is_reported_if_the_application_has_the_connection() {
     for (fast_open, reported) in [
-        (PassiveFastOpen::Take, true),
+        (PassiveFastOpen::Accept, true),
         (PassiveFastOpen::Ignore, false),
     ] {
         let mut tcp = passive(100, fast_open);

@@ -32,7 +32,7 @@ impl Scoreboard {
             .map_or(0, |loss_state| loss_state.merged)
     }
 
-    /// The value of [`buffer_merging`] for this segment and the next.
+    /// The value of [`merged`] for this segment and the next.
     pub(super) fn merged_after(&self, number: u64) -> i32 {
         if number + 1 >= self.ring.next {
             return 0;
