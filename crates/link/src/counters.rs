@@ -1,21 +1,21 @@
-//! What is counted at a direction.
+//! Counters of a direction.
 
 use bentpipe_types::Span;
 
 use crate::GivenUp;
 
-/// What a direction has done so far.
+/// Counters of a direction.
 ///
-/// Every packet is somewhere: `offered + duplicated + copied = delivered + lost + dropped + removed
-/// + undecodable` and what is in the queue and on the link; `delivered + made = passed_on +
-/// released` and what the far end holds back.
+/// Invariants: `offered + duplicated + copied = delivered + lost + dropped + removed + undecodable`
+/// plus packets in the queue and on the link; `delivered + made = passed_on + released` plus
+/// packets held by the far end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets offered to the queue.
     pub offered: u64,
-    /// Packets the queue dropped, on their arrival or later.
+    /// Packets dropped by the queue, on arrival or later.
     pub dropped: u64,
-    /// Acknowledgments the queue removed, because a later one stands for them.
+    /// Acknowledgments removed by the queue because a later one replaces them.
     pub removed: u64,
     /// Packets lost to errors.
     pub lost: u64,
@@ -23,29 +23,28 @@ pub struct Counters {
     pub undecodable: u64,
     /// Packets that arrived a second time.
     pub duplicated: u64,
-    /// Copies beyond the first that were made for all who are to hear a packet.
+    /// Additional copies for the receivers of a broadcast direction.
     pub copied: u64,
     /// Packets that arrived.
     pub delivered: u64,
-    /// Bytes that arrived, as they were on the link: IP headers included, or what a framing makes
-    /// of them.
+    /// Bytes that arrived, with IP headers or as changed by a framing.
     pub delivered_bytes: u64,
-    /// Packets that the far end made itself.
+    /// Packets created by the far end.
     pub made: u64,
     /// Packets that ended at the far end.
     pub released: u64,
-    /// Packets that went on to the node: those delivered, where there is no far end.
+    /// Packets passed on to the node; without a far end, those delivered.
     pub passed_on: u64,
-    /// Most packets that ever waited.
+    /// Maximum backlog in packets.
     pub queue_max_packets: u64,
-    /// Most bytes that ever waited.
+    /// Maximum backlog in bytes.
     pub queue_max_bytes: u64,
-    /// Time the transmitter was given work for.
+    /// Total transmission time of all packets.
     pub busy: Span,
 }
 
 impl Counters {
-    /// These, and what the queue has given up since it took it.
+    /// Returns these counters with the packets that the queue gave up after accepting them.
     pub(crate) fn with(self, given_up: GivenUp) -> Self {
         Self {
             dropped: self.dropped + given_up.dropped,

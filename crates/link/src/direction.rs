@@ -11,38 +11,38 @@ use crate::{
     Queued, Tally,
 };
 
-/// What one direction of a link is made of.
+/// Settings of one direction of a link.
 #[derive(Debug)]
 pub struct Settings {
     /// Rate of the transmitter.
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: Span,
-    /// What waits for the transmitter.
+    /// Queue.
     pub queue: Queueing,
-    /// What loses packets on the way; a packet is lost if any of them loses it.
+    /// Error models; a packet is lost if any of them loses it.
     pub errors: Vec<ErrorModel>,
-    /// Bits on the air per bit of the packet (16/15 for the VSAT of obata2000, section 4.2.2).
+    /// Transmitted bits per bit of the packet (16/15 for the VSAT of obata2000, section 4.2.2).
     pub redundancy: f64,
-    /// What its two ends do to packets besides.
+    /// Processing at its two ends.
     pub ends: Ends,
-    /// How it changes with time, if it does, and what its random streams are called.
+    /// Changes over time, and their random streams.
     pub changes: Option<(Changes, Streams)>,
-    /// Its place on a carrier, if it sends what a hub grants. Its rate then changes with that alone: `changes` has
-    /// neither a rate's nor outages.
+    /// Access to a carrier, with capacity on demand. Its rate is then determined by that alone:
+    /// `changes` has neither rates nor outages.
     pub access: Option<Access>,
 }
 
-/// Which random streams a direction that changes draws from.
+/// Random streams of a changing direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Streams {
-    /// The key of all randomness.
+    /// Seed of the run.
     pub seed: u64,
-    /// The direction's name.
+    /// Name of the direction.
     pub component: String,
 }
 
-/// What waits for the transmitter.
+/// Kind of queue.
 #[derive(Debug)]
 pub enum Queueing {
     /// First in, first out, up to a limit.
@@ -51,7 +51,7 @@ pub enum Queueing {
     Discipline {
         /// The queue.
         queue: Box<dyn QueueDiscipline>,
-        /// What it draws from.
+        /// Random stream of the queue.
         random: RandomStream,
     },
 }
@@ -65,17 +65,17 @@ impl From<DropTail> for Queueing {
 /// One direction of a link.
 #[derive(Debug)]
 pub enum Direction {
-    /// Behind a drop-tail queue: a departure is known when a packet arrives.
+    /// With a drop-tail queue: a departure is known when a packet arrives.
     Fifo(Fifo),
-    /// Behind any other queue, which is asked when the transmitter is free: nobody sees that at the time.
+    /// With any other queue, whose departures nobody observes.
     Queued(Box<Queued>),
-    /// With something at its ends, on a path that changes, with capacity on demand, or looked at: each departure is an
-    /// event.
+    /// With processing at its ends, a changing path, capacity on demand, or an observer: each
+    /// departure is an event.
     Managed(Box<Managed>),
 }
 
 impl Direction {
-    /// An empty, idle direction.
+    /// Creates an idle direction.
     #[must_use]
     pub fn new(mut settings: Settings) -> Self {
         settings.errors.retain(ErrorModel::ever_loses);
@@ -93,12 +93,12 @@ impl Direction {
         }
     }
 
-    /// An empty, idle direction of which each arrival is an event, whatever its queue.
+    /// Creates an idle direction in which each departure is an event, whatever its queue.
     #[must_use]
     pub fn managed(settings: Settings) -> Self {
         let transmitter = Transmitter::new(settings.rate, settings.redundancy);
         let (queue, random): (Box<dyn QueueDiscipline>, _) = match settings.queue {
-            // It draws nothing.
+            // It draws no random numbers.
             Queueing::DropTail(queue) => (
                 Box::new(DropTailQueue::new(queue.limit)),
                 RandomStream::new(0, "", ""),
@@ -136,7 +136,7 @@ impl Direction {
         }))
     }
 
-    /// Somebody wants to see what happens here at the time at which it happens.
+    /// Makes each event observable at its time from now on.
     pub fn attend(&mut self, now: Time, packets: &mut PacketStore) {
         self.settle(now, packets);
         if let Self::Queued(queued) = self {
@@ -144,24 +144,24 @@ impl Direction {
         }
     }
 
-    /// Brings what results say of it up to `now`.
+    /// Advances the direction to `now`, before its results are read.
     pub fn settle(&mut self, now: Time, packets: &mut PacketStore) {
         if let Self::Queued(queued) = self {
             queued.advance(now, packets);
         }
     }
 
-    /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
-    /// it began to be transmitted, and how many packets and bytes then still waited.
+    /// Advances the queue to `now`. Calls `left` for each packet that has left it: start of its
+    /// transmission, and packets and bytes then still queued.
     pub fn advance(&mut self, now: Time, left: impl FnMut(Time, u64, u64)) {
         match self {
             Self::Fifo(fifo) => fifo.advance(now, left),
-            // Where somebody looks, each departure that changes its queue is an event.
+            // With an observer, each departure that changes the queue is an event.
             Self::Queued(_) | Self::Managed(_) => {}
         }
     }
 
-    /// Packets waiting.
+    /// Returns the backlog in packets.
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
         match self {
@@ -171,7 +171,7 @@ impl Direction {
         }
     }
 
-    /// Bytes waiting.
+    /// Returns the backlog in bytes.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         match self {
@@ -181,7 +181,7 @@ impl Direction {
         }
     }
 
-    /// Packets in the queue, in transmission or in flight.
+    /// Returns the number of packets queued, in transmission or in flight.
     #[must_use]
     pub fn in_transit(&self) -> usize {
         match self {
@@ -191,8 +191,8 @@ impl Direction {
         }
     }
 
-    /// Whether it has a packet to send, or a request that the hub has still to answer, and therefore enters each
-    /// frame: only with capacity on demand.
+    /// Whether it has a packet to send or an outstanding capacity request, and therefore enters
+    /// each frame; only with capacity on demand.
     #[must_use]
     pub fn awaits_capacity(&self) -> bool {
         match self {
@@ -201,7 +201,7 @@ impl Direction {
         }
     }
 
-    /// Packets that the far end holds back.
+    /// Returns the number of packets held by the far end.
     #[must_use]
     pub fn held_back(&self) -> usize {
         match self {
@@ -210,7 +210,7 @@ impl Direction {
         }
     }
 
-    /// Packets that its queue dropped so far.
+    /// Returns the number of packets dropped by the queue.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         match self {
@@ -220,7 +220,7 @@ impl Direction {
         }
     }
 
-    /// Packets lost to errors so far.
+    /// Returns the number of packets lost to errors.
     #[must_use]
     pub fn lost(&self) -> u64 {
         match self {
@@ -230,7 +230,7 @@ impl Direction {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         match self {
@@ -240,7 +240,7 @@ impl Direction {
         }
     }
 
-    /// Time the transmitter has worked, up to `now`: work it was given but has not done is left out.
+    /// Returns for how long the transmitter has worked up to `now`, without pending transmissions.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
         match self {
@@ -250,7 +250,8 @@ impl Direction {
         }
     }
 
-    /// What it has asked a hub for, got and used up to the frame of `now`, where it has to ask.
+    /// Returns requested, granted and used capacity up to the frame of `now`, with capacity on
+    /// demand.
     #[must_use]
     pub fn access(&self, now: Time) -> Option<AccessCounts> {
         match self {
@@ -259,7 +260,7 @@ impl Direction {
         }
     }
 
-    /// Bits that a hub has granted it until `now`, where it has to ask.
+    /// Returns the bits granted until `now`, with capacity on demand.
     #[must_use]
     pub fn granted_bits(&self, now: Time) -> Option<f64> {
         match self {
@@ -268,7 +269,7 @@ impl Direction {
         }
     }
 
-    /// What has become of each class of traffic, where its queue knows classes.
+    /// Returns the counters per traffic class, if its queue has classes.
     #[must_use]
     pub fn classes(&self) -> &[ClassCounts] {
         match self {
@@ -278,7 +279,7 @@ impl Direction {
         }
     }
 
-    /// One counter of its parts, all flows together; zero if none has it.
+    /// Returns a counter of its parts, all flows together; zero if no part has it.
     #[must_use]
     pub fn count(&self, name: &str) -> u64 {
         let mut sum = 0;
@@ -290,7 +291,7 @@ impl Direction {
         sum
     }
 
-    /// Tells what its parts have done, by name.
+    /// Reports the counters of its parts by name.
     pub fn tally(&self, each: &mut Tally<'_>) {
         match self {
             Self::Fifo(_) => {}

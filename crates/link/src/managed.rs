@@ -1,4 +1,4 @@
-//! One direction of a link behind a queue that decides when the transmitter is free.
+//! A link direction with an event for each departure.
 
 use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
@@ -12,25 +12,25 @@ use crate::{
     Tally, Verdict,
 };
 
-/// Sees what is on the link: packets as their framings made them.
+/// Observer of the packets on a link, with their framing.
 pub trait Watch {
-    /// The transmission of this packet begins.
+    /// Called when the transmission of a packet begins.
     fn sent(&mut self, now: Time, packet: PacketRef, packets: &PacketStore);
-    /// This packet has arrived intact; nothing has been taken off it yet.
+    /// Called when a packet has arrived intact, before its framing is removed.
     fn received(&mut self, now: Time, packet: PacketRef, packets: &PacketStore);
 }
 
-/// One direction of a link: any queue, framings, a far end, a path that changes, capacity on demand.
+/// A link direction with any queue, framings, a far end, a changing path, and capacity on demand.
 ///
-/// The flight holds what has left the queue. The next event is the first of three: the end of a
-/// transmission while something waits, the arrival of the flight's head, the far end's deadline. At the
-/// same time they come in another order: what arrives, then the deadline (which may let out what
-/// arrived just now), then the next transmission. A packet offered at the very time a transmission
-/// ends finds that the next has begun, as behind a drop-tail queue.
+/// The flight contains packets that have left the queue. The next event is the first of three: the
+/// end of a transmission while packets are queued, the arrival of the flight's head, the far end's
+/// deadline. At the same time they are processed in another order: arrivals, then the deadline
+/// (which may release what has just arrived), then the next transmission. A packet offered exactly
+/// when a transmission ends finds the next one begun, as with a drop-tail queue.
 ///
-/// With capacity on demand, a transmission may last until a grant that is not known yet, and the beginning of a frame is an
-/// event while anything waits or is asked for. It comes with the next transmission, and before a packet that is
-/// offered just then.
+/// With capacity on demand a transmission may last until a grant that is not known yet, and the
+/// beginning of a frame is an event while anything is queued or requested. It is processed with the
+/// next transmission, and before a packet offered at that time.
 #[derive(Debug)]
 pub struct Managed {
     queue: Box<dyn QueueDiscipline>,
@@ -40,22 +40,23 @@ pub struct Managed {
     transmitter: Transmitter,
     recent: Recent,
     idle_from: Time,
-    /// Though the transmitter is idle, nothing can go before this.
+    /// Earliest time of the next transmission while the transmitter is idle.
     not_before: Time,
-    /// The queue had nothing to send though something waits: it is asked again after the next packet.
+    /// Whether the queue returned nothing although packets are queued; it is asked again after the
+    /// next packet.
     stalled: bool,
     delay: Span,
     errors: Vec<ErrorModel>,
     course: Option<Box<Course>>,
     access: Option<Box<Terminal>>,
-    /// The packet whose last bit goes in a frame to come.
+    /// The packet whose last bit is sent in a later frame.
     begun: Option<Begun>,
     counters: Counters,
-    // Used again for every packet.
+    // Reused for every packet.
     pieces: Vec<PacketRef>,
 }
 
-/// A packet of which nobody knows yet when it has left.
+/// A packet whose departure is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     packet: PacketRef,
@@ -93,14 +94,14 @@ impl Managed {
         }
     }
 
-    /// Sends what a hub grants, and no more.
+    /// Limits transmission to a hub's grants.
     pub(crate) fn on_demand(mut self, terminal: Terminal) -> Self {
         self.access = Some(Box::new(terminal));
         self
     }
 
-    /// Offers a packet to the queue. A dropped packet stays the caller's. One that is cut is queued,
-    /// whatever becomes of its pieces.
+    /// Offers a packet to the queue. A dropped packet remains with the caller. A fragmented packet
+    /// counts as queued, whatever happens to its fragments.
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -138,7 +139,7 @@ impl Managed {
         if idle {
             self.queue.idle_since(self.idle_from);
         }
-        // Once it is queued, an acknowledgment may be part of another.
+        // Once queued, an acknowledgment may be merged into another.
         let length = (self.access.as_ref()).map_or(Bytes::ZERO, |_| packets.get(packet).length());
         let verdict = self.queue.enqueue(
             packet,
@@ -166,7 +167,7 @@ impl Managed {
         verdict
     }
 
-    /// When something next happens here without a packet being offered.
+    /// Returns the time of the next event without offered packets.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         let mut next = self.flight.first().map(|first| first.arrival);
@@ -187,7 +188,7 @@ impl Managed {
         next
     }
 
-    /// Does what is due at `now`. What goes on to the node is added to `out`.
+    /// Processes what is due at `now`. Appends packets for the node to `out`.
     pub fn on_event(
         &mut self,
         now: Time,
@@ -206,7 +207,7 @@ impl Managed {
             });
         }
         self.transmit(now, packets, watch);
-        // As behind a drop-tail queue: what has crossed a long link has left the cache.
+        // As with a drop-tail queue: a packet that has crossed a long link has left the cache.
         if let Some(first) = self.flight.first() {
             packets.prefetch(first.packet);
         }
@@ -252,7 +253,7 @@ impl Managed {
         self.deliver(now, packet, length, packets, out);
     }
 
-    /// A packet has arrived, and is whole.
+    /// Handles a packet that arrived intact.
     fn deliver(
         &mut self,
         now: Time,
@@ -273,10 +274,11 @@ impl Managed {
         }
     }
 
-    /// A packet of `length` that went on was for this many far ends, and so many of them have got it.
+    /// Counts a packet of `length` for `ends` far ends of a broadcast direction, `heard` of which
+    /// received it.
     pub fn spread(&mut self, ends: u64, heard: u64, length: Bytes) {
         let counters = &mut self.counters;
-        // It was counted as one.
+        // It was counted once.
         counters.delivered = counters.delivered + heard - 1;
         counters.passed_on = counters.passed_on + heard - 1;
         counters.delivered_bytes = counters.delivered_bytes + heard * length.get() - length.get();
@@ -287,7 +289,7 @@ impl Managed {
         counters.lost += ends - heard;
     }
 
-    /// Lets the far end run, and counts what it makes and ends.
+    /// Runs the far end, and counts the packets that it creates and ends.
     fn at_far_end(
         &mut self,
         packets: &mut PacketStore,
@@ -305,7 +307,7 @@ impl Managed {
         self.counters.passed_on += (out.len() - passed_on) as u64;
     }
 
-    /// Gives the transmitter, if it is free, what the queue has for it.
+    /// If the transmitter is free, lets the queue select the next packet.
     fn transmit(&mut self, now: Time, packets: &mut PacketStore, watch: &mut dyn Watch) {
         if self.access.is_some() {
             self.enter_frame(now);
@@ -359,7 +361,8 @@ impl Managed {
         }
     }
 
-    /// A packet leaves whose transmission began at `start`: at `departure`, where a hub has decided that.
+    /// Sends a packet whose transmission began at `start` and ends at `departure`, if a hub has
+    /// determined that.
     fn launch(&mut self, start: Time, departure: Option<Time>, packet: PacketRef, length: Bytes) {
         let passage = self.way(start, departure, length);
         self.idle_from = passage.departure;
@@ -371,7 +374,8 @@ impl Managed {
         });
     }
 
-    /// The frame of `now` may have begun: what is granted there goes to the packet that is being sent first.
+    /// Enters the frame of `now`, if it is new: its grant is first used for the packet in
+    /// transmission.
     #[inline(never)]
     fn enter_frame(&mut self, now: Time) {
         let Some(access) = &mut self.access else {
@@ -388,9 +392,8 @@ impl Managed {
         }
     }
 
-    /// A packet's way over the link, which begins now, and is known to end at `departure` or takes the
-    /// transmitter's time. Errors are drawn here, in the order of
-    /// transmission: that of arrival may be another.
+    /// Returns a packet's passage over the link, from now to `departure` or for the transmission
+    /// time. Errors are drawn here, in the order of transmission; the order of arrival may differ.
     fn way(&mut self, now: Time, departure: Option<Time>, length: Bytes) -> Passage {
         let mut passage = match (&mut self.course, departure) {
             (Some(course), None) => course.send(now, length),
@@ -416,32 +419,32 @@ impl Managed {
         passage
     }
 
-    /// Packets waiting.
+    /// Returns the backlog in packets.
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
         self.queue.packets()
     }
 
-    /// Bytes waiting.
+    /// Returns the backlog in bytes.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.queue.bytes()
     }
 
-    /// Packets in the queue, in transmission or in flight.
+    /// Returns the number of packets queued, in transmission or in flight.
     #[must_use]
     pub fn in_transit(&self) -> usize {
         self.queue.packets() as usize + usize::from(self.begun.is_some()) + self.flight.len()
     }
 
-    /// Whether its terminal enters the next frame, whatever happens until then.
+    /// Whether its terminal enters the next frame in any case.
     #[must_use]
     pub fn awaits_capacity(&self) -> bool {
         let access = self.access.as_ref();
         access.is_some_and(|access| access.next_frame().is_some())
     }
 
-    /// Packets that the far end holds back.
+    /// Returns the number of packets held by the far end.
     #[must_use]
     pub fn held_back(&self) -> usize {
         self.ends
@@ -450,13 +453,13 @@ impl Managed {
             .map_or(0, |far_end| far_end.held())
     }
 
-    /// What it has done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters.with(self.queue.given_up())
     }
 
-    /// Time the transmitter has worked, up to `now`.
+    /// Returns for how long the transmitter has worked up to `now`.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
         if let Some(access) = &self.access {
@@ -468,25 +471,26 @@ impl Managed {
         self.counters.busy.saturating_sub(self.idle_from.since(now))
     }
 
-    /// What it has asked for, got and used up to the frame of `now`, where it has to ask.
+    /// Returns requested, granted and used capacity up to the frame of `now`, with capacity on
+    /// demand.
     #[must_use]
     pub fn access(&self, now: Time) -> Option<AccessCounts> {
         self.access.as_ref().map(|access| access.counts(now))
     }
 
-    /// Bits that it has been granted until `now`, where it has to ask.
+    /// Returns the bits granted until `now`, with capacity on demand.
     #[must_use]
     pub fn granted_bits(&self, now: Time) -> Option<f64> {
         self.access.as_ref().map(|access| access.granted_bits(now))
     }
 
-    /// What has become of each class of its queue.
+    /// Returns the counters per traffic class.
     #[must_use]
     pub fn classes(&self) -> &[ClassCounts] {
         self.queue.classes()
     }
 
-    /// Tells what its parts have done, by name.
+    /// Reports the counters of its parts by name.
     pub fn tally(&self, each: &mut Tally<'_>) {
         self.queue.tally(each);
         if let Some(divider) = &self.ends.divider {
@@ -508,7 +512,7 @@ impl Managed {
 }
 
 impl From<&mut Queued> for Managed {
-    /// The same, with an event for each departure. Nothing is left behind.
+    /// Converts a direction to one with an event for each departure.
     fn from(queued: &mut Queued) -> Self {
         debug_assert!(
             queued.coming.is_empty() && queued.handed_on == 0,

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 pub(crate) struct Most {
     packets: u64,
     bytes: u64,
-    /// Packets that raised the maximum, in order. Of those that have certainly come, only the last.
+    /// Packets that raised the maximum, in order. Among packets that have certainly come, only the
+    /// last is kept.
     records: VecDeque<Record>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens next: at most a few entries per component, not one per packet.
+//! The schedule of events: at most a few entries per component, not one per packet.
 
 use bentpipe_types::{Agenda, Entry, Span, Time};
 
@@ -6,14 +6,14 @@ use bentpipe_types::{Agenda, Entry, Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ComponentId(pub(crate) u16);
 
-/// Components a network may have: an entry keeps 16 bits for them.
+/// Maximum number of components: an entry has 16 bits for them.
 pub(crate) const COMPONENTS: usize = 1 << 16;
 
 /// Entries of (time, component), each packed into one word: time << 16 | component.
 ///
-/// Comparing one word is what makes it quick. Equal times are ordered by component, so that a run
-/// is the same every time. The times are since `base`, which is the start, unless somebody's clock goes on
-/// for days.
+/// Comparing one word is fast. Simultaneous entries are ordered by component, so that runs are
+/// reproducible. Times are relative to `base`, which is the start of the run, or later with an
+/// external clock that runs for days.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     agenda: Agenda<Key>,
@@ -38,13 +38,13 @@ impl Entry for Key {
 
 impl Schedule {
     fn key(&self, at: Time, component: ComponentId) -> Key {
-        // A time past the clock's end never comes: it saturates, and the run ends before it.
+        // A time beyond the clock's range saturates; the run ends before it.
         let at = at.since(self.base).as_nanos().min(Time::LAST.as_nanos());
         Key(at << 16 | u64::from(component.0))
     }
 
-    /// It is `now`: half of what the entries can hold has passed, perhaps, and is let go. An entry that was
-    /// out of reach may come up early then, as a node's may in any case.
+    /// Called at time `now`: moves `base` forward once half of the range has passed. An entry that
+    /// was out of range may then come up early, as a node's may in any case.
     pub(crate) fn keep_up(&mut self, now: Time) {
         let passed = now.since(self.base);
         if passed.as_nanos() <= Time::LAST.as_nanos() / 2 {
@@ -60,7 +60,7 @@ impl Schedule {
         self.agenda.push(self.key(at, component));
     }
 
-    /// The first entry.
+    /// Returns the first entry.
     pub(crate) fn first(&self) -> Option<(Time, ComponentId)> {
         let first = self.agenda.first()?;
         let since = Span::from_nanos(first.at().as_nanos());
@@ -72,7 +72,8 @@ impl Schedule {
         self.agenda.exceeds(count)
     }
 
-    /// Whose the entry is that comes after so many others, where there are many and that is known.
+    /// Returns the component of the entry that follows `others` others, if there are many entries
+    /// and it is known.
     #[inline(always)]
     pub(crate) fn upcoming(&self, others: usize) -> Option<ComponentId> {
         Some(self.agenda.upcoming(others)?.component())
@@ -86,7 +87,7 @@ impl Schedule {
             .postpone_first(|first| Key(key.0 | u64::from(first.component().0)));
     }
 
-    /// The first entry's component goes on at a later time, or has nothing to come any more.
+    /// Moves the first entry to a later time, or removes it.
     #[inline]
     pub(crate) fn first_goes_on(&mut self, at: Option<Time>) {
         match at {
@@ -125,7 +126,7 @@ mod tests {
         let mut schedule = Schedule::default();
         let mut now = Time::ZERO;
         schedule.push(now + day, ComponentId(7));
-        // One that waits for a year, and comes up in between, as lazy deadlines may.
+        // A lazy deadline a year ahead, which comes up in between.
         let never = now + day * 365;
         schedule.push(never, ComponentId(9));
         let mut ups = Vec::new();

@@ -1,5 +1,5 @@
-//! The path of a packet allocates nothing: once the slab, the rings and the heaps have grown to what
-//! is in flight, a run goes on without the allocator.
+//! The path of a packet allocates nothing once the slab, rings and heaps have grown to the packets
+//! in flight.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Traffic}
 use bentpipe_tcp::{BufferSizes, Config};
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
-/// server --100 Mbit/s, 300 ms--> client, with a window that the queue has room for.
+/// server --100 Mbit/s, 300 ms--> client, with a window for which the queue has room.
 fn network_with(queue: impl FnMut(usize) -> Queueing) -> Network {
     network_of(&[Traffic::bulk(None)], queue)
 }
 
-/// The same with these flows.
+/// The same network with these flows.
 fn network_of(flows: &[Traffic], queue: impl FnMut(usize) -> Queueing) -> Network {
     let sender = Config {
         send_buffer: 16_000_000,
@@ -35,7 +35,7 @@ fn network_of(flows: &[Traffic], queue: impl FnMut(usize) -> Queueing) -> Networ
     network_between(flows, [sender, receiver], queue)
 }
 
-/// The same with these ends.
+/// The same network with these ends.
 fn network_between(
     flows: &[Traffic],
     ends: [Config; 2],
@@ -95,7 +95,7 @@ fn a_run_in_full_swing_allocates_nothing() {
     assert_eq!(allocations.count_total, 0, "{allocations:?}");
 }
 
-/// Nor do queues that are asked when the transmitter is free.
+/// Queues other than drop-tail do not allocate either.
 #[test]
 fn other_queues_allocate_nothing_either() {
     let fair = || {
@@ -155,7 +155,7 @@ fn other_queues_allocate_nothing_either() {
     }
 }
 
-/// Nor do applications that send packet by packet, alone or as what a user does.
+/// Applications that send packet by packet do not allocate, alone or as activities of a user.
 #[test]
 fn calls_echoes_and_datagrams_allocate_nothing() {
     let call = Traffic::Voice(VoiceSettings {
@@ -206,8 +206,8 @@ fn calls_echoes_and_datagrams_allocate_nothing() {
     assert_eq!(allocations.count_total, 0, "{allocations:?}");
 }
 
-/// Nor do pages, files, mails and answers, for the packets that they are made of: what one allocates, it does once,
-/// however long it is.
+/// Pages, files, mail and responses do not allocate per packet: each allocates once, whatever its
+/// length.
 #[test]
 fn pages_files_mails_and_answers_allocate_nothing_per_packet() {
     let page = |http| {
@@ -284,8 +284,8 @@ fn pages_files_mails_and_answers_allocate_nothing_per_packet() {
     }
 }
 
-/// What an end of a flow keeps that is connected and has nothing outstanding, all that there is of it counted:
-/// connection, buffers that grow, application, what tells one flow from another. Settings are everybody's.
+/// Memory of a connected, idle end of a flow: connection, buffers, application, and table entries.
+/// Settings are shared.
 #[test]
 fn an_idle_end_of_a_flow_keeps_less_than_three_kibibytes() {
     const FLOWS: usize = 2_000;
@@ -318,7 +318,7 @@ fn an_idle_end_of_a_flow_keeps_less_than_three_kibibytes() {
         assert!(delivered.is_some_and(|packets| packets as usize >= 4 * flows));
         kept.bytes_current as usize
     };
-    // What the packets took that were on their way at once is the same for both, and not of the flows.
+    // Packets in flight at the same time take the same memory in both runs.
     let each = (kept(2 * FLOWS) - kept(FLOWS)) / (2 * FLOWS);
     println!("{each} bytes");
     assert!(each <= 3 * 1024, "{each} bytes");

@@ -1,5 +1,5 @@
-//! Calls, files, mail, video, echoes, and users who do all of that, against what they should do by hand: round
-//! trips counted on an idle link, and, whatever the network loses, nothing left hanging.
+//! Calls, files, mail, video, echoes and users against manual calculation: round trips on an idle
+//! link, and termination under losses.
 
 mod two_hosts;
 
@@ -21,7 +21,7 @@ fn only(path: Path, traffic: Traffic) -> FlowOutcome {
     outcome.flows.into_iter().next().expect("one flow")
 }
 
-/// In round trips of the idle link.
+/// Converts a time to round trips of the idle link.
 fn rounds(time: Span) -> f64 {
     time.as_secs_f64() / 0.6
 }
@@ -70,8 +70,8 @@ fn call(codec: Codec) -> VoiceSettings {
 
 #[test]
 fn a_call_over_a_satellite_sounds_as_g107_says() {
-    // 300 ms of path, 20 ms of packet, 60 ms of jitter buffer, and G.729's look-ahead of 5 ms.
-    // (R worked out apart from this code, by G.107 equations 7-18 to 7-28, and of G.729 11 less.)
+    // 300 ms of path, 20 ms of packet, 60 ms of jitter buffer, and G.729's look-ahead of 5 ms. (R
+    // computed independently by G.107 equations 7-18 to 7-28, and 11 less for G.729.)
     for (codec, delay_ms, rating) in [(Codec::G711, 380, 64.06), (Codec::G729, 385, 52.59)] {
         let flow = only(IDLE, Traffic::Voice(call(codec)));
         assert_eq!(flow.state, FlowState::Finished);
@@ -88,7 +88,7 @@ fn a_call_over_a_satellite_sounds_as_g107_says() {
                 assert_eq!(heard.opinion, emodel::opinion(heard.rating));
             }
         }
-        // RTP's header, and 160 or 20 bytes of speech, a thousand times each way.
+        // The RTP header, and 160 or 20 bytes of speech, a thousand times in each direction.
         let payload = match codec {
             Codec::G711 => 172,
             Codec::G729 => 32,
@@ -110,13 +110,13 @@ fn what_is_lost_of_a_call_is_what_the_link_loses() {
     for heard in [call.there, call.back] {
         let heard = heard.expect("heard");
         assert_eq!((heard.packets, heard.late), (100_000, 0));
-        // A standard deviation is 69 packets.
+        // The standard deviation is 69 packets.
         assert!(
             (heard.lost as f64 - 5_000.0).abs() < 350.0,
             "{}",
             heard.lost
         );
-        // Random loss is no burst: Ie,eff of equation 7-29 with a burst ratio of 1, within what is random.
+        // Random loss: Ie,eff of equation 7-29 with a burst ratio of 1, within random variation.
         let share = heard.lost as f64 / 1e5;
         let rating = emodel::rating(
             Codec::G711.impairment(),
@@ -158,10 +158,10 @@ fn files(mode: FtpMode, direction: Direction) -> FtpSettings {
 
 #[test]
 fn a_file_takes_the_round_trips_of_ftp() {
-    // To the greeting: TCP's handshake, and it comes with the second round trip. USER, PASS, TYPE: one each.
-    // Then for a file, passive: PASV, the data connection's handshake, RETR and with the reply the data, and, when
-    // they are acknowledged, half a round trip later, 226. Active: PORT; RETR and the handshake that it sets off
-    // are one and a half, data and their acknowledgment one, 226 half a one. STOR: the reply to it, data, 226.
+    // The greeting arrives in the second round trip. USER, PASS, TYPE: one each. A passive file:
+    // PASV, the data connection's handshake, RETR with reply and data, and half a round trip after
+    // their acknowledgment 226. Active: PORT; RETR and the handshake that it causes take one and a
+    // half, data and their acknowledgment one, 226 a half. STOR: its reply, data, 226.
     for mode in [FtpMode::Passive, FtpMode::Active] {
         for direction in [Direction::Download, Direction::Upload] {
             let flow = only(IDLE, Traffic::Ftp(files(mode, direction)));
@@ -172,7 +172,7 @@ fn a_file_takes_the_round_trips_of_ftp() {
                 (3, 3, 30_000)
             );
             let expected = match (mode, direction) {
-                // PORT; STOR, the handshake, 150: one and a half and a half; data and 226.
+                // PORT; STOR, handshake, 150: one and a half, and a half; data and 226.
                 (FtpMode::Active, Direction::Upload) => 1.0 + 2.0 + 1.0,
                 _ => 4.0,
             };
@@ -196,8 +196,8 @@ fn mails(pipelining: bool) -> MailSettings {
 
 #[test]
 fn a_mail_takes_the_round_trips_of_smtp() {
-    // The greeting comes with the second; then EHLO, MAIL, RCPT, DATA and the message; or EHLO, the three of
-    // them together, and the message.
+    // The greeting arrives in the second round trip; then EHLO, MAIL, RCPT, DATA and the message;
+    // with pipelining EHLO, three commands together, and the message.
     for (pipelining, expected) in [(false, 7.0), (true, 5.0)] {
         let flow = only(IDLE, Traffic::Mail(mails(pipelining)));
         assert_eq!(flow.state, FlowState::Finished);
@@ -209,7 +209,7 @@ fn a_mail_takes_the_round_trips_of_smtp() {
         for time in &mails.times {
             assert_near(rounds(*time), expected);
         }
-        // And QUIT.
+        // Includes QUIT.
         let finish = flow.finish.expect("finished").as_secs_f64();
         assert_near(finish, 4.0 * 0.6 * (expected + 1.0) + 3.0 * 3.0);
     }
@@ -235,7 +235,7 @@ fn a_film_starts_after_its_first_segment_and_plays_to_its_end() {
     assert_near(rounds(viewing.start_ups[0]), 5.0);
     let finish = flow.finish.expect("finished").as_secs_f64();
     assert_near(finish, 0.6 * 5.0 + 120.0);
-    // The first at the lowest rate, then what the path sustains: nearby, the highest.
+    // The first segment at the lowest rate, then the sustained rate: on a short path the highest.
     let near = Path {
         delay: Span::from_millis(2),
         ..IDLE
@@ -260,7 +260,8 @@ fn a_film_on_a_link_that_is_too_slow_stops_for_as_long_as_it_lacks() {
     let start_up = viewing.start_ups[0].as_secs_f64();
     let finish = flow.finish.expect("finished").as_secs_f64();
     assert!((finish - start_up - viewing.stalled.as_secs_f64() - 120.0).abs() < 1e-6);
-    // 120 s of 400 kbit/s and headers take 160 s and some on 300 kbit/s; the last segment plays 4 s more.
+    // 120 s of 400 kbit/s with headers take somewhat more than 160 s at 300 kbit/s; the last
+    // segment plays 4 s more.
     assert!((166.0..180.0).contains(&finish), "{finish}");
 }
 
@@ -361,7 +362,7 @@ fn services() -> Vec<(&'static str, Traffic)> {
     ]
 }
 
-/// The luck of users: what they set out to do first.
+/// Returns the random draws of a user: its first activities.
 fn told(flow: &FlowOutcome) -> String {
     format!("{:?}", flow.report)
 }
@@ -369,8 +370,8 @@ fn told(flow: &FlowOutcome) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
 
-    /// Whatever is lost: each ends, with its bytes; the same seed gives the same; each thing a user begins ends
-    /// or is the last.
+    /// Under any losses: each application ends with its bytes; the same seed gives the same result;
+    /// each activity of a user ends or is the last.
     #[test]
     fn services_end_whatever_is_lost(seed in any::<u64>(), loss in 0.0_f64..0.08) {
         let path = Path { rate: 5_000_000, delay: Span::from_millis(60), loss, seed };
@@ -416,7 +417,7 @@ proptest! {
 
 #[test]
 fn a_flow_more_changes_nobody_s_luck() {
-    // On a link where nobody is in another's way, everybody's day is the same with and without the others.
+    // On a link without contention, each flow has the same result with and without the others.
     let flows = services();
     let all = run(IDLE, &flows, 3_000);
     for without in 0..flows.len() {
@@ -438,8 +439,8 @@ fn a_flow_more_changes_nobody_s_luck() {
     }
 }
 
-/// Where nothing arrives, nobody waits for ever: a connection that is not answered is given up, and said to be; who
-/// sends datagrams has sent them, and heard nothing.
+/// If nothing arrives, no application waits for ever: an unanswered connection is given up and
+/// reported as such; a sender of datagrams has sent them and received nothing.
 #[test]
 fn who_reaches_nobody_says_so() {
     let nowhere = Path {
@@ -457,7 +458,7 @@ fn who_reaches_nobody_says_so() {
                 let heard = calls.calls.iter().flat_map(|call| [call.there, call.back]);
                 heard.flatten().map(|way| way.packets - way.lost).sum()
             }),
-            // What a user begins fails, and the next thing is begun.
+            // A user's activity fails, and the next one begins.
             "user" => {
                 let done = &report.activities;
                 let failed: u64 = done.iter().map(|each| each.failed).sum();

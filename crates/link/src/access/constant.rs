@@ -1,4 +1,4 @@
-//! What terminals have of each frame without asking.
+//! Constant capacity (CRA) of terminals.
 
 use bentpipe_types::Span;
 
@@ -6,31 +6,31 @@ use super::capacity::Capacity;
 use super::carrier::TerminalSettings;
 use super::modes::{Mode, Modes};
 
-/// What is granted, and what it takes of the carrier.
+/// Granted capacity, and the carrier time that it takes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Granted {
     pub(super) bits: Capacity,
     pub(super) on_air: Capacity,
 }
 
-/// A terminal's constant capacity (CRA) in each frame, from a frame on.
+/// A terminal's constant capacity (CRA) per frame, from a frame on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Constant {
-    /// What it is to have.
+    /// Configured capacity.
     wanted: Capacity,
-    /// What that takes of the carrier.
+    /// Carrier time that it needs.
     needs: Capacity,
-    /// What it has of the carrier, and what that is good for: by the plan, and as its path is.
+    /// Carrier time that it gets, with the resulting capacity by the plan and by its path.
     pub(super) on_air: Capacity,
     pub(super) planned: Capacity,
     pub(super) bits: Capacity,
-    /// What it has had in all frames before this one.
+    /// Capacity granted in all frames before this one.
     had: Granted,
     since: u64,
 }
 
 impl Constant {
-    /// What it has had in all frames before this one.
+    /// Returns the capacity granted in all frames before this one.
     pub(super) fn before(&self, frame: u64) -> Granted {
         let frames = frame.saturating_sub(self.since);
         Granted {
@@ -39,7 +39,7 @@ impl Constant {
         }
     }
 
-    /// What it has of a frame.
+    /// Returns the capacity granted per frame.
     pub(super) fn of_each(&self) -> Granted {
         Granted {
             bits: self.bits,
@@ -55,13 +55,13 @@ impl Constant {
     }
 }
 
-/// All of them. In clear sky they fit, since a scenario in which they do not is refused.
+/// The constant capacity of all terminals. It fits in clear sky; other scenarios are refused.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
     frame: Span,
     carrier: Capacity,
     each: Vec<Constant>,
-    /// What all need, and what they have of the carrier.
+    /// Carrier time that all need, and carrier time that they get.
     needed: Capacity,
     pub(super) on_air: Capacity,
 }
@@ -96,11 +96,12 @@ impl Constants {
         &self.each[terminal]
     }
 
-    /// From this frame on these have other modes: who has more or less of the carrier.
+    /// Applies the changed modes of terminals from this frame on. Returns the terminals whose share
+    /// of the carrier changes.
     ///
-    /// What is constant is a rate, so that in a fade it takes more of the carrier, and at most all of the terminal's time.
-    /// Where all together take more than the carrier has, each gets its part in proportion (SNS-3 stops the simulation: "CRAs
-    /// don't fit to frame").
+    /// Constant capacity is a rate, so in a fade it takes more carrier time, at most all of the
+    /// terminal's time. If the total exceeds the carrier, each gets a proportional share (SNS-3
+    /// stops the simulation: "CRAs don't fit to frame").
     pub(super) fn change(&mut self, frame: u64, changed: &[usize], modes: &Modes) -> Vec<usize> {
         let fitted = self.needed <= self.carrier;
         for terminal in changed {

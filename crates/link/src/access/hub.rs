@@ -1,4 +1,4 @@
-//! The hub: what it has been asked for, and its plan of the present frame.
+//! The hub: outstanding requests, and the plan of the current frame.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::sharing::{evenly, in_proportion};
 use super::takers::{Asker, FreeShares, Takers};
 use crate::changes::Rates;
 
-/// What the hub knows.
+/// State of the hub.
 ///
-/// A plan costs a step for each terminal that has asked for something, and none for one that has not: what that one has of
-/// a frame is worked out when it comes and asks, from what stands for good and from sums.
+/// A plan costs one step per terminal with a request, and none for others: their share of a frame
+/// is computed on demand, from constants and prefix sums.
 #[derive(Debug)]
 pub(super) struct Hub {
     frame: Span,
@@ -24,24 +24,25 @@ pub(super) struct Hub {
     terminals: Vec<TerminalSettings>,
     modes: Modes,
     constants: Constants,
-    /// Both of these in a frame at which a probe has looked, before any terminal has entered it.
+    /// Modes and constants of a frame at which a probe has looked before any terminal entered it.
     looked_at: Option<Box<LookedAt>>,
-    /// How long the burst of each takes that asks for nothing, in nanoseconds, but for those who take what is free.
+    /// Burst lengths in nanoseconds of terminals without requests, except those that receive free
+    /// capacity.
     bursts: PrefixSums,
     takers: Takers,
-    /// Each terminal's as they have it.
+    /// State of each terminal as included in the sums.
     asleep: Vec<Asleep>,
-    /// What has been asked for and not given, by terminal, in their order. What is asked for by volume stays owed.
+    /// Outstanding requests by terminal, in order. Requested volume stays owed.
     wants: Vec<Want>,
     given: Vec<Capacity>,
-    /// By the first frame whose plan heeds them.
+    /// Requests by the first frame whose plan includes them.
     requests: BTreeMap<u64, Vec<(usize, Request)>>,
-    /// The frame that is planned next.
+    /// Next frame to be planned.
     next: u64,
     plan: Plan,
 }
 
-/// Copies of modes and constants in a later frame.
+/// Copies of modes and constants, advanced to a later frame.
 #[derive(Debug)]
 struct LookedAt {
     frame: u64,
@@ -49,18 +50,18 @@ struct LookedAt {
     constants: Constants,
 }
 
-/// A terminal that asks for nothing.
+/// A terminal without requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Asleep {
-    /// What of the carrier it could be given besides what is constant.
+    /// Carrier capacity that it can use in addition to its constant capacity.
     room: Capacity,
-    /// How long its burst takes of what is constant, in nanoseconds.
+    /// Length of its burst of constant capacity in nanoseconds.
     burst: u64,
-    /// It can be given what is free.
+    /// Whether it receives free capacity.
     takes: bool,
 }
 
-/// What a terminal is to get besides what is constant.
+/// Demand of a terminal in addition to its constant capacity.
 #[derive(Clone, Copy, Debug)]
 struct Want {
     terminal: usize,
@@ -71,9 +72,10 @@ struct Want {
 /// The plan of a frame.
 #[derive(Debug, Default)]
 struct Plan {
-    /// What those get who have asked for something, in their order; when their bursts begin is not in it.
+    /// Grants of terminals with requests, in order, without burst positions.
     asked: Vec<(usize, Grant)>,
-    /// How much longer the bursts of so many of them take than they would, had they asked for nothing, in nanoseconds.
+    /// Prefix sums in nanoseconds: by how much the bursts of the first of these exceed those
+    /// without requests.
     longer: Vec<u64>,
     free: FreeShares,
 }
@@ -104,12 +106,12 @@ impl Hub {
         hub
     }
 
-    /// A terminal's rate changes as these say; the hub knows what it was so many frames before.
+    /// Sets the changing rate of a terminal's path, which the hub knows `lag` frames late.
     pub(super) fn follow(&mut self, terminal: usize, rates: Rates, lag: u64) {
         self.modes.follow(terminal, rates, lag);
     }
 
-    /// Its mode or what is constant may be another than before: takes it into the sums.
+    /// Updates the sums after a change of a terminal's mode or constant capacity.
     fn place(&mut self, terminal: usize) {
         let of = &self.terminals[terminal];
         let rate = of.rate;
@@ -129,7 +131,7 @@ impl Hub {
             return;
         }
         if of.free {
-            // Their bursts depend on what is free.
+            // Their bursts depend on the free capacity.
             if before.takes {
                 self.takers.remove(terminal, before.room, rate);
             }
@@ -141,9 +143,9 @@ impl Hub {
         }
     }
 
-    /// What a terminal has been granted as constant capacity in all frames before this one, and what it has of this one;
-    /// `None` where all frames are the same. The hub does not enter the frame: looking at it changes neither plans nor
-    /// what is said of earlier frames.
+    /// Returns the constant capacity of a terminal in all frames before this one and in this one,
+    /// or `None` if all frames are equal. Works on copies: it changes neither plans nor later
+    /// answers about earlier frames.
     pub(super) fn constant(&mut self, terminal: usize, frame: u64) -> Option<(Granted, Granted)> {
         if !self.modes.change() {
             return None;
@@ -156,7 +158,7 @@ impl Hub {
         Some((constant.before(frame), constant.of_each()))
     }
 
-    /// What is constant in a frame that no terminal has entered.
+    /// Returns the constants of a frame that no terminal has entered.
     fn constants_in(&mut self, frame: u64) -> &Constants {
         let kept = self.looked_at.take().filter(|kept| kept.frame <= frame);
         let mut looked_at = kept.unwrap_or_else(|| {
@@ -174,7 +176,7 @@ impl Hub {
         &self.looked_at.insert(looked_at).constants
     }
 
-    /// Enters all frames up to this one in which a terminal's mode is another.
+    /// Enters all frames up to this one in which a terminal's mode changes.
     fn enter_modes(&mut self, frame: u64) {
         while let Some(next) = self.modes.next(frame) {
             self.looked_at = None;
@@ -186,18 +188,19 @@ impl Hub {
         }
     }
 
-    /// A request that the plan of `frame` heeds.
+    /// Stores a request that the plan of `frame` includes.
     pub(super) fn ask(&mut self, frame: u64, terminal: usize, request: Request) {
         let requests = self.requests.entry(frame).or_default();
         requests.push((terminal, request));
     }
 
-    /// What a terminal has ever been given by volume.
+    /// Returns all volume granted to a terminal so far.
     pub(super) fn given(&self, terminal: usize) -> Capacity {
         self.given[terminal]
     }
 
-    /// Plans all frames up to this one. Where nobody has asked for anything, plans are the same, and one will do.
+    /// Plans all frames up to this one. While there are no requests all plans are equal, and one
+    /// suffices.
     pub(super) fn plan_until(&mut self, frame: u64) {
         while self.next <= frame {
             let asked_for = match self.requests.first_key_value() {
@@ -211,7 +214,7 @@ impl Hub {
         }
     }
 
-    /// What a terminal has of the frame that was planned last.
+    /// Returns a terminal's grant in the frame planned last.
     pub(super) fn grant(&self, terminal: usize) -> Grant {
         let (of, mode, plan) = (
             &self.terminals[terminal],
@@ -232,7 +235,7 @@ impl Hub {
                 ..Grant::default()
             },
         };
-        // Bursts stand one behind the other, in the order of the terminals.
+        // Bursts follow each other in the order of terminals.
         let asked_before = asked.unwrap_or_else(|index| index);
         let before = self.bursts.before(terminal)
             + (plan.free).bursts_before(terminal, &self.takers, self.frame)
@@ -254,7 +257,7 @@ impl Hub {
         }
     }
 
-    /// What was asked for by `frame` is owed from then on.
+    /// Adds the requests included from `frame` on to the outstanding ones.
     fn heed(&mut self, frame: u64) {
         let asked_before = self.wants.len();
         while let Some(requests) = self.requests.first_entry()
@@ -272,7 +275,7 @@ impl Hub {
             self.wants.dedup_by(|later, want| {
                 let same = later.terminal == want.terminal;
                 if same {
-                    // A later request for a rate takes the place of one before it; volumes add up.
+                    // A later rate replaces an earlier one; volumes add up.
                     want.by_rate = later.by_rate;
                     want.owed += later.owed;
                 }
@@ -281,11 +284,12 @@ impl Hub {
         }
     }
 
-    /// All is shared as time on the air, which is what a carrier has: who has faded gets less for it.
+    /// Plans a frame. Carrier time is shared, so a faded terminal gets less capacity for the same
+    /// share.
     fn plan(&mut self, frame: u64) {
         self.enter_modes(frame);
         self.heed(frame);
-        // What each may still be given in this frame, and what is left of the carrier.
+        // What each may still receive in this frame, and what is left of the carrier.
         let wants = self.wants.iter();
         let mut room: Vec<Capacity> = wants.map(|want| self.asleep[want.terminal].room).collect();
         let mut left = self.capacity - self.constants.on_air;
@@ -345,7 +349,7 @@ impl Hub {
         self.wants.retain(|want| !want.owed.is_zero());
     }
 
-    /// Shares what nobody has asked for, where those who have asked can still take so much.
+    /// Shares free capacity; terminals with requests can still use `room`.
     fn share_free(&self, room: &[Capacity], left: Capacity) -> FreeShares {
         if !self.takers.are_there() {
             return FreeShares::default();
@@ -399,13 +403,13 @@ mod tests {
             }
             hub.plan_until(frame);
             assert_eq!(hub.plan.asked.len(), 2);
-            // All who take what is free and have asked for nothing are one group.
+            // All receivers of free capacity without requests are one group.
             assert_eq!(hub.plan.free.askers.len(), 1);
             let all: Vec<Grant> = (0..1_000).map(|terminal| hub.grant(terminal)).collect();
             let granted = all.iter().fold(Capacity::ZERO, |sum, one| sum + one.all());
             assert_eq!(granted, Capacity::of(rate, settings.frame));
             assert_eq!(all[499].by_rate, all[999].by_rate);
-            // One begins where the one before it ends, to half a nanosecond each.
+            // Each begins where the previous one ends, to half a nanosecond.
             let apart = |one: &Grant, next: &Grant| {
                 (one.begins + one.all().time_at(rate))
                     .as_nanos()

@@ -1,4 +1,4 @@
-//! What terminals can send at: in clear sky all they have, in a fade less of it for the same time on the air.
+//! Modes of terminals: the full rate in clear sky, and less in a fade for the same carrier time.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use bentpipe_types::{BitRate, Span, Time};
 use super::capacity::Capacity;
 use crate::changes::Rates;
 
-/// At which rates a terminal may send in a frame, in bit/s.
+/// A terminal's possible rates in a frame, in bit/s.
 ///
-/// Its modulation and coding are those of the plan, and the plan knows of a fade what the terminal's requests and bursts
-/// told when the hub last heard of it: as many frames before as a request takes to be heeded (OpenSAND's terminals
-/// tell their C/N with each request, `Sac::setAcm`; SNS-3's hub measures it by burst). The path is what it is in
-/// the frame.
+/// Modulation and coding are those of the plan. The plan knows a fade from the terminal's requests
+/// and bursts, with the delay after which a request takes effect (OpenSAND's terminals report their
+/// C/N with each request, `Sac::setAcm`; SNS-3's hub measures it per burst). The path is that of
+/// the frame itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mode {
     own: u64,
@@ -30,28 +30,29 @@ impl Mode {
         }
     }
 
-    /// Has the plan a mode for it? Without one it is given nothing, as by OpenSAND's `DamaCtrlRcs2::buildTTP`.
+    /// Whether the plan has a mode for it. Without one it gets no grants, as in OpenSAND's
+    /// `DamaCtrlRcs2::buildTTP`.
     pub(super) fn is_known(self) -> bool {
         self.known > 0
     }
 
-    /// Does its path carry anything?
+    /// Whether its path carries anything.
     pub(super) fn reaches(self) -> bool {
         self.path > 0
     }
 
-    /// What it can send in a frame, by the plan.
+    /// Returns the maximum capacity per frame, by the plan.
     pub(super) fn most(self, frame: Span) -> Capacity {
         BitRate::new(self.known).map_or(Capacity::ZERO, |rate| Capacity::of(rate, frame))
     }
 
-    /// What it sends at: no faster than the plan's mode, and no faster than its path allows.
+    /// Returns its transmission rate: at most that of the plan's mode and that of its path.
     pub(super) fn rate(self) -> Option<BitRate> {
         BitRate::new(self.known.min(self.path))
     }
 
-    /// What so much takes of the carrier. Capacity is counted as in clear sky, so that it is time on the air: SNS-3
-    /// counts symbols, of the waveform that the terminal's C/N0 allows (`satellite-frame-allocator.cc`).
+    /// Returns the carrier time for a capacity, as clear-sky capacity. SNS-3 counts symbols of the
+    /// waveform that the terminal's C/N0 permits (`satellite-frame-allocator.cc`).
     pub(super) fn on_air(self, bits: Capacity) -> Capacity {
         if self.is_known() {
             bits.scaled_up(self.own, self.known)
@@ -60,12 +61,12 @@ impl Mode {
         }
     }
 
-    /// What so much of the carrier is good for, by the plan.
+    /// Returns the capacity for a share of the carrier, by the plan.
     pub(super) fn planned(self, on_air: Capacity) -> Capacity {
         on_air.scaled(self.known, self.own)
     }
 
-    /// What is left of what the plan says, where it has faded since.
+    /// Returns what is left of a planned capacity, if the path has faded since.
     pub(super) fn left_of(self, planned: Capacity) -> Capacity {
         if self.path < self.known {
             planned.scaled(self.path, self.known)
@@ -75,7 +76,7 @@ impl Mode {
     }
 }
 
-/// A terminal's path, and what the hub knows of it.
+/// A terminal's path, and the hub's knowledge of it.
 #[derive(Clone, Debug)]
 struct Sky {
     now: Rates,
@@ -83,14 +84,14 @@ struct Sky {
     lag: u64,
 }
 
-/// Every terminal's mode in the frame that was entered last.
+/// Modes of all terminals in the frame entered last.
 #[derive(Clone, Debug)]
 pub(super) struct Modes {
     frame: Span,
     modes: Vec<Mode>,
     skies: Vec<Option<Box<Sky>>>,
     any_changes: bool,
-    /// When whose mode may next be another.
+    /// Frames at which terminals' modes may change.
     due: BTreeSet<(u64, usize)>,
 }
 
@@ -110,13 +111,13 @@ impl Modes {
         self.modes[terminal]
     }
 
-    /// Does any terminal's rate change?
+    /// Whether any terminal's rate changes.
     pub(super) fn change(&self) -> bool {
         self.any_changes
     }
 
-    /// From now on its rate is what these say. The hub knows what it was so many frames before, and from the start what it
-    /// is then.
+    /// Sets a terminal's changing rate. The hub knows it `lag` frames late, and its initial value
+    /// from the start.
     pub(super) fn follow(&mut self, terminal: usize, rates: Rates, lag: u64) {
         self.skies[terminal] = Some(Box::new(Sky {
             known: rates.clone(),
@@ -127,13 +128,13 @@ impl Modes {
         self.due.insert((0, terminal));
     }
 
-    /// The first frame up to this one in which any terminal's mode may be another than before.
+    /// Returns the first frame up to this one in which any mode may change.
     pub(super) fn next(&self, frame: u64) -> Option<u64> {
         let first = self.due.first().map(|(due, _)| *due);
         first.filter(|due| *due <= frame)
     }
 
-    /// Enters this frame: whose mode is another.
+    /// Enters a frame. Returns the terminals whose modes change.
     pub(super) fn enter(&mut self, frame: u64) -> Vec<usize> {
         let mut changed = Vec::new();
         while let Some((due, terminal)) = self.due.first().copied()

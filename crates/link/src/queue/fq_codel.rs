@@ -70,7 +70,7 @@ pub struct FqCodel {
     perturbation: Option<u64>,
     /// Packets dropped because the limit was exceeded.
     overlimit: u64,
-    /// Of these, packets that had been accepted.
+    /// Packets that were dropped after they had been accepted.
     given_up: u64,
     shared: u64,
 }

@@ -1,4 +1,4 @@
-//! The engine: takes the next event, and does what it says.
+//! The engine: processes events in order.
 
 mod account;
 mod ahead;
@@ -35,38 +35,38 @@ pub(crate) use slots::{DirectionSlot, NodeSlot};
 /// An application, by its node and its number there.
 pub(crate) type FlowEnd = (u16, ApplicationId);
 
-/// A flow: which two applications it is made of.
+/// A flow and its two applications.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowSlot {
     pub(crate) name: String,
     pub(crate) start: Time,
     pub(crate) size: Option<u64>,
-    /// The one that opens connections, and the one that is spoken to.
+    /// The end that opens connections, and the other end.
     pub(crate) opener: FlowEnd,
     pub(crate) server: FlowEnd,
-    /// Where the opener's packets go: to the server's node, or a channel.
+    /// Destination of the opener's packets: the server's node or a channel.
     pub(crate) destination: Address,
-    /// Local ports of the opener's: nobody else's there.
+    /// Local ports of the opener, used by no other flow there.
     pub(crate) ports: Ports,
-    /// The node of the end that measures how long things take.
+    /// Node of the end that measures times.
     pub(crate) measures: u16,
-    /// Either end sends as much as the other.
+    /// Whether both ends send equally.
     pub(crate) both: bool,
-    /// The one that sends most, and the other.
+    /// The end that sends most, and the other end.
     pub(crate) sender: FlowEnd,
     pub(crate) receiver: FlowEnd,
 }
 
-/// Is there more to run?
+/// Whether a run continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// The budget is used up; the run goes on.
+    /// The event budget is used up; the run continues.
     Running,
-    /// The end is reached, or nothing is left to happen.
+    /// The end is reached, or no events are left.
     Ended,
 }
 
-/// A network that runs.
+/// A running network.
 pub struct Network {
     now: Time,
     schedule: Schedule,
@@ -74,35 +74,35 @@ pub struct Network {
     nodes: Vec<NodeSlot>,
     directions: Vec<DirectionSlot>,
     flows: Vec<FlowSlot>,
-    /// Where the ways of packets part that are for several: the directions that each goes to.
+    /// Multicast branch points: the link directions a packet is copied to.
     branches: Vec<Box<[u16]>>,
-    /// Used again for every packet that many hear.
+    /// Receivers of a broadcast packet, reused.
     hearers: Vec<(u16, Port)>,
     outbox: Outbox,
-    /// What a managed direction has let out and nobody has been given yet, the first last; empty
-    /// between events.
+    /// Packets that a managed direction has released and that were not delivered yet, first one
+    /// last; empty between events.
     arrived: Vec<PacketRef>,
     trace: Trace,
     probes: Probes,
     taps: Vec<Box<dyn Tap + Send>>,
     discards: Discards,
     packet_hops: u64,
-    /// When a packet last arrived or was lost, or a node last did something on its own.
+    /// Time at which a packet last arrived or was lost, or a node last acted by itself.
     last_activity: Time,
     ended: Option<Time>,
-    /// What has arrived at attached nodes and nobody has taken yet.
+    /// Packets that have left the network and were not taken yet.
     departed: Vec<Departure>,
-    /// Directions that get all their packets from one other, and that one: what chains are made of, which is done
-    /// when the run begins.
+    /// Directions with a single upstream direction, from which chains are formed at the start of
+    /// the run.
     upstream: Vec<(u16, u16)>,
-    /// Directions of chains whose queues choose: what has become of what came to them is known once they are caught
-    /// up with.
+    /// Directions of chains with queues other than drop-tail, which must be brought up to date
+    /// before they are read.
     chained_queues: Vec<u16>,
     lookahead: Lookahead,
 }
 
 impl Default for Network {
-    /// A network of nothing.
+    /// Creates an empty network.
     fn default() -> Self {
         Self::new(Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new())
     }
@@ -145,7 +145,7 @@ impl Network {
         network
     }
 
-    /// The index of a link direction: `satellite.forward`.
+    /// Returns the index of a link direction: `satellite.forward`.
     #[must_use]
     pub fn direction_named(&self, name: &str) -> Option<usize> {
         self.directions
@@ -153,43 +153,43 @@ impl Network {
             .position(|slot| slot.seldom.name == name)
     }
 
-    /// The index of a node.
+    /// Returns the index of a node.
     #[must_use]
     pub fn node_named(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|slot| slot.name == name)
     }
 
-    /// What a probe may look at in a node, by index.
+    /// Returns the gauges of a node.
     #[must_use]
     pub fn gauges(&self, node: usize) -> &'static [Gauge] {
         self.nodes.get(node).map_or(&[], |slot| slot.node.gauges())
     }
 
-    /// The index of a flow.
+    /// Returns the index of a flow.
     #[must_use]
     pub fn flow_named(&self, name: &str) -> Option<usize> {
         self.flows.iter().position(|slot| slot.name == name)
     }
 
-    /// A node's name.
+    /// Returns a node's name.
     #[must_use]
     pub fn node_name(&self, node: NodeId) -> &str {
         &self.nodes[usize::from(node.0)].name
     }
 
-    /// The time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Packets queued, in flight or held by nodes.
+    /// Returns the number of packets queued, in flight or held by nodes.
     #[must_use]
     pub fn packets_held(&self) -> usize {
         self.packets.held()
     }
 
-    /// Lets `tap` see what one end of a link sends and receives.
+    /// Adds a tap at one end of a link.
     pub fn tap(&mut self, link: &str, end: End, tap: Box<dyn Tap + Send>) {
         let (sent, received) = match end {
             End::First => ("forward", "return"),
@@ -211,7 +211,7 @@ impl Network {
         }
     }
 
-    /// Takes the taps back, to close what they write.
+    /// Removes and returns the taps.
     pub fn take_taps(&mut self) -> Vec<Box<dyn Tap + Send>> {
         for slot in &mut self.directions {
             slot.set_tap(SENDING, None);
@@ -220,7 +220,7 @@ impl Network {
         std::mem::take(&mut self.taps)
     }
 
-    /// Runs up to and including `until`, or `budget` events, whichever comes first.
+    /// Processes events up to and including `until`, at most `budget` of them.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
         self.begin();
         self.begin_lookahead(until);
@@ -266,7 +266,7 @@ impl Network {
         }
     }
 
-    /// The first time that it runs: it is known now where probes and taps look.
+    /// Prepares the first run, when probes and taps are known.
     #[inline]
     fn begin(&mut self) {
         if !std::mem::replace(&mut self.probes.settled, true) {
@@ -275,15 +275,15 @@ impl Network {
         }
     }
 
-    /// Runs up to and including `until`.
+    /// Processes events up to and including `until`, and ends the run.
     pub fn run_until(&mut self, until: Time) {
         while self.run(until, u64::MAX) == Progress::Running {}
     }
 
     fn end(&mut self, until: Time) -> Progress {
         self.settle(until);
-        // Where nothing is left but connections in TIME-WAIT, and those that are kept alive, the run was over when
-        // something last happened.
+        // If only connections in TIME-WAIT and keep-alive timers are left, the run ended with the
+        // last activity.
         let quiet = self.nothing_is_scheduled() || self.is_quiet();
         let ended = if quiet {
             let last_activity = self.last_activity.max(self.lookahead.last_activity);
@@ -291,7 +291,8 @@ impl Network {
         } else {
             until
         };
-        // A host that was told ahead may have met a deadline since, at which it had nothing to send.
+        // A host that ran ahead may have processed a deadline since, at which it had nothing to
+        // send.
         let clocks = self.nodes.iter().map(|slot| slot.clock);
         self.now = clocks.fold(self.now.max(ended), Time::max);
         self.ended = Some(ended);
@@ -299,47 +300,48 @@ impl Network {
         Progress::Ended
     }
 
-    /// Is this the deadline of an agent, and no packet anywhere but at nodes? Then it may be one of those that are
-    /// no work ([`Agent::is_quiet`]), and the run over. What an agent has counted and holds is what its result says, and has
-    /// to be the same whether a probe has looked meanwhile or not; of hosts, nothing is said that such a deadline changes.
+    /// Whether this is an agent's deadline while no packet is outside nodes. It may then be one
+    /// that does not extend the run ([`Agent::is_quiet`]). An agent's counters and holdings are
+    /// results, and must not depend on probes; a host's results are not changed by such a deadline.
     fn may_be_over_at(&self, node: u16) -> bool {
         self.nodes[usize::from(node)].node.is_custom() && self.nothing_in_transit()
     }
 
-    /// Whether nothing is scheduled but the next sample of the probes. Such a run is over: without probes it would
-    /// have ended for want of events.
+    /// Whether nothing is scheduled except the next sample. Such a run is over: without probes it
+    /// would have ended for lack of events.
     fn nothing_is_scheduled(&self) -> bool {
         let samples = usize::from(self.next_look().is_some());
         !self.schedule.exceeds(samples) && !self.lookahead.tells_later()
     }
 
-    /// Whether the run may end at a sample of the probes, or at the deadline of a quiet agent. Invariant: whatever is
-    /// still scheduled then changes no result, so that recording a run does not change it.
+    /// Whether the run may end at a sample of the probes, or at the deadline of a quiet agent.
+    /// Invariant: whatever is still scheduled then changes no result, so that recording a run does
+    /// not change it.
     fn may_end_now(&mut self) -> bool {
         self.settle(self.now);
         self.is_quiet() && !self.awaits_capacity()
     }
 
-    /// Whether a link direction has asked for capacity that is still to be granted. Its grants are results.
+    /// Whether a link direction has an outstanding capacity request. Its grants are results.
     fn awaits_capacity(&self) -> bool {
         (self.directions.iter()).any(|slot| slot.direction.awaits_capacity())
     }
 
-    /// Can nothing happen any more? Every flow has begun, no packet is left anywhere, and no
-    /// connection waits for a time to come, unless it is for the end of TIME-WAIT. The peer of one
-    /// that has given up stays open for good.
+    /// Whether nothing can happen any more: every flow has begun, no packet is left, and no
+    /// connection has a deadline other than the end of TIME-WAIT. A connection whose peer has given
+    /// up stays open for ever.
     fn is_quiet(&self) -> bool {
         self.nothing_in_transit()
             && !self.flows.is_empty()
             && self.nodes.iter().all(|slot| slot.node.is_quiet())
     }
 
-    /// Packets that nodes keep may stay for good.
+    /// Whether no packet is in transit. Packets held by nodes may stay for ever.
     fn nothing_in_transit(&self) -> bool {
         self.packets.held() == 0 || !self.directions.iter().any(DirectionSlot::has_events)
     }
 
-    /// When a flow was last over: to give up a connection, or to hang up, sends nothing.
+    /// Returns when a flow last ended: giving up a connection sends nothing.
     fn last_end(&self) -> Time {
         let ends = self
             .flows
@@ -352,7 +354,7 @@ impl Network {
         self.nodes[usize::from(node)].node.host()
     }
 
-    /// The connection that stands for an application.
+    /// Returns the connection that represents an application.
     fn connection(&self, (node, end): FlowEnd) -> Option<&Connection> {
         self.host(node)?.connection(end)
     }

@@ -1,4 +1,4 @@
-//! The network, made of its description.
+//! Construction of a network from its description.
 
 use bentpipe_host::applications::Side;
 use bentpipe_host::{Host, Ports};
@@ -20,17 +20,17 @@ use crate::router::Limits;
 use crate::schedule::COMPONENTS;
 
 impl NetworkBuilder {
-    /// The network, ready to run.
+    /// Builds the network.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], where the parts don't fit together.
+    /// [`BuildError`] if the parts contradict each other.
     pub fn build(mut self) -> Result<Network, BuildError> {
-        // One more for the sampler of the probes.
+        // One more component for the sampler.
         if self.nodes.len() + self.directions.len() + 1 > COMPONENTS {
             return Err(BuildError::TooLarge);
         }
-        // The last addresses are channels'.
+        // The highest addresses are reserved for channels.
         let last = self.nodes.len().saturating_sub(1) as u16;
         if Address(last).channel().is_some() {
             return Err(BuildError::TooLarge);
@@ -62,11 +62,11 @@ impl NetworkBuilder {
         Ok(Network::new(nodes, directions, flows, branches, upstreams))
     }
 
-    /// Who sends, and to whom.
+    /// Returns the pairs of sender and destination.
     fn senders(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         self.flows.iter().enumerate().flat_map(|(index, flow)| {
             let ends = (flow.from.0, flow.to.0);
-            // From a channel's members nothing comes back.
+            // A channel's members send nothing back.
             let back = (ends.1, ends.0);
             let answers = self.channel_of(index).is_none();
             [Some(ends), Some(back).filter(|_| answers)]
@@ -75,7 +75,7 @@ impl NetworkBuilder {
         })
     }
 
-    /// The trees of the channels, and their nodes' routes to them.
+    /// Computes the multicast trees and enters them into the nodes' routes.
     fn trees(&self, plan: &Plan, tables: &mut [Routes]) -> Result<ChannelTrees, BuildError> {
         let mut trees = ChannelTrees::default();
         for (number, flows) in self.channels.iter().enumerate() {
@@ -94,7 +94,7 @@ impl NetworkBuilder {
         Ok(trees)
     }
 
-    /// Who hears each direction, where that is more than one.
+    /// Returns the receivers of each broadcast direction.
     fn audiences(&mut self, tables: &[Routes], trees: &ChannelTrees) -> Vec<Option<Audience>> {
         let mut audiences: Vec<Option<Audience>> = (self.directions.iter_mut())
             .map(|draft| {
@@ -112,7 +112,7 @@ impl NetworkBuilder {
         audiences
     }
 
-    /// The channel that a flow is of: its address, and its first flow.
+    /// Returns the channel of a flow: its address and its first flow.
     fn channel_of(&self, flow: usize) -> Option<(Address, usize)> {
         let number = self.channels.partition_point(|flows| flows.end <= flow);
         let flows = self
@@ -164,17 +164,17 @@ impl DirectionDraft {
     }
 }
 
-/// What a flow is among others.
+/// Role of a flow.
 enum Role {
-    /// It has two ends.
+    /// A flow with two ends.
     Alone,
-    /// Its opener sends to a channel.
+    /// The first flow of a channel, whose opener sends to it.
     Source(Address),
-    /// Its server is one more to get what that opener sends, from those ports.
+    /// A further member's part of a channel, with the opener and its ports.
     Member(Address, FlowEnd, Ports),
 }
 
-/// Registers all flows at their hosts. `channels`: of those that are one member's share of a channel, its address and
+/// Registers all flows at their hosts. `channels` contains, for parts of a channel, its address and
 /// its first flow.
 fn open_flows(
     all: Vec<FlowSettings>,

@@ -1,4 +1,4 @@
-//! From a description of nodes, links and flows to a network that runs.
+//! Description of nodes, links and flows.
 
 mod build;
 mod channels;
@@ -24,49 +24,49 @@ use crate::schedule::COMPONENTS;
 pub use flow::FlowPlan;
 pub use ports::local_ports;
 
-/// A link: two directions, or one.
+/// Settings of a link with one or two directions.
 #[derive(Debug)]
 pub struct LinkSettings {
     /// The name; its directions are `NAME.forward` and `NAME.return`.
     pub name: String,
-    /// From the first node to the second.
+    /// Direction from the first node to the second.
     pub forward: Option<Settings>,
-    /// From the second node to the first.
+    /// Direction from the second node to the first.
     pub backward: Option<Settings>,
 }
 
-/// A flow: an application, and the connection below it.
+/// Settings of a flow.
 #[derive(Debug)]
 pub struct FlowSettings {
     /// The name.
     pub name: String,
-    /// The host that sends; it opens the connection.
+    /// The host that opens connections.
     pub from: NodeId,
-    /// The host that receives.
+    /// The host that accepts them.
     pub to: NodeId,
-    /// When it starts.
+    /// Start time.
     pub start: Span,
-    /// What sends.
+    /// Application.
     pub application: Traffic,
-    /// The sending host's TCP.
+    /// TCP configuration of the opening host.
     pub sender: Arc<Config>,
-    /// The receiving host's TCP.
+    /// TCP configuration of the accepting host.
     pub receiver: Arc<Config>,
 }
 
-/// What is wrong with a network.
+/// Error of building a network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BuildError {
-    /// More nodes and link directions than the scheduler can name.
+    /// More nodes and link directions than the schedule supports.
     TooLarge,
-    /// No path leads from a flow's one end to its other.
+    /// No path between the ends of a flow.
     NoRoute {
         /// The flow.
         flow: String,
     },
     /// More flows between two hosts than there are ports.
     TooManyFlows {
-        /// The flow that found none.
+        /// The flow for which no ports were left.
         flow: String,
     },
     /// A flow's end is not a host.
@@ -74,7 +74,7 @@ pub enum BuildError {
         /// The flow.
         flow: String,
     },
-    /// More channels than there are addresses for.
+    /// More multicast channels than addresses.
     TooManyChannels,
 }
 
@@ -103,14 +103,14 @@ struct NodeDraft {
     name: String,
     kind: NodeKind,
     ports: Vec<u16>,
-    // By port; empty: none is limited.
+    // MTU by port; empty if none is limited.
     mtus: Vec<u32>,
-    // Those whose links cut what is too long.
+    // Ports whose links fragment packets.
     dividing: Vec<Port>,
     silent: bool,
     processing: Option<Processing>,
     sleeps: bool,
-    // By port; empty: nobody is asked for a link address.
+    // Address resolution by port; empty if there is none.
     neighbourhoods: Vec<Option<Neighbourhood>>,
 }
 
@@ -120,36 +120,36 @@ struct DirectionDraft {
     to: u16,
     to_port: Port,
     settings: Settings,
-    /// Of a direction that many hear: the sending node's port towards the first of them, which is `to`, and
-    /// all of them. Their ports follow one another.
+    /// For a broadcast direction: the sending node's port to the first receiver, which is `to`, and
+    /// all receivers. Their ports are consecutive.
     broadcast: Option<(Port, Vec<Hearer>)>,
 }
 
-/// Describes a network, part by part.
+/// Builder of a network.
 pub struct NetworkBuilder {
     seed: u64,
     nodes: Vec<NodeDraft>,
     directions: Vec<DirectionDraft>,
     flows: Vec<FlowSettings>,
-    /// The flows of each channel, by number.
+    /// Flows of each channel by number.
     channels: Vec<Range<usize>>,
-    /// Those that are no flows of the network's own.
+    /// Channels between attached nodes.
     spreads: Vec<Spread>,
 }
 
-/// A channel whose source and members are outside: its address, the source's node, the members'.
+/// A channel whose source and members are outside the network.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// The channel's address: one of [`Address::of_channel`].
+    /// Address of the channel, from [`Address::of_channel`].
     pub channel: Address,
-    /// Where its packets come in.
+    /// Node where its packets enter.
     pub from: NodeId,
-    /// Where each of them leaves.
+    /// Nodes where they leave.
     pub members: Vec<NodeId>,
 }
 
 impl NetworkBuilder {
-    /// An empty network whose random streams grow from `seed`.
+    /// Creates an empty network with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -172,27 +172,25 @@ impl NetworkBuilder {
         self.node(name, NodeKind::Router)
     }
 
-    /// Adds any other agent. It is given its routes when the network is built: to every end of a
-    /// flow, and to every agent added so.
+    /// Adds another agent. When the network is built it receives routes to every end of a flow and
+    /// to every other such agent.
     pub fn custom(&mut self, name: &str, agent: Box<dyn Agent + Send>) -> NodeId {
         self.node(name, NodeKind::Custom(agent))
     }
 
-    /// Puts another agent in a node's place: for one that has to know its ports, which links have
-    /// given the node meanwhile.
+    /// Replaces the agent of a node, for agents that need to know their ports.
     pub fn replace(&mut self, node: NodeId, agent: Box<dyn Agent + Send>) {
         self.nodes[usize::from(node.0)].kind = NodeKind::Custom(agent);
     }
 
-    /// Adds a node that stands for something outside the network: its packets come from there and go
-    /// there, [`Network::inject`] and [`Network::departures`].
+    /// Adds a node that represents hosts outside the network: see [`Network::inject`] and
+    /// [`Network::departures`].
     pub fn attached(&mut self, name: &str) -> NodeId {
         self.node(name, NodeKind::Attached)
     }
 
-    /// The link at a router's port takes no packets longer than `mtu` bytes, IP header included: the
-    /// router drops them, and tells who sent them. (What hosts send on links of their own is for their
-    /// `mss` to limit.)
+    /// Sets the MTU of the link at a router's port, IP header included: the router drops longer
+    /// packets and sends ICMP errors. Hosts limit their packets on their own links by their `mss`.
     pub fn limit(&mut self, router: NodeId, port: Port, mtu: u32) {
         let mtus = &mut self.nodes[usize::from(router.0)].mtus;
         let index = usize::from(port.0);
@@ -202,26 +200,25 @@ impl NetworkBuilder {
         mtus[index] = mtus[index].min(mtu);
     }
 
-    /// The link at a router's port cuts what is too long for it, where that may be cut: only the rest is
-    /// too long.
+    /// Lets the link at a router's port fragment packets that are too long, where permitted.
     pub fn divides(&mut self, router: NodeId, port: Port) {
         self.nodes[usize::from(router.0)].dividing.push(port);
     }
 
-    /// A router's packets wait for its processor first; so do a host's, those that it sends among them.
+    /// Adds a processor to a router or host, through which all of its packets pass.
     pub fn serve(&mut self, node: NodeId, processing: Processing) {
         self.nodes[usize::from(node.0)].processing = Some(processing);
     }
 
-    /// A host takes the longer to hear what comes the longer nothing has happened there ([`Host::sleep_when_idle`]).
+    /// Enables the model of wake-up order at a host ([`Host::sleep_when_idle`]).
     ///
     /// [`Host::sleep_when_idle`]: bentpipe_host::Host::sleep_when_idle
     pub fn sleeps_when_idle(&mut self, host: NodeId) {
         self.nodes[usize::from(host.0)].sleeps = true;
     }
 
-    /// Before a node sends anything out of a port, it asks who is there (RFC 826). Both ends of the link need
-    /// it: who is not told of it understands no question.
+    /// Enables address resolution (RFC 826) at a node's port. Both ends of the link need it, since
+    /// a node without it does not answer.
     pub fn resolve(&mut self, node: NodeId, port: Port, neighbourhood: Neighbourhood) {
         let all = &mut self.nodes[usize::from(node.0)].neighbourhoods;
         let index = usize::from(port.0);
@@ -231,13 +228,13 @@ impl NetworkBuilder {
         all[index] = Some(neighbourhood);
     }
 
-    /// A router sends no ICMP errors: what is too long for a link vanishes.
+    /// Disables a router's ICMP errors: packets that are too long are dropped silently.
     pub fn silence(&mut self, router: NodeId) {
         self.nodes[usize::from(router.0)].silent = true;
     }
 
     fn node(&mut self, name: &str, kind: NodeKind) -> NodeId {
-        // Beyond the limit the name wraps; `build` then refuses the network.
+        // Beyond the limit the identifier wraps; `build` then refuses the network.
         let id = NodeId(self.nodes.len() as u16);
         self.nodes.push(NodeDraft {
             name: name.to_owned(),
@@ -253,7 +250,7 @@ impl NetworkBuilder {
         id
     }
 
-    /// Adds a link, and returns the port that it has at each of its ends.
+    /// Adds a link. Returns its port at each end.
     pub fn link(&mut self, first: NodeId, second: NodeId, link: LinkSettings) -> [Port; 2] {
         let ends = [first, second].map(|node| {
             let ports = &mut self.nodes[usize::from(node.0)].ports;
@@ -290,10 +287,11 @@ impl NetworkBuilder {
         });
     }
 
-    /// Adds a one-way link with many far ends: what is sent is transmitted once, and all of them hear it.
-    /// Each is given with what loses packets where it stands; the errors of `settings` lose them to all.
-    /// A packet goes on to the one that leads to its destination; one of a channel, to all that lead to
-    /// members of it, a copy each. Returns the port of the sending node that leads to each, and its own.
+    /// Adds a one-way broadcast link: each packet is transmitted once and received by all far ends.
+    /// Each far end has error models of its own; the errors of `settings` affect all. A packet goes
+    /// to the far end that leads to its destination; a multicast packet to all that lead to
+    /// members, as copies. Returns the sending node's port to each far end, and the far end's own
+    /// port.
     pub fn broadcast(
         &mut self,
         from: NodeId,
@@ -316,7 +314,7 @@ impl NetworkBuilder {
             let node = node.0;
             hearers.push(Hearer { node, port, errors });
         }
-        // Without a far end it would be no link.
+        // Without a far end it would not be a link.
         let Some((to, to_port)) = hearers.first().map(|hearer| (hearer.node, hearer.port)) else {
             return ports;
         };
@@ -337,16 +335,16 @@ impl NetworkBuilder {
         self.flows.push(flow);
     }
 
-    /// Adds a channel: what one host sends as datagrams to several, once (source-specific multicast,
-    /// RFC 4607). Each flow is what one member gets: they differ in their names, in whom they lead to and in
-    /// that one's TCP; everything else is the first's.
+    /// Adds a multicast channel: datagrams that one host sends once to several (source-specific
+    /// multicast, RFC 4607). Each flow is one member's part: they differ in name, destination and
+    /// the destination's TCP; everything else is taken from the first.
     pub fn channel(&mut self, flows: Vec<FlowSettings>) {
         let first = self.flows.len();
         self.flows.extend(flows);
         self.channels.push(first..self.flows.len());
     }
 
-    /// Adds the ways of a channel between attached nodes.
+    /// Adds the routes of a channel between attached nodes.
     pub fn spread(&mut self, spread: Spread) {
         self.spreads.push(spread);
     }

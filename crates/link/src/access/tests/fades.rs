@@ -1,11 +1,11 @@
-//! Terminals that fade, and whose path goes away.
+//! Terminals with fades and outages.
 
 use bentpipe_types::{Distribution, RandomStream};
 
 use super::*;
 use crate::{FadingSettings, LossRates, Outages, Profile, RateCourse};
 
-/// A rate from each of these times on, in milliseconds and bit/s.
+/// Rates with their start times, in bit/s and milliseconds.
 fn steps(of: &[(u64, u64)]) -> Changes {
     let steps: Vec<(Span, u64)> = of.iter().map(|(at, rate)| (ms(*at), *rate)).collect();
     Changes {
@@ -24,7 +24,7 @@ fn outage(at: u64, lasts: u64, sending: Sending, in_flight: InFlight) -> Outages
     }
 }
 
-/// A direction that changes so, on a carrier or alone.
+/// Creates a changing direction, on a carrier or alone.
 fn over(access: Option<Access>, rate: BitRate, name: &str, changes: Changes) -> Managed {
     let streams = Streams {
         seed: 7,
@@ -33,7 +33,7 @@ fn over(access: Option<Access>, rate: BitRate, name: &str, changes: Changes) -> 
     changing(access, rate, 1.0, Some((changes, streams)))
 }
 
-/// These terminals on one carrier, each over a path of its own.
+/// Creates these terminals on one carrier, each with its own path.
 fn under(
     carrier: CarrierSettings,
     terminals: &[TerminalSettings],
@@ -60,7 +60,8 @@ fn constant_capacity_of_the_whole_rate_is_a_plain_link_that_fades() {
         grant_delay: Span::ZERO,
         ..silent()
     };
-    // The hub knows of a mode a frame later. What is slower is so at once, and what is faster with the plan.
+    // The hub knows a mode one frame late. A decrease takes effect at once, an increase with the
+    // plan.
     let faded = [(100, 4_000), (300, 0), (400, 2_000), (700, 8_000)];
     let known = [(100, 4_000), (300, 0), (410, 2_000), (710, 8_000)];
     let mut offers = backlog(1, 7);
@@ -100,18 +101,19 @@ fn who_fades_on_a_full_carrier_takes_from_all() {
         let last = at(10_509);
         links.iter().map(|link| counts(link, last).used).collect()
     };
-    // Time on the air is shared evenly: who sends at half the rate gets half of what the others get.
+    // Carrier time is shared equally: a terminal at half the rate gets half of what the others get.
     assert_eq!(used(&[by_volume; 4], 4_000), [1_250, 2_500, 2_500, 2_500]);
-    // What is asked for by rate is shared in proportion to the time that it takes, and that is at most all.
+    // Rate requests are shared in proportion to the carrier time that they take, which is at most
+    // all of it.
     assert_eq!(used(&[by_rate; 2], 2_000), [1_250, 5_000]);
-    // What is constant is a rate: it takes twice as much of the carrier, and the others get what is left. Before 510 ms
-    // there is nothing else.
+    // Constant capacity is a rate: it takes twice as much of the carrier, and the others share the
+    // rest. Before 510 ms there is nothing else.
     let [faded, other] = used(&[constant, by_volume], 4_000)[..] else {
         unreachable!("two of them");
     };
-    // 2 kbit/s take half of the carrier at 4 kbit/s; of the other half each has half.
+    // 2 kbit/s take half of the carrier at 4 kbit/s; each has half of the other half.
     assert_eq!((faded, other), (2_500 + 1_250 + 127, 2_500));
-    // And no more than it can send at all.
+    // At most its full rate.
     let [faded, other] = used(&[constant, by_volume], 1_000)[..] else {
         unreachable!("two of them");
     };
@@ -124,12 +126,13 @@ fn constant_capacity_that_no_longer_fits_is_cut_in_proportion() {
         constant: Some(rate(4_000)),
         ..silent()
     };
-    // From 1 s on one needs all of the carrier for its 4 kbit/s, the other half of it: two thirds and one third.
+    // From 1 s on one needs all of the carrier for its 4 kbit/s, the other half of it: two thirds
+    // and one third.
     let mut links = under(CARRIER, &[half; 2], vec![steps(&[(1_000, 4_000)]), clear()]);
     drive(&mut links, &backlog(2, 1_000), at(7_509));
     let used = |link: &Managed| counts(link, at(7_509)).used;
     let known = 1_000 + 500;
-    // Until the hub knows, half of its grant is good for half.
+    // Until the hub knows the fade, half of its grant is usable at half the rate.
     let before = 5 * known / 10 - 5 * 50 / 2;
     let after = (7_510 - known) * 8 / 3 / 8;
     assert_eq!(used(&links[0]), before + after);
@@ -154,7 +157,7 @@ fn a_look_at_what_was_granted_changes_no_grant() {
         }
         [0, 1].map(|link| counts(&links[link], at(by)).granted_constant)
     };
-    // Later than what is asked for, and in frames that no terminal has entered.
+    // Later than the request, in frames that no terminal has entered.
     assert_eq!(granted(&[5_000], 700), granted(&[], 700));
     assert_eq!(granted(&[900, 1_600, 5_000], 5_000), granted(&[], 5_000));
     assert_eq!(granted(&[5_000, 9_000], 1_700), granted(&[], 1_700));
@@ -173,13 +176,13 @@ fn a_fade_is_at_once_and_its_end_is_as_late_as_a_grant() {
     );
     drive(&mut links, &backlog(1, 1_000), at(4_999));
     let counts = counts(&links[0], at(4_999));
-    // 1 s at ten bytes a frame, 2.5 s at two and a half, 1.5 s at ten again.
+    // 1 s at ten bytes per frame, 2.5 s at two and a half, 1.5 s at ten again.
     assert_eq!(counts.used, 1_000 + 625 + 1_500);
     assert_eq!(
         (counts.granted, counts.granted_free),
         (counts.used, counts.used)
     );
-    // Half a second of grants in the mode of clear sky is good for a quarter.
+    // A quarter of half a second of grants in the clear-sky mode is usable.
     assert_eq!(counts.faded, Some(500 - 125));
 }
 
@@ -212,17 +215,19 @@ fn a_request_that_an_outage_takes_is_made_again_when_its_grant_is_due() {
         });
         lost
     };
-    // The request of 10 ms is lost; the plan of 510 ms is without it, and the next is heeded 500 ms later.
+    // The request of 10 ms is lost; the plan of 510 ms lacks it, and the next one takes effect 500
+    // ms later.
     let (arrivals, counted, _, link) = first(away(Sending::Lost, InFlight::Lost));
     assert_eq!(arrivals, [(at(1_010 + 45 + 250), 0, 0)]);
     assert_eq!((counted.requests, counted.asked_by_volume), (2, 90));
     assert_eq!((counted.granted_by_volume, counted.used), (45, 45));
     assert_eq!(lost_requests(&link), 1);
-    // Who knows of the outage waits for its end, at 105 ms.
+    // A terminal that detects the outage waits for its end at 105 ms.
     let (arrivals, counted, _, link) = first(away(Sending::Held, InFlight::Lost));
     assert_eq!(arrivals, [(at(110 + 500 + 45 + 250), 0, 0)]);
     assert_eq!((counted.requests, lost_requests(&link)), (1, 0));
-    // One that is on its way, from 0 ms on, may be lost or held up, too: to 405 ms, so that the plan of 660 ms heeds it.
+    // A request in flight from 0 ms on may be lost or held as well: until 405 ms, so the plan of
+    // 660 ms includes it.
     let early = |in_flight| Changes {
         outages: vec![outage(15, 390, Sending::Held, in_flight)],
         ..Changes::default()
@@ -257,7 +262,7 @@ fn random_fades_are_steps_at_the_times_that_are_drawn() {
     };
     let mut links = under(CARRIER, &[terminal; 3], vec![fading.clone(); 3]);
     let random = drive(&mut links, &offers, at(60_000));
-    // The same draws, one after the other.
+    // The same draws in sequence.
     let drawn = (0..3).map(|index| {
         let mut random = RandomStream::new(7, &format!("home-{index}"), "fading");
         let (mut now, mut of, mut faded) = (Span::ZERO, Vec::new(), false);
@@ -296,7 +301,7 @@ fn skies() -> impl Strategy<Value = Vec<model::Sky>> {
         Just(InFlight::Lost),
         Just(InFlight::Held)
     ];
-    // Once, or over and over again; frames of 10 ms and outages beat.
+    // Single or periodic; frames of 10 ms and outages beat.
     let again = prop_oneof![Just(0), 1_u64..400];
     let away = (0_u64..3_000, 1_u64..300, again, sending, in_flight);
     let sky = (steps, prop::collection::vec(away, 0..3));
@@ -304,7 +309,7 @@ fn skies() -> impl Strategy<Value = Vec<model::Sky>> {
         let mut now = 0;
         let steps = steps.into_iter().map(|(gap, part)| {
             now += gap * 1_000_000 + 100_000;
-            // Of the rate that the terminal has; the model is told in full below.
+            // Relative to the terminal's rate; the model receives all values below.
             (now, (part * 1e6) as u64)
         });
         model::Sky {
@@ -368,7 +373,7 @@ proptest! {
             }
         });
         let changes: Vec<Changes> = changes.collect();
-        // The model has each time that it is away of its own.
+        // The model lists each outage.
         for sky in &mut skies {
             sky.away = sky.away.iter().flat_map(|of| of.all(60_000_000_000)).collect();
         }
@@ -383,7 +388,7 @@ proptest! {
         let frames = until.as_nanos() / CARRIER.frame.as_nanos() + 1;
         let model = model::walk(carrier, &terminals, &skies, &offers, frames);
 
-        // Of packets that nothing holds up or loses on their way.
+        // Arrivals of packets that are neither held nor lost in flight.
         let mut arrived: Vec<Option<Time>> = vec![None; offers.len()];
         for (at, _, number) in &arrivals {
             arrived[*number as usize] = Some(*at);
@@ -412,7 +417,7 @@ proptest! {
             prop_assert_eq!(counts.asked_by_volume, bytes(model.asked_by_volume[index]));
             prop_assert_eq!(counts.granted_constant, bytes(model.constant[index]));
             if !terminals[index].free {
-                // What is free nobody counts while there is nothing to send.
+                // Free capacity is not counted while there is nothing to send.
                 prop_assert_eq!(counts.granted, bytes(model.granted[index]));
             }
             if !terminals[index].free && terminals[index].constant.is_none() {
@@ -426,7 +431,7 @@ proptest! {
                 }
             });
             prop_assert_eq!(lost, model.requests_lost[index]);
-            // What was sent is what it has used.
+            // Sent bytes equal used bytes.
             let sent = (0..offers.len()).filter(|number| offers[*number].1 == index);
             let all: Option<u64> = sent.map(|number| {
                 model.departures[number].map(|_| offers[number].2)
@@ -435,7 +440,7 @@ proptest! {
                 prop_assert_eq!(counts.used, all);
             }
         }
-        // The same once more.
+        // Repeatability.
         prop_assert_eq!(arrivals, run().1);
     }
 }

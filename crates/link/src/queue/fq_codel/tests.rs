@@ -44,7 +44,7 @@ fn a_new_flow_goes_first() {
     }
     let order: Vec<u16> = std::iter::from_fn(|| next(&mut bench)).collect();
     // 4 sends two packets, as 500 bytes of its quantum are left; 3 is empty, and is removed after a
-    // turn among the old ones. Of these, 2, which sent last, must first save up.
+    // turn among the old ones. 2, which sent last, must first save up.
     assert_eq!(order[..3], [3, 4, 4]);
     assert_eq!(order[3..], [1, 4, 2, 1, 2, 1, 2, 1, 2]);
     assert_eq!(bench.packets.held(), 0);
