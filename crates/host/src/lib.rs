@@ -1,9 +1,9 @@
-//! A host: listeners, a table of connections, their deadlines, and the applications on top.
+//! A host: listeners, a table of connections, their deadlines, and applications.
 //!
-//! [`Host`] is an [`Agent`](bentpipe_types::Agent), and one implementation for both clocks: what it
-//! is generic over is where payload lives ([`Realm`]): nowhere in a simulation, in rings of bytes where
-//! packets are real. An [`Application`] is written once and runs on both; it sees its sockets through a
-//! [`Desk`]. [`Traffic`] describes the applications at the two ends of a flow.
+//! [`Host`] is an [`Agent`](bentpipe_types::Agent) with one implementation for both clocks. It is
+//! generic over the payload ([`Realm`]): none in a simulation, byte rings for real packets. An
+//! [`Application`] is written once and runs on both; it accesses its sockets through a [`Desk`].
+//! [`Traffic`] describes the applications at the two ends of a flow.
 
 mod account;
 mod application;

@@ -1,8 +1,8 @@
 //! Rate adaptation of real-time media: Network-Assisted Dynamic Adaptation (NADA), RFC 8698.
 //!
-//! The receiver turns queueing delay and loss into one congestion signal and reports it every 100 ms
-//! ([`Receiver`]). From that the sender computes the rate of its media ([`Sender`]). Names and values of
-//! the parameters are those of RFC 8698, table 2. Marks (ECN) are not modelled.
+//! The receiver turns queueing delay and loss into one congestion signal and reports it every 100
+//! ms ([`Receiver`]). From that the sender computes the rate of its media ([`Sender`]). Names and
+//! values of the parameters are those of RFC 8698, table 2. Marks (ECN) are not modelled.
 
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ const WEIGHTS: [f64; INTERVALS - 1] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 /// The largest congestion signal that a report holds: 15 bits, in tenths of a millisecond.
 const LARGEST_SIGNAL: f64 = 0x7fff as f64 / 10.0;
 
-/// What a receiver reports to the sender (RFC 8698 section 5.3).
+/// Report of a receiver to the sender (RFC 8698 section 5.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Report {
     /// The recommended mode is accelerated ramp-up, not gradual update (`rmode`).
@@ -176,7 +176,8 @@ impl Receiver {
         let equivalent = match self.intervals.average() {
             None => delay,
             Some(average) => {
-                // Warped until no loss for MULTILOSS intervals, then back over the course of another one.
+                // Warped until no loss for MULTILOSS intervals, then back over the course of
+                // another one.
                 let back = self.intervals.current() / average - MULTILOSS;
                 let back = back.clamp(0.0, 1.0);
                 back * delay + (1.0 - back) * warped
@@ -281,8 +282,8 @@ impl Sender {
 
     /// Takes in a report (RFC 8698 section 4.3).
     ///
-    /// After a gap in the reports, the time since the last counts as LOGWIN at most, which is the time that a
-    /// report covers. (The RFC has no bound.)
+    /// After a gap in the reports, the time since the last counts as LOGWIN at most, which is the
+    /// time that a report covers. (The RFC has no bound.)
     pub(crate) fn update(&mut self, report: Report, round_trip: Span, now: Time) {
         let since = self.last_report.map_or(DELTA, |last| now.since(last));
         let delta = since.min(LOGWIN).as_millis_f64();
@@ -302,8 +303,8 @@ impl Sender {
         self.rate = self.rate.clamp(self.least, self.most);
     }
 
-    /// The rate for the encoder in bit/s while `queued` bytes wait in the shaping buffer (RFC 8698 section
-    /// 5.2.2).
+    /// The rate for the encoder in bit/s while `queued` bytes wait in the shaping buffer (RFC 8698
+    /// section 5.2.2).
     pub(crate) fn encoder_rate(&self, queued: u64, frames_per_second: f64) -> f64 {
         let drain = BETA_V * 8.0 * queued as f64 * frames_per_second;
         (self.rate - drain).max(self.least)
@@ -355,8 +356,8 @@ mod tests {
 
     #[test]
     fn gradual_updates_settle_where_the_signal_is_the_reference() {
-        // Equation 5: the offset is zero where x_curr = PRIO * XREF * RMAX / r_ref. With 20 ms that is half
-        // of RMAX.
+        // Equation 5: the offset is zero where x_curr = PRIO * XREF * RMAX / r_ref. With 20 ms that
+        // is half of RMAX.
         for start in [1.0, 0.3] {
             let mut sender = Sender::new(150_000, 1_500_000);
             sender.rate *= 10.0 * start;
@@ -397,7 +398,8 @@ mod tests {
         }
     }
 
-    /// Feeds packets of 1000 bytes, one each 10 ms, with the delays that `delay` says in ms; `None`: lost.
+    /// Feeds packets of 1000 bytes, one each 10 ms, with the delays that `delay` says in ms;
+    /// `None`: lost.
     fn received(delays: impl Iterator<Item = Option<u64>>) -> (Receiver, Time) {
         let mut receiver = Receiver::default();
         let mut now = Time::ZERO;
@@ -441,7 +443,8 @@ mod tests {
             (report.signal - expected).abs() < 1e-9,
             "{report:?} {expected}"
         );
-        // 51 packets in half a second, two or three of them lost; the first report counts for a tenth.
+        // 51 packets in half a second, two or three of them lost; the first report counts for a
+        // tenth.
         assert!(
             (0.1 * 2.0 / 51.0..=0.1 * 3.0 / 51.0).contains(&loss),
             "{loss}"

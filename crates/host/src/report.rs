@@ -1,23 +1,23 @@
-//! What applications have to tell of themselves.
+//! Application metrics.
 
 use std::sync::Arc;
 
 use bentpipe_types::{Span, SpanStatistics, Time};
 
-/// What an application has to tell of itself when it is asked for results.
+/// Metrics of an application.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// When it had done all that it set out to do; `None` of one that has not, or never will have.
+    /// When it had completed its task, or `None`.
     pub finished: Option<Time>,
-    /// Answers to requests.
+    /// Responses to requests.
     pub responses: Option<Responses>,
     /// Pages loaded.
     pub pages: Option<Pages>,
     /// Messages of a source of packets.
     pub messages: Option<Messages>,
-    /// Files transferred.
+    /// Transferred files.
     pub files: Option<Transfers>,
-    /// Mails handed over.
+    /// Sent mails.
     pub mails: Option<Transfers>,
     /// Calls.
     pub calls: Option<Calls>,
@@ -27,149 +27,149 @@ pub struct Report {
     pub video_calls: Option<VideoCalls>,
     /// Echoes.
     pub echoes: Option<Echoes>,
-    /// What a user did; empty of anything else.
+    /// Activities of a user; otherwise empty.
     pub activities: Vec<Activity>,
 }
 
-/// Answers to requests.
+/// Responses to requests.
 #[derive(Clone, Debug, Default)]
 pub struct Responses {
-    /// Requests made.
+    /// Number of requests.
     pub asked: u64,
-    /// From a request's first byte written to its answer's last byte read, in order.
+    /// Times from writing a request's first byte to reading its response's last byte.
     pub times: Vec<Span>,
 }
 
-/// A page that was loaded.
+/// A loaded page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// When navigation started.
+    /// Start of the navigation.
     pub start: Time,
-    /// From there to the first byte of the document: TTFB.
+    /// Time to the first byte of the document (TTFB).
     pub first_byte: Span,
-    /// From there to the last byte of the last object: page load time.
+    /// Time to the last byte of the last object: page load time.
     pub load: Span,
-    /// Objects, the document among them.
+    /// Number of objects, the document included.
     pub objects: u32,
-    /// Bytes of them all.
+    /// Bytes of all objects.
     pub bytes: u64,
 }
 
 /// Pages.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    /// Navigations begun.
+    /// Number of navigations begun.
     pub begun: u64,
-    /// Those that were completed, in order.
+    /// Completed pages in order.
     pub loaded: Vec<Page>,
 }
 
 /// Messages of a source of packets.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// Sent, or written.
+    /// Number sent or written.
     pub sent: u64,
-    /// Received whole.
+    /// Number received completely.
     pub received: u64,
     /// Bytes received.
     pub bytes: u64,
-    /// From sent to received whole.
+    /// Times from sending to complete reception.
     pub delays: SpanStatistics,
-    /// When the last was received.
+    /// Time of the last reception.
     pub last: Option<Time>,
 }
 
 /// Files or mails.
 #[derive(Clone, Debug, Default)]
 pub struct Transfers {
-    /// Those begun.
+    /// Number begun.
     pub begun: u64,
-    /// Of those that came through: from the first command (of mail: the connection's opening) to the
-    /// reply that says so.
+    /// Durations of completed ones: from the first command (for mail: opening the connection) to
+    /// the reply that confirms it.
     pub times: Vec<Span>,
-    /// Bytes of those, commands and replies not counted.
+    /// Bytes of completed ones, without commands and replies.
     pub bytes: u64,
 }
 
 /// Echoes.
 #[derive(Clone, Debug, Default)]
 pub struct Echoes {
-    /// Requests sent.
+    /// Number of requests sent.
     pub sent: u64,
-    /// Those that were answered.
+    /// Number of responses received.
     pub received: u64,
-    /// Bytes of data in the answers.
+    /// Bytes of data in the responses.
     pub bytes: u64,
-    /// From request to answer.
+    /// Response times.
     pub times: SpanStatistics,
 }
 
 /// Calls, in order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    /// Each once; one that no packet of has come through, too.
+    /// Every call once, also those of which no packet arrived.
     pub calls: Vec<Call>,
 }
 
 /// A call.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Call {
-    /// The flow's first is 0.
+    /// Number within the flow, from 0.
     pub number: u64,
-    /// When it began.
+    /// Start time.
     pub start: Time,
-    /// How long its caller spoke; `None` of one that goes on.
+    /// Duration of the caller's speech, or `None` if it continues.
     pub lasts: Option<Span>,
-    /// Packets of it that were to be sent each way; `None` of one without an end.
+    /// Number of packets to be sent in each direction, or `None` for an endless call.
     pub packets: Option<u64>,
-    /// What the one who was called heard.
+    /// Quality at the called end.
     pub there: Option<Heard>,
-    /// What the caller heard.
+    /// Quality at the caller's end.
     pub back: Option<Heard>,
 }
 
-/// How a call sounded at one end.
+/// Call quality at one end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Heard {
-    /// Packets that there were, or should have been.
+    /// Number of packets sent or due.
     pub packets: u64,
-    /// Those that did not come.
+    /// Number of packets that did not arrive.
     pub lost: u64,
-    /// Those that came too late to be played.
+    /// Number of packets too late to be played.
     pub late: u64,
-    /// From mouth to ear: packet, codec, network and jitter buffer; `None` where nothing came.
+    /// Mouth-to-ear delay: packet, codec, network and jitter buffer; `None` if nothing arrived.
     pub delay: Option<Span>,
-    /// RFC 3550's interarrival jitter, at the end.
+    /// RFC 3550's interarrival jitter at the end.
     pub jitter: Span,
     /// R of ITU-T G.107.
     pub rating: f64,
-    /// The mean opinion score that goes with it.
+    /// Mean opinion score for that rating.
     pub opinion: f64,
 }
 
 /// Video calls, in order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct VideoCalls {
-    /// Each once; a call of which no packet came through is among them.
+    /// Every call once, also those of which no packet arrived.
     pub calls: Vec<VideoCall>,
 }
 
 /// A video call.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct VideoCall {
-    /// The flow's first is 0.
+    /// Number within the flow, from 0.
     pub number: u64,
-    /// When it began.
+    /// Start time.
     pub start: Time,
-    /// How long its caller sent; `None` of one that goes on.
+    /// Duration for which the caller sent, or `None` if it continues.
     pub lasts: Option<Span>,
-    /// What the other end saw of the caller.
+    /// Quality at the called end.
     pub there: Option<Seen>,
-    /// What the caller saw of the other end.
+    /// Quality at the caller's end.
     pub back: Option<Seen>,
 }
 
-/// What one end of a video call saw of the other.
+/// Video quality at one end.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Seen {
     /// Packets of video sent, up to the last that arrived.
@@ -178,60 +178,61 @@ pub struct Seen {
     pub lost: u64,
     /// Packets that arrived after their frame or a later one had been shown.
     pub late: u64,
-    /// Frames whose turn has come.
+    /// Number of frames due.
     pub frames: u64,
-    /// Frames that were shown.
+    /// Number of frames shown.
     pub shown: u64,
-    /// Freezes: times from one frame shown to the next that are at least 150 ms longer than the average of the
-    /// 30 before, and at least three times as long (`freezeCount` of W3C's WebRTC statistics).
+    /// Freezes: intervals between shown frames that are at least 150 ms longer than the average of
+    /// the previous 30, and at least three times as long (`freezeCount` of W3C's WebRTC
+    /// statistics).
     pub freezes: u64,
-    /// How long those were in all.
+    /// Total duration of freezes.
     pub frozen: Span,
-    /// Mean time from capture to display of the frames shown; `None` without any.
+    /// Mean time from capture to display of shown frames, or `None` without any.
     pub delay: Option<Span>,
-    /// Mean rate of the video that arrived, in bit/s, RTP headers included.
+    /// Mean rate of received video in bit/s, RTP headers included.
     pub rate: f64,
     /// Mean opinion score of ITU-T G.1070.
     pub opinion: f64,
 }
 
-/// Video watched.
+/// Watched video.
 #[derive(Clone, Debug, Default)]
 pub struct Viewing {
-    /// From pressing play to the first picture, of each video that got so far.
+    /// Times from the start to the first picture, of each video that got so far.
     pub start_ups: Vec<Span>,
-    /// Times it stopped for want of data.
+    /// Number of stalls.
     pub stalls: u64,
-    /// How long in all.
+    /// Total duration of stalls.
     pub stalled: Span,
-    /// How long it played.
+    /// Total playing time.
     pub played: Span,
-    /// Segments fetched.
+    /// Number of segments fetched.
     pub segments: u64,
-    /// Bits of them, at their rate.
+    /// Bits of these at their rates.
     pub bits: f64,
-    /// Times another rate was chosen.
+    /// Number of rate changes.
     pub switches: u64,
-    /// The rate chosen last.
+    /// Latest rate.
     pub last_rate: u64,
-    /// Seconds of video in those segments.
+    /// Duration of the fetched segments.
     pub fetched: Span,
 }
 
-/// What a user did of one application.
+/// A user's activities of one application.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Activity {
-    /// The application, as the mix calls it.
+    /// Name in the mix.
     pub name: Arc<str>,
-    /// Times it was begun.
+    /// Number begun.
     pub begun: u64,
-    /// Times it came to its end.
+    /// Number finished.
     pub finished: u64,
-    /// Times it could not.
+    /// Number failed.
     pub failed: u64,
 }
 
-/// Both, if both have it.
+/// Merges two optional metrics.
 fn join<T>(one: &mut Option<T>, other: Option<T>, add: impl FnOnce(&mut T, T)) {
     match (one.as_mut(), other) {
         (Some(one), Some(other)) => add(one, other),
@@ -282,7 +283,7 @@ impl Viewing {
 }
 
 impl Report {
-    /// Takes in what another application of the same end tells.
+    /// Adds the metrics of another application of the same end.
     pub fn absorb(&mut self, other: Self) {
         self.finished = self.finished.max(other.finished);
         join(&mut self.responses, other.responses, |all, more| {
@@ -313,7 +314,7 @@ impl Report {
         self.activities.extend(other.activities);
     }
 
-    /// What both ends of a flow tell, as one.
+    /// Merges the metrics of both ends of a flow.
     #[must_use]
     pub fn of_both(opener: Self, server: Self) -> Self {
         let messages = match (opener.messages, server.messages) {
@@ -323,10 +324,10 @@ impl Report {
             }),
             (one, other) => one.or(other),
         };
-        // What is sent is not there yet: who sends has finished before it has come.
+        // The sender has finished before the last message arrives.
         let last = messages.as_ref().and_then(|messages| messages.last);
         let finished = (opener.finished.or(server.finished)).map(|at| at.max(last.unwrap_or(at)));
-        // The one end has begun them, the other got them.
+        // One end has begun them, the other received them.
         let files = match (opener.files, server.files) {
             (Some(sender), Some(receiver)) => Some(Transfers {
                 begun: sender.begun.max(receiver.begun),

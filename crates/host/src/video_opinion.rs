@@ -8,8 +8,8 @@ const V: [f64; 12] = [
 /// The most frames a second that the model knows.
 const MOST_FRAMES: f64 = 30.0;
 
-/// The mean opinion score of video, from 1 to 5 (V_q of G.1070): of its rate in kbit/s, of the frames a
-/// second that it is coded with, and of the share of packets that are not there in time.
+/// The mean opinion score of video, from 1 to 5 (V_q of G.1070): of its rate in kbit/s, of the
+/// frames a second that it is coded with, and of the share of packets that are not there in time.
 #[must_use]
 pub fn opinion(kbit_per_s: f64, frames_per_s: f64, lost: f64) -> f64 {
     let [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12] = V;
@@ -32,8 +32,8 @@ mod tests {
 
     #[test]
     fn a_score_is_that_of_the_equations() {
-        // 1000 kbit/s and 30 frames, worked out apart from this code: the best frame rate is 18.417, I_Ofr
-        // 2.9502, D_FrV 1.505, I_coding 2.7991; D_PplV is 2.6899.
+        // 1000 kbit/s and 30 frames, worked out apart from this code: the best frame rate is
+        // 18.417, I_Ofr 2.9502, D_FrV 1.505, I_coding 2.7991; D_PplV is 2.6899.
         for (lost, score) in [(0.0, 3.7991), (0.01, 2.9300)] {
             let got = opinion(1_000.0, 30.0, lost);
             assert!((got - score).abs() < 1e-3, "{got}");

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | 4 | an IPv4 packet (RFC 2003 section 3.1) |
 //! | 41 | an IPv6 packet (RFC 4213 section 3) |
-//! | 253 | removed acknowledgments (1 byte), bytes they acknowledged (2 bytes), the remaining IP packet |
+//! | 253 | removed acknowledgments (1 byte), bytes they acknowledged (2), the remaining packet |
 //!
 //! samaraweera1999 (section 6) states that the expander "recognizes the new header", but not how.
 //! Protocol 253 is reserved for experiments (RFC 3692 section 2.1) and costs no byte.

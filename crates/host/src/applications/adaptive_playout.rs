@@ -1,15 +1,15 @@
-//! Adaptive jitter buffer: how long after it was sent each unit of media (a packet of speech, a frame
-//! of video) is played.
+//! Adaptive jitter buffer: how long after it was sent each unit of media (a packet of speech, a
+//! frame of video) is played.
 //!
 //! The delay is estimated by algorithm 4 of R. Ramjee, J. Kurose, D. Towsley and H. Schulzrinne,
-//! "Adaptive playout mechanisms for packetized audio applications in wide-area networks", INFOCOM 1994:
-//! moving averages of the delay and of its variation, with detection of spikes. The playout delay is
-//! the average and four times the variation.
+//! "Adaptive playout mechanisms for packetized audio applications in wide-area networks", INFOCOM
+//! 1994: moving averages of the delay and of its variation, with detection of spikes. The playout
+//! delay is the average and four times the variation.
 //!
-//! The paper changes the playout delay between talkspurts only. These calls have no silences, so the delay
-//! changes from unit to unit: playback is slowed down or sped up, as Y. Liang, N. Färber and B. Girod,
-//! "Adaptive playout scheduling using time-scale modification in packet voice communications", ICASSP 2001,
-//! do with packets of speech, to between half and twice their length.
+//! The paper changes the playout delay between talkspurts only. These calls have no silences, so
+//! the delay changes from unit to unit: playback is slowed down or sped up, as Y. Liang, N. Färber
+//! and B. Girod, "Adaptive playout scheduling using time-scale modification in packet voice
+//! communications", ICASSP 2001, do with packets of speech, to between half and twice their length.
 
 use bentpipe_types::{Span, Time};
 
@@ -97,7 +97,8 @@ pub(super) struct AdaptivePlayout {
 }
 
 impl AdaptivePlayout {
-    /// From the arrival at `now` of the first unit of a stream, sent at `sent`, which waits for `hold_back`.
+    /// From the arrival at `now` of the first unit of a stream, sent at `sent`, which waits for
+    /// `hold_back`.
     pub(super) fn new(index: u64, sent: Time, now: Time, interval: Span, hold_back: Span) -> Self {
         let before = (interval * index).as_nanos();
         let estimate = DelayEstimate::new(now.since(sent), hold_back);
@@ -115,10 +116,11 @@ impl AdaptivePlayout {
         self.origin + self.interval * self.next + self.delay
     }
 
-    /// Plays units below `end` that are due before `now`: calls `play` with each one's number and delay.
+    /// Plays units below `end` that are due before `now`: calls `play` with each one's number and
+    /// delay.
     ///
-    /// The delay moves towards the estimate by at most one interval upwards (the unit lasts twice as
-    /// long) and half an interval downwards (it lasts half as long).
+    /// The delay moves towards the estimate by at most one interval upwards (the unit lasts twice
+    /// as long) and half an interval downwards (it lasts half as long).
     pub(super) fn play_until(&mut self, now: Time, end: u64, mut play: impl FnMut(u64, Span)) {
         while self.next < end && self.due() < now {
             play(self.next, self.delay);
@@ -156,8 +158,8 @@ mod tests {
 
     const PACKET: Span = Span::from_millis(20);
 
-    /// Plays a stream whose packets take `delays` ms, on a path that keeps their order. Returns which were late,
-    /// and the delay of each.
+    /// Plays a stream whose packets take `delays` ms, on a path that keeps their order. Returns
+    /// which were late, and the delay of each.
     fn stream(delays: &[u64]) -> (Vec<u64>, Vec<Span>) {
         let mut last = Time::ZERO;
         let arrivals: Vec<_> = (delays.iter().zip(0..))
@@ -200,8 +202,8 @@ mod tests {
 
     #[test]
     fn a_step_of_the_delay_is_followed_at_the_pace_of_time_scaling() {
-        // 200 ms more. By the time packet 100 arrives, ten packets have missed their turn. From there on the
-        // delay grows by 20 ms a packet: ten more are late until it has caught up.
+        // 200 ms more. By the time packet 100 arrives, ten packets have missed their turn. From
+        // there on the delay grows by 20 ms a packet: ten more are late until it has caught up.
         let delays: Vec<u64> = (0..300).map(|n| if n < 100 { 100 } else { 300 }).collect();
         let (late, played) = stream(&delays);
         assert!(played[99] <= Span::from_micros(100_125), "{:?}", played[99]);
@@ -219,8 +221,8 @@ mod tests {
 
     #[test]
     fn regular_jitter_is_within_the_buffer() {
-        // Delays of 100 and 130 ms by turns: the average is 115, the variation comes to 15 ms, so that 175 ms
-        // are enough and a packet is never late.
+        // Delays of 100 and 130 ms by turns: the average is 115, the variation comes to 15 ms, so
+        // that 175 ms are enough and a packet is never late.
         let delays: Vec<u64> = (0..400).map(|n| 100 + 30 * (n % 2)).collect();
         let (late, played) = stream(&delays);
         assert!(late.is_empty(), "{late:?}");

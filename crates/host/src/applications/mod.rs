@@ -1,4 +1,4 @@
-//! What runs on top of connections, one file each, and which two ends a flow has.
+//! Applications, one file each, and the two ends of a flow.
 
 mod adaptive_playout;
 mod bulk;
@@ -47,22 +47,22 @@ use responder::Responder;
 use video::Video;
 use web::Web;
 
-/// What a flow is: the applications at its two ends.
+/// The application of a flow, at both ends.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
     /// Bulk transfers.
     Bulk(BulkSettings),
-    /// A request, its answer, a pause, and again.
+    /// Request, response, pause, repeated.
     RequestResponse(RequestResponseSettings),
     /// Web pages.
     Web(WebSettings),
     /// Packets of random sizes at random times.
     Packets(PacketsSettings),
-    /// Files sent to whoever listens.
+    /// Files sent to all listeners.
     Carousel(CarouselSettings),
-    /// Files.
+    /// FTP.
     Ftp(FtpSettings),
-    /// Mails.
+    /// SMTP.
     Mail(MailSettings),
     /// Calls.
     Voice(VoiceSettings),
@@ -72,55 +72,55 @@ pub enum Traffic {
     VideoCall(VideoCallSettings),
     /// Echoes.
     Ping(PingSettings),
-    /// A user, who does one thing after another.
+    /// A user with activities in sequence.
     Mix(MixSettings),
 }
 
 /// One of the two ends of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The one that opens.
+    /// The end that opens connections.
     Opener,
-    /// The one that is spoken to.
+    /// The end that accepts them.
     Server,
-    /// Either as much as the other.
+    /// Both ends equally.
     Both,
 }
 
-/// The two ends of a flow. They may be in different worlds: the kernel's, and ours.
+/// The two ends of a flow. They may have different socket implementations: the kernel's and ours.
 #[derive(Debug)]
 pub struct Ends<P: World, Q: World = P> {
-    /// The one that opens.
+    /// The end that opens connections.
     pub opener: Box<dyn Application<P>>,
-    /// The one that is spoken to.
+    /// The end that accepts them.
     pub server: Box<dyn Application<Q>>,
 }
 
-/// A server, and what makes an opener for it, once or again and again.
+/// A server, and a factory of its openers.
 struct Pair<P: World, Q: World> {
     make: Make<P>,
     server: Box<dyn Application<Q>>,
 }
 
-/// The port on which receivers listen (commplex-link, the one that iperf made known).
+/// Listening port of receivers (commplex-link, known from iperf).
 const COMMPLEX_LINK: u16 = 5001;
-/// Its neighbour, for requests.
+/// Listening port for requests.
 const RFE: u16 = 5002;
-/// RFC 863: whatever is sent there is read, and no more.
+/// RFC 863: data are read and discarded.
 const DISCARD: u16 = 9;
-/// What IANA has for files by multicast (mcftp).
+/// IANA port of multicast file transfer (mcftp).
 const MCAST_FILE: u16 = 6622;
-/// RFC 862: whatever is sent there comes back.
+/// RFC 862: data are returned.
 const ECHO: u16 = 7;
 /// RFC 5321.
 const SMTP: u16 = 25;
-/// RFC 3551: what RTP is sent to, where nothing else was agreed.
+/// RFC 3551: default port of RTP.
 const RTP: u16 = 5004;
-/// The next pair of RTP ports: a user may have calls of both kinds.
+/// The next pair of RTP ports, since a user may have calls of both kinds.
 const VIDEO_RTP: u16 = 5006;
 
 impl Traffic {
-    /// Sends `size` bytes and closes; without a size, sends until the end of the run.
+    /// Creates a transfer of `size` bytes, or an endless one.
     #[must_use]
     pub fn bulk(size: Option<u64>) -> Self {
         Self::Bulk(BulkSettings {
@@ -131,7 +131,7 @@ impl Traffic {
         })
     }
 
-    /// The port that the server end is spoken to at.
+    /// Returns the server's main port.
     #[must_use]
     pub fn port(&self) -> u16 {
         match self {
@@ -151,7 +151,7 @@ impl Traffic {
         }
     }
 
-    /// All ports that the server end listens on, each once.
+    /// Returns all listening ports of the server.
     #[must_use]
     pub fn ports(&self) -> Vec<u16> {
         let mut ports = match self {
@@ -167,7 +167,7 @@ impl Traffic {
         ports
     }
 
-    /// The server's port from which it opens connections to the opener's, if it does.
+    /// Returns the source port of connections that the server opens to the opener, if it does.
     #[must_use]
     pub fn calls_back_from(&self) -> Option<u16> {
         match self {
@@ -180,7 +180,7 @@ impl Traffic {
         }
     }
 
-    /// Does all of it, or some, go in datagrams?
+    /// Whether it uses datagrams, alone or besides connections.
     #[must_use]
     pub fn has_datagrams(&self) -> bool {
         match self {
@@ -191,7 +191,7 @@ impl Traffic {
         }
     }
 
-    /// Are there only datagrams, of the one who opens, to which nobody answers? Then many may get them.
+    /// Whether it consists of datagrams from the opener alone, so that it can be multicast.
     #[must_use]
     pub fn is_one_way(&self) -> bool {
         match self {
@@ -201,7 +201,7 @@ impl Traffic {
         }
     }
 
-    /// Does it come to an end by itself?
+    /// Whether it ends by itself.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
         match self {
@@ -220,7 +220,7 @@ impl Traffic {
         }
     }
 
-    /// Which end sends most: the one whose congestion window a probe of the flow shows.
+    /// Returns the end that sends most, whose congestion window a probe of the flow records.
     #[must_use]
     pub fn sender(&self) -> Side {
         let of = |direction| match direction {
@@ -237,7 +237,7 @@ impl Traffic {
         }
     }
 
-    /// Which end measures how long things take.
+    /// Returns the end that measures times.
     #[must_use]
     pub fn measured_at(&self) -> Side {
         match self {
@@ -246,7 +246,7 @@ impl Traffic {
         }
     }
 
-    /// The local ports that the opener may need.
+    /// Returns the number of local ports that the opener may need.
     #[must_use]
     pub fn ports_needed(&self) -> u16 {
         match self {
@@ -258,15 +258,15 @@ impl Traffic {
             | Self::Video(_)
             | Self::VideoCall(_)
             | Self::Ping(_) => 1,
-            // Six connections, and as many again and again while those before them are in TIME-WAIT; one
+            // Six connections, and as many again while earlier ones are in TIME-WAIT; or one
             // connection after another.
             Self::Web(_) | Self::Mail(_) | Self::Ftp(_) => 32,
             Self::Mix(_) => 256,
         }
     }
 
-    /// With how many of them it can do, where its host has many flows: of a user who does one thing after
-    /// another, what the one of them takes that takes most.
+    /// Returns the number of ports that suffice, if its host has many flows; for a user, that of
+    /// the most demanding activity.
     #[must_use]
     pub fn least_ports(&self) -> u16 {
         match self {
@@ -278,7 +278,7 @@ impl Traffic {
         }
     }
 
-    /// The applications at both ends, the server's at `server`.
+    /// Creates the applications at both ends; the server is at `server`.
     #[must_use]
     pub fn ends<P: World, Q: World>(&self, server: Endpoint) -> Ends<P, Q> {
         if let Self::Mix(settings) = self {
@@ -295,7 +295,7 @@ impl Traffic {
         }
     }
 
-    /// The server, and what makes openers for it.
+    /// Creates the server, and a factory of its openers.
     fn pair<P: World, Q: World>(&self, to: Endpoint) -> Pair<P, Q> {
         let orders = Orders::default();
         let responder = || Box::new(Responder::new(orders.clone()));
@@ -385,8 +385,8 @@ impl Traffic {
         Pair { make, server }
     }
 
-    /// The bytes that a whole transfer delivers, both ways together; `None` of what ends otherwise, or
-    /// not at all.
+    /// Returns the bytes that a whole transfer delivers in both directions, or `None` for other
+    /// applications.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         match self {

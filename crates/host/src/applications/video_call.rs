@@ -1,11 +1,12 @@
-//! Video calls: frames both ways at a rate that follows the path ([`nada`](crate::nada)), and what each end
-//! sees of the other.
+//! Video calls: frames both ways at a rate that follows the path ([`nada`](crate::nada)), and what
+//! each end sees of the other.
 //!
-//! The encoder makes a frame each `1 / frames_per_second`, of the size that its rate allows at that moment.
-//! A frame's packets wait in a shaping buffer, which is sent at the rate that NADA says. The receiver reports
-//! every 100 ms, and shows each frame that is complete when its turn comes
-//! ([`adaptive_playout`](super::adaptive_playout)), or at once when it is complete, if that is later and no later
-//! frame has been shown. Lost packets are not sent again, and a frame that misses one is not shown; the next is.
+//! The encoder makes a frame each `1 / frames_per_second`, of the size that its rate allows at that
+//! moment. A frame's packets wait in a shaping buffer, which is sent at the rate that NADA says.
+//! The receiver reports every 100 ms, and shows each frame that is complete when its turn comes
+//! ([`adaptive_playout`](super::adaptive_playout)), or at once when it is complete, if that is
+//! later and no later frame has been shown. Lost packets are not sent again, and a frame that
+//! misses one is not shown; the next is.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -23,7 +24,7 @@ use crate::{
     Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
 };
 
-/// What a video call is.
+/// Settings of a video call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VideoCallSettings {
     /// The least rate of the video each way in bit/s, RTP headers included (RMIN of RFC 8698).
@@ -74,7 +75,7 @@ const FREEZE_FRAMES: usize = 30;
 /// How much longer than the average a freeze is.
 const FREEZE: Span = Span::from_millis(150);
 
-/// What both ends know of a call without packets: signalling is not modelled.
+/// Data of a call known to both ends without packets: signalling is not modelled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     /// Frames each way; `u64::MAX` of a call without an end.
@@ -86,11 +87,12 @@ pub(super) struct Known {
 /// The calls of a flow.
 pub(super) type SetUp = Arc<Mutex<Vec<Known>>>;
 
-/// What the number of a datagram says.
+/// Content of a datagram's number.
 ///
-/// From the highest bit: 1 for a report, 7 of the call's number; then of a report 8 unused bits and the 48 of
-/// the report; of a packet of video 16 of the frame's number, 24 of the packet's, 8 of the packets in the
-/// frame before it, and 8 of the packets in the frame.
+/// From the highest bit: 1 for a report, and 7 of the call's number. A report continues with 8
+/// unused bits and the 48 of the report. A packet of video continues with 16 bits of the frame's
+/// number, 24 of the packet's, 8 of the number of packets in the frame before it, and 8 of the
+/// number of packets in the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Label {
     Report(u64),
@@ -139,8 +141,8 @@ impl Label {
 /// The bits of a packet's number.
 const SEQUENCE: u32 = (1 << 24) - 1;
 
-/// The number nearest to `near` whose low bits these are, as many as `mask` has (RFC 3550 appendix A.1 extends
-/// sequence numbers so). Numbers begin with 0.
+/// The number nearest to `near` whose low bits these are, as many as `mask` has (RFC 3550 appendix
+/// A.1 extends sequence numbers so). Numbers begin with 0.
 fn extend(low: u64, mask: u64, near: u64) -> u64 {
     let ahead = low.wrapping_sub(near) & mask;
     if ahead <= mask / 2 {
@@ -371,7 +373,8 @@ impl Screen {
         });
     }
 
-    /// A packet of video has arrived. Returns how long its frame took from capture on, if it is complete now.
+    /// A packet of video has arrived. Returns how long its frame took from capture on, if it is
+    /// complete now.
     fn take(&mut self, label: Label, datagram: &Datagram, now: Time) -> Option<Span> {
         let Label::Video {
             frame,
@@ -430,7 +433,7 @@ impl Screen {
         Some(delay)
     }
 
-    /// What it has come to: of a call that is over, of all its frames.
+    /// Returns the result so far; of a completed call, for all its frames.
     fn seen(&self, is_over: bool, settings: &VideoCallSettings) -> Seen {
         let mut whole = Self {
             complete: self.complete.clone(),
@@ -540,7 +543,8 @@ impl VideoCallEnd {
         }
     }
 
-    /// The call whose number ends with these 7 bits, the latest of several, and what is known of it.
+    /// The call whose number ends with these 7 bits, the latest of several, and what is known of
+    /// it.
     fn known(&self, low: u64) -> Option<(u64, Known)> {
         let calls = self.set_up.lock().ok()?;
         let latest = (calls.len() as u64).checked_sub(1)?;
@@ -657,8 +661,9 @@ impl VideoCallEnd {
         let datagram = Datagram {
             length: FEEDBACK,
             number: Label::Report(bits).pack(screen.call),
-            // When the packet that it answers was sent, and how long it waited here: what is missing until
-            // the report arrives is the round trip (RFC 3550 section 6.4.1, LSR and DLSR).
+            // When the packet that it answers was sent, and how long it waited here: what is
+            // missing until the report arrives is the round trip (RFC 3550 section 6.4.1, LSR and
+            // DLSR).
             sent: sent + held,
         };
         self.transmit(datagram, desk);

@@ -1,4 +1,4 @@
-//! Calls: a packet every so often each way, and how the call sounds at both ends.
+//! Calls: periodic packets in both directions, and the call quality at both ends.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,17 +12,17 @@ use crate::{
     Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
 };
 
-/// How speech is coded.
+/// Codec of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Codec {
-    /// ITU-T G.711: 64 kbit/s; lost packets are concealed (its appendix I).
+    /// ITU-T G.711: 64 kbit/s, with packet loss concealment (its appendix I).
     G711,
     /// ITU-T G.729 with annexes A and B: 8 kbit/s.
     G729,
 }
 
 impl Codec {
-    /// Bits a second.
+    /// Returns the bit rate.
     #[must_use]
     pub fn rate(self) -> u64 {
         match self {
@@ -31,7 +31,7 @@ impl Codec {
         }
     }
 
-    /// What it waits to hear before it codes a frame (G.114 annex A).
+    /// Returns the look-ahead before a frame is coded (G.114 annex A).
     #[must_use]
     pub fn look_ahead(self) -> Span {
         match self {
@@ -40,7 +40,8 @@ impl Codec {
         }
     }
 
-    /// Ie and Bpl of G.113 appendix I (tables I.1 and I.4): G.711 with concealment, G.729A with VAD.
+    /// Returns Ie and Bpl of G.113 appendix I (tables I.1 and I.4): G.711 with concealment, G.729A
+    /// with VAD.
     #[must_use]
     pub fn impairment(self) -> Impairment {
         let (codec, robustness) = match self {
@@ -51,48 +52,49 @@ impl Codec {
     }
 }
 
-/// How long a receiver holds packets back, so that later ones are there in time.
+/// Jitter buffer: how long a receiver holds packets, so that later ones arrive in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JitterBuffer {
-    /// This long for the first packet of a call; the others follow at the pace at which they were sent.
+    /// This long for the first packet of a call; the others follow at the sending rate.
     Fixed(Span),
-    /// As long as the delays of the packets so far ask for: see [`adaptive_playout`](super::adaptive_playout).
+    /// Adapted to the delays of the packets so far: see
+    /// [`adaptive_playout`](super::adaptive_playout).
     Adaptive,
 }
 
-/// How long an adaptive buffer holds the first packet back, of which nothing is known.
+/// Hold time of the first packet in an adaptive buffer.
 pub(super) const FIRST_HOLD_BACK: Span = Span::from_millis(60);
 
-/// What a call is.
+/// Settings of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VoiceSettings {
-    /// How speech is coded.
+    /// Codec.
     pub codec: Codec,
-    /// Speech in a packet.
+    /// Speech per packet.
     pub packet: Span,
-    /// How long the receiver holds packets back.
+    /// Jitter buffer.
     pub jitter_buffer: JitterBuffer,
-    /// Seconds of a call; `None`: until the end of the run.
+    /// Duration of a call in seconds, or `None` until the end of the run.
     pub lasts: Option<Distribution>,
-    /// Seconds from a call's end to the next.
+    /// Seconds from the end of a call to the next.
     pub pause: Distribution,
-    /// Calls; `None`: until the end of the run.
+    /// Number of calls, or `None` until the end of the run.
     pub count: Option<u64>,
 }
 
-/// How long after its own last packet an end waits that has heard nothing.
+/// Time after its own last packet for which an end waits that has received nothing.
 const PATIENCE: Span = Span::from_secs(5);
-/// Packets that may be missing in a row.
+/// Maximum number of consecutive missing packets.
 const MOST_AHEAD: u64 = 1 << 20;
 
-/// RFC 3550 section 5.1: RTP's header.
+/// Length of the RTP header (RFC 3550 section 5.1).
 const RTP: u64 = 12;
 
-/// The packets of each call, one way: what the caller's end has said of them when setting up the call. (The
-/// signalling itself is not modelled.)
+/// Number of packets per call in one direction, passed beside the network: signalling is not
+/// modelled.
 pub(super) type SetUp = Arc<Mutex<Vec<u64>>>;
 
-/// What an end sends.
+/// The sending half of an end.
 #[derive(Debug, Default)]
 struct Talk {
     next: Option<Time>,
@@ -100,25 +102,25 @@ struct Talk {
     packets: u64,
 }
 
-/// What an end hears of a call.
+/// The receiving half of an end.
 #[derive(Debug)]
 struct Listening {
     call: u64,
     packets: u64,
-    /// The first packet to come: its index, and when it came.
+    /// First packet to arrive: index and arrival time.
     first: Option<(u64, Time)>,
-    /// From when it was sent to when it is played. Of an adaptive buffer, the sum over played packets.
+    /// Time from sending to playout. For an adaptive buffer, the sum over played packets.
     delay: Span,
-    /// The schedule of an adaptive buffer, and how many packets `delay` is the sum of.
+    /// Schedule of an adaptive buffer, and the number of packets in `delay`.
     adaptive: Option<(AdaptivePlayout, u64)>,
-    /// Packets that were there when they were to be played, a bit each.
+    /// Packets that arrived in time, one bit each.
     played: Vec<u64>,
     highest: u64,
     late: u64,
-    /// RFC 3550 section 6.4.1: the last transit time, and the jitter.
+    /// RFC 3550 section 6.4.1: last transit time, and jitter.
     transit: Span,
     jitter: f64,
-    /// When the last packet is to be played.
+    /// Playout time of the last packet.
     ends: Option<Time>,
 }
 
@@ -130,7 +132,7 @@ impl Listening {
             first: None,
             delay: Span::ZERO,
             adaptive: None,
-            // Once for the whole call, where its length is known and within reason.
+            // Allocated once for the whole call, if its length is known and reasonable.
             played: Vec::with_capacity((packets.min(MOST_AHEAD) / 64 + 1) as usize),
             highest: 0,
             late: 0,
@@ -140,9 +142,9 @@ impl Listening {
         }
     }
 
-    /// A packet has come.
+    /// Handles a received packet.
     fn hear(&mut self, index: u64, sent: Time, now: Time, settings: &VoiceSettings) {
-        // A bit is kept for each: somebody's invention is not to cost any memory.
+        // Bounds the memory, one bit per packet, against invented numbers.
         if index > self.highest + MOST_AHEAD {
             return;
         }
@@ -168,7 +170,7 @@ impl Listening {
         self.played[word] |= 1 << (index % 64);
     }
 
-    /// Whether a packet comes after its time, where the first waits for `buffer`.
+    /// Whether a packet is too late for a fixed buffer of length `buffer`.
     fn misses_fixed(&mut self, index: u64, now: Time, buffer: Span, packet: Span) -> bool {
         let transit = self.transit;
         let (first, anchor) = *self.first.get_or_insert_with(|| {
@@ -179,7 +181,8 @@ impl Listening {
             }
             (index, now)
         });
-        // Played at anchor + jitter buffer + (index - first) packets; the sum may be before the anchor.
+        // Playout is at anchor + jitter buffer + (index - first) packets; the sum may be before the
+        // anchor.
         if index >= first {
             now > anchor + buffer + packet * (index - first)
         } else {
@@ -187,7 +190,7 @@ impl Listening {
         }
     }
 
-    /// Whether a packet comes after its time, where the buffer adapts.
+    /// Whether a packet is too late for an adaptive buffer.
     fn misses_adaptive(&mut self, index: u64, sent: Time, now: Time, packet: Span) -> bool {
         self.first.get_or_insert((index, now));
         let (mut playout, mut played) = self.adaptive.unwrap_or_else(|| {
@@ -213,14 +216,14 @@ impl Listening {
         is_late
     }
 
-    /// Whether a packet came in time.
+    /// Whether a packet arrived in time.
     fn is_there(&self, index: u64) -> bool {
         let word = self.played.get((index / 64) as usize);
         word.is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// From when a packet was sent to when it is played; of an adaptive buffer, the mean over all that
-    /// came in time.
+    /// Returns the time from sending to playout; for an adaptive buffer, the mean over packets that
+    /// arrived in time.
     fn playout_delay(&self) -> Span {
         let Some((mut playout, mut played)) = self.adaptive else {
             return self.delay;
@@ -238,7 +241,7 @@ impl Listening {
         }
     }
 
-    /// What it has come to; of a call that is over, what never came was lost.
+    /// Returns the result; in a completed call all missing packets were lost.
     fn heard(&self, is_over: bool, settings: &VoiceSettings) -> Heard {
         let packets = match (is_over, self.first) {
             (true, _) if self.packets < u64::MAX => self.packets,
@@ -257,7 +260,7 @@ impl Listening {
         } else {
             lost as f64 / packets as f64
         };
-        // G.107 section 7.5: mean length of a burst beside that of random loss, 1 / (1 - share).
+        // G.107 section 7.5: mean burst length relative to that of random loss, 1 / (1 - share).
         let burst_ratio = if bursts == 0 {
             1.0
         } else {
@@ -285,15 +288,15 @@ impl Listening {
     }
 }
 
-/// One end of calls: the caller's, which knows where to call, or the other.
+/// One end of calls: the caller's or the other.
 #[derive(Debug)]
 pub(super) struct Voice {
     server: Option<Endpoint>,
-    /// The other end, of the call that is on.
+    /// Peer of the current call.
     peer: Option<(Endpoint, u16)>,
     settings: VoiceSettings,
     set_up: SetUp,
-    /// Calls that this end is in, or was.
+    /// Current and earlier calls.
     calls: Vec<Call>,
     talk: Talk,
     listening: Option<Listening>,
@@ -304,12 +307,12 @@ pub(super) struct Voice {
 }
 
 impl Voice {
-    /// The caller's end.
+    /// Creates the caller's end.
     pub(super) fn caller(server: Endpoint, settings: VoiceSettings, set_up: SetUp) -> Self {
         Self::new(Some(server), settings, set_up)
     }
 
-    /// The other.
+    /// Creates the other end.
     pub(super) fn called(settings: VoiceSettings, set_up: SetUp) -> Self {
         Self::new(None, settings, set_up)
     }
@@ -353,7 +356,7 @@ impl Voice {
         };
         let now = desk.now();
         self.begin(call, packets, now);
-        // The first packet goes when there is speech for it.
+        // The first packet is sent once its speech is complete.
         self.talk = Talk {
             next: Some(now + self.settings.packet),
             index: 0,
@@ -406,7 +409,7 @@ impl Voice {
         }
     }
 
-    /// The caller has said and heard all of a call: another, or no more.
+    /// Called when the caller has sent and received all of a call: starts another, or ends.
     fn hang_up<D: Workplace>(&mut self, desk: &mut D) {
         let is_silent = self.talk.next.is_none() && !self.calls.is_empty();
         let hears = self.listening.as_ref().is_some_and(|l| l.ends.is_some());
@@ -439,7 +442,7 @@ impl<P: World> Application<P> for Voice {
         };
         let current = self.listening.as_ref().map(|listening| listening.call);
         if self.server.is_none() && current.is_none_or(|current| call > current) {
-            // The other end is called: what it has of the call to say, it begins to say.
+            // The other end starts sending when it receives a call.
             if self.heard.last().is_some_and(|(last, _)| *last >= call) {
                 return;
             }
@@ -479,7 +482,7 @@ impl<P: World> Application<P> for Voice {
     }
 
     fn standing(&self) -> Standing {
-        // Once silent, an end listens until the other is.
+        // After its last packet, an end receives until the other end's last one.
         let ends = self.listening.as_ref().and_then(|listening| listening.ends);
         let ends = ends.filter(|_| self.talk.next.is_none());
         let all = [self.talk.next, self.next_call, ends];
@@ -504,7 +507,7 @@ impl<P: World> Application<P> for Voice {
             let heard = heard.iter().find(|(number, _)| *number == call.number);
             let heard = heard.map(|(_, heard)| *heard);
             if self.server.is_some() {
-                // The other end may have heard nothing, and then not even that there was a call.
+                // The other end may have received nothing at all.
                 let nothing = || Listening::new(call.number, call.packets.unwrap_or(0));
                 let nothing = call.lasts.map(|_| nothing().heard(true, &self.settings));
                 call.there = nothing;

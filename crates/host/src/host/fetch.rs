@@ -18,11 +18,11 @@ pub enum Step {
     Timers,
     /// The part that nearly every segment needs.
     Connection,
-    /// The rest of it, or what hangs from it, for the half that sends or receives.
+    /// The rest of it, or the heap data that the sending or receiving half needs.
     More,
-    /// What hangs from the sending half.
+    /// Heap data of the sending half.
     Senders,
-    /// What hangs from that.
+    /// Heap data referred to by those.
     Last,
 }
 

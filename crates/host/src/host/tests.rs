@@ -628,9 +628,9 @@ fn rfc8201_every_connection_to_a_host_knows_what_one_was_told() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever errors arrive about any segments: a connection's segments are never shorter than
-    /// the least value reported about the path to that host by a router that had seen a segment,
-    /// and all connections continue.
+    /// Under any errors about any segments: a connection's segments are never shorter than the
+    /// least value reported about the path to that host by a router that had seen a segment, and
+    /// all connections continue.
     #[test]
     fn nobody_off_the_path_shortens_it(
         said in prop::collection::vec(

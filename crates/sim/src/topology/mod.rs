@@ -210,9 +210,7 @@ impl NetworkBuilder {
         self.nodes[usize::from(node.0)].processing = Some(processing);
     }
 
-    /// Enables the model of wake-up order at a host ([`Host::sleep_when_idle`]).
-    ///
-    /// [`Host::sleep_when_idle`]: bentpipe_host::Host::sleep_when_idle
+    /// Enables the model of wake-up order at a host: see `Host::sleep_when_idle`.
     pub fn sleeps_when_idle(&mut self, host: NodeId) {
         self.nodes[usize::from(host.0)].sleeps = true;
     }
