@@ -267,7 +267,7 @@ impl DeliveryRate {
 
     /// Processes an acknowledgment where duplicates count as delivered segments; `bytes` are newly
     /// reported.
-    pub(crate) fn on_counted(&mut self, position: u64, bytes: u64, now: Time) {
+    pub(crate) fn on_acknowledged_or_duplicate(&mut self, position: u64, bytes: u64, now: Time) {
         self.remove_acknowledged(position);
         self.deliver(bytes, now);
     }

@@ -57,8 +57,8 @@ pub(crate) struct Segment {
     pub(crate) flags: Flags,
     /// The timestamp echoed.
     pub(crate) echo: Option<u32>,
-    /// It is in order, and its ECN mark is a reason to acknowledge sooner (tcp_data_ecn_check).
-    pub(crate) quickens: bool,
+    /// It is in order, and its ECN mark requires quick acknowledgments (tcp_data_ecn_check).
+    pub(crate) schedules_quick_acks: bool,
 }
 
 /// State of the received stream, in positions.
@@ -370,8 +370,8 @@ impl ReceiveBufferAutotuning {
         self.measure_segment(segment);
         self.measure_window(stream, now);
         self.adapt_ack_delay(rto, now);
-        if segment.quickens {
-            self.quicken_for_mark();
+        if segment.schedules_quick_acks {
+            self.schedule_two_quick_acks();
         }
         if segment.length >= MINIMUM_GROWTH_SEGMENT && self.threshold < self.clamp {
             self.grow_window(segment, self.room(stream));
@@ -440,7 +440,7 @@ impl ReceiveBufferAutotuning {
             stamped: false,
             flags: Flags::FIN,
             echo: None,
-            quickens: false,
+            schedules_quick_acks: false,
         };
         self.out_of_order(&fin, (position, position), true, stream, sack);
     }

@@ -339,7 +339,7 @@ impl SendBufferAutotuning {
 
     /// Removes buffers acknowledged up to `position`.
     #[inline]
-    pub(crate) fn acknowledged(&mut self, position: u64) {
+    pub(crate) fn on_acknowledged(&mut self, position: u64) {
         while self.ends.front().is_some_and(|&end| end <= position) {
             self.ends.pop_front();
         }
@@ -362,13 +362,13 @@ pub(crate) fn segments_at_once(
     shortest: u64,
     minimum_rtt: Option<Span>,
 ) -> u64 {
-    let bytes = (rate >> PACING_SHIFT) + more_at_once(minimum_rtt);
+    let bytes = (rate >> PACING_SHIFT) + short_path_allowance(minimum_rtt);
     (bytes.min(MAXIMUM_BUFFER) / segment.max(1)).max(shortest)
 }
 
 /// Additional bytes per burst on short paths; none for round trips of 8 ms or more.
 #[inline]
-fn more_at_once(minimum_rtt: Option<Span>) -> u64 {
+fn short_path_allowance(minimum_rtt: Option<Span>) -> u64 {
     match minimum_rtt {
         Some(rtt) if rtt < MAXIMUM_SHORT_RTT => {
             MAXIMUM_BUFFER >> ((rtt.as_nanos() / 1_000) >> RTT_SHIFT)
@@ -381,7 +381,7 @@ fn more_at_once(minimum_rtt: Option<Span>) -> u64 {
 /// [`segments_at_once`]).
 pub(crate) fn minimum_burst_rate(segment: u64, shortest: u64, minimum_rtt: Option<Span>) -> u64 {
     let more = ((shortest + 1) * segment).min(MAXIMUM_BUFFER);
-    more.saturating_sub(more_at_once(minimum_rtt)) << PACING_SHIFT
+    more.saturating_sub(short_path_allowance(minimum_rtt)) << PACING_SHIFT
 }
 
 impl BufferSizes {

@@ -1,20 +1,21 @@
-//! What kept a sender from sending more, and for how long.
+//! Statistics of what limits a sender: how long each [`Limit`] kept it from sending more.
 //!
-//! At each moment exactly one [`Limit`] holds. It is determined whenever the sender has sent all that
+//! At each moment exactly one limit holds. It is determined whenever the sender has sent all that
 //! it may, in this order:
 //!
 //! 1. Everything written is acknowledged: [`Idle`](Limit::Idle).
 //! 2. The congestion window has no room for a full segment, or lost segments wait to be sent again:
 //!    [`Recovery`](Limit::Recovery) in loss recovery, else [`SlowStart`](Limit::SlowStart) or
 //!    [`CongestionWindow`](Limit::CongestionWindow).
-//! 3. There is unsent data, but the peer's window has no room: [`ReceiveWindow`](Limit::ReceiveWindow).
+//! 3. There is unsent data, but the peer's window has no room:
+//!    [`ReceiveWindow`](Limit::ReceiveWindow).
 //! 4. All data was sent and the writer waits for space: [`SendBuffer`](Limit::SendBuffer).
 //! 5. The pacer holds the next segment, or all data was sent: [`Recovery`](Limit::Recovery) in loss
 //!    recovery, else [`Pacing`](Limit::Pacing) or [`Application`](Limit::Application).
 //!
-//! Linux counts 3 and 4 in the same way (`tcp_chrono_start` in `tcp_write_xmit` and
-//! `tcp_cwnd_validate`; `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`), whether or not it repairs a loss.
-//! All limits but `Idle` together are its `tcpi_busy_time`.
+//! Linux counts 3 and 4 in the same way, in loss recovery as well (`tcp_chrono_start` in
+//! `tcp_write_xmit` and `tcp_cwnd_validate`; `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). All
+//! limits but `Idle` together are its `tcpi_busy_time`.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};

@@ -112,7 +112,7 @@ impl Connection {
         if !K::SIMPLE
             && let Some(sizing) = &mut send.sizing
         {
-            sizing.acknowledged(send.sequence.unacknowledged);
+            sizing.on_acknowledged(send.sequence.unacknowledged);
         } else if send.writer_waits {
             let room = send.buffer_room();
             if room >= u64::from(self.sender.negotiated.segment).min(send.buffer) {
@@ -126,7 +126,7 @@ impl Connection {
 impl Sender {
     /// Processes an acceptable acknowledgment, `distance` after SND.UNA.
     #[inline]
-    pub(super) fn acknowledged(
+    pub(super) fn process_acceptable_ack(
         &mut self,
         packet: &Packet,
         sack: Option<&SackBlocks>,
@@ -196,8 +196,8 @@ impl Sender {
         }
     }
 
-    /// Processes an [acknowledgment of SND.UNA](Self::acknowledged) without SACK blocks or SYN,
-    /// while nothing is outstanding.
+    /// Processes an [acknowledgment of SND.UNA](Self::process_acceptable_ack) without SACK blocks
+    /// or SYN, while nothing is outstanding.
     #[inline]
     pub(super) fn process_idle_acknowledgment(&mut self, packet: &Packet) {
         self.reset_probe_attempts();
@@ -216,7 +216,7 @@ impl Sender {
     ) -> bool {
         if K::PACED {
             // On a path with only new data, recovery was loss-free before.
-            self.before_delivery(K::NEW_DATA_ONLY);
+            self.begin_rate_sample(K::NEW_DATA_ONLY);
         }
         let send = &mut self.send;
         let before = send.sequence.unacknowledged;
@@ -309,7 +309,7 @@ impl Sender {
             }
         }
         if K::PACED {
-            self.after_delivery(acknowledged, reaction, quiet, rtt, now);
+            self.finish_rate_sample(acknowledged, reaction, quiet, rtt, now);
         }
         let begins = !K::NEW_DATA_ONLY && self.ecn.is_on() && self.process_ece(packet, now);
         if !quiet || begins {
@@ -363,7 +363,7 @@ impl Sender {
             self.statistics.duplicate_acks += 1;
         }
         if K::PACED {
-            self.before_delivery(false);
+            self.begin_rate_sample(false);
         }
         self.update_scoreboard::<false>(packet, report, now);
         let mut rtt = None;
@@ -391,7 +391,7 @@ impl Sender {
             self.grow_while_reordered(packet, reaction, rtt, now);
         }
         if K::PACED {
-            self.after_delivery(0, reaction, false, rtt, now);
+            self.finish_rate_sample(0, reaction, false, rtt, now);
         }
         if !K::NEW_DATA_ONLY && self.ecn.is_on() {
             self.process_ece(packet, now);

@@ -27,7 +27,7 @@ pub(super) struct EcnState {
     /// Our SYN requested ECN.
     requested: bool,
     /// ECN-capable data has been received.
-    seen: bool,
+    ect_received: bool,
     /// The last window reduction must not be undone, because of a mark at that time or since.
     undo_forbidden: bool,
     /// Position of the first new data after the last window reduction, which carries CWR. Until
@@ -135,7 +135,7 @@ impl Connection {
         if self.record_mark(packet)
             && let Some(sizing) = &mut self.receive.sizing
         {
-            sizing.quicken_for_mark();
+            sizing.schedule_two_quick_acks();
         }
     }
 
@@ -146,10 +146,10 @@ impl Connection {
         let quicker = match mark {
             Ecn::Congestion => !std::mem::replace(&mut ecn.echoes, true),
             // A segment without ECT from an ECN-capable sender is most likely a retransmission.
-            Ecn::NotCapable => ecn.seen,
+            Ecn::NotCapable => ecn.ect_received,
             _ => false,
         };
-        ecn.seen |= mark != Ecn::NotCapable;
+        ecn.ect_received |= mark != Ecn::NotCapable;
         quicker
     }
 

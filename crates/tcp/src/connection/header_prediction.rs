@@ -184,8 +184,7 @@ impl Connection {
         only.then_some(start)
     }
 
-    /// Fast path of [`process_ordinary_segment`](Self::process_ordinary_segment) for a segment that only
-    /// carries data.
+    /// Fast path of [`Self::process_ordinary_segment`] for a segment that only carries data.
     #[inline(never)]
     pub(super) fn process_pure_data(
         &mut self,
@@ -269,7 +268,7 @@ impl Connection {
         true
     }
 
-    /// Fast path of [`process_ordinary_segment`](Self::process_ordinary_segment) for a pure acknowledgment.
+    /// Fast path of [`Self::process_ordinary_segment`] for a pure acknowledgment.
     /// `KEPT`: the feeder of the stream keeps its bytes.
     #[inline]
     pub(super) fn process_pure_acknowledgment<K: Specialization, const KEPT: bool>(
@@ -363,8 +362,7 @@ impl Connection {
             && !self.reconsiders_delayed_ack(packet)
     }
 
-    /// Fast path of [`process_ordinary_segment`](Self::process_ordinary_segment) for a pure duplicate
-    /// acknowledgment.
+    /// Fast path of [`Self::process_ordinary_segment`] for a pure duplicate acknowledgment.
     #[inline(never)]
     pub(super) fn process_pure_duplicate<K: Specialization>(
         &mut self,

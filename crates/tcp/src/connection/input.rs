@@ -535,7 +535,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 section 3.5.3 and RFC 9293 section 3.10.7.4 step 2, with RFC 5961 section 3.2: only
+    /// RFC 9293 section 3.5.3, RFC 9293 section 3.10.7.4 step 2 and RFC 5961 section 3.2. Only
     /// a RST at exactly RCV.NXT resets; any other in the window is answered with a challenge ACK.
     fn process_reset(&mut self, packet: &Packet, start: i64, now: Time) {
         if start != 0 {

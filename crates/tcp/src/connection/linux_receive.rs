@@ -14,7 +14,7 @@ impl Connection {
     pub(super) fn linux_in_order(&mut self, packet: &Packet, start: u64, gap: bool, now: Time) {
         let length = u32::from(packet.payload_length);
         let mut segment = self.linux_segment(packet, length);
-        segment.quickens = self.record_mark(packet);
+        segment.schedules_quick_acks = self.record_mark(packet);
         let rto = || self.sender.rtt.rto();
         let receive = &mut self.receive;
         let stream = receive.stream();
@@ -75,7 +75,7 @@ impl Connection {
             return;
         };
         let mut unacknowledged = receive.next - receive.last_acknowledged;
-        if receive.grows
+        if receive.is_autotuned
             && unacknowledged > sizing.segment()
             && sizing.window_would_shrink(&stream, receive.shift)
         {
@@ -142,7 +142,7 @@ impl Connection {
             stamped: self.sender.negotiated.timestamps,
             flags: packet.flags,
             echo,
-            quickens: false,
+            schedules_quick_acks: false,
         }
     }
 

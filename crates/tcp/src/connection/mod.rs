@@ -325,8 +325,9 @@ impl Connection {
         self.sender.note_poll();
     }
 
-    /// Whether the last [poll](Self::poll_room) or [non-blocking write](Self::note_nonblocking_write) found
-    /// no room and there still is none. `None`: the send buffer counts no memory.
+    /// Whether the last [poll](Self::poll_room) or [non-blocking
+    /// write](Self::note_nonblocking_write) found no room and there still is none. `None`: the send
+    /// buffer counts no memory.
     #[must_use]
     pub fn lacks_room(&self) -> Option<bool> {
         let sizing = self.sender.send.sizing.as_ref()?;

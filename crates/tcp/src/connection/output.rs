@@ -239,8 +239,8 @@ impl Connection {
         in_flight + full <= window && sender.scoreboard.has_room()
     }
 
-    /// Records what stopped the sender. In loss recovery that is the recovery, which sets the window
-    /// and decides what is sent first, unless a buffer stopped it: the peer's, or the sender's own.
+    /// Records what stopped the sender. In loss recovery it is the recovery algorithm, which sets
+    /// the window and the order of transmission, unless the receive window or the send buffer did.
     #[inline]
     fn record_limit(&mut self, stopped: Limit, recovering: bool, now: Time) {
         let sender = &mut self.sender;
@@ -486,8 +486,8 @@ impl Connection {
         if !K::NEW_DATA_ONLY && self.sender.ecn.is_on() {
             self.set_ecn_fields(reference, length, cx.packets);
         }
-        self.receive.acknowledged();
-        self.sender.timers.acknowledged();
+        self.receive.on_ack_sent();
+        self.sender.timers.on_ack_sent();
         cx.emit(self.egress, reference);
     }
 

@@ -85,7 +85,7 @@ impl Sender {
     /// Prepares the rate sample of an acknowledgment. `quiet`: loss recovery is known to be
     /// [loss-free](Self::is_loss_free).
     #[inline]
-    pub(super) fn before_delivery(&mut self, quiet: bool) {
+    pub(super) fn begin_rate_sample(&mut self, quiet: bool) {
         if self.delivery_rate.is_some() {
             self.check_app_limited_between_writes();
             let in_flight = self.in_flight_if(quiet);
@@ -99,7 +99,7 @@ impl Sender {
     /// acknowledges new data, and loss recovery [is loss-free](Self::is_loss_free) after it. Then
     /// no segment was SACKed or lost.
     #[inline]
-    pub(super) fn after_delivery(
+    pub(super) fn finish_rate_sample(
         &mut self,
         acknowledged: u64,
         reaction: Reaction,
@@ -110,7 +110,11 @@ impl Sender {
         if let Some(rate) = &mut self.delivery_rate {
             let position = self.send.sequence.unacknowledged;
             if self.recovery.counts_duplicates() {
-                rate.on_counted(position, self.scoreboard.delivered().bytes(), now);
+                rate.on_acknowledged_or_duplicate(
+                    position,
+                    self.scoreboard.delivered().bytes(),
+                    now,
+                );
             } else if acknowledged > 0 {
                 rate.on_acknowledged(position, acknowledged, now);
             }

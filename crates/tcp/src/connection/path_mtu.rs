@@ -116,7 +116,7 @@ struct Search {
     /// The longest length that may pass.
     high: u32,
     /// Time at which the search last started.
-    since: Time,
+    started_at: Time,
     probe: Option<Probe>,
 }
 
@@ -217,7 +217,7 @@ impl Sender {
         self.path_mtu.search = Some(Box::new(Search {
             low: self.mtu_of(base).min(high),
             high,
-            since: now,
+            started_at: now,
             probe: None,
         }));
     }
@@ -368,7 +368,7 @@ impl Sender {
                 let low = self.mtu_of(half.min(base).max(MINIMUM_SEGMENT));
                 if let Some(search) = &mut self.path_mtu.search {
                     search.low = low;
-                    search.since = now;
+                    search.started_at = now;
                 }
             }
         }
@@ -396,11 +396,11 @@ impl Sender {
         let specialization = self.known_mtu();
         if let Some(search) = &mut self.path_mtu.search
             && search.high < search.low + SEARCH_PRECISION
-            && now.since(search.since) >= EXPIRY
+            && now.since(search.started_at) >= EXPIRY
         {
             search.high = most;
             search.low = specialization;
-            search.since = now;
+            search.started_at = now;
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Receive {
     /// An acknowledgment must be sent now.
     pub(super) acknowledge_now: bool,
     /// The window is determined by `sizing`.
-    pub(super) grows: bool,
+    pub(super) is_autotuned: bool,
     /// The application reads everything at once.
     pub(super) sink: bool,
     /// The application has ended: arriving data is answered with a RST.
@@ -120,7 +120,7 @@ impl Receive {
             sizing: sizing.map(|sizing| {
                 Box::new(sizing.with_ack_delay(config.delayed_ack, config.linux_quirks.timer_ticks))
             }),
-            grows: config.receive_sizes.is_some(),
+            is_autotuned: config.receive_sizes.is_some(),
             cached_field: None,
             caches_field: config.header_prediction,
             linux_ack_policy,
@@ -217,13 +217,17 @@ impl Receive {
         let unit = self.offer_unit;
         if let Some(sizing) = &mut self.sizing {
             let offered = sizing.initial_window(unit);
-            if self.grows {
+            if self.is_autotuned {
                 possible = (1 + offered).min(self.limit);
             }
         }
         let window = (possible - 1).min(u64::from(u16::MAX));
         // Linux counts on the window that a wider field would have expressed.
-        let offered = if self.grows { possible - 1 } else { window };
+        let offered = if self.is_autotuned {
+            possible - 1
+        } else {
+            window
+        };
         self.edge = self.edge.max(1 + offered);
         self.invalidate_window_field();
         window as u16
@@ -235,7 +239,7 @@ impl Receive {
         if let Some(field) = self.cached_field {
             return field;
         }
-        if self.grows {
+        if self.is_autotuned {
             return self.growing_window_field();
         }
         // RFC 9293 section 3.8.6.2.2: the right edge stays until it can move by enough.
@@ -283,7 +287,7 @@ impl Receive {
     fn record_out_of_order_data(&mut self, now: Time) {
         self.data_at = now;
         self.answer_pending = true;
-        if self.grows {
+        if self.is_autotuned {
             self.invalidate_window_field();
         }
     }
@@ -317,7 +321,7 @@ impl Receive {
     pub(super) fn owes_window_update(&mut self) -> bool {
         let now = self.window();
         let stream = self.stream();
-        if self.grows
+        if self.is_autotuned
             && let Some(sizing) = &mut self.sizing
         {
             return sizing.owes_update(&stream, now, self.shift);
@@ -357,9 +361,9 @@ impl Receive {
 
     /// Records that an acknowledgment is sent.
     #[inline]
-    pub(super) fn acknowledged(&mut self) {
+    pub(super) fn on_ack_sent(&mut self) {
         if let Some(sizing) = &mut self.sizing {
-            sizing.acknowledged(self.acknowledge_now, self.next != self.last_acknowledged);
+            sizing.on_ack_sent(self.acknowledge_now, self.next != self.last_acknowledged);
         }
         self.last_acknowledged = self.next;
         self.acknowledge_now = false;

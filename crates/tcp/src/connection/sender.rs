@@ -182,7 +182,7 @@ impl Sender {
         {
             return Err(distance);
         }
-        self.acknowledged(packet, sack, distance, now);
+        self.process_acceptable_ack(packet, sack, distance, now);
         Ok(distance.max(0) as u64)
     }
 

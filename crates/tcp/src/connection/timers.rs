@@ -177,7 +177,7 @@ impl Timers {
 
     /// Records that an acknowledgment was sent.
     #[inline]
-    pub(super) fn acknowledged(&mut self) {
+    pub(super) fn on_ack_sent(&mut self) {
         self.delayed_acknowledgment = Time::NEVER;
     }
 }

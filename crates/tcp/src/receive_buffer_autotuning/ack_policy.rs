@@ -108,7 +108,7 @@ impl ReceiveBufferAutotuning {
     }
 
     /// Enters quick ACK mode for two acknowledgments, because of an ECN mark or a retransmission.
-    pub(crate) fn quicken_for_mark(&mut self) {
+    pub(crate) fn schedule_two_quick_acks(&mut self) {
         let quick = self.quick;
         self.on_unexpected_segment();
         self.quick = quick.max(self.quick.min(2));
@@ -182,7 +182,7 @@ impl ReceiveBufferAutotuning {
     /// tcp_event_ack_sent: records an acknowledgment, which was due `now`, or acknowledges `new`
     /// data.
     #[inline]
-    pub(crate) fn acknowledged(&mut self, now: bool, new: bool) {
+    pub(crate) fn on_ack_sent(&mut self, now: bool, new: bool) {
         self.compressed = 0;
         let scheduled = new || now && !self.unscheduled;
         self.unscheduled = false;

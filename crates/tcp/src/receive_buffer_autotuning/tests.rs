@@ -8,7 +8,7 @@ const SEGMENT: Segment = Segment {
     stamped: true,
     flags: Flags::ACK,
     echo: None,
-    quickens: false,
+    schedules_quick_acks: false,
 };
 
 const RTO: Span = Span::from_secs(1);
@@ -80,7 +80,7 @@ fn a_buffer_of_16_mib_has_725_quick_acks_and_16_more() {
         if sizing.ack_time(1448, &stream, false, true, None) == AckTime::Now {
             quick += 1;
         }
-        sizing.acknowledged(true, true);
+        sizing.on_ack_sent(true, true);
     }
     // Plus the 16 at the start. (A capture of Linux has 742.)
     assert_eq!(quick, 725 + 16);
@@ -134,7 +134,7 @@ fn acknowledgments_are_compressed_after_the_third_duplicate() {
     }
     assert_eq!(sizing.ack_time(0, &stream, false, true, None), AckTime::Now);
     // A shorter delay with a short round trip, and none without SACK.
-    sizing.acknowledged(true, true);
+    sizing.on_ack_sent(true, true);
     sizing.rtt = 8 * 2_000;
     let waits = AckTime::Within(Span::from_micros(200));
     assert_eq!(sizing.ack_time(0, &stream, false, true, None), waits);
@@ -157,7 +157,7 @@ fn quick_acks_after_an_idle_period() {
         };
         sizing.in_order(&short, &at(next), || RTO, milliseconds(at_ms));
         let when = sizing.ack_time(100, &at(next), false, true, None);
-        sizing.acknowledged(true, true);
+        sizing.on_ack_sent(true, true);
         when
     };
     for _ in 0..16 {

@@ -39,7 +39,7 @@ impl MinimumRtt {
     }
 
     #[inline]
-    fn record(&mut self, rtt: Span, now: Time) {
+    fn record_rtt(&mut self, rtt: Span, now: Time) {
         if now.since(self.since) >= MINIMUM_RTT_WINDOW {
             self.last = self.this;
             self.this = UNMEASURED;
@@ -109,7 +109,7 @@ impl Rack {
     /// RFC 8985 section 6.2 step 1: updates the minimum round-trip time.
     #[inline]
     pub(super) fn on_rtt(&mut self, rtt: Span, now: Time) {
-        self.minimum_rtt.record(rtt, now);
+        self.minimum_rtt.record_rtt(rtt, now);
     }
 
     /// Processes an acknowledgment (RFC 8985 section 6.2 steps 2 to 4). `unacknowledged` and `next`

@@ -59,7 +59,7 @@ impl RecoveryProgress {
         let point = if self.is_marked() {
             std::mem::take(&mut self.marked)
         } else {
-            self.leave();
+            self.exit_recovery();
             send.highest
         };
         self.state = State::Fast { point };
@@ -68,7 +68,7 @@ impl RecoveryProgress {
     }
 
     /// Leaves recovery.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn exit_recovery(&mut self) {
         self.state = State::Open;
         self.marked = 0;
         self.forward = ForwardRto::Off;
@@ -87,7 +87,7 @@ impl RecoveryProgress {
     /// Enters the phase after a timeout: lost data is retransmitted as the window allows, until
     /// everything sent so far is acknowledged.
     pub(super) fn enter_loss(&mut self, send: &SendSequence) {
-        self.leave();
+        self.exit_recovery();
         self.state = State::AfterTimeout {
             point: send.highest,
         };

@@ -55,7 +55,7 @@ impl RecoveryWithoutSack {
 
     /// Whether a duplicate counts as another SACKed segment. Not while [`is_held`](Self::is_held),
     /// and after a timeout only for data sent since.
-    fn counts(&self, send: &SendSequence) -> bool {
+    fn counts_duplicate(&self, send: &SendSequence) -> bool {
         match self.progress.state {
             State::Open => true,
             State::Fast { point } => send.unacknowledged < point,
@@ -116,7 +116,7 @@ impl RecoveryWithoutSack {
         if self.is_held(send.unacknowledged) {
             return Reaction::Undo;
         }
-        self.progress.leave();
+        self.progress.exit_recovery();
         if !self.detects_loss(board) {
             return Reaction::Undo;
         }
@@ -136,7 +136,7 @@ impl RecoveryWithoutSack {
         let una = send.unacknowledged;
         if una > point {
             self.ahead = 0;
-            self.progress.leave();
+            self.progress.exit_recovery();
             if original {
                 self.progress.undo.stop();
                 return Reaction::Undo;
@@ -199,7 +199,7 @@ impl RecoveryWithoutSack {
             self.undo_recovery(ack, send, board)
         } else if una > point {
             // tcp_identify_packet_loss: duplicates for data sent since count at once.
-            self.progress.leave();
+            self.progress.exit_recovery();
             self.react_when_open(ack, send, board)
         } else if advances {
             Reaction::Grow
@@ -226,7 +226,7 @@ impl LossRecovery for RecoveryWithoutSack {
             board.count_delivered(bytes.saturating_sub(before * segment).max(1));
             self.ahead -= before;
             self.limit(covered, send, board);
-        } else if duplicate && self.counts(send) {
+        } else if duplicate && self.counts_duplicate(send) {
             let before = self.ahead;
             self.ahead += 1;
             self.limit(0, send, board);

@@ -140,15 +140,15 @@ impl Selective {
         self.rescued = false;
     }
 
-    fn leave(&mut self) {
-        self.progress.leave();
+    fn exit_recovery(&mut self) {
+        self.progress.exit_recovery();
         self.detection.on_exit();
     }
 
     /// Undoes the marks of a spurious loss.
     fn undo_recovery(&mut self, board: &mut Scoreboard) {
         if !self.progress.is_open() {
-            self.leave();
+            self.exit_recovery();
         }
         self.progress.undo.stop();
         board.unmark_lost();
@@ -268,7 +268,7 @@ impl LossRecovery for Selective {
             };
         }
         if left {
-            self.leave();
+            self.exit_recovery();
         }
         let recovering = !self.progress.is_open();
         let lost = self.detection.detect(ack, send, board, recovering);
@@ -419,12 +419,12 @@ impl LossRecovery for Selective {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> RetransmitScope {
-        self.after_timeout(timeout, send, board);
+        self.handle_timeout(timeout, send, board);
         RetransmitScope::Marked
     }
 
     fn on_shortened(&mut self, send: &SendSequence) -> RetransmitScope {
-        self.after_shortening(send);
+        self.retransmit_shortened(send);
         RetransmitScope::Marked
     }
 
@@ -435,7 +435,7 @@ impl LossRecovery for Selective {
         smoothed_rtt: Option<Span>,
         now: Time,
     ) -> Reaction {
-        self.after_reordering(send, board, smoothed_rtt, now)
+        self.handle_reordering_timer(send, board, smoothed_rtt, now)
     }
 
     #[inline]

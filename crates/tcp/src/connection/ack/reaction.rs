@@ -124,8 +124,7 @@ impl Sender {
             && !self.recovery.is_recovering()
     }
 
-    /// Like [`update_recovery_window`](Self::update_recovery_window), for an acknowledgment of new data; rarely
-    /// called.
+    /// Like [`Self::update_recovery_window`], for an acknowledgment of new data; rarely called.
     #[inline(never)]
     pub(super) fn update_recovery_window_on_progress(&mut self) {
         let _ = self.update_recovery_window(true, self.newly_delivered());

@@ -17,7 +17,7 @@ impl Connection {
             return;
         }
         if self.sender.timers.delayed_acknowledgment <= cx.now {
-            self.sender.timers.acknowledged();
+            self.sender.timers.on_ack_sent();
             self.receive.acknowledge_now = true;
             if let Some(sizing) = &mut self.receive.sizing {
                 sizing.on_delayed_ack_timer(self.sender.rtt.rto());

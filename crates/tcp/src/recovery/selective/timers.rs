@@ -11,7 +11,7 @@ use super::Selective;
 impl Selective {
     /// Handles the reordering timer (RFC 8985 section 6.2 step 5), after the scoreboard was given
     /// the time.
-    pub(super) fn after_reordering(
+    pub(super) fn handle_reordering_timer(
         &mut self,
         send: &SendSequence,
         board: &mut Scoreboard,
@@ -40,14 +40,14 @@ impl Selective {
 
     /// Retransmits data that was too long for the path, in shorter segments. Like a timeout, but
     /// without a check for spuriousness or an undo.
-    pub(super) fn after_shortening(&mut self, send: &SendSequence) {
+    pub(super) fn retransmit_shortened(&mut self, send: &SendSequence) {
         self.progress.undo.stop();
         self.probe.forget();
         self.progress.enter_loss(send);
     }
 
     /// Handles a retransmission timeout.
-    pub(super) fn after_timeout(
+    pub(super) fn handle_timeout(
         &mut self,
         timeout: &TimedOut,
         send: &SendSequence,
