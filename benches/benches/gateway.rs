@@ -1,5 +1,5 @@
-//! Gateways alone: nanoseconds per packet by the number of connections and by what of each is unacknowledged,
-//! and connections per second.
+//! Gateways alone: nanoseconds per packet by the number of connections and by what of each is
+//! unacknowledged, and connections per second.
 
 use bentpipe_benches::gateways::{Fleet, hybrid, split};
 use bentpipe_types::Agent;

@@ -1,6 +1,6 @@
 //! A split gateway: packets a second beside a router, with one connection and with 9,000, and
-//! connections a second. Whole runs: the hosts' work is in them, so that what the gateway costs is the
-//! difference to the router's.
+//! connections a second. Whole runs: the hosts' work is in them, so that what the gateway costs is
+//! the difference to the router's.
 
 use std::hint::black_box;
 

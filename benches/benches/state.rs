@@ -1,4 +1,5 @@
-//! Bytes that a connection takes of a gateway, both ends counted: what ten thousand of them have allocated.
+//! Bytes that a connection takes of a gateway, both ends counted: what ten thousand of them have
+//! allocated.
 
 use allocation_counter::measure;
 use bentpipe_benches::gateways::{Fleet, hybrid, split};

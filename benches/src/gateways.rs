@@ -1,4 +1,5 @@
-//! Many connections through one gateway, without a network around it: what is measured is the gateway alone.
+//! Many connections through one gateway, without a network around it: what is measured is the
+//! gateway alone.
 
 use bentpipe_gateway::{hybrid, split};
 use bentpipe_tcp::Config;
@@ -206,8 +207,8 @@ impl<A: Agent> Fleet<A> {
         });
     }
 
-    /// Two segments of the server's, and the host's ACK of as many, of the connection whose turn it is:
-    /// three packets.
+    /// Two segments of the server's, and the host's ACK of as many, of the connection whose turn it
+    /// is: three packets.
     pub fn turn(&mut self) {
         let connection = self.next as u16;
         self.next = (self.next + 1) % self.sent.len();

@@ -35,8 +35,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The commit that is checked out, "with changes" where the sources differ from it; empty where this
-/// is no checkout, or git isn't installed.
+/// The commit that is checked out, "with changes" where the sources differ from it; empty where
+/// this is no checkout, or git isn't installed.
 fn commit() -> String {
     let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return String::new();

@@ -290,8 +290,8 @@ fn check(connection: &Connection, peer: &mut Peer) {
     assert!(window < 1 << 50, "window {window}");
     let (acknowledged, sent) = (connection.acknowledged_offset(), connection.sent_offset());
     assert!(acknowledged <= sent && sent <= connection.written_offset());
-    // NewReno counts what the deflation of the window (RFC 6582 section 3.2 step 3) holds back as in
-    // flight, too, so that it may be more than what was sent.
+    // NewReno counts what the deflation of the window (RFC 6582 section 3.2 step 3) holds back as
+    // in flight, too, so that it may be more than what was sent.
     assert!(connection.in_flight() < 1 << 40);
     assert!(connection.readable() <= 300_000 + 9000);
     let state = connection.state();

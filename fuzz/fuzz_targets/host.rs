@@ -1,5 +1,5 @@
-//! A host of real packets that hears anything: raw bytes, and its own packets turned round, damaged,
-//! cut, with their checksums put right.
+//! A host of real packets that hears anything: raw bytes, and its own packets turned round,
+//! damaged, cut, with their checksums put right.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,9 +1,9 @@
 //! What recovery costs, and what it achieves: a transfer with a window that never moves, over a
-//! satellite that loses packets. `fixed-window SEGMENTS BIT_ERROR_RATE [RECOVERY] [SECONDS]`, with RECOVERY one of
-//! sack, sack-prr, rfc6675, fack, newreno, reno.
+//! satellite that loses packets. `fixed-window SEGMENTS BIT_ERROR_RATE [RECOVERY] [SECONDS]`, with
+//! RECOVERY one of sack, sack-prr, rfc6675, fack, newreno, reno.
 //!
-//! 100 Mbit/s, 600 ms, a queue for the whole window. Prints the data segments delivered in order, what
-//! was sent again, and timeouts. Time it from outside.
+//! 100 Mbit/s, 600 ms, a queue for the whole window. Prints the data segments delivered in order,
+//! what was sent again, and timeouts. Time it from outside.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Runs a scenario as a whole process, for benchmarks: `whole-run FILE [KEY=VALUE ...]`, each of them as
-//! with `bentpipe run --set`.
+//! Runs a scenario as a whole process, for benchmarks: `whole-run FILE [KEY=VALUE ...]`, each of
+//! them as with `bentpipe run --set`.
 //!
 //! Prints one line of key-value pairs: the data segments delivered in order, and what was dropped
 //! and sent again.

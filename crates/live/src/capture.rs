@@ -1,4 +1,4 @@
-//! A capture of what passes a device.
+//! Packet captures of a device.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bentpipe_types::Time;
 use bentpipe_wire::pcapng::{Interface, Writer};
 
-/// A pcapng file of two interfaces, one a direction, with so many packets, of each so many bytes, at
-/// most.
+/// A pcapng file with two interfaces, one per direction. The number of packets and the bytes kept
+/// of each are limited.
 #[derive(Debug)]
 pub struct Capture {
     writer: Writer<BufWriter<File>>,
@@ -19,11 +19,11 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture of at most `packets` packets, and of each `snap_length` bytes (none: all).
-    /// `names` are those of the interfaces: what is received, what is sent. Time 0 is now.
+    /// Creates a capture of at most `packets` packets, with at most `snap_length` bytes of each
+    /// (`None`: no limit). `names` are the interfaces for received and sent packets. Time 0 is now.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     #[allow(clippy::disallowed_methods, reason = "a capture says when it was made")]
     pub fn create(
         path: &Path,
@@ -44,26 +44,26 @@ impl Capture {
         })
     }
 
-    /// A packet that came out of the device.
+    /// Records a packet that was read from the device.
     ///
     /// # Errors
-    /// Those of the file.
+    /// If the file cannot be written.
     pub fn received(&mut self, now: Time, packet: &[u8]) -> io::Result<()> {
         self.write(self.received, now, packet)
     }
 
-    /// A packet that went into the device.
+    /// Records a packet that was written to the device.
     ///
     /// # Errors
-    /// Those of the file.
+    /// If the file cannot be written.
     pub fn sent(&mut self, now: Time, packet: &[u8]) -> io::Result<()> {
         self.write(self.sent, now, packet)
     }
 
-    /// Ends the capture.
+    /// Completes and closes the capture.
     ///
     /// # Errors
-    /// Those of the file.
+    /// If the file cannot be written.
     pub fn finish(self) -> io::Result<()> {
         self.writer.finish().map(drop)
     }

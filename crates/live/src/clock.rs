@@ -1,17 +1,17 @@
-//! The wall clock.
+//! The machine's monotonic clock, as a [`Time`] that starts at zero.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bentpipe_types::{Span, Time};
 
-/// Time since it was made, from the machine's monotonic clock.
+/// A clock that counts from its creation, by the machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     #[must_use]
     #[allow(
         clippy::disallowed_methods,
@@ -23,7 +23,7 @@ impl Clock {
         }
     }
 
-    /// A clock that starts in a while, and says zero until then.
+    /// Creates a clock that starts after `span`, and reads zero until then.
     #[must_use]
     pub fn starting_in(span: Span) -> Self {
         let now = Self::start().start;
@@ -32,15 +32,15 @@ impl Clock {
         }
     }
 
-    /// The time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Time {
         let elapsed = self.start.elapsed().as_nanos();
         Time::from_nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
-    /// Which date it began at, in nanoseconds since the Unix epoch, as the machine has it now: what it is set to later changes
-    /// nothing of what was counted from here.
+    /// Returns the wall-clock time of the clock's zero, in nanoseconds since the Unix epoch.
+    /// Adjustments of the wall clock after this call do not change times counted from that zero.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a capture says when it was made")]
     pub fn began_at_ns(&self) -> u64 {
@@ -50,7 +50,7 @@ impl Clock {
         u64::try_from(began).unwrap_or(0)
     }
 
-    /// How long it is until `deadline`; zero if it has passed.
+    /// Returns the time left until `deadline`; zero if it has passed.
     #[must_use]
     pub fn until(&self, deadline: Time) -> Span {
         deadline.since(self.now())

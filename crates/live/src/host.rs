@@ -1,7 +1,7 @@
-//! A host of ours among real ones.
+//! A host with our TCP that receives real packets.
 //!
-//! It is the host of both clocks ([`bentpipe_host::Host`]), and what a simulated one never meets is in
-//! front of it: addresses that nobody can have, segments that make no sense, ICMP.
+//! It wraps [`bentpipe_host::Host`] and handles what a simulated host never receives: packets from
+//! impossible addresses, malformed segments, and ICMP.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,32 +21,33 @@ const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const ICMP_V6: u8 = 58;
 
-/// Types of ICMP messages: RFC 792, RFC 4443 section 4.
+/// Types of ICMP messages (RFC 792, RFC 4443 section 4).
 const ECHO_V4: [u8; 2] = [8, 0];
 const ECHO_V6: [u8; 2] = [128, 129];
 
-/// A host of ours, as a node of a network that real packets come into.
+/// A host with our TCP, as a node of a network that receives real packets.
 #[derive(Debug)]
 pub struct LiveHost {
     host: Host<Rings>,
-    /// Packets from an address that nobody can have.
+    /// Packets from a source address that is not unicast.
     martian: u64,
-    /// What says that it is TCP, and is no segment, or has a wrong checksum.
+    /// TCP packets that are malformed or have a wrong checksum.
     malformed: u64,
     icmp_errors: u64,
     echoes: u64,
 }
 
 impl LiveHost {
-    /// A host without applications, whose sequence numbers nobody can guess.
+    /// Creates a host without applications. Its initial sequence numbers cannot be predicted (RFC
+    /// 6528 section 3).
     ///
     /// # Errors
-    /// Where there is no `/dev/urandom`.
+    /// Without `/dev/urandom`.
     pub fn new(limits: Limits) -> io::Result<Self> {
         Ok(Self::with(limits, secret()?))
     }
 
-    /// A host without applications and with this secret.
+    /// Creates a host without applications that uses this secret.
     #[must_use]
     pub fn with(limits: Limits, secret: Secret) -> Self {
         Self {
@@ -58,18 +59,18 @@ impl LiveHost {
         }
     }
 
-    /// The host: to add applications, and to listen.
+    /// Returns the host, to add applications or to listen.
     pub fn host_mut(&mut self) -> &mut Host<Rings> {
         &mut self.host
     }
 
-    /// The host.
+    /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &Host<Rings> {
         &self.host
     }
 
-    /// A packet that is no segment.
+    /// Handles a packet that is no TCP segment.
     fn on_datagram(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         if let Some(said) = Said::read(packet, cx.packets) {
             self.icmp_errors += 1;
@@ -149,7 +150,7 @@ impl Agent for LiveHost {
     }
 }
 
-/// What an ICMP error says of a connection of this host's.
+/// Content of an ICMP error about a connection of this host.
 struct Said {
     local_port: u16,
     remote: Remote,
@@ -158,8 +159,8 @@ struct Said {
 }
 
 impl Said {
-    /// Of a packet off a wire, its bytes say it; of one that a router of the network has made, its
-    /// record does, by nodes.
+    /// Reads an ICMP error: from the bytes of a real packet, or from the record of one that a
+    /// simulated router sent, which refers to nodes.
     fn read(packet: PacketRef, packets: &PacketStore) -> Option<Self> {
         let record = packets.get(packet);
         if let Some(bytes) = packets.bytes(packet) {
@@ -195,7 +196,7 @@ impl Said {
     }
 }
 
-/// Real addresses tell connections apart, whichever node it is behind which they are.
+/// Identifies a peer by real addresses, since several peers may be behind one node.
 fn remote(through: Endpoint, to: SocketAddr, between: (IpAddr, IpAddr)) -> Remote {
     Remote {
         endpoint: Endpoint {
@@ -206,7 +207,8 @@ fn remote(through: Endpoint, to: SocketAddr, between: (IpAddr, IpAddr)) -> Remot
     }
 }
 
-/// The answer to an echo request (RFC 1122 section 3.2.2.6, RFC 4443 section 4.2), if this is one.
+/// Returns the reply to an echo request (RFC 1122 section 3.2.2.6, RFC 4443 section 4.2), or `None`
+/// for any other packet.
 fn echo_reply(packet: PacketRef, packets: &mut PacketStore) -> Option<PacketRef> {
     let record = *packets.get(packet);
     let [request, reply] = match record.protocol() {
@@ -223,7 +225,7 @@ fn echo_reply(packet: PacketRef, packets: &mut PacketStore) -> Option<PacketRef>
     message[0] = reply;
     let sum = u16::from_be_bytes([message[2], message[3]]);
     let word = |kind: u8| u16::from_be_bytes([kind, 0]);
-    // The addresses change places, and their sum stays (it is under ICMPv6's).
+    // The addresses are swapped, which leaves their sum (part of ICMPv6's checksum) unchanged.
     let sum = update_u16(sum, word(request), word(reply));
     message[2..4].copy_from_slice(&sum.to_be_bytes());
     let (here, there) = (record.destination, record.source);
@@ -235,7 +237,7 @@ fn echo_reply(packet: PacketRef, packets: &mut PacketStore) -> Option<PacketRef>
     Some(answer)
 }
 
-/// RFC 1122 section 3.2.1.3 (and 4.2.3.10): addresses that may stand in a source field.
+/// Whether an address is permitted as a source address (RFC 1122 sections 3.2.1.3 and 4.2.3.10).
 fn is_unicast(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
@@ -243,10 +245,10 @@ fn is_unicast(ip: IpAddr) -> bool {
     }
 }
 
-/// A secret for a host's sequence numbers, from the operating system's randomness.
+/// Returns a secret for initial sequence numbers, from the operating system's randomness.
 ///
 /// # Errors
-/// Where there is no `/dev/urandom`.
+/// Without `/dev/urandom`.
 pub fn secret() -> io::Result<Secret> {
     let mut bytes = [[0; 8]; 2];
     let mut source = File::open("/dev/urandom")?;

@@ -1,28 +1,29 @@
-//! A path that loses, reorders and duplicates packets, both ways: a node between two others.
+//! A path that loses, reorders and duplicates packets in both directions: a node between two
+//! others.
 //!
-//! A link has its own errors (`bentpipe-link`); what overtakes, or comes twice, is this node's.
+//! Links (`bentpipe-link`) have their own errors, but neither reorder nor duplicate.
 
 use std::collections::BTreeMap;
 
 use bentpipe_types::{Agent, Ctx, DropReason, Holdings, PacketRef, Port, RandomStream, Span, Time};
 
-/// What a path does to packets. The default does nothing.
+/// Impairments of a path. The default has none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Impairment {
-    /// Probability of being lost.
+    /// Probability of loss.
     pub loss: f64,
-    /// Probability of being sent on twice.
+    /// Probability of duplication.
     pub duplication: f64,
-    /// Probability of being held back by `held_back`, while those behind it pass.
+    /// Probability of being delayed by `held_back`, while later packets pass.
     pub reordering: f64,
-    /// How long a reordered packet is held back.
+    /// Delay of a reordered packet.
     pub held_back: Span,
 }
 
-/// Packets held back at once, at most; the next is lost.
+/// Most delayed packets; further ones are lost.
 const CAPACITY: usize = 20_000;
 
-/// What a path has done.
+/// Counters of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Counters {
     offered: u64,
@@ -32,20 +33,20 @@ struct Counters {
     overflowed: u64,
 }
 
-/// An impaired path: what comes in at one of its two ports leaves at the other, if it does.
+/// An impaired path: packets that enter at one of its two ports leave at the other.
 #[derive(Debug)]
 pub struct Path {
     impairment: Impairment,
-    /// Of the packets that come in at each port.
+    /// Random streams by the port at which packets enter.
     random: [RandomStream; 2],
-    /// By when they go on, and in the order in which they came.
+    /// Delayed packets by departure time and arrival order.
     held: BTreeMap<(Time, u64), (Port, PacketRef)>,
     serial: u64,
     counters: Counters,
 }
 
 impl Path {
-    /// A path that treats both ways alike, each with luck of its own.
+    /// Creates a path with the same impairments, but independent draws, in both directions.
     #[must_use]
     pub fn new(impairment: Impairment, seed: u64) -> Self {
         let luck = |way| RandomStream::new(seed, way, "impairment");
@@ -75,7 +76,8 @@ impl Agent for Path {
         let side = usize::from(from.0 != 0);
         let port = Port(1 - side as u16);
         let random = &mut self.random[side];
-        // Every packet draws the same numbers, so that one kind of luck doesn't shift another's.
+        // Every packet makes the same number of draws, so that one impairment does not shift the
+        // draws of another.
         let lost = random.happens(self.impairment.loss);
         let doubled = random.happens(self.impairment.duplication);
         let reordered = random.happens(self.impairment.reordering);
@@ -149,7 +151,7 @@ mod tests {
         path.on_packet(Port(0), packet, &mut world.cx());
     }
 
-    /// The numbers of what has left, which all has by the other port.
+    /// Returns the numbers of the packets that have left, all by the other port.
     fn left(world: &mut World) -> Vec<u64> {
         let mut numbers = Vec::new();
         for (port, packet) in world.outbox.drain(..) {

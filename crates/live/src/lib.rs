@@ -1,14 +1,13 @@
-//! The protocol code on a Linux machine: TUN devices, network namespaces, the wall clock.
+//! Real-time operation on a Linux machine: TUN devices, network namespaces, the wall clock.
 //!
-//! * [`Tun`], [`Namespace`], [`Clock`]: where packets come from, where it is safe to make them, and
-//!   the time.
-//! * [`Device`], [`Engine`]: a simulated network in real time, with devices at its attached nodes.
-//! * [`LiveHost`]: a host of ours as a node of such a network.
-//! * [`Path`]: a node between two others, for loss, reordering and duplication.
-//! * [`emulate`]: a scenario in real time, between hosts of the kernel's.
-//! * [`gateway`]: a gateway of a scenario, or a link, between a machine's own interfaces.
-//! * [`witness`]: the kernel's congestion control over such a link.
-//! * [`interop`]: a host of ours and the kernel's TCP, judging each other.
+//! * [`Tun`], [`Namespace`], [`Clock`]: real packets, isolated networks, and the time.
+//! * [`Device`], [`Engine`]: a simulated network in real time, with devices at its edge nodes.
+//! * [`LiveHost`]: a host with our TCP as a node of such a network.
+//! * [`Path`]: a node between two others that loses, reorders and duplicates packets.
+//! * [`emulate`]: a scenario in real time between Linux hosts.
+//! * [`gateway`]: a gateway or a link of a scenario between a machine's own interfaces.
+//! * [`witness`]: the kernel's congestion control over a simulated link.
+//! * [`interop`]: interoperability tests of our TCP with the kernel's.
 
 mod clock;
 mod host;

@@ -1,4 +1,4 @@
-//! `bentpipe-live`: the protocol code on a Linux machine.
+//! `bentpipe-live`: real-time operation on a Linux machine.
 
 #[cfg(target_os = "linux")]
 mod command;

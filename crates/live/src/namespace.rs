@@ -6,7 +6,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-/// A network namespace without a name: nothing of it is left when this and all that was opened in it
+/// An unnamed network namespace. Nothing is left of it when this handle and everything opened in it
 /// are dropped, however the process ends.
 #[derive(Debug)]
 pub struct Namespace {
@@ -14,15 +14,15 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace, with its loopback interface down and no other.
+    /// Creates a namespace that has only its loopback interface, which is down.
     ///
-    /// IPv6 addresses in it are usable at once: nothing else is there that could have them, so that
-    /// duplicate address detection (RFC 4862 section 5.4) would only cost a second.
+    /// IPv6 addresses in it are usable at once. Duplicate address detection (RFC 4862 section 5.4)
+    /// is off, since nobody else is there, and it would cost a second.
     ///
     /// # Errors
-    /// Without the right to (CAP_SYS_ADMIN), and where the kernel has no network namespaces.
+    /// Without CAP_SYS_ADMIN, or if the kernel has no network namespaces.
     pub fn new() -> io::Result<Self> {
-        // A namespace belongs to the thread that makes it: one for this alone.
+        // A namespace belongs to the thread that creates it, so that a separate thread is needed.
         let file = thread::scope(|scope| {
             scope
                 .spawn(|| {
@@ -35,18 +35,18 @@ impl Namespace {
         let namespace = Self { file };
         for scope in ["all", "default"] {
             for (name, value) in [("accept_dad", "0"), ("router_solicitations", "0")] {
-                // A kernel without IPv6 has none of these.
+                // A kernel without IPv6 lacks these parameters.
                 let _ = namespace.set(&format!("net.ipv6.conf.{scope}.{name}"), value);
             }
         }
         Ok(namespace)
     }
 
-    /// Runs `work` inside: sockets and devices that it opens, and threads that it starts, stay
-    /// there.
+    /// Runs `work` inside the namespace. Sockets and devices that it opens, and threads that it
+    /// starts, belong to the namespace.
     ///
     /// # Errors
-    /// When the namespace cannot be entered, or `work` panics.
+    /// If the namespace cannot be entered, or `work` panics.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         thread::scope(|scope| {
             scope
@@ -59,28 +59,28 @@ impl Namespace {
         })
     }
 
-    /// The calling thread is inside from now on. Only for one that was started for that.
+    /// Moves the calling thread into the namespace, for the rest of the thread's life.
     ///
     /// # Errors
-    /// When the namespace cannot be entered.
+    /// If the namespace cannot be entered.
     pub fn join(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Sets one of the kernel's network parameters (`net.ipv4.tcp_sack`), in this namespace alone.
+    /// Sets a network parameter of the kernel (such as `net.ipv4.tcp_sack`) in this namespace only.
     ///
     /// # Errors
-    /// When there is no such parameter, or it does not take the value.
+    /// If the parameter does not exist or rejects the value.
     pub fn set(&self, parameter: &str, value: &str) -> io::Result<()> {
         let path = format!("/proc/sys/{}", parameter.replace('.', "/"));
         self.enter(|| fs::write(&path, value))?
             .map_err(|error| io::Error::new(error.kind(), format!("{parameter}: {error}")))
     }
 
-    /// Reads one of the kernel's network parameters.
+    /// Reads a network parameter of the kernel.
     ///
     /// # Errors
-    /// When there is no such parameter.
+    /// If the parameter does not exist.
     pub fn parameter(&self, parameter: &str) -> io::Result<String> {
         let path = format!("/proc/sys/{}", parameter.replace('.', "/"));
         let value = self.enter(|| fs::read_to_string(&path))??;

@@ -1,4 +1,4 @@
-//! What the kernel is asked through netlink: interfaces, routes, and how its connections are.
+//! Netlink requests: interfaces, routes, and TCP connections.
 
 pub(crate) mod forwarding;
 
@@ -22,13 +22,13 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, Stat
 use netlink_sys::Socket;
 use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 
-/// News of interfaces (RTNLGRP_LINK of linux/rtnetlink.h).
+/// Multicast group for changes of interfaces (RTNLGRP_LINK of linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
 
-/// One answer of the kernel's, at most.
+/// Longest message from the kernel.
 const BUFFER: usize = 1 << 16;
 
-/// A netlink socket of the namespace in which it was opened.
+/// A netlink socket in the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: Socket,
@@ -46,17 +46,17 @@ impl Netlink {
         })
     }
 
-    /// For interfaces and routes.
+    /// Opens a socket for interfaces and routes.
     pub(crate) fn routes() -> io::Result<Self> {
         Self::open(NETLINK_ROUTE)
     }
 
-    /// For connections.
+    /// Opens a socket for connections.
     pub(crate) fn connections() -> io::Result<Self> {
         Self::open(NETLINK_SOCK_DIAG)
     }
 
-    /// Asks, and lets `each` see every answer.
+    /// Sends a request and calls `each` with every answer.
     fn ask<M>(&mut self, flags: u16, message: M, mut each: impl FnMut(M)) -> io::Result<()>
     where
         M: NetlinkSerializable + NetlinkDeserializable + std::fmt::Debug,
@@ -75,7 +75,7 @@ impl Netlink {
             let mut rest = self.buffer.get(..length).unwrap_or_default();
             while !rest.is_empty() {
                 let answer = NetlinkMessage::<M>::deserialize(rest).map_err(io::Error::other)?;
-                // Messages start at multiples of four bytes.
+                // Messages are aligned to four bytes.
                 let taken = (answer.header.length as usize).next_multiple_of(4).max(16);
                 rest = rest.get(taken..).unwrap_or_default();
                 match answer.payload {
@@ -93,7 +93,7 @@ impl Netlink {
         }
     }
 
-    /// Brings the loopback interface up, without which a host cannot talk to itself.
+    /// Brings the loopback interface up, without which a host cannot reach itself.
     pub(crate) fn loopback_up(&mut self) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = 1; // in every namespace
@@ -102,7 +102,7 @@ impl Netlink {
         self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
     }
 
-    /// Sets how many packets may wait at an interface.
+    /// Sets the queue length of an interface, in packets.
     pub(crate) fn queue_length(&mut self, interface: u32, packets: u32) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = interface;
@@ -111,7 +111,7 @@ impl Netlink {
         self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
     }
 
-    /// Sends all that is within a prefix through an interface.
+    /// Routes a prefix through an interface.
     pub(crate) fn route(
         &mut self,
         (prefix, length): (IpAddr, u8),
@@ -143,7 +143,7 @@ impl Netlink {
         self.ask(flags, RouteNetlinkMessage::NewRoute(message), |_| {})
     }
 
-    /// How the namespace's TCP connections are: both ends, and what TCP_INFO says.
+    /// Calls `each` with both ends and the TCP_INFO of every TCP connection of the namespace.
     pub(crate) fn each_connection(
         &mut self,
         is_v6: bool,
@@ -175,8 +175,8 @@ impl Netlink {
         })
     }
 
-    /// How one TCP connection is, and bytes of its that are not acknowledged, a FIN counted as one; none
-    /// where there is none.
+    /// Returns the TCP_INFO of a connection and its bytes not acknowledged, with a FIN counted as
+    /// one; `None` if it does not exist.
     pub(crate) fn connection(
         &mut self,
         local: SocketAddr,
@@ -191,7 +191,7 @@ impl Netlink {
         id.source_port = local.port();
         id.destination_address = remote.ip();
         id.destination_port = remote.port();
-        // INET_DIAG_NOCOOKIE: whichever it is.
+        // INET_DIAG_NOCOOKIE: any socket with these addresses.
         id.cookie = [0xff; 8];
         let request = SockDiagMessage::InetRequest(InetRequest {
             family: if local.is_ipv6() { AF_INET6 } else { AF_INET },
@@ -217,7 +217,8 @@ impl Netlink {
         }
     }
 
-    /// For news of interfaces, which [`came_up`](Self::came_up) or [`any_news`](Self::any_news) reads.
+    /// Opens a socket for changes of interfaces, which [`came_up`](Self::came_up) or
+    /// [`any_news`](Self::any_news) reads.
     pub(crate) fn news() -> io::Result<Self> {
         let netlink = Self::open(NETLINK_ROUTE)?;
         netlink.socket.add_membership(RTNLGRP_LINK)?;
@@ -225,18 +226,19 @@ impl Netlink {
         Ok(netlink)
     }
 
-    /// What there is to poll for news.
+    /// Returns the descriptor to poll for changes.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Reads the news, and forgets them. True when there were any, or so many that some are lost.
+    /// Reads and discards all notifications. Returns true if there were any, or if some were lost.
     pub(crate) fn any_news(&mut self) -> bool {
         let mut any = false;
         loop {
             match self.socket.recv(&mut &mut self.buffer[..], 0) {
                 Ok(_) => any = true,
-                // The kernel says so once, and goes on with what comes next (netlink(7)).
+                // The kernel reports a receive buffer overflow once and then continues
+                // (netlink(7)).
                 Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ENOBUFS as i32) => {
                     any = true;
                 }
@@ -245,10 +247,10 @@ impl Netlink {
         }
     }
 
-    /// Reads the news. True when this interface was down and is up now; `is_up` remembers.
+    /// Reads the notifications. Returns true if this interface was down, by `is_up`, and is up now.
     pub(crate) fn came_up(&mut self, interface: u32, is_up: &mut bool) -> bool {
         let mut came = false;
-        // What is lost for want of room was followed by something else.
+        // After a receive buffer overflow, later notifications follow.
         while let Ok(length) = self.socket.recv(&mut &mut self.buffer[..], 0) {
             let mut rest = self.buffer.get(..length).unwrap_or_default();
             while let Ok(news) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {

@@ -1,4 +1,4 @@
-//! Waiting for descriptors and for the time, at the same cost however many descriptors there are.
+//! Waits for descriptors and time, at a cost that does not depend on the number of descriptors.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,17 +10,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 
-/// Descriptors that are told of at once.
+/// Most descriptors reported by one call.
 const EVENTS: usize = 64;
 
-/// What is waited for: descriptors, each with the number that it is told by.
+/// A set of polled descriptors, each with a number.
 pub(crate) struct Poller {
     epoll: Epoll,
     events: [EpollEvent; EVENTS],
 }
 
 impl Poller {
-    /// Nothing as yet.
+    /// Creates an empty set.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
@@ -28,12 +28,12 @@ impl Poller {
         })
     }
 
-    /// This, too, while it can be read.
+    /// Adds a descriptor to be reported while it is readable.
     pub(crate) fn add_read(&self, descriptor: impl AsFd, number: u64) -> io::Result<()> {
         self.add(descriptor, EpollFlags::EPOLLIN, number)
     }
 
-    /// This, too, when any of this can be said of it.
+    /// Adds a descriptor to be reported on any of these events.
     pub(crate) fn add(
         &self,
         descriptor: impl AsFd,
@@ -43,7 +43,7 @@ impl Poller {
         Ok(self.epoll.add(descriptor, EpollEvent::new(what, number))?)
     }
 
-    /// It is waited for something else.
+    /// Changes the events of a descriptor.
     pub(crate) fn modify(
         &self,
         descriptor: impl AsFd,
@@ -54,23 +54,25 @@ impl Poller {
         Ok(self.epoll.modify(descriptor, &mut event)?)
     }
 
-    /// No longer this.
+    /// Removes a descriptor.
     pub(crate) fn remove(&self, descriptor: impl AsFd) -> io::Result<()> {
         Ok(self.epoll.delete(descriptor)?)
     }
 
-    /// Waits until a descriptor is ready, or for `span`; tells `ready` of those that are. True if any is.
+    /// Waits until a descriptor is ready, or for `span`. Calls `ready` with each ready descriptor's
+    /// number. Returns true if there is one.
     pub(crate) fn wait(&mut self, span: Span, mut ready: impl FnMut(u64)) -> io::Result<bool> {
         self.wait_for(span, |number, _| ready(number))
     }
 
-    /// The same; `ready` is told, too, what can be said of them.
+    /// Like [`wait`](Self::wait), with the events of each descriptor.
     pub(crate) fn wait_for(
         &mut self,
         span: Span,
         mut ready: impl FnMut(u64, EpollFlags),
     ) -> io::Result<bool> {
-        // epoll_wait() counts milliseconds, ppoll() nanoseconds; and epoll's own descriptor can be polled.
+        // ppoll() has a resolution of nanoseconds, epoll_wait() only of milliseconds. The epoll
+        // descriptor itself can be polled.
         if span > Span::ZERO {
             let mut own = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
             let timeout = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos()));
@@ -93,7 +95,7 @@ impl Poller {
     }
 }
 
-/// Waits for nothing but the time.
+/// Sleeps for `span`.
 #[allow(clippy::disallowed_methods, reason = "the wall's clock is waited for")]
 pub(crate) fn sleep(span: Span) {
     std::thread::sleep(Duration::from_nanos(span.as_nanos()));

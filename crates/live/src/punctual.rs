@@ -1,23 +1,23 @@
-//! Threads that are woken on time.
+//! Real-time priority for threads that must wake up on time.
 
 use thread_priority::{
     NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue,
     ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
 };
 
-/// Who comes first among them: the lowest of the real-time priorities are above all that have none.
+/// Real-time priorities. The lowest is above all ordinary threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rank {
-    /// Applications, which have all the time that the network leaves.
+    /// Applications, which have the time that the network leaves.
     Applications = 1,
     /// The network.
     Network = 2,
 }
 
-/// While it lives, this thread is woken on time, as far as it may ask for that: the kernel otherwise
-/// lets a sleeper sleep 50 us longer than it asked for, and others have their turn first.
+/// Gives the calling thread real-time priority while it exists, if permitted. Without it, the
+/// kernel wakes a thread 50 us later than requested, and may run others first.
 pub(crate) struct Punctual {
-    /// What it is to be again, where it was made another.
+    /// The priority to restore, if it was changed.
     before: Option<ThreadPriority>,
 }
 
@@ -47,16 +47,16 @@ impl Drop for Punctual {
 pub(crate) const ORDINARY: ThreadSchedulePolicy =
     ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
 
-/// How nice this thread is: the 19th field of its stat (proc(5)).
+/// Returns the nice value of this thread: field 19 of its stat (proc(5)).
 pub(crate) fn nice() -> Option<i32> {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
-    // The name in parentheses may have anything in it; the rest is numbers.
+    // The name in parentheses may contain any character; numbers follow it.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(16)?.parse().ok()
 }
 
-/// What the crate calls being so nice. Its least priority is nice to everybody, 19, and a thread that
-/// was ordinary would go on as that, and all that it starts.
+/// Converts a nice value to a priority of the crate `thread_priority`. Its minimum priority is nice
+/// 19, which an ordinary thread would keep, together with all threads that it starts.
 pub(crate) fn priority_of(nice: i32) -> Option<ThreadPriority> {
     let values = (0..100u8).filter_map(|value| ThreadPriorityValue::try_from(value).ok());
     values

@@ -1,5 +1,5 @@
-//! A TUN device: the packets that the kernel routes to it are read here, those written here it takes
-//! for received.
+//! A TUN device: packets that the kernel routes to it are read here, and packets written here are
+//! received by the kernel.
 
 use std::fs;
 use std::io::{self, IoSlice};
@@ -12,37 +12,37 @@ use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
 use crate::device::{Batch, Device, Sent};
 
-/// What a device is to have on the kernel's side.
+/// Settings of a TUN device.
 #[derive(Clone, Debug)]
 pub struct TunSettings {
-    /// Its name, up to 15 bytes.
+    /// Name, up to 15 bytes.
     pub name: String,
-    /// The kernel's IPv4 address on it, and the length of its subnet's prefix.
+    /// IPv4 address, and the length of its subnet's prefix.
     pub ipv4: Option<(Ipv4Addr, u8)>,
-    /// The kernel's IPv6 address on it, and the length of its subnet's prefix.
+    /// IPv6 address, and the length of its subnet's prefix.
     pub ipv6: Option<(Ipv6Addr, u8)>,
-    /// The longest packet, in bytes.
+    /// MTU, in bytes.
     pub mtu: u16,
-    /// Packets from the kernel that wait to be read; beyond them it drops.
+    /// Queue length for packets from the kernel; further ones are dropped.
     pub queue_packets: u32,
 }
 
-/// A TUN device. It exists while this does.
+/// A TUN device that exists as long as this handle.
 ///
-/// What the kernel's TCP sends at once is read at once, up to 64 KiB, and cut here into the packets
-/// that the kernel would have made of it (IFF_VNET_HDR), which costs it a system call and a walk
-/// through its device code for each of them. What is written are single packets, each as it is: packets
-/// that were joined again would be acknowledged differently.
+/// Reads use segmentation offload (IFF_VNET_HDR): one read returns up to 64 KiB that the kernel's
+/// TCP sent at once, and the packets that the kernel would have sent are cut here. That saves the
+/// kernel a system call and a pass through its device code for each packet. Writes are single
+/// packets: coalesced ones would be acknowledged differently.
 pub struct Tun {
     device: SyncDevice,
-    /// The longest packet, in bytes.
+    /// MTU when the device was opened, in bytes.
     mtu: u16,
 }
 
-/// Packets that 64 KiB can be cut into: Linux's segments have 48 bytes at least (`tcp_min_snd_mss`).
+/// Most packets of a 64 KiB read: Linux's segments have at least 48 bytes (`tcp_min_snd_mss`).
 const PIECES: usize = (1 << 16) / 48 + 1;
 
-/// What is written before a packet: nothing is left to be done with it.
+/// The virtio header before a written packet: no offload.
 const DONE: [u8; VIRTIO_NET_HDR_LEN] = [0; VIRTIO_NET_HDR_LEN];
 
 impl Tun {
@@ -50,7 +50,7 @@ impl Tun {
     /// its addresses are usable.
     ///
     /// # Errors
-    /// Without `/dev/net/tun` or the right to (CAP_NET_ADMIN); when the kernel refuses a setting.
+    /// Without `/dev/net/tun` or CAP_NET_ADMIN, or if the kernel refuses a setting.
     pub fn open(settings: &TunSettings) -> io::Result<Self> {
         let mut builder = DeviceBuilder::new()
             .name(&settings.name)
@@ -60,12 +60,12 @@ impl Tun {
         if let Some((address, prefix)) = settings.ipv4 {
             builder = builder.ipv4(address, prefix, None);
         }
-        // IPv6 needs a link with an MTU of 1280 (RFC 8200 section 5); Linux has it off below.
+        // IPv6 needs an MTU of 1280 (RFC 8200 section 5); Linux disables it on links with less.
         if let Some((address, prefix)) = settings.ipv6 {
             builder = builder.ipv6(address, prefix);
         }
         let device = builder.build_sync()?;
-        // In a user namespace, this old way of asking is refused; netlink's is not.
+        // In a user namespace, this ioctl is refused; netlink permits the same.
         match device.set_tx_queue_len(settings.queue_packets) {
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
             _ => {}
@@ -81,8 +81,8 @@ impl Tun {
     }
 }
 
-/// A line that says why this process can open no TUN device, if that can be told beforehand; `cure` is what a user
-/// without the right to can do.
+/// Returns an error message if this process cannot open a TUN device, as far as that is known in
+/// advance. `cure` is advice for a user without the permission.
 pub(crate) fn obstacle(cure: &str) -> Option<String> {
     match fs::File::options().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => None,
@@ -93,14 +93,13 @@ pub(crate) fn obstacle(cure: &str) -> Option<String> {
     }
 }
 
-/// A device that no address belongs to, and that is still down: what is routed there by other means is
-/// read from it.
+/// A device without addresses that is not up yet. It receives what routes of the caller lead to it.
 impl Tun {
-    /// Opens it in the network namespace of the calling thread. Returns its name, too: the kernel puts a
-    /// number in the place of `%d`.
+    /// Opens the device in the network namespace of the calling thread. Returns its name, too: the
+    /// kernel replaces `%d` by a number.
     ///
     /// # Errors
-    /// Without `/dev/net/tun` or the right to (CAP_NET_ADMIN).
+    /// Without `/dev/net/tun` or CAP_NET_ADMIN.
     pub fn open_bare(pattern: &str, mtu: u16) -> io::Result<(Self, String)> {
         let device = DeviceBuilder::new()
             .name(pattern)
@@ -114,11 +113,11 @@ impl Tun {
     }
 }
 
-/// How long the kernel may take to make an address usable: duplicate address detection is a second
-/// (RFC 4862 section 5.1), and even without it a worker of the kernel's has to come round.
+/// Time allowed until an address is usable. Duplicate address detection takes a second (RFC 4862
+/// section 5.1), and even without it, the kernel makes the address usable in a deferred task.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Waits until sockets may use an IPv6 address; until then, it is "tentative".
+/// Waits until an IPv6 address is no longer tentative, so that sockets can use it.
 fn until_usable(address: Ipv6Addr) -> io::Result<()> {
     let pause = Duration::from_millis(2);
     let mut left = PATIENCE;
@@ -142,14 +141,14 @@ fn rest(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// The device is down, not gone: the kernel says EIO.
+/// Whether an error says that the device is down (EIO) and not removed.
 fn is_down(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NetworkDown
         || error.raw_os_error() == Some(nix::errno::Errno::EIO as i32)
 }
 
-/// A UDP checksum that came out as 0 is sent as its other form: 0 says that there is none (RFC 768).
-/// The kernel left that to whoever computes it.
+/// Replaces a computed UDP checksum of 0 by 0xffff, since 0 means none (RFC 768). The kernel leaves
+/// this to whatever computes the checksum.
 fn mend_udp_checksum(header: &[u8], packet: &mut [u8]) {
     let field = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
     let (needs_checksum, start, offset) = (header[0] & 1 == 1, field(6), field(8));
@@ -176,8 +175,8 @@ impl Device for Tun {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
             Err(error) if is_down(&error) => Ok(false),
-            // It was read, and cannot be cut: perhaps since somebody has raised the device's MTU, of
-            // which a descriptor is not told.
+            // The bytes were read but could not be split, possibly since the device's MTU was
+            // raised, which the descriptor does not report.
             Err(error) if error.raw_os_error().is_none() => {
                 self.mtu = self.mtu.saturating_mul(2);
                 batch.spoilt();

@@ -1,6 +1,7 @@
-//! The kernel's TCP judges ours, and tshark what ours sends: the quick subset of the matrix.
+//! Runs the quick subset of the interoperability matrix, with tshark as a check of our packets.
 //!
-//! The whole matrix is `bentpipe-live interop --full`; docs/validation/interoperability.md has its table.
+//! `bentpipe-live interop --full` runs the whole matrix; its results are in
+//! docs/validation/interoperability.md.
 #![cfg(target_os = "linux")]
 
 use std::io::{self, Write};
@@ -10,10 +11,10 @@ use std::thread;
 use bentpipe_live::interop::{self, Cell, Dissection, dissect, play};
 use bentpipe_types::Span;
 
-/// Packets of each cell that tshark judges.
+/// Packets of each cell that tshark examines.
 const CAPTURED: u64 = 3000;
 
-/// A directory that is gone when the test is over, passed or not.
+/// A directory that is removed at the end of the test, passed or not.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -47,7 +48,7 @@ fn judge(cells: &[Cell]) {
         let capture = scratch.0.join(format!("{n}.pcapng"));
         match play(cell, Span::from_secs(60), Some((&capture, CAPTURED))) {
             Err(failure) => failures.push(format!("{cell}: {failure}")),
-            // tshark takes its time to start: it does so beside the next cell.
+            // tshark starts slowly, so that it runs in parallel with the next cell.
             Ok(_) => dissections.push((cell, thread::spawn(move || judged(&capture)))),
         }
     }
@@ -78,11 +79,11 @@ fn judged(capture: &Path) -> io::Result<Option<Dissection>> {
     dissection
 }
 
-/// Says that a witness is missing: a failure where none may be (`BENTPIPE_WITNESSES=required`, as
-/// continuous integration has it).
+/// Reports a missing tool. This is a failure if `BENTPIPE_WITNESSES=required`, as in continuous
+/// integration.
 fn skipped(reason: &str) {
     let required = std::env::var("BENTPIPE_WITNESSES").is_ok_and(|value| value == "required");
     assert!(!required, "{reason}; BENTPIPE_WITNESSES=required");
-    // Not eprintln!, which a test that passes does not show.
+    // Not eprintln!, since its output is hidden for a passing test.
     writeln!(io::stderr(), "skipped: {reason}").expect("standard error");
 }

@@ -21,9 +21,9 @@ impl From<EmulateError> for Stopped {
 /// How often Python's signals are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does the work in a thread of its own: waiting for the GIL would make packets late. Now and then Python's
-/// signals are looked at, and `look` is called, which ends the work by returning true, as errors of either do;
-/// `stop` is how the work is told. `what` it is, an error says.
+/// Does the work in a thread of its own: waiting for the GIL would make packets late. Now and then
+/// Python's signals are looked at, and `look` is called, which ends the work by returning true, as
+/// errors of either do; `stop` is how the work is told. `what` it is, an error says.
 pub(crate) fn beside_python<T: Send>(
     py: Python<'_>,
     what: &str,

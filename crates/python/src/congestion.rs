@@ -1,7 +1,8 @@
 //! Congestion controls that are written in Python.
 //!
-//! The class that `bentpipe.congestion_control` registers is called with the GIL held, in the middle
-//! of a run that otherwise goes without. Once it raises, it is not called again, and the run ends.
+//! The class that `bentpipe.congestion_control` registers is called with the GIL held, in the
+//! middle of a run that otherwise goes without. Once it raises, it is not called again, and the run
+//! ends.
 
 mod values;
 
@@ -172,8 +173,8 @@ impl PythonControl {
         }
     }
 
-    /// Calls a method with the window and what `arguments` makes; the window is then what the method
-    /// made of it.
+    /// Calls a method with the window and what `arguments` makes; the window is then what the
+    /// method made of it.
     fn call<A>(
         &mut self,
         window: &mut Window,

@@ -211,8 +211,8 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     }
 }
 
-/// Of a window rule: its kind, whether it has a say in how slow start grows the window, and whether it must be
-/// told the rate of the channel.
+/// Of a window rule: its kind, whether it has a say in how slow start grows the window, and whether
+/// it must be told the rate of the channel.
 pub(crate) type RuleFacts = (&'static str, bool, bool);
 
 /// The built-in window rules, by name.

@@ -24,7 +24,8 @@ pub(crate) struct Wanted {
     pub(crate) check: bool,
 }
 
-/// Plays it. `tell` is called with lines of news now and then, and ends it by returning true. Returns a JSON object.
+/// Plays it. `tell` is called with lines of news now and then, and ends it by returning true.
+/// Returns a JSON object.
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,

@@ -166,10 +166,10 @@ fn emulate<'py>(
     Ok((finished.into(), status))
 }
 
-/// Play a gateway of a scenario between this machine's own interfaces, or one of its links; `interfaces`
-/// are pairs of a link (or, of a `link`, a node) of the file and an interface. `tell` is called with lines
-/// of news now and then, and ends it by returning true. Returns a JSON object: the result, or with `check`
-/// what would be done.
+/// Play a gateway of a scenario between this machine's own interfaces, or one of its links;
+/// `interfaces` are pairs of a link (or, of a `link`, a node) of the file and an interface. `tell`
+/// is called with lines of news now and then, and ends it by returning true. Returns a JSON object:
+/// the result, or with `check` what would be done.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(name = "gateway", signature = (
@@ -239,7 +239,8 @@ fn gateway_obstacle() -> Option<String> {
     return Some("a gateway needs Linux".to_owned());
 }
 
-/// Remove what killed gateways have left: return how many rules, and groups of interfaces, that were.
+/// Remove what killed gateways have left: return how many rules, and groups of interfaces, that
+/// were.
 #[pyfunction]
 fn gateway_leftovers() -> PyResult<(usize, usize)> {
     #[cfg(target_os = "linux")]
@@ -286,8 +287,8 @@ fn load<'py>(
         .map_err(scenario_error)
 }
 
-/// Return whether a packet may be lost to errors: not where the first wrong bit, as it is drawn with the
-/// scenario's seed, comes after all that the links can carry.
+/// Return whether a packet may be lost to errors: not where the first wrong bit, as it is drawn
+/// with the scenario's seed, comes after all that the links can carry.
 #[pyfunction]
 #[pyo3(signature = (path, *, text = None, overrides = Vec::new(), controls = Vec::new()))]
 fn may_meet_errors<'py>(
@@ -325,8 +326,8 @@ fn lists() -> BTreeMap<String, Vec<String>> {
     engine::lists()
 }
 
-/// Return the window rules that are built in: the kind of each, whether it has a say in how slow start grows
-/// the window, and whether it must be told the rate of the channel.
+/// Return the window rules that are built in: the kind of each, whether it has a say in how slow
+/// start grows the window, and whether it must be told the rate of the channel.
 #[pyfunction]
 fn window_rules() -> BTreeMap<&'static str, engine::RuleFacts> {
     engine::window_rules()
@@ -339,13 +340,15 @@ fn units() -> Vec<(&'static str, &'static str, u64, u64, bool)> {
     engine::units()
 }
 
-/// Split a quantity into its number, as it is written, and the name of its unit; None if it is none.
+/// Split a quantity into its number, as it is written, and the name of its unit; None if it is
+/// none.
 #[pyfunction]
 fn number_and_unit(text: &str) -> Option<(&str, &'static str)> {
     engine::number_and_unit(text)
 }
 
-/// Return the line of every key, table and array item of a TOML text by its path; None if it is no TOML.
+/// Return the line of every key, table and array item of a TOML text by its path; None if it is no
+/// TOML.
 #[pyfunction]
 fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     output::key_lines(py, text)

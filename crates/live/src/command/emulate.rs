@@ -1,5 +1,5 @@
-//! `bentpipe-live emulate`: a scenario in real time, without Python. What `bentpipe emulate` does is
-//! the same.
+//! `bentpipe-live emulate`: runs a scenario in real time without Python. `bentpipe emulate` does
+//! the same from Python.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `bentpipe-live interop`: the kernel's TCP and ours, judging each other.
+//! `bentpipe-live interop`: tests our TCP against the kernel's.
 
 use std::path::PathBuf;
 
@@ -21,9 +21,9 @@ bentpipe-live interop [--full] [--bytes N] [--only TEXT]... [--capture DIR] [--j
   --list          name the cells, play none
 ";
 
-/// No cell may take longer.
+/// Longest duration of one cell.
 const LIMIT: Span = Span::from_secs(300);
-/// Packets captured of a cell, unless another number is asked for.
+/// Default number of packets captured per cell.
 const CAPTURED: u64 = 5_000;
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ fn play_all(request: &Request) -> Outcome {
         let result = play(cell, n, request);
         failures += usize::from(result["passed"] == false);
         results.push(result);
-        // After each cell: the whole matrix takes longer than some sessions last.
+        // Written after each cell, since the session may end before the whole matrix is complete.
         if let Some(path) = &request.json {
             std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
         }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use lexopt::prelude::*;
 
-/// Whether all was well; or why nothing could be done.
+/// Whether the command succeeded, or the reason why it could not run.
 type Outcome = Result<bool, Box<dyn std::error::Error>>;
 
 pub(crate) fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! `bentpipe-live witness`: the kernel's congestion control over one of our links.
+//! `bentpipe-live witness`: runs the kernel's congestion control over one of our links.
 
 use bentpipe_live::witness::{self, Request};
 use bentpipe_types::{BitRate, Span};

@@ -1,34 +1,34 @@
-//! Packets that a device gives at once.
+//! Packets that one read of a device returns.
 
-/// Longer than any packet that a device can have, and what the kernel puts before it.
+/// Upper bound for one read: the longest packet, and the kernel's header before it.
 const LONGEST: usize = (1 << 16) + 64;
 
-/// What came out of a device at one go: a packet, or many that came as one. It is filled again and
-/// again, so that reading allocates nothing.
+/// The result of one read of a device: one packet, or many that were read together. The buffer is
+/// reused, so that reading does not allocate.
 #[derive(Debug)]
 pub struct Batch {
-    /// What was read.
+    /// The bytes that were read.
     raw: Vec<u8>,
-    /// The length of the packet in that, if it is a single one.
+    /// Length of the packet in `raw`, if it is a single one.
     whole: Option<usize>,
-    /// Packets that what was read has been cut into, and how long each is.
+    /// Packets that the bytes read were split into, and the length of each.
     pieces: Vec<Vec<u8>>,
     lengths: Vec<usize>,
-    /// How long each can be.
+    /// Longest packet that fits.
     longest: usize,
     cut: usize,
-    /// What was read and could not be cut into packets.
+    /// Number of reads that could not be split into packets.
     uncut: u64,
 }
 
-/// Where a device reads to that has to cut what it reads.
+/// Buffers for a device that splits its reads into packets.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
-    /// For what is read, as it is.
+    /// Buffer for the bytes read.
     pub(crate) raw: &'a mut [u8],
-    /// For the packets in it.
+    /// Buffers for the packets.
     pub(crate) pieces: &'a mut [Vec<u8>],
-    /// For how long each is.
+    /// Lengths of the packets.
     pub(crate) lengths: &'a mut [usize],
 }
 
@@ -47,7 +47,7 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Makes this a batch of one packet. What is longer than any packet is cut off.
+    /// Makes this a batch of one packet, truncated to the longest possible packet.
     pub fn put(&mut self, packet: &[u8]) {
         let length = packet.len().min(self.raw.len());
         self.raw[..length].copy_from_slice(&packet[..length]);
@@ -55,7 +55,7 @@ impl Batch {
         self.cut = 0;
     }
 
-    /// Room for so many packets, each of so many bytes, at most.
+    /// Provides buffers for `packets` packets of at most `bytes` bytes each.
     pub(crate) fn room(&mut self, packets: usize, bytes: usize) -> Room<'_> {
         self.whole = None;
         self.cut = 0;
@@ -78,28 +78,29 @@ impl Batch {
         for piece in &mut self.pieces {
             piece.resize(self.longest, 0);
         }
-        // A packet that need not be cut may be longer than the device's were when it was opened.
+        // An unsplit packet may be longer than the device's MTU was when it was opened.
         if let Some(first) = self.pieces.first_mut() {
             first.resize(LONGEST, 0);
         }
     }
 
-    /// So many packets are in the room that was given.
+    /// Sets the number of packets that were written into the buffers.
     pub(crate) fn filled(&mut self, packets: usize) {
         self.cut = packets.min(self.pieces.len());
     }
 
-    /// What was read could not be cut.
+    /// Records that the bytes read could not be split.
     pub(crate) fn spoilt(&mut self) {
         self.uncut += 1;
     }
 
-    /// How often something could not be cut, since it was asked.
+    /// Returns and resets the number of reads that could not be split.
     pub(crate) fn take_uncut(&mut self) -> u64 {
         std::mem::take(&mut self.uncut)
     }
 
-    /// Lets `keep` see, and change, each packet; those that it does not want are no longer there.
+    /// Calls `keep` with each packet, which may modify it; removes packets for which it returns
+    /// false.
     pub fn retain(&mut self, mut keep: impl FnMut(&mut [u8]) -> bool) {
         if let Some(length) = self.whole
             && !keep(&mut self.raw[..length])
@@ -115,7 +116,7 @@ impl Batch {
         }
     }
 
-    /// The packets, in order.
+    /// Returns the packets in order.
     pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let whole = self.whole.map(|length| &self.raw[..length]);
         let pieces = self.pieces.iter().zip(&self.lengths).take(self.cut);

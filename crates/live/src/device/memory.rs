@@ -1,4 +1,4 @@
-//! Two devices in memory: what one sends, the other receives. For tests.
+//! A pair of in-memory devices for tests: packets sent by one are received by the other.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +10,7 @@ use super::{Batch, Device, Sent};
 
 type Queue = Arc<Mutex<VecDeque<(Time, Vec<u8>)>>>;
 
-/// Packets that wait on each side, at most; a further one is refused.
+/// Most packets that wait on each side; further ones are refused.
 const CAPACITY: usize = 10_000;
 
 /// One of a pair of devices.
@@ -20,7 +20,7 @@ pub struct Memory {
     outward: Queue,
 }
 
-/// Two devices, each the other's other end.
+/// Creates a pair of connected devices.
 #[must_use]
 pub fn memory_pair() -> (Memory, Memory) {
     let (one, other) = (Queue::default(), Queue::default());
@@ -36,7 +36,7 @@ pub fn memory_pair() -> (Memory, Memory) {
 }
 
 impl Memory {
-    /// A packet that the other side has sent, and when.
+    /// Takes the next packet sent by the other side, with its sending time.
     pub fn take(&self) -> Option<(Time, Vec<u8>)> {
         let mut inward = self.inward.lock().unwrap_or_else(PoisonError::into_inner);
         inward.pop_front()

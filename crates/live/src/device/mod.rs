@@ -1,4 +1,4 @@
-//! What packets come out of and go into: the places where a network meets the world.
+//! Devices: where packets enter and leave a network that runs in real time.
 
 mod batch;
 mod memory;
@@ -13,41 +13,42 @@ pub use batch::Batch;
 pub use memory::{Memory, memory_pair};
 pub use replay::{Recorder, Replay};
 
-/// What became of a packet that was given to a device.
+/// Result of writing a packet to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// It took it.
+    /// The device accepted the packet.
     Taken,
-    /// It has no room for it, or takes it for malformed. It is lost, as on a link.
+    /// The device has no room, or rejects the packet as malformed. The packet is lost, as on a
+    /// link.
     Refused,
-    /// It is down. It is lost, as with a cable that is out.
+    /// The device is down. The packet is lost, as with an unplugged cable.
     Down,
 }
 
-/// A device: packets in and out, IP header first.
+/// A source and sink of packets that begin with the IP header.
 ///
-/// It never waits. A device with a descriptor can be read when that is readable; one without says
-/// when there is something to read.
+/// Calls never block. A device with a descriptor can be read when the descriptor is readable; one
+/// without states the time of its next packet.
 pub trait Device: Send {
-    /// Reads what comes next into `batch`. False: there is nothing now. A device that is down has
-    /// nothing.
+    /// Reads the next packets into `batch`. Returns false if there are none at the moment. A device
+    /// that is down has none.
     ///
     /// # Errors
-    /// When the device is gone.
+    /// If the device no longer exists.
     fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool>;
 
     /// Writes a packet.
     ///
     /// # Errors
-    /// When the device is gone.
+    /// If the device no longer exists.
     fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent>;
 
-    /// What can be polled for something to read.
+    /// Returns the descriptor to poll for readable packets.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// When there is next something to read, of a device without descriptor.
+    /// Returns the time of the next readable packet, for a device without a descriptor.
     fn next_arrival(&self) -> Option<Time> {
         None
     }

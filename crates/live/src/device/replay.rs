@@ -1,4 +1,4 @@
-//! Captures as devices: one that is played, one that is written.
+//! Captures as devices: [`Replay`] plays one, [`Recorder`] writes one.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,18 @@ use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
 use super::{Batch, Device, Sent};
 use crate::Capture;
 
-/// The longest block that is read: a packet and what is said of it.
+/// Longest block that is read: a packet and its metadata.
 const LONGEST_BLOCK: usize = 1 << 18;
 
-/// What the timestamps of one interface count.
+/// Link type and timestamp unit of one interface.
 #[derive(Clone, Copy)]
 struct Interface {
     linktype: Linktype,
     ticks_per_second: u64,
 }
 
-/// A capture (pcap or pcapng) that is played: each packet is there when it was there then, counted
-/// from the first. What is sent to it is gone.
+/// A device that plays a capture (pcap or pcapng). Packets are readable at their original times,
+/// counted from the first. Packets sent to it are discarded.
 pub struct Replay {
     reader: Box<dyn PcapReaderIterator + Send>,
     interfaces: Vec<Interface>,
@@ -32,10 +32,10 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Plays the file from `start` on.
+    /// Opens a capture and plays it from `start` on.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no capture.
+    /// If the file cannot be read or is not a capture.
     pub fn open(path: &Path, start: Time) -> io::Result<Self> {
         let file = File::open(path)?;
         let reader = pcap_parser::create_reader(LONGEST_BLOCK, file).map_err(of_capture)?;
@@ -74,7 +74,7 @@ impl Replay {
 }
 
 fn of_capture<I: std::fmt::Debug>(error: PcapError<I>) -> io::Error {
-    // The input that it could not read is no news.
+    // The parser's message contains the unread input, which is not useful to the user.
     let message = match error {
         PcapError::HeaderNotRecognized | PcapError::BufferTooSmall => "not a capture",
         PcapError::UnexpectedEof | PcapError::Eof => "the capture ends within a block",
@@ -83,7 +83,7 @@ fn of_capture<I: std::fmt::Debug>(error: PcapError<I>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-/// The packet of a block, from its IP header on, and when it was: nanoseconds.
+/// Returns the packet of a block, from its IP header on, and its timestamp in nanoseconds.
 fn packet_of(
     block: &PcapBlockOwned<'_>,
     interfaces: &mut Vec<Interface>,
@@ -111,7 +111,7 @@ fn packet_of(
             return None;
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
-            // A file of nothing but these shall not fill the memory.
+            // Bounds the memory for a file with nothing but interface blocks.
             if interfaces.len() < 1 << 16 {
                 interfaces.push(Interface {
                     linktype: description.linktype,
@@ -155,23 +155,23 @@ impl Device for Replay {
     }
 }
 
-/// A device whose every packet is written to a capture.
+/// A device wrapper that writes every packet to a capture.
 pub struct Recorder<D> {
     device: D,
     capture: Capture,
 }
 
 impl<D: Device> Recorder<D> {
-    /// Writes down what passes `device`.
+    /// Records the packets of `device`.
     #[must_use]
     pub fn new(device: D, capture: Capture) -> Self {
         Self { device, capture }
     }
 
-    /// Ends the capture; the device goes on.
+    /// Completes the capture and returns the device.
     ///
     /// # Errors
-    /// Those of the file.
+    /// If the file cannot be written.
     pub fn finish(self) -> io::Result<D> {
         self.capture.finish()?;
         Ok(self.device)

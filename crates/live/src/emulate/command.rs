@@ -1,8 +1,8 @@
-//! Commands of a user's own, inside a host.
+//! User commands that run inside a host's namespace.
 //!
-//! A command knows the other hosts by name: it sees an `/etc/hosts` of its own. It carries a mark in
-//! its environment that says whose it is, so that [`remove_leftovers`] finds what a killed emulation
-//! has left behind.
+//! A command resolves the other hosts by name through its own `/etc/hosts`. An environment variable
+//! marks it with its emulation, so that [`remove_leftovers`] finds processes left behind by a
+//! killed emulation.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,21 +17,22 @@ use nix::unistd::Pid;
 
 use crate::Namespace;
 
-/// A command, and where it runs.
+/// A command and the host it runs in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// The host.
+    /// Name of the host.
     pub host: String,
     /// Program and arguments.
     pub words: Vec<String>,
-    /// It is what is waited for; the others end with it.
+    /// Whether the run waits for this command. The others are ended with it.
     pub waited_for: bool,
 }
 
-/// The mark: the emulation's process, and when that was started (a number may be used again).
+/// Environment variable of the mark: the emulation's process number and start time, since process
+/// numbers are reused.
 const MARK: &str = "BENTPIPE_EMULATION";
 
-/// Commands that run; they end with this.
+/// Running commands. They are ended when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     children: Vec<(Child, bool)>,
@@ -52,7 +53,8 @@ impl Running {
         let id = std::process::id();
         let hosts = std::env::temp_dir().join(format!("bentpipe-{id}-{}.hosts", command.host));
         let mut file = fs::File::create(&hosts)?;
-        // Programs look up their own machine; where nobody answers, that would take ten seconds.
+        // Programs look up their own host name. Without an entry, the lookup would time out after
+        // ten seconds.
         let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         writeln!(file, "127.0.0.1 localhost {}", own.trim())?;
         writeln!(file, "::1 localhost")?;
@@ -63,13 +65,14 @@ impl Running {
         self.files.push(hosts.clone());
         let mark = format!("{id}.{}", started(id)?);
         let child = space.enter(|| {
-            // A mount namespace of this thread's own, so that the file is nobody else's.
+            // Unshare the mount namespace of this thread, so that nobody else sees the file.
             if unshare(CloneFlags::CLONE_NEWNS).is_ok() {
                 let none = None::<&str>;
                 let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
                 let _ = mount(none, "/", none, private, none);
                 let _ = mount(Some(&hosts), "/etc/hosts", none, MsFlags::MS_BIND, none);
-                // No name server is reachable; that there is none is known at once.
+                // An empty resolv.conf makes lookups fail at once, since no name server is
+                // reachable.
                 let empty = Some("/dev/null");
                 let _ = mount(empty, "/etc/resolv.conf", none, MsFlags::MS_BIND, none);
             }
@@ -79,7 +82,7 @@ impl Running {
                 .env(MARK, mark)
                 .env("BENTPIPE_HOST", &command.host);
             if !command.waited_for {
-                // The terminal is for one.
+                // Only one command reads from the terminal.
                 started.stdin(Stdio::null());
             }
             started.spawn()
@@ -88,7 +91,7 @@ impl Running {
         Ok(())
     }
 
-    /// The exit status of what is waited for, once it has ended.
+    /// Returns the exit status of the awaited command, once it has ended.
     pub(crate) fn finished(&mut self) -> Option<i32> {
         let (child, _) = self.children.iter_mut().find(|(_, waited)| *waited)?;
         let status = child.try_wait().ok()??;
@@ -104,7 +107,7 @@ impl Drop for Running {
                 let _ = child.wait();
             }
         }
-        // Their children, too.
+        // Ends the commands' children, too.
         let id = std::process::id();
         if let Ok(started) = started(id) {
             end_marked(|mark| mark == format!("{id}.{started}"));
@@ -115,10 +118,10 @@ impl Drop for Running {
     }
 }
 
-/// When a process was started, in the kernel's ticks.
+/// Returns the start time of a process, in kernel ticks.
 fn started(id: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // The name in parentheses may have anything in it; the rest is numbers.
+    // The name in parentheses may contain any character; numbers follow it.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     rest.split_whitespace()
         .nth(19)
@@ -126,7 +129,7 @@ fn started(id: u32) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("/proc/PID/stat is not as it was"))
 }
 
-/// Ends processes that carry a mark of which `whose` says so. Returns how many.
+/// Ends the processes whose mark satisfies `whose`. Returns their number.
 fn end_marked(whose: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -153,8 +156,8 @@ fn end_marked(whose: impl Fn(&str) -> bool) -> usize {
     ended
 }
 
-/// Ends what emulations that are no more have left running, and removes their files. Returns how many
-/// processes that were.
+/// Ends processes left behind by emulations that no longer run, and removes their files. Returns
+/// the number of processes.
 pub fn remove_leftovers() -> usize {
     let lives = |mark: &str| {
         let Some((id, start)) = mark.split_once('.') else {

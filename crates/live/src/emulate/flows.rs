@@ -1,4 +1,4 @@
-//! The scenario's flows: who plays their ends, and what came of them.
+//! Runs the scenario's flows: creates the applications at both ends and collects their results.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,13 +20,13 @@ use super::watch::{self, Watched};
 use super::{Control, EmulateError, FlowRan, Ran, STARTS, control_of, interval, ip, joined};
 use crate::{Clock, Engine, LiveHost};
 
-/// How long nothing may have happened, besides two of the longest round trips, before all is over.
+/// The run ends after this time without activity, plus two of the longest round trips.
 const QUIET: Span = Span::from_millis(100);
 
-/// How long whatever still goes on may take to end once it is told to.
+/// Time allowed for players and watcher to end after they are told to.
 const ENDING: Span = Span::from_secs(30);
 
-/// The nodes that send most of a flow.
+/// Returns the nodes that send a flow's data.
 pub(super) fn senders(flow: &Flow) -> Vec<usize> {
     let side = match &flow.app {
         App::Bulk { .. } => Side::Opener,
@@ -39,7 +39,7 @@ pub(super) fn senders(flow: &Flow) -> Vec<usize> {
     }
 }
 
-/// Does it ask for echoes by ICMP?
+/// Whether an application sends ICMP echo requests.
 pub(super) fn pings_by_icmp(app: &App) -> bool {
     let of = |traffic: &Traffic| matches!(traffic, Traffic::Ping(ping) if ping.by == EchoBy::Icmp);
     match app {
@@ -50,15 +50,16 @@ pub(super) fn pings_by_icmp(app: &App) -> bool {
     }
 }
 
-/// An application, in its world.
+/// An application at the kernel's sockets, or at a host with our TCP.
 enum Actor {
     Kernels(Box<dyn Application<Kernel>>),
     Ours(Box<dyn Application<Rings>>),
 }
 
-/// The applications of all flows: those at hosts of ours are in them, once these are made.
+/// The applications of all flows. [`our_host`](Self::our_host) moves those at hosts with our TCP
+/// into their hosts.
 pub(super) struct Made {
-    /// By flow: the opener's and the server's.
+    /// Applications by flow: opener and server.
     actors: Vec<[Option<Actor>; 2]>,
     ours: Vec<OurEnd>,
 }
@@ -93,7 +94,7 @@ impl Made {
         }
     }
 
-    /// A host of ours with its ends of the flows.
+    /// Creates a host with our TCP and its ends of the flows.
     pub(super) fn our_host(
         &mut self,
         node: usize,
@@ -135,18 +136,18 @@ impl Made {
     }
 }
 
-/// The flows that are played, and where.
+/// The flows to run, and the kernel hosts they run on.
 pub(super) struct Playing<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) hosts: &'a [Host],
     pub(super) plans: &'a [FlowPlan],
 }
 
-/// A player's ends: of which flows they are.
+/// The ends that one player runs, each with its flow.
 type Cast = Vec<(usize, End)>;
 
 impl Playing<'_> {
-    /// Plays them all to their ends, or for as long as the scenario says.
+    /// Runs all flows to completion, or for the scenario's duration.
     pub(super) fn run(
         &self,
         engine: &mut Engine,
@@ -167,7 +168,8 @@ impl Playing<'_> {
         let mut ended = None;
         let (clock, mut played, seen) = thread::scope(|scope| {
             let (hosts, nodes, stopped, over) = (self.hosts, &nodes, &stopped, &over);
-            // Sockets are opened in a thread that goes from one namespace to another.
+            // A separate thread opens the sockets, since it has to enter one namespace after
+            // another.
             let opening = scope.spawn(move || {
                 let new = |cast: Cast| -> io::Result<_> {
                     let (flows, ends): (Vec<usize>, Vec<End>) = cast.into_iter().unzip();
@@ -205,8 +207,8 @@ impl Playing<'_> {
                         end.look(now);
                     }
                 }
-                // Idle since when, as they say, and since when they have said so. A host of ours does not
-                // say when.
+                // The time since when the flows have been idle, and the time when that was first
+                // seen. A host with our TCP only states that it is idle, not since when.
                 idle = idle_since(&activities)
                     .filter(|_| ours.iter().all(OurEnd::is_over))
                     .map(|since| {
@@ -219,12 +221,12 @@ impl Playing<'_> {
                     let last = idle.map(|(since, _)| since).filter(|_| is_quiet);
                     ended = Some(last.unwrap_or(now).min(end));
                     stopped.store(true, Ordering::Relaxed);
-                    // While the connections are there still.
+                    // The watcher's last sample must come before the connections are closed.
                     over.store(true, Ordering::Release);
                 }
                 watcher.is_finished() && playing.iter().all(|player| player.is_finished())
             });
-            // Whatever happened to the engine, nobody waits for it.
+            // The players and the watcher must end even if the engine failed.
             stopped.store(true, Ordering::Relaxed);
             over.store(true, Ordering::Release);
             let mut played = Vec::new();
@@ -259,7 +261,8 @@ impl Playing<'_> {
         };
         for (index, plan) in self.plans.iter().enumerate() {
             let take = |of: &mut BTreeMap<usize, Played>| of.remove(&index).unwrap_or_default();
-            // What a channel's source did is told of each member's flow, the last one included.
+            // The counts of a channel's source are copied to every member's flow, the last one
+            // included.
             let opener = match plan.channel {
                 Some(_) => openers.get(&self.first_of_channel(index)).cloned(),
                 None => openers.remove(&index),
@@ -272,7 +275,7 @@ impl Playing<'_> {
         Ok((clock, ran))
     }
 
-    /// Who plays what: openers and servers that are the kernel's.
+    /// Returns the ends for the two players: openers and servers at kernel sockets.
     fn casts(&self, actors: Vec<[Option<Actor>; 2]>) -> [Cast; 2] {
         let mut casts = [Cast::new(), Cast::new()];
         for (flow, (plan, actors)) in self.plans.iter().zip(actors).enumerate() {
@@ -281,7 +284,7 @@ impl Playing<'_> {
                     continue;
                 };
                 let first = self.first_of_channel(flow);
-                // A channel has one source, the first flow's.
+                // A channel has one source: the opener of its first flow.
                 if side == 0 && first != flow {
                     continue;
                 }
@@ -321,7 +324,7 @@ impl Playing<'_> {
         casts
     }
 
-    /// The first flow of the channel that a flow is of; of any other, itself.
+    /// Returns the first flow of a flow's channel; for unicast, the flow itself.
     fn first_of_channel(&self, flow: usize) -> usize {
         let channel = self.plans[flow].channel;
         let same = |plan: &FlowPlan| channel.is_some() && plan.channel == channel;
@@ -333,7 +336,7 @@ impl Playing<'_> {
         hosts.position(|host| host.node == usize::from(node.0))
     }
 
-    /// The kernel's senders, to be looked at, and of which flow each is.
+    /// Returns the senders at kernel sockets, to be sampled, and the flow of each.
     fn watched(&self, ours: &[OurEnd]) -> (Vec<Watched>, Vec<usize>) {
         let mut watched = Vec::new();
         let mut flows = Vec::new();
@@ -355,7 +358,7 @@ impl Playing<'_> {
         (watched, flows)
     }
 
-    /// What became of a flow.
+    /// Combines the results of both ends into the result of a flow.
     fn told(
         &self,
         index: usize,
@@ -403,7 +406,7 @@ impl Playing<'_> {
     }
 }
 
-/// Since when nobody has had anything to do; none while somebody has.
+/// Returns the time since when all players have been idle; `None` while one is busy.
 fn idle_since(activities: &[Activity]) -> Option<Time> {
     let mut since = Time::ZERO;
     for activity in activities {

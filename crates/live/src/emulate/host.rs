@@ -1,4 +1,4 @@
-//! A host of the scenario as a namespace of the kernel's, and what of its TCP the kernel can do.
+//! A host of the scenario as a network namespace, and the mapping of its TCP settings to Linux.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,31 +13,32 @@ use socket2::{Domain, Socket, Type};
 use crate::netlink::Netlink;
 use crate::{Namespace, Tun, TunSettings};
 
-/// A namespace, with the device that leads into the network.
+/// A namespace with a TUN device that leads into the network.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// Which of the scenario's nodes it is.
+    /// Index of the scenario's node.
     pub(crate) node: usize,
     pub(crate) name: String,
     pub(crate) space: Namespace,
     pub(crate) address: IpAddr,
-    /// The device's number, in the namespace.
+    /// Index of the TUN device within the namespace.
     pub(crate) interface: u32,
     metrics: Vec<RouteMetric>,
 }
 
-/// The network's addresses: [`NodeAddresses`](bentpipe_wire::NodeAddresses) has them.
+/// Prefixes of the network's addresses, which [`NodeAddresses`](bentpipe_wire::NodeAddresses)
+/// assigns.
 const NETWORK_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 15);
 const NETWORK_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 111);
 
-/// Everything there is.
+/// Default route.
 const WORLD_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 const WORLD_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
-/// No link that IPv6 uses has less (RFC 8200 section 5), and Linux has none there.
+/// Minimum MTU of a link that carries IPv6 (RFC 8200 section 5). Linux disables IPv6 below it.
 const LEAST_V6: u64 = 1280;
 
-/// Packets from the kernel that wait to be read: a whole window may come at once.
+/// Queue length of the TUN device: a whole window may be sent at once.
 const QUEUE: u32 = 20_000;
 
 /// Bytes of IP and TCP headers, without options.
@@ -46,7 +47,7 @@ const HEADERS_V6: u64 = 60;
 const TIMESTAMPS: u64 = 12;
 
 impl Host {
-    /// Makes the namespace, sets the kernel's TCP as the scenario says, and opens the device.
+    /// Creates the namespace, applies the scenario's TCP settings, and opens the device.
     pub(crate) fn new(
         node: usize,
         name: &str,
@@ -54,13 +55,13 @@ impl Host {
         tcp: &Config,
     ) -> io::Result<(Self, Tun)> {
         let space = Namespace::new()?;
-        // An interface that is taken down and up again has its addresses still, as with IPv4.
+        // Keeps IPv6 addresses of an interface that is taken down and up again, as IPv4 does.
         let _ = space.set("net.ipv6.conf.default.keep_addr_on_down", "1");
-        // Whoever may be here may send echo requests.
+        // Allows all groups to send echo requests.
         let anybody = ["0 2147483647", "0 0"];
         (anybody.iter()).any(|groups| space.set("net.ipv4.ping_group_range", groups).is_ok());
         for (parameter, value) in parameters(tcp, address.is_ipv6()) {
-            // Of old kernels, some have not all.
+            // Old kernels lack some of these parameters.
             if let Err(error) = space.set(parameter, &value)
                 && error.kind() != io::ErrorKind::NotFound
             {
@@ -100,10 +101,11 @@ impl Host {
         Ok((host, tun))
     }
 
-    /// Sends everything through the device, as the scenario has it. To be called inside.
+    /// Routes everything through the device, with the scenario's metrics. Must be called in the
+    /// namespace.
     pub(crate) fn set_routes(&self) -> io::Result<()> {
         let mut netlink = Netlink::routes()?;
-        // The network, and the rest of the world, if somebody stands for it.
+        // The network's own prefix, and a default route to a node that stands for the Internet.
         let prefixes = match self.address {
             IpAddr::V4(_) => [NETWORK_V4, WORLD_V4],
             IpAddr::V6(_) => [NETWORK_V6, WORLD_V6],
@@ -115,20 +117,20 @@ impl Host {
     }
 }
 
-/// Whether the kernel has this congestion control.
+/// Tests whether the kernel supports a congestion control.
 pub(crate) fn offers(congestion_control: &str) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_tcp_congestion(congestion_control.as_bytes())
 }
 
-/// The longest packet of a host's device, in bytes: its segments are as long as the scenario says.
+/// Returns the MTU of a host's device, in bytes, from the scenario's MSS.
 fn mtu(is_v6: bool, tcp: &Config) -> u64 {
     let headers = if is_v6 { HEADERS_V6 } else { HEADERS_V4 };
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     u64::from(tcp.mss) + headers + options
 }
 
-/// A line that says why the kernel can have no such host, naming the key.
+/// Returns an error message with the key if the kernel cannot provide this host.
 pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
     let tcp = &scenario.tcp_of(host)?.config;
     let mtu = mtu(true, tcp);
@@ -142,17 +144,18 @@ pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
     })
 }
 
-/// The receive buffer, if it is one that grows.
+/// Returns the receive buffer's sizes if it is autotuned.
 fn growing(tcp: &Config) -> Option<BufferSizes> {
     tcp.receive_sizes.filter(|sizes| !sizes.locked)
 }
 
-/// The kernel's parameters that make its TCP the scenario's.
+/// Returns the sysctl parameters that configure the kernel's TCP as in the scenario.
 fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
-    // A buffer's accounts are of the memory that packets take, not of their bytes: of what is received,
-    // the window is the payload's share as soon as a full segment has come, whatever the route's metric
-    // says (tcp_measure_rcv_mss); of what is sent, an eighth is lost to it.
+    // Linux accounts buffers by the memory that packets take, not by their payload. Once a full
+    // segment was received, the receive window is the payload's share of that memory, regardless of
+    // the route metric (tcp_measure_rcv_mss). An eighth of the send buffer is lost to this
+    // overhead.
     let receive = match growing(tcp) {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
         None => {
@@ -182,7 +185,8 @@ fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_timestamps", flag(tcp.timestamps)),
         ("net.ipv4.tcp_window_scaling", flag(tcp.window_scaling)),
         ("net.ipv4.tcp_ecn", ecn.to_owned()),
-        // As who opens (1), as who is asked (2), and there of every socket (0x400); Linux without: who opens may.
+        // 1: Fast Open as a client; 2: as a server; 0x400: server without a socket option. Linux's
+        // default is client only.
         (
             "net.ipv4.tcp_fastopen",
             if tcp.fast_open { "1027" } else { "1" }.to_owned(),
@@ -214,7 +218,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
         RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
     ];
     if growing(tcp).is_none() {
-        // What a window may be at most until a full segment has come, and how it is scaled.
+        // The route metric bounds the window until a full segment was received, and sets its scale.
         metrics.push(RouteMetric::Window(window));
     }
     if tcp.delayed_ack.is_none() {
@@ -223,7 +227,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
     metrics
 }
 
-/// Settings that the kernel is given, by their names in a resolved scenario.
+/// Keys of a resolved scenario that Linux supports.
 const POSSIBLE: [&str; 20] = [
     "congestion_control",
     "mss_bytes",
@@ -244,13 +248,13 @@ const POSSIBLE: [&str; 20] = [
     "maximum_retransmissions",
     "maximum_syn_retransmissions",
     "nagle",
-    // Whose habits these are, the kernel is.
+    // The kernel itself is the profile.
     "profile",
 ];
 
-/// A line for each setting of a host's that the kernel does not have, naming its key.
+/// Returns a note, with its key, for each setting of a host that Linux does not support.
 ///
-/// What is at Linux's default needs none: the kernel does it of itself.
+/// Settings at Linux's default need no note.
 pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
     let Some(tcp) = scenario.tcp_of(host).map(|tcp| &tcp.config) else {
         return Vec::new();
@@ -288,7 +292,8 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
     lines
 }
 
-/// A host's settings where the file says nothing but the congestion control and whose habits they are.
+/// Returns the resolved settings of a host for which only the congestion control and the profile
+/// are given.
 fn usual(tcp: &Value) -> Value {
     let control = tcp["congestion_control"].as_str().unwrap_or("cubic");
     let profile = tcp["profile"].as_str();

@@ -1,5 +1,6 @@
-//! Who takes a host's device down and up again has its routes again: the kernel forgets them when it
-//! goes down, and a user's own network would be set up again by whoever set it up.
+//! Restores the routes of hosts whose device was taken down and up again. The kernel removes routes
+//! when a device goes down. On a user's own network, the program that set them up would restore
+//! them.
 
 use std::io;
 
@@ -10,14 +11,14 @@ use super::host::Host;
 use crate::netlink::Netlink;
 use crate::poller::{Poller, sleep};
 
-/// The number by which the end is told.
+/// Poller number of the end event.
 const END: u64 = u64::MAX;
 
-/// Routes are tried so often, so far apart.
+/// Number of attempts to set routes, and the time between them.
 const ATTEMPTS: u32 = 50;
 const BETWEEN: Span = Span::from_millis(10);
 
-/// Sets the hosts' routes again whenever their devices come up, until `end` can be read.
+/// Restores the hosts' routes whenever their devices come up, until `end` is readable.
 pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
     let mut poller = Poller::new()?;
     poller.add_read(end, END)?;
@@ -36,8 +37,8 @@ pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
             }
             let (host, netlink, is_up) = &mut news[number as usize];
             if netlink.came_up(host.interface, is_up) {
-                // An IPv6 address is back a moment after its device. (Which may be down again by now;
-                // then it comes up again.)
+                // An IPv6 address becomes usable some time after its device is up. If the device
+                // goes down again meanwhile, the next notification handles it.
                 for _ in 0..ATTEMPTS {
                     if host.space.enter(|| host.set_routes())?.is_ok() {
                         break;

@@ -1,9 +1,9 @@
-//! A scenario in real time, between hosts of the kernel's, or some of ours among them.
+//! Runs a scenario in real time between Linux hosts, or hosts with our TCP among them.
 //!
-//! Every host of the kernel's is a network namespace with a TUN device; the scenario's links, queues, error models,
-//! return-link methods and gateways are the [`Engine`]'s network between the devices. Flows are
-//! ordinary sockets. Nothing has a name outside this process: namespaces and devices are gone when it
-//! is, however it ends; only a user's own command may outlive it, see [`command`].
+//! Every Linux host is a network namespace with a TUN device. The scenario's links, queues, error
+//! models, return-link methods and gateways are the [`Engine`]'s network between the devices. Flows
+//! are ordinary sockets. Nothing has a name outside this process: namespaces and devices vanish
+//! with it, however it ends. Only a user's own command may outlive it, see [`command`].
 
 pub mod command;
 mod flows;
@@ -36,45 +36,46 @@ use flows::Made;
 use host::Host;
 use watch::Seen;
 
-/// What is to be emulated, and how.
+/// What to emulate, and how.
 #[derive(Debug)]
 pub struct Request {
     /// The scenario.
     pub scenario: Scenario,
     /// Seed, captures, probes.
     pub options: RunOptions,
-    /// Commands of the user's own, instead of the scenario's flows.
+    /// User commands that run instead of the scenario's flows.
     pub commands: Vec<command::Command>,
-    /// Hosts, by name, that have our own TCP in the place of the kernel's.
+    /// Names of hosts with our TCP instead of the kernel's.
     pub ours: Vec<String>,
 }
 
-/// What others may see of an emulation, and do to it, while it runs.
+/// Controls and observes a running emulation from another thread.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Breaks it off: everything is removed, and what was measured is told.
+    /// Interrupts the run: everything is removed, and the results so far are returned.
     pub stop: AtomicBool,
-    /// Milliseconds since it began.
+    /// Milliseconds since the start.
     pub elapsed_ms: std::sync::atomic::AtomicU64,
 }
 
-/// What came of it.
+/// Results of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// The result, as `run --json` has it, and `late_ms`, `too_late`, `refused`, `notes`.
+    /// The result as in `run --json`, with `late_ms`, `too_late`, `refused` and `notes` in
+    /// addition.
     pub summary: serde_json::Value,
-    /// Probes: those of links, TCP_INFO of the flows' senders, what the receivers had read.
+    /// Probes of links, TCP_INFO of the flows' senders, and the bytes that receivers have read.
     pub series: Vec<Series>,
-    /// The exit status of the last command, if there was one.
+    /// Exit status of the last command, if there was one.
     pub status: Option<i32>,
 }
 
-/// Why there is no result; one line each.
+/// Why there is no result, in one line.
 #[derive(Debug)]
 pub enum EmulateError {
-    /// What was asked for cannot be.
+    /// The request is invalid.
     Request(String),
-    /// It failed.
+    /// The run failed.
     Failed(String),
 }
 
@@ -93,24 +94,24 @@ impl From<bentpipe_scenario::RunError> for EmulateError {
     }
 }
 
-/// Hosts at most: each has a namespace, a device and two threads.
+/// Most hosts: each has a namespace, a device and two threads.
 const HOSTS: usize = 1000;
 
-/// How long after everything has been set up the scenario begins, so that threads do not start late.
+/// Time between the end of the set-up and the scenario's start, so that no thread starts late.
 const STARTS: Span = Span::from_millis(5);
 
-/// How late packets may leave before the figures are not to be trusted, in shares of the propagation
-/// there and back on the scenario's longest link: one in a hundred, one in a thousand.
+/// Limits of the 99th and the 99.9th percentile of lateness, beyond which the result is marked as
+/// not trustworthy. Fractions of the longest link's propagation delay there and back.
 const TOO_LATE: [f64; 2] = [0.05, 0.5];
 
-/// How long what is due may wait for what is due next, so that they cost one wake: a share of the
-/// propagation there and back on the longest link that is nothing beside [`TOO_LATE`], and no more than
-/// the interfaces of real hosts wait before they interrupt.
+/// Returns how long due work may wait, so that several packets share one wake-up. It is a fraction
+/// of the longest link's propagation delay there and back that is small against [`TOO_LATE`], and
+/// no longer than the interrupt coalescing of real interfaces.
 fn grain(scenario: &Scenario) -> Span {
     (outcome::longest_link(scenario) / 2500).min(Span::from_micros(250))
 }
 
-/// A line that says why nothing can be emulated here; none if it can.
+/// Returns an error message if this machine cannot emulate.
 #[must_use]
 pub fn obstacle() -> Option<String> {
     let cure = "run as root, or let everybody with `chmod 666 /dev/net/tun`";
@@ -143,7 +144,7 @@ pub fn obstacle() -> Option<String> {
 /// Runs the scenario in real time.
 ///
 /// # Errors
-/// When the machine refuses something, or the request is wrong.
+/// If the request is invalid or the machine refuses something.
 pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, EmulateError> {
     let scenario = &request.scenario;
     let outside = hosts_of(scenario)?;
@@ -235,7 +236,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     let (late, refusals) = (engine.lateness().clone(), *engine.refusals());
     let mut ran = ran;
     let outcomes = std::mem::take(&mut ran.outcomes);
-    // Captures are written to their ends; where one was cut short, what was measured is told all the same.
+    // Completes the captures. If one was truncated, the results are returned all the same.
     drop(engine.network_mut().take_taps());
     notes.extend(closing.cut_captures());
     let output = closing.finish(engine.into_network(), scenario, outcomes, ran.ended)?;
@@ -250,35 +251,35 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     }))
 }
 
-/// What flows or commands did.
+/// Results of the flows or commands.
 #[derive(Debug, Default)]
 struct Ran {
-    /// By flow, as a simulation tells it.
+    /// Results by flow, as in a simulation.
     outcomes: Vec<FlowOutcome>,
-    /// By flow, what besides.
+    /// Further results by flow.
     flows: Vec<FlowRan>,
     status: Option<i32>,
     ended: Time,
 }
 
-/// What is known of an emulated flow besides what a simulation tells.
+/// Results of an emulated flow that a simulation does not have.
 #[derive(Debug, Default)]
 struct FlowRan {
-    /// Its sender's connections are the kernel's.
+    /// Whether its sender uses kernel sockets.
     kernel_sends: bool,
     seen: Seen,
-    /// Times, and bytes that its receiver had read until then.
+    /// Points in time, and bytes that its receiver had read until then.
     curve: Vec<(Time, u64)>,
-    /// Retransmission timeouts and fast recoveries of its host, where no other flow sends there.
+    /// Retransmission timeouts and fast recoveries of its host, if no other flow uses that host.
     timeouts: Option<u64>,
     recoveries: Option<u64>,
-    /// Where the bytes first were not those that were sent.
+    /// Stream offset at which received bytes first differed from those sent.
     mismatch: Option<u64>,
-    /// Datagrams that were made longer, to say what they have to.
+    /// Number of datagrams that were lengthened to hold their label.
     lengthened: u64,
 }
 
-/// The IP address that a node has.
+/// Returns the IP address of a node.
 fn ip_of(scenario: &Scenario, node: usize) -> IpAddr {
     ip(scenario.ip == IpName::V6, Address(node as u16))
 }
@@ -305,7 +306,7 @@ fn hosts_of(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
     Ok(hosts)
 }
 
-/// The hosts of ours, by index.
+/// Returns the indices of the hosts with our TCP.
 fn ours_of(request: &Request) -> Result<Vec<usize>, EmulateError> {
     let scenario = &request.scenario;
     let hosts = hosts_of(scenario)?;
@@ -322,7 +323,7 @@ fn ours_of(request: &Request) -> Result<Vec<usize>, EmulateError> {
     request.ours.iter().map(find).collect()
 }
 
-/// Notes on what the kernel cannot do as the scenario says.
+/// Checks that the kernel can run the scenario. Returns notes on settings without effect.
 fn check(
     scenario: &Scenario,
     hosts: &[usize],
@@ -375,7 +376,7 @@ fn check(
                 continue;
             }
             let name = control_of(scenario, node);
-            // Somebody who is not root may have it in a namespace of their own.
+            // Without root, the control may still be permitted in a namespace of the user's own.
             let is_offered = offered.entry(name.clone()).or_insert_with(|| {
                 let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
                 host::offers(&name).map_or_else(denied, |()| true)
@@ -392,7 +393,7 @@ fn check(
     Ok(notes)
 }
 
-/// The congestion controls that the kernel has now, or could load.
+/// Returns the congestion controls that the kernel lists as available.
 fn available() -> String {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -402,7 +403,7 @@ fn available() -> String {
 fn control_of(scenario: &Scenario, host: usize) -> String {
     let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
     let name = tcp.map_or_else(String::new, |tcp| tcp.file.congestion_control.to_string());
-    // Which of the two the kernel's is.
+    // The kernel's "bbr" is version 1.
     if name == "bbr1" {
         "bbr".to_owned()
     } else {
@@ -410,7 +411,7 @@ fn control_of(scenario: &Scenario, host: usize) -> String {
     }
 }
 
-/// The interval of TCP_INFO: the scenario's, within reason.
+/// Returns the interval between TCP_INFO samples: the scenario's, from 10 ms to 1 s.
 fn interval(scenario: &Scenario) -> Span {
     let asked = match scenario.probes.interval {
         Interval::Every(span) => span,

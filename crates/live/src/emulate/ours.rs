@@ -1,4 +1,4 @@
-//! Hosts of ours (`--attach HOST=our`): the simulator's TCP, among real ones.
+//! Hosts with our TCP (`--attach HOST=our`) in an emulated network.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,8 +10,8 @@ use super::kernel::Played;
 use super::watch::Seen;
 use crate::LiveHost;
 
-/// A host of ours, which the network has, and others look at: in the network's thread alone while that runs,
-/// which would wait for them else, and be late.
+/// A host of the network that other threads read. While the network runs, only its thread takes the
+/// lock; it would be late otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     host: Arc<Mutex<LiveHost>>,
@@ -73,7 +73,7 @@ impl Agent for Shared {
     }
 }
 
-/// An end of a flow at a host of ours.
+/// An end of a flow at a host with our TCP.
 #[derive(Debug)]
 pub(crate) struct OurEnd {
     pub(crate) flow: usize,
@@ -81,7 +81,7 @@ pub(crate) struct OurEnd {
     pub(crate) host: Shared,
     pub(crate) application: ApplicationId,
     pub(crate) seen: Seen,
-    /// Times, and bytes that it had been delivered until then.
+    /// Points in time, and bytes delivered to it until then.
     curve: Vec<(Time, u64)>,
 }
 
@@ -102,7 +102,7 @@ impl OurEnd {
         }
     }
 
-    /// Notes how it stands.
+    /// Samples the connection and the bytes delivered.
     pub(crate) fn look(&mut self, now: Time) {
         let host = self.host.lock();
         let host = host.host();
@@ -116,12 +116,12 @@ impl OurEnd {
         }
     }
 
-    /// Has it nothing more to do?
+    /// Whether the application has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.host.lock().host().is_over(self.application)
     }
 
-    /// What came of it by now.
+    /// Returns the results until now.
     pub(crate) fn played(&mut self, now: Time) -> Played {
         let host = self.host.lock();
         let host = host.host();

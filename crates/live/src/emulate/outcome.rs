@@ -1,4 +1,4 @@
-//! What came of an emulation: the object that `run --json` prints, of real flows.
+//! The result of an emulation: the object of `run --json`, for real flows.
 
 use bentpipe_host::Datagram;
 use bentpipe_scenario::{RunOutput, Scenario};
@@ -9,7 +9,7 @@ use super::{Emulated, FlowRan, Ran, TOO_LATE, refused};
 use crate::Clock;
 use crate::engine::{Lateness, Refusals};
 
-/// All that is known by the end.
+/// Everything that the result is made from.
 pub(super) struct Known<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) output: RunOutput,
@@ -20,7 +20,7 @@ pub(super) struct Known<'a> {
     pub(super) clock: Clock,
 }
 
-/// Sums up. What the kernel does not tell of a flow is null.
+/// Creates the result. Values of a flow that the kernel does not provide are null.
 pub(super) fn emulated(known: Known<'_>) -> Emulated {
     let Known {
         scenario,
@@ -79,14 +79,14 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
     }
 }
 
-/// What the kernel tells of a flow's sender in place of what ours does.
+/// Replaces values of a flow's sender by those that the kernel provides.
 fn kernels(summary: &mut Value, flow: &FlowRan) {
     let segments = flow.seen.segments();
     for (key, seen) in [
         ("segments_sent", segments.map(|(sent, _)| sent)),
         ("segments_retransmitted", segments.map(|(_, again)| again)),
     ] {
-        // What a connection counted that broke off is known as far as it was looked at.
+        // The counters of an aborted connection are known up to the last sample.
         let counted = summary[key].as_u64();
         summary[key] = counted.max(seen).into();
     }
@@ -100,7 +100,7 @@ fn kernels(summary: &mut Value, flow: &FlowRan) {
     }
 }
 
-/// What the receiver had read by when.
+/// Returns the series of bytes that the receiver had read.
 fn delivered(name: &str, curve: &[(Time, u64)]) -> Series {
     let points = curve.iter();
     let (times_ns, values) = points
@@ -114,7 +114,7 @@ fn delivered(name: &str, curve: &[(Time, u64)]) -> Series {
     }
 }
 
-/// Propagation there and back on the longest link.
+/// Returns the largest propagation delay there and back of a link.
 pub(super) fn longest_link(scenario: &Scenario) -> Span {
     let links = scenario.links.iter();
     let delays = links.map(|link| link.round_trip());

@@ -1,4 +1,4 @@
-//! What the kernel says of its connections while they last: TCP_INFO, at intervals.
+//! Periodic TCP_INFO samples of the kernel's connections.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,18 +14,19 @@ use super::host::Host;
 use crate::Clock;
 use crate::netlink::Netlink;
 
-/// A flow whose sender is the kernel's.
+/// A flow whose sender is a kernel socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
-    /// Its place in the list of hosts.
+    /// Index of its host in the list of hosts.
     pub(crate) host: usize,
-    /// The opener's ports, first and last: the sender's own, or those of whom it serves.
+    /// First and last port of the opener: the sender's own, or its client's if the sender is a
+    /// server.
     pub(crate) ports: (u16, u16),
-    /// Of a server, the opener's address.
+    /// Address of the client, if the sender is a server.
     pub(crate) serves: Option<IpAddr>,
 }
 
-/// What was seen of one flow's sender.
+/// Samples of one flow's sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     samples: Vec<(Time, Sample)>,
@@ -44,7 +45,7 @@ struct Sample {
     segments_retransmitted: u64,
 }
 
-/// No threshold: the kernel's TCP_INFINITE_SSTHRESH.
+/// The kernel's TCP_INFINITE_SSTHRESH: no threshold.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 impl Sample {
@@ -73,7 +74,7 @@ impl Sample {
             slow_start_threshold: (threshold < NO_THRESHOLD).then(|| f64::from(threshold) * mss),
             smoothed_rtt_s: f64::from(info.rtt) / 1e6,
             minimum_rtt_s: f64::from(info.min_rtt) / 1e6,
-            // RFC 6675's pipe, as tcp_packets_in_flight() has it.
+            // The pipe of RFC 6675 section 4, as in tcp_packets_in_flight().
             in_flight: (f64::from(info.unacked) + f64::from(info.retrans)
                 - f64::from(info.sacked)
                 - f64::from(info.lost))
@@ -88,19 +89,19 @@ impl Sample {
 }
 
 impl Seen {
-    /// Notes how a connection of ours stands.
+    /// Adds a sample of a connection of our TCP.
     pub(crate) fn note(&mut self, now: Time, connection: &Connection) {
         self.samples.push((now, Sample::ours(now, connection)));
     }
 
-    /// Segments with payload sent, and those of them that were sent again.
+    /// Returns the number of data segments sent and of retransmissions.
     pub(crate) fn segments(&self) -> Option<(u64, u64)> {
         let (_, last) = self.samples.last()?;
         Some((last.segments_sent, last.segments_retransmitted))
     }
 
-    /// Round-trip times in milliseconds: the shortest, which the kernel keeps; mean, 95th percentile
-    /// and maximum of the smoothed one, as it was when it was looked at.
+    /// Returns round-trip times in milliseconds: the kernel's minimum, then mean, 95th percentile
+    /// and maximum of the sampled smoothed RTT.
     pub(crate) fn rtt_ms(&self) -> [Option<f64>; 4] {
         let rtts = self.samples.iter().map(|(_, sample)| sample.smoothed_rtt_s);
         let mut rtts: Vec<f64> = rtts.filter(|rtt| *rtt > 0.0).map(|rtt| rtt * 1e3).collect();
@@ -114,7 +115,7 @@ impl Seen {
         [minimum, Some(mean), Some(p95), Some(rtts[last])]
     }
 
-    /// The series, named as those of a simulated flow.
+    /// Returns the series, named as those of a simulated flow.
     pub(crate) fn series(&self, flow: &str) -> Vec<Series> {
         type Get = fn(&Sample) -> Option<f64>;
         let columns: [(&str, &'static str, Get); 6] = [
@@ -144,8 +145,8 @@ impl Seen {
     }
 }
 
-/// The senders of one host: by the first of their ports (of servers: by whom they serve and the first of its
-/// ports), the last of them, and which sender.
+/// Senders of one host. The key is the first port of a range, with the client's address if the
+/// sender is a server; the value is the last port and the sender's index.
 #[derive(Debug, Default)]
 struct Senders(BTreeMap<(Option<IpAddr>, u16), (u16, usize)>);
 
@@ -155,14 +156,14 @@ impl Senders {
             let (first, (last, index)) = self.0.range(..=(whose, port)).next_back()?;
             (first.0 == whose && port <= *last).then_some(*index)
         };
-        // A listener has no remote end.
+        // Port 0: a listener, which has no remote end.
         let is_open = remote.port() != 0;
         let serves = || find(Some(remote.ip()), remote.port());
         find(None, local.port()).or_else(serves).filter(|_| is_open)
     }
 }
 
-/// Looks at intervals until told to stop, and once more then.
+/// Samples at intervals until stopped, and once more then.
 #[allow(clippy::disallowed_methods, reason = "the world outside has a clock")]
 pub(crate) fn watch(
     hosts: &[Host],
@@ -184,7 +185,7 @@ pub(crate) fn watch(
         let netlink = host.space.enter(Netlink::connections)??;
         sockets.push((netlink, host.address.is_ipv6(), senders));
     }
-    // Of several connections of a flow, the latest stands for it, as in a simulation.
+    // Of several connections of a flow, the latest is sampled, as in a simulation.
     let mut known: BTreeMap<(SocketAddr, SocketAddr), usize> = BTreeMap::new();
     let mut latest: Vec<Option<(usize, Sample)>> = vec![None; watched.len()];
     loop {
@@ -214,7 +215,7 @@ pub(crate) fn watch(
     }
 }
 
-/// Waits until `next`, or the end: in steps, so that the end need not be waited for.
+/// Waits until `next` or the stop, in steps, so that a stop takes effect soon.
 #[allow(clippy::disallowed_methods, reason = "the world outside has a clock")]
 pub(crate) fn rest(clock: Clock, next: Time, stop: &AtomicBool) {
     loop {
@@ -226,8 +227,8 @@ pub(crate) fn rest(clock: Clock, next: Time, stop: &AtomicBool) {
     }
 }
 
-/// Counters of a host's namespace (`TcpExt` of /proc/net/netstat), by name; 0 for one that is not
-/// there.
+/// Returns the sum of these counters of a host's namespace (`TcpExt` of /proc/net/netstat); missing
+/// ones count as 0.
 pub(crate) fn counter(host: &Host, names: &[&str]) -> io::Result<u64> {
     let text = host
         .space

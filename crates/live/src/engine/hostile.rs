@@ -1,7 +1,8 @@
-//! A network between two devices, and whatever bytes make of it: for tests and fuzzing.
+//! Runs arbitrary bytes as packets through a network between two devices, for tests and fuzzing.
 //!
-//! Everything that stands in a packet's way is there: split gateways at both ends of the satellite
-//! link, a hybrid one before them, a compactor, header compression, a tunnel, fair queueing with marks, errors.
+//! The path contains everything that processes packets: split gateways at both ends of the
+//! satellite link, a hybrid gateway before them, a compactor, header compression, a tunnel, fair
+//! queueing with ECN marks, and errors.
 
 use std::net::IpAddr;
 
@@ -13,7 +14,7 @@ use bentpipe_wire::{NodeAddresses, parse_ip};
 use super::{Engine, Prefix};
 use crate::{Device, Memory, memory_pair};
 
-/// The network: three ways for packets to be worked on.
+/// The network: three paths with different processing.
 const SCENARIO: &str = r#"
 name = "hostile"
 duration = "60 s"
@@ -29,26 +30,26 @@ links.home = { between = ["terminal", "right"], rate = "1 Mbit/s", delay = "1 ms
 flows.f = { from = "left", to = "right", app = { kind = "bulk" } }
 "#;
 
-/// Memory that packets' bytes may take.
+/// Limit of the memory for the packets' bytes.
 const MEMORY: usize = 4 << 20;
 
-/// Both sides' devices, and the network between.
+/// The network and the devices at both ends.
 struct Play {
     engine: Engine,
     sides: [Memory; 2],
-    /// By version of IP.
+    /// Addresses of both ends, by IP version.
     addresses: [[IpAddr; 2]; 2],
     now: Time,
-    /// What came out, in all.
+    /// Number of packets that came out.
     out: u64,
 }
 
-/// Makes packets of `input`, lets the network work on them, and checks what comes out. Returns how
-/// many packets came out.
+/// Makes packets from `input`, sends them through the network, and checks what comes out. Returns
+/// the number of packets that came out.
 ///
 /// # Panics
-/// When something is wrong: packets lost from the accounts, memory beyond its bound, a packet that is
-/// none.
+/// If packets are missing from the counters, memory exceeds its limit, or an invalid packet comes
+/// out.
 #[must_use]
 pub fn play(input: &[u8]) -> u64 {
     let mut play = Play::new();
@@ -102,7 +103,7 @@ impl Play {
         }
     }
 
-    /// Does one thing that `bytes` describe; returns what is left of them.
+    /// Performs one step that `bytes` describe; returns the remaining bytes.
     fn step<'b>(&mut self, kind: u8, bytes: &'b [u8]) -> &'b [u8] {
         let side = usize::from(kind >> 7);
         let take = |count: usize| bytes.split_at(count.min(bytes.len()));
@@ -127,7 +128,7 @@ impl Play {
                 field[..fields.len()].copy_from_slice(fields);
                 let mut packet = self.packet(side, version, kind, field);
                 if kind == 7 {
-                    // Wrong after its checksums were right.
+                    // Damages the packet after its checksums were computed.
                     let at = usize::from(field[10]) % packet.len();
                     packet[at] ^= field[11];
                 }
@@ -137,7 +138,7 @@ impl Play {
         }
     }
 
-    /// A packet with right checksums, more or less.
+    /// Returns a packet with mostly correct checksums.
     fn packet(&self, side: usize, version: usize, kind: u8, field: [u8; 12]) -> Vec<u8> {
         let protocol = match kind {
             3 => 17,
@@ -159,7 +160,7 @@ impl Play {
             carried.extend(port.to_be_bytes());
         }
         if protocol == 6 {
-            // Near one another, so that some fit together.
+            // The sequence numbers are close to each other, so that some segments fit together.
             carried.extend((u32::from(field[2]) * 97).to_be_bytes());
             carried.extend((u32::from(field[3]) * 97).to_be_bytes());
             let options: &[u8] = match field[4] & 7 {
@@ -231,7 +232,7 @@ impl Play {
         let _ = self.sides[side].send(self.now, packet);
     }
 
-    /// Lets so much time pass.
+    /// Advances the time by `span`.
     #[expect(clippy::expect_used, reason = "devices in memory do not fail")]
     fn settle(&mut self, span: Span) {
         let until = self.now + span;

@@ -1,13 +1,13 @@
-//! How late packets leave, against the time that the network has for them.
+//! Statistics of how late packets leave the network.
 
 use bentpipe_types::{Span, rank};
 use serde::Serialize;
 
-/// Steps within a doubling: quantiles are true to 3%.
+/// Buckets per doubling, so that quantiles are accurate to 3%.
 const STEPS: usize = 32;
 const BITS: u32 = STEPS.trailing_zeros();
 
-/// A histogram of how late packets left: of constant size, however many they are.
+/// Histogram of lateness, of constant size.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -16,16 +16,16 @@ pub struct Lateness {
     most: u64,
 }
 
-/// What a result says of lateness, in milliseconds.
+/// Lateness in a result, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct LatenessSummary {
-    /// Of all packets that left.
+    /// Mean of all packets that left.
     pub mean: f64,
-    /// 99 of 100 were not later.
+    /// 99th percentile.
     pub p99: f64,
-    /// 999 of 1000 were not later.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// The latest.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -41,7 +41,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Notes one packet.
+    /// Adds a packet.
     pub fn note(&mut self, late: Span) {
         let nanoseconds = late.as_nanos();
         self.counts[bucket(nanoseconds)] += 1;
@@ -50,14 +50,13 @@ impl Lateness {
         self.most = self.most.max(nanoseconds);
     }
 
-    /// Packets noted.
+    /// Returns the number of packets.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The lateness that a share `q` of the packets do not exceed, at most 3% too high; none without
-    /// packets.
+    /// Returns the quantile `q`, at most 3% too high; `None` without packets.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Span> {
         let rank = rank(q, self.count);
@@ -71,14 +70,14 @@ impl Lateness {
         None
     }
 
-    /// The mean; none without packets.
+    /// Returns the mean; `None` without packets.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// In milliseconds; zeros without packets.
+    /// Returns the summary, with zeros if there were no packets.
     #[must_use]
     pub fn summary(&self) -> LatenessSummary {
         let milliseconds = |span: Option<Span>| span.map_or(0.0, |span| span.as_secs_f64() * 1e3);
@@ -90,7 +89,7 @@ impl Lateness {
         }
     }
 
-    /// The histogram: the upper bound of each step that has packets, and how many it has.
+    /// Returns the upper bound and the count of each bucket that has packets.
     pub fn histogram(&self) -> impl Iterator<Item = (Span, u64)> {
         let steps = self.counts.iter().enumerate();
         let some = steps.filter(|(_, count)| **count > 0);
@@ -98,14 +97,14 @@ impl Lateness {
     }
 }
 
-/// The step of a value: the first 2 x 32 values have one each, then each doubling 32.
+/// Returns the bucket of a value: the first 2 x 32 values have one each, then each doubling has 32.
 fn bucket(value: u64) -> usize {
     let doubling = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
     let step = (value >> doubling) as usize;
     doubling as usize * STEPS + step
 }
 
-/// The largest value of a step.
+/// Returns the largest value of a bucket.
 fn upper(index: usize) -> u64 {
     let doubling = (index / STEPS).saturating_sub(1);
     let step = (index - doubling * STEPS) as u64;

@@ -1,8 +1,8 @@
-//! A network in real time: its attached nodes are devices, its clock is the wall's.
+//! Runs a network in real time: devices are attached to its edge nodes, and a wall clock drives it.
 //!
-//! The network asks for nothing: the [`Engine`] lets it run up to now, gives it what the devices have,
-//! gives the devices what has left it, and says when it is next to be called. Who calls it, and by
-//! which clock, is [`Engine::run`]'s affair or a test's.
+//! The [`Engine`] runs the network up to the present, injects packets that it reads from the
+//! devices, writes packets that have left the network to the devices, and states when it must be
+//! called next. [`Engine::run`] or a test calls it and provides the time.
 
 #[doc(hidden)]
 pub mod hostile;
@@ -28,42 +28,43 @@ pub use own::Own;
 pub use prefixes::{Prefix, Prefixes};
 pub use refusals::Refusals;
 
-/// Packets read from a device before what waits for the time gets its turn; those that come with the
-/// last of them, too.
+/// Packets read from a device before due events are processed. Packets of the same read as the last
+/// one are included.
 const BURST: usize = 64;
 
-/// How long the loop sleeps at most before it asks whether it is to go on.
+/// Longest sleep between checks whether to stop.
 const NAP: Span = Span::from_millis(20);
 
-/// How long the loop works before it asks whether it is to go on: with a thousand flows, asking is
-/// looking at two thousand threads.
+/// Minimum time between checks whether to stop, while busy. With a thousand flows, a check examines
+/// two thousand threads.
 const BETWEEN_LOOKS: Span = Span::from_millis(2);
 
-/// Events at once before the devices are looked at again.
+/// Events processed before the devices are read again.
 const EVENTS: u64 = 4096;
 
-/// Packets in a network at once, at most: their records are 64 bytes each, beside their bytes, which
-/// are bounded on their own.
+/// Most packets in the network at once: records take 64 bytes each. The memory for their bytes has
+/// a limit of its own.
 const PACKETS: usize = 1 << 20;
 
 struct Attachment {
     node: NodeId,
     device: Box<dyn Device>,
-    /// Where all that it gives goes, whatever its address; none: to whom the address is.
+    /// Destination of all its packets regardless of their address; `None`: the owner of the
+    /// destination address.
     towards: Option<Address>,
-    /// It is among those that may have more to read.
+    /// Whether it is in the list of devices that may have packets to read.
     ready: bool,
 }
 
-/// A network, the devices at its attached nodes, and what became of the packets between them.
+/// A network in real time, the devices at its edge, and counters of the packets that crossed it.
 pub struct Engine {
     network: Network,
     attachments: Vec<Attachment>,
-    /// Those that cannot be polled.
+    /// Attachments whose device cannot be polled.
     unpolled: Vec<u16>,
-    /// Those that can be polled and may have more to read.
+    /// Attachments whose device can be polled and may have packets to read.
     ready: Vec<u16>,
-    /// By node: its attachment.
+    /// Attachments by node.
     device_of: Vec<Option<u16>>,
     prefixes: Prefixes,
     encoder: Encoder<EdgeAddresses>,
@@ -77,7 +78,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The network, without devices as yet.
+    /// Creates an engine without devices.
     #[must_use]
     pub fn new(network: Network) -> Self {
         Self {
@@ -98,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// Puts a device at an attached node that has these addresses.
+    /// Attaches a device to a node that has these addresses.
     pub fn attach(&mut self, node: NodeId, device: Box<dyn Device>, prefixes: &[Prefix]) {
         self.put(node, device, None);
         for prefix in prefixes {
@@ -106,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// Puts a device at an attached node from which all packets go towards this other one: somebody else
-    /// has routed them already, and no address need be known here.
+    /// Attaches a device to a node whose packets all go to `other`. Something outside has routed
+    /// them already, so that no addresses are needed.
     pub fn attach_towards(&mut self, node: NodeId, device: Box<dyn Device>, other: NodeId) {
         self.put(node, device, Some(other.address()));
     }
@@ -133,69 +134,69 @@ impl Engine {
         });
     }
 
-    /// A node inside the network has these addresses.
+    /// Assigns addresses to a node inside the network.
     pub fn locate(&mut self, node: NodeId, prefix: Prefix) {
         self.prefixes.add(prefix, node);
     }
 
-    /// A node inside speaks to somebody outside in its own name.
+    /// Gives a node inside the network real addresses for its own connections with a peer outside.
     pub fn speaks(&mut self, own: Own) {
         *self.encoder.addressing() = EdgeAddresses(Some(own));
     }
 
-    /// The network.
+    /// Returns the network.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The network, to finish it.
+    /// Returns the network, to complete its run.
     pub fn network_mut(&mut self) -> &mut Network {
         &mut self.network
     }
 
-    /// How late packets left.
+    /// Returns how late packets left.
     #[must_use]
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// What was not let in, or out.
+    /// Returns counters of packets that could not enter or leave.
     #[must_use]
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    /// Packets that came in.
+    /// Returns the number of packets that entered.
     #[must_use]
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// The network; the devices are closed.
+    /// Closes the devices and returns the network.
     #[must_use]
     pub fn into_network(self) -> Network {
         self.network
     }
 
-    /// While there is much to do, [`run`](Self::run) does it at most this often: what is due meanwhile, or
-    /// comes from a device, waits for so long. A wake costs several times what a packet does, so that a
-    /// grain that nobody over the network would notice saves most of it. None unless set.
+    /// Sets the minimum interval between wake-ups under load: due events and packets from devices
+    /// wait until then. A wake-up costs several times as much as a packet, so that an interval too
+    /// short to affect results saves most of the cost. Zero by default.
     pub fn set_grain(&mut self, grain: Span) {
         self.grain = grain;
     }
 
-    /// Does all that is due, at most a burst of each device's packets. `now` is asked as often as the
-    /// time matters. True when there may be more to do at once.
+    /// Processes everything that is due, and at most a burst of packets of each device. Calls `now`
+    /// whenever the time matters. Returns true if more may be due at once.
     ///
     /// # Errors
-    /// Those of the devices.
+    /// If a device fails.
     pub fn turn(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
         let mut more = false;
         for each in 0..self.unpolled.len() {
             more |= self.read(self.unpolled[each], now)?;
         }
-        // Those that have more are put behind them, for the next turn.
+        // Devices with more packets are appended, for the next turn.
         let ready = self.ready.len();
         for each in 0..ready {
             let index = self.ready[each];
@@ -211,7 +212,7 @@ impl Engine {
         Ok(more)
     }
 
-    /// There may be something to read.
+    /// Lists a device that may have packets to read.
     fn is_ready(&mut self, index: u16) {
         let attachment = &mut self.attachments[usize::from(index)];
         if !std::mem::replace(&mut attachment.ready, true) {
@@ -219,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// Lets in what a device has. True when there may be more.
+    /// Injects a device's packets. Returns true if it may have more.
     fn read(&mut self, index: u16, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
         let Attachment {
             node,
@@ -233,7 +234,7 @@ impl Engine {
             if !device.receive(at, &mut self.batch)? {
                 return Ok(false);
             }
-            // What happens before these packets enter happens first.
+            // Events before the arrival of these packets come first.
             while !self.network.advance(at, EVENTS) {}
             for bytes in self.batch.packets() {
                 read += 1;
@@ -277,7 +278,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Gives the devices what has left the network.
+    /// Writes packets that have left the network to the devices.
     fn write(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<()> {
         let mut departures = std::mem::take(&mut self.departures);
         self.network.departures(&mut departures);
@@ -304,7 +305,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When it is next to be called, if nothing can be read before.
+    /// Returns when to call [`turn`](Self::turn) next, unless a device becomes readable before.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         let devices = self.unpolled.iter();
@@ -313,12 +314,12 @@ impl Engine {
         arrivals.chain(self.network.next_event()).min()
     }
 
-    /// Runs by the clock until `done` says so, or for `limit`. Returns whether `done` did.
+    /// Runs in real time until `done` returns true, or for `limit`. Returns whether `done` did.
     ///
-    /// `done` is asked every 2 ms while there is something to do, and else every 20 ms.
+    /// `done` is called every 2 ms under load, and every 20 ms otherwise.
     ///
     /// # Errors
-    /// Those of the devices.
+    /// If a device fails.
     pub fn run(
         &mut self,
         clock: Clock,
@@ -349,7 +350,7 @@ impl Engine {
             };
             let rested = woken + self.grain;
             if now < next && now < rested {
-                // What the kernel has answered at once is let in at once.
+                // Packets that the kernel sent in immediate response enter at once.
                 if poller.wait(Span::ZERO, |index| self.is_ready(index as u16))? {
                     continue;
                 }
@@ -366,7 +367,7 @@ impl Engine {
         }
     }
 
-    /// For the devices that can be polled.
+    /// Returns a poller for the devices that can be polled.
     fn poller(&self) -> io::Result<Poller> {
         let poller = Poller::new()?;
         for (index, attachment) in (0..).zip(&self.attachments) {

@@ -1,4 +1,4 @@
-//! What a node inside the network says in its own name, to somebody outside.
+//! Addresses for a node inside the network whose own connections lead to a peer outside.
 
 use std::net::IpAddr;
 
@@ -6,8 +6,9 @@ use bentpipe_sim::NodeId;
 use bentpipe_types::{Address, IpVersion, PacketRef, PacketStore};
 use bentpipe_wire::{Addressing, NodeAddresses, ParseError};
 
-/// A node inside that has a real address, and a peer outside, for whom another node stands. Between the two, packets are
-/// the node's own: they have no real addresses in the network, and get theirs at its edge.
+/// A node inside the network and its peer outside, for which another node stands, with the real
+/// address of each. Packets between the two have no real addresses within the network; the
+/// [`Engine`](crate::Engine) adds and removes them at the edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Own {
     /// The node, and its address outside.
@@ -17,7 +18,8 @@ pub struct Own {
 }
 
 impl Own {
-    /// Is it from the peer, to the node? Asked of each packet that comes in: it looks where the addresses are.
+    /// Whether a packet is from the peer to the node. Called for every packet that enters, so that
+    /// it compares only the address bytes.
     fn is_between(&self, bytes: &[u8]) -> bool {
         let (source, destination) = (self.peer.1, self.node.1);
         let begins = |at: usize, ip: IpAddr| match ip {
@@ -33,10 +35,11 @@ impl Own {
             && begins(at[1], destination)
     }
 
-    /// Puts a segment of the peer's to the node into the store; `None`: it is something else.
+    /// Inserts a segment from the peer to the node into the store. Returns `None` for any other
+    /// packet.
     ///
     /// # Errors
-    /// When it is between the two, and no whole TCP segment with the right checksums.
+    /// If a packet between the two is not a complete TCP segment with correct checksums.
     pub(super) fn insert(
         &self,
         bytes: &[u8],
@@ -61,7 +64,7 @@ impl Own {
     }
 }
 
-/// The addresses of all nodes at the network's edge.
+/// Real addresses for packets that leave the network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EdgeAddresses(pub(super) Option<Own>);
 
@@ -94,7 +97,7 @@ mod tests {
             node: (one, own),
             peer: (other, peer),
         };
-        // At the other end the same two are numbered the other way round.
+        // At the other end, the two nodes have the opposite roles.
         let there = Own {
             node: (one, peer),
             peer: (other, own),
@@ -137,9 +140,9 @@ mod tests {
             assert_eq!(record.source.address, there.peer.0.address());
             assert_eq!(record.destination.address, there.node.0.address());
             assert_eq!(packets.payload(packet), Some(&b"said"[..]));
-            // As what the gateway's own connections say: not somebody's that it carries.
+            // As for the gateway's own connections: no real addresses within the network.
             assert_eq!(packets.ip(packet), None);
-            // Who sent it is not the one it is for.
+            // The sender's end does not accept its own packet.
             assert!(here.insert(&bytes, &mut packets).is_none());
         }
     }
@@ -158,7 +161,7 @@ mod tests {
             if let Some(byte) = bytes.get_mut(at) {
                 *byte ^= 1 << bit;
             }
-            // A wrong bit is found: it is no segment between the two, or not a whole one.
+            // A flipped bit is detected: not a segment between the two, or an invalid one.
             let taken = matches!(there.insert(&bytes, &mut packets), Some(Ok(_)));
             prop_assert_eq!(taken, at >= bytes.len());
         }

@@ -1,4 +1,4 @@
-//! Which node has an IP address.
+//! Nodes by IP prefix.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,30 +6,30 @@ use std::net::IpAddr;
 
 use bentpipe_sim::NodeId;
 
-/// Addresses that begin alike.
+/// An IP prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Prefix {
     v4: bool,
-    /// Its first bits, the others zero; of IPv4 the first 32 of these.
+    /// The prefix's bits, followed by zeros; for IPv4, the upper 32 bits count.
     bits: u128,
     length: u8,
 }
 
 impl Prefix {
-    /// Everything of one version: the Internet.
+    /// All IPv4 addresses: the Internet.
     pub const EVERYTHING_V4: Self = Self {
         v4: true,
         bits: 0,
         length: 0,
     };
-    /// Everything of version 6.
+    /// All IPv6 addresses.
     pub const EVERYTHING_V6: Self = Self {
         v4: false,
         bits: 0,
         length: 0,
     };
 
-    /// The addresses that have their first `length` bits from `ip`; none where there are not so many.
+    /// Creates a prefix of `length` bits; `None` if the address is shorter.
     #[must_use]
     pub fn new(ip: IpAddr, length: u8) -> Option<Self> {
         let (v4, bits, most) = bits(ip);
@@ -40,7 +40,7 @@ impl Prefix {
         })
     }
 
-    /// One address.
+    /// Creates the prefix of one address.
     #[must_use]
     pub fn of(ip: IpAddr) -> Self {
         let (v4, bits, length) = bits(ip);
@@ -75,15 +75,15 @@ fn mask(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-/// Who owns which prefix; the longest counts.
-// Trees, not hash maps: whoever sends packets chooses the addresses that are looked up.
+/// Nodes by prefix, with longest-prefix match.
+// Trees instead of hash maps, since senders choose the addresses that are looked up.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
     by_length: BTreeMap<(bool, Reverse<u8>), BTreeMap<u128, NodeId>>,
 }
 
 impl Prefixes {
-    /// `node` has these addresses. Who had exactly these before has them no more.
+    /// Assigns a prefix to `node`, replacing the node that had the same prefix.
     pub fn add(&mut self, prefix: Prefix, node: NodeId) {
         let same = self
             .by_length
@@ -92,7 +92,7 @@ impl Prefixes {
         same.insert(prefix.bits, node);
     }
 
-    /// The node that has this address.
+    /// Returns the node of the longest matching prefix.
     #[must_use]
     pub fn owner(&self, ip: IpAddr) -> Option<NodeId> {
         let (v4, bits, _) = bits(ip);
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(owner("198.51.100.1"), Some(nodes[3]));
         assert_eq!(owner("2001:db8::9"), Some(nodes[0]));
         assert_eq!(owner("2001:db9::9"), None);
-        // The same bits in the other version are another address.
+        // The same bits in the other IP version are a different address.
         assert_eq!(owner("c000:0200::"), None);
     }
 

@@ -1,4 +1,4 @@
-//! What came out of a device and was not let into the network, by reason.
+//! Counters of packets that could not enter or leave the network, by reason.
 
 use bentpipe_wire::{ParseError, Refused};
 
@@ -14,22 +14,22 @@ enum Reason {
     Crowded,
 }
 
-/// How many packets were refused, by reason; and those that could not leave.
+/// Counters of packets that could not enter, by reason, and of packets that could not leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Refusals {
     inward: [u64; 7],
-    /// Packets without bytes that the outside would understand.
+    /// Packets that could not be encoded for the outside.
     pub unencodable: u64,
-    /// Packets that a device did not take.
+    /// Packets that a device refused.
     pub not_taken: u64,
     /// Packets for a device that was down.
     pub device_down: u64,
-    /// Reads of several packets that came as one, and could not be cut into them.
+    /// Reads of several packets that could not be split.
     pub uncut: u64,
 }
 
 impl Refusals {
-    /// The names of the reasons, as results have them.
+    /// Names of the reasons, as in results.
     pub const NAMES: [&str; 7] = [
         "truncated",
         "version",
@@ -50,7 +50,7 @@ impl Refusals {
                     Reason::Ipv4Header
                 }
                 ParseError::Ipv4Checksum { .. } => Reason::Ipv4Checksum,
-                // The others are of what an IP packet carries, which nobody is refused for.
+                // Errors of the payload of an IP packet, for which no packet is refused.
                 _ => Reason::Truncated,
             },
         };
@@ -61,12 +61,12 @@ impl Refusals {
         self.inward[Reason::Crowded as usize] += 1;
     }
 
-    /// Each reason and its count.
+    /// Returns each reason and its count.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Self::NAMES.into_iter().zip(self.inward)
     }
 
-    /// Packets that were not let in.
+    /// Returns the number of packets that could not enter.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.inward.iter().sum()

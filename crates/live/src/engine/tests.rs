@@ -1,4 +1,4 @@
-//! Networks between devices in memory, by a clock of their own.
+//! Tests of networks between in-memory devices, with a test clock.
 
 use std::net::IpAddr;
 
@@ -28,7 +28,8 @@ fn way(rate: u64, delay: Span) -> Settings {
     }
 }
 
-/// left -- router -- right, 8 Mbit/s and 10 ms each; all but the right side's addresses is left.
+/// Creates left -- router -- right with 8 Mbit/s and 10 ms per link. All addresses except those of
+/// the right side belong to the left.
 fn network() -> (Engine, Memory, Memory) {
     let mut builder = NetworkBuilder::new(1);
     let left = builder.attached("left");
@@ -56,7 +57,7 @@ fn network() -> (Engine, Memory, Memory) {
     (engine, far_left, far_right)
 }
 
-/// Lets the network run until nothing is left to happen, on time.
+/// Runs the network on time until nothing is pending.
 fn run(engine: &mut Engine) {
     let mut now = Time::ZERO;
     for _ in 0..1_000_000 {
@@ -129,7 +130,7 @@ fn packets_cross_the_network_on_time_one_hop_older() {
 fn packets_cross_on_time_however_long_it_has_run() {
     let (mut engine, mut left, right) = network();
     let bytes = datagram([198, 51, 100, 9].into(), 7, 972);
-    // An entry of the schedule can say 3.26 days.
+    // An entry of the event queue spans at most 3.26 days.
     for hours in (0..24 * 30).step_by(7) {
         let sent = hours * 3_600_000_000_000 + 1000;
         send(&mut left, sent, &bytes);
@@ -141,7 +142,7 @@ fn packets_cross_on_time_however_long_it_has_run() {
 
 #[test]
 fn a_thread_is_no_nicer_for_having_driven_a_network() {
-    // In a thread of this test's own.
+    // A separate thread, since the priority belongs to the thread.
     let drive = || {
         let before = crate::punctual::nice();
         let (mut engine, _, _) = network();
@@ -177,7 +178,7 @@ fn each_refusal_is_counted_by_its_reason() {
     ] {
         send(&mut left, 0, bytes);
     }
-    // Its own side: there is nowhere to go.
+    // Its destination is on the side it came from.
     send(&mut right, 0, &good);
     run(&mut engine);
     let counts: Vec<_> = engine.refusals().each().filter(|(_, n)| *n > 0).collect();
@@ -209,7 +210,7 @@ fn a_million_flows_and_any_bytes_take_bounded_memory_and_service_goes_on() {
         let bits = random.bits();
         let to = [198, 51, 100, bits as u8];
         let mut bytes = datagram(to.into(), (bits >> 8) as u16, (bits >> 24) as u16 % 1400);
-        // Other sources, too: the addresses of a quarter are random.
+        // A quarter of the source addresses is random, too.
         if bits & 0xc000_0000 == 0 {
             bytes[12..16].copy_from_slice(&(bits >> 16).to_le_bytes()[..4]);
         }
@@ -280,7 +281,8 @@ fn a_recording_is_played_as_it_was() {
     assert!(!replay.receive(Time::LAST, &mut batch).expect("a file"));
 }
 
-/// Cases of [`any_bytes_are_carried_or_refused_and_nothing_breaks`]; more of them where asked.
+/// Cases of [`any_bytes_are_carried_or_refused_and_nothing_breaks`], unless an environment variable
+/// sets their number.
 const CASES: u64 = 60;
 
 #[test]
@@ -293,7 +295,7 @@ fn any_bytes_are_carried_or_refused_and_nothing_breaks() {
         let length = random.bits() as usize % 3000;
         let input: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
         let before = out;
-        // A failure names its seed.
+        // The error message names the seed.
         let played = std::panic::catch_unwind(|| super::hostile::play(&input));
         match played {
             Ok(packets) => out = before + packets,

@@ -1,4 +1,4 @@
-//! A TUN device in the middle of a forwarded packet's way.
+//! TUN devices for forwarded packets.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,12 +9,13 @@ use bentpipe_wire::checksum::update_u16;
 use crate::Tun;
 use crate::device::{Batch, Device, Sent};
 
-/// A TUN device to which the kernel forwards, and which gives back to the kernel what is to be forwarded
-/// on. The kernel takes a hop off each time, and so does a router of ours; to the world, this is one.
+/// A TUN device that receives packets the kernel forwards, and returns packets to be forwarded on.
+/// The kernel decrements the hop limit each time, and a simulated router does as well; this device
+/// corrects that, so that the machine appears as one hop.
 #[derive(Debug)]
 pub(super) struct Diverted {
     tun: Tun,
-    /// What is between this device and the other takes a hop off.
+    /// Whether the network between the two devices decrements the hop limit.
     hop_between: bool,
     scratch: Vec<u8>,
 }
@@ -58,19 +59,19 @@ impl Device for Diverted {
     }
 }
 
-/// Somebody sent it through this machine: what the machine says of itself on a new interface (multicast
-/// listener reports, solicitations of routers) is for its neighbours.
+/// Whether a packet was forwarded. The kernel also sends its own packets on a new interface
+/// (multicast listener reports, router solicitations); these are for neighbours only.
 fn is_forwarded(packet: &[u8]) -> bool {
     match packet.first().map(|first| first >> 4) {
         Some(4) => packet.get(16).is_none_or(|first| *first < 224),
-        // Multicast ff00::/8, and fe80::/10 of the link's own.
+        // Multicast ff00::/8 and link-local fe80::/10.
         Some(6) => !matches!(packet.get(24..26), Some([0xff, _] | [0xfe, 0x80..=0xbf])),
         _ => true,
     }
 }
 
-/// Gives back the hop that forwarding takes (RFC 791, RFC 8200 section 3), with the checksum of IPv4
-/// brought up to date (RFC 1624).
+/// Adds one to the TTL (RFC 791 section 3.1) or hop limit (RFC 8200 section 3) and updates IPv4's
+/// header checksum (RFC 1624 section 3).
 fn give_hop(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => {
@@ -115,7 +116,7 @@ mod tests {
             give_hop(&mut packet);
             assert_eq!(packet, header(hops + 1, to), "{hops}");
         }
-        // No hop count is larger.
+        // 255 is the maximum and stays.
         let mut packet = header(255, to);
         give_hop(&mut packet);
         assert_eq!(packet, header(255, to));
@@ -142,7 +143,7 @@ mod tests {
         assert!(to([0xfd, 0]));
         assert!(!to([0xff, 0x02]));
         assert!(!to([0xfe, 0x80]));
-        // What is no packet is the engine's to count.
+        // Invalid packets pass; the engine counts them.
         assert!(is_forwarded(&[]));
         assert!(is_forwarded(&[0x45]));
     }

@@ -1,32 +1,37 @@
-//! How the kernel comes to give a process what it forwards between two groups of interfaces, and how it
-//! stops.
+//! Diverts packets that the kernel forwards between two groups of interfaces to this process, and
+//! stops doing so.
 //!
-//! Each side has a TUN device, a routing table whose only routes lead there, and two rules for each of its
-//! interfaces:
+//! Each side has a TUN device, a routing table whose only routes lead to it, and two policy routing
+//! rules for each of its interfaces:
 //!
 //! ```text
-//! 20001: from all iif eth0 lookup main suppress_ifgroup B     what goes elsewhere goes there
-//! 20002: from all iif eth0 lookup A                           the rest goes to the device
+//! 20001: from all iif eth0 lookup main suppress_ifgroup B     other destinations: as before
+//! 20002: from all iif eth0 lookup A                           the rest: to the device
 //! ```
 //!
-//! B is the group of the other side's interfaces: what the main table would send there is not sent, but
-//! looked up in the second rule's table. So what is for the machine itself (the local table comes before),
-//! what goes back to where it came from, and what goes out at a third interface is the kernel's as before.
-//! What the machine itself says of a packet that was too long to go on, or that has nowhere to go, is for whoever had sent it,
-//! which is a gateway in a host's name, or in its own, as often as that host. So a gateway hears it first, by one rule more, at
-//! either device:
+//! B is the group of the other side's interfaces. The first rule ignores a route that leads there,
+//! so that the second rule's table applies. The following packets are routed as before: those for
+//! the machine itself (the local table comes first), those that return to their own side, and those
+//! that leave at a third interface.
+//!
+//! If a packet is too long or has no route, the machine itself sends an ICMP error to its sender.
+//! The sender may be a gateway, which uses a host's address or its own. One more rule at either
+//! device therefore delivers these errors to the gateway first:
 //!
 //! ```text
 //! 20001: from all iif lo ipproto icmp dport 768-783 lookup A      type 3; for IPv6, types 1 and 2
 //! ```
 //!
-//! What the process gives a device comes in there, finds no such rule, and is routed by the main table.
+//! Packets that the process writes to a device enter the kernel there, match no rule, and are
+//! routed by the main table.
 //!
-//! A device is there as long as its process, and its routes as long as the device. What is left of a process
-//! that was killed are rules that find nothing, and packets go on to the main table: fail to wire.
+//! A device lives as long as its process, and its routes as long as the device. If a process is
+//! killed, its remaining rules find no route, and packets are routed by the main table: fail to
+//! wire.
 //!
-//! Rules know interfaces by name, and find one that is there again (a modem that has dialled anew, a cable that
-//! was plugged in again); its group has gone with the one before. [`Diversion::keep`] puts it back.
+//! Rules refer to interfaces by name, so that they also apply to an interface that returns (a modem
+//! that dialled again, an adapter that was plugged in again). Its group is lost, however.
+//! [`Diversion::keep`] restores it.
 
 use std::fs;
 use std::io;
@@ -35,64 +40,65 @@ use crate::Tun;
 use crate::netlink::Netlink;
 use crate::netlink::forwarding::{Interface, LOOPBACK, MAIN, Rule, UNDELIVERED};
 
-/// Whose rules and routes these are, in the kernel's accounts (`RTPROT_`...): no number that anybody has in
-/// iproute2's `rt_protos`.
+/// Protocol number that marks our rules and routes (`RTPROT_*`). It is not assigned in iproute2's
+/// `rt_protos`.
 const PROTOCOL: u8 = 190;
 
-/// Behind the local table's rule (0), before the main one's (32766).
+/// Priority of the rules: after the local table's (0) and before the main table's (32766).
 const PRIORITY: u32 = 20_001;
 
-/// Tables and groups are numbered by the device's number, with this mark.
+/// Numbers of tables and groups: this mark with the device's index.
 const MARK: u32 = 0x4200_0000;
 const NUMBER: u32 = 0x00ff_ffff;
 
-/// In the place of an interface's number, which is at least 1: there is none.
+/// Stands for the index of a missing interface; valid ones are at least 1.
 const GONE: u32 = 0;
 
-/// What the devices are called.
+/// Name pattern and prefix of the devices.
 const NAMES: &str = "bentpipe%d";
 const NAME: &str = "bentpipe";
 
-/// The interfaces that one end of the network is behind, and the device beside them.
+/// The interfaces of one side, and the device that their packets are diverted to.
 #[derive(Debug)]
 pub(super) struct Beside {
     pub(super) interfaces: Vec<Interface>,
-    /// The device's name, and its number.
+    /// Name and index of the device.
     pub(super) device: String,
     index: u32,
 }
 
 impl Beside {
-    /// The number of its table, and of its interfaces' group.
+    /// Returns the number of its routing table and interface group.
     fn number(&self) -> u32 {
         MARK | self.index & NUMBER
     }
 }
 
-/// Packets between two sides are diverted, while this lives.
+/// Diverts packets between two sides while it exists.
 #[derive(Debug)]
 pub(super) struct Diversion {
     netlink: Netlink,
     news: Netlink,
     pub(super) sides: [Beside; 2],
-    /// The longest packet that the devices take.
+    /// MTU of the devices.
     longest: u32,
-    /// Interfaces of which somebody was told that they are down.
+    /// Interfaces that were reported as down.
     down: Vec<String>,
-    /// What is between the sides has segments of its own.
+    /// Whether the network between the sides terminates connections, and so sends segments of its
+    /// own.
     ends_connections: bool,
 }
 
-/// What processes that were killed have left, or would.
+/// What killed processes have left behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Leftovers {
-    /// Rules that find nothing.
+    /// Number of rules that refer to a missing device.
     pub rules: usize,
-    /// Interfaces in groups that nobody asks for.
+    /// Number of interfaces in unused groups.
     pub groups: usize,
 }
 
-/// Whether the process is alive that a table or a group belongs to; none of those that are nobody's.
+/// Whether the process that owns a table or group is alive; `None` for numbers that are not ours.
 fn is_alive(number: u32, interfaces: &[Interface]) -> Option<bool> {
     if number & !NUMBER != MARK {
         return None;
@@ -102,10 +108,10 @@ fn is_alive(number: u32, interfaces: &[Interface]) -> Option<bool> {
     }))
 }
 
-/// Removes what killed processes have left behind, in the network namespace of the calling thread.
+/// Removes what killed processes have left behind in the network namespace of the calling thread.
 ///
 /// # Errors
-/// Without the right to.
+/// Without CAP_NET_ADMIN.
 pub fn remove_leftovers() -> io::Result<Leftovers> {
     let mut netlink = Netlink::routes()?;
     let interfaces = netlink.interfaces()?;
@@ -123,7 +129,7 @@ pub fn remove_leftovers() -> io::Result<Leftovers> {
     Ok(Leftovers { rules, groups })
 }
 
-/// The interfaces of these names, and what keeps a side from having them: a line, which begins with the name.
+/// Returns the interfaces with these names, or an error message that begins with the name.
 pub(super) fn interfaces(
     names: &[&[String]; 2],
 ) -> io::Result<Result<[Vec<Interface>; 2], String>> {
@@ -170,14 +176,16 @@ pub(super) fn interfaces(
 }
 
 impl Diversion {
-    /// Opens the devices, sets them up, and diverts; `errors`: ICMP errors of the machine's own, too.
+    /// Opens and configures the devices, and starts to divert; with `errors`, also the machine's
+    /// own ICMP errors.
     pub(super) fn start(sides: [Vec<Interface>; 2], errors: bool) -> io::Result<(Self, [Tun; 2])> {
         let longest = sides.iter().flatten().map(|interface| interface.mtu).max();
-        // What is too long for where it goes, the kernel says there, of its own address.
+        // For a packet that is too long for its next hop, the kernel sends an ICMP error from its
+        // address there.
         let mtu = longest
             .and_then(|mtu| u16::try_from(mtu).ok())
             .unwrap_or(u16::MAX);
-        // From before anything is done: nothing that happens meanwhile is missed.
+        // Subscribed first, so that no change during the set-up is missed.
         let news = Netlink::news()?;
         let mut netlink = Netlink::routes()?;
         let [first, second] = sides;
@@ -237,15 +245,14 @@ impl Diversion {
         Ok(())
     }
 
-    /// Sees to it that interfaces which are there again, others by the same name, are in their side's group:
-    /// without, what is for them would not be diverted, and what comes from them would. Returns what somebody
-    /// should know.
+    /// Puts interfaces that have returned under the same name into their side's group. Otherwise
+    /// packets from them would be diverted, and packets towards them would not. Returns messages
+    /// for the user.
     pub(super) fn keep(&mut self) -> Vec<String> {
         if !self.news.any_news() {
             return Vec::new();
         }
-        // While others set them up, interfaces come and go between a question and the next: there are news of
-        // that, too.
+        // Interfaces may change during the query. That produces a further notification.
         let Ok(all) = self.netlink.interfaces() else {
             return Vec::new();
         };
@@ -291,7 +298,8 @@ impl Diversion {
                         "{name} has an MTU of {has} now, and had {had}{effect}"
                     ));
                 }
-                // (One that is made anew comes up when whoever made it has set it up: nobody was told that it was down.)
+                // A new interface comes up when it is configured. Its predecessor was not reported
+                // as down, so that there is nothing to report.
                 let was_told = self.down.iter().position(|down| down == name);
                 if let Some(at) = was_told.filter(|_| found.up) {
                     self.down.swap_remove(at);
@@ -308,7 +316,7 @@ impl Diversion {
         lines
     }
 
-    /// A device that somebody has deleted, and without which nothing goes on.
+    /// Returns the name of a device that was deleted, without which packets cannot be diverted.
     pub(super) fn deleted(&mut self) -> Option<&str> {
         let all = self.netlink.interfaces().ok()?;
         let is_there = |side: &&Beside| all.iter().any(|one| one.index == side.index);
@@ -316,7 +324,7 @@ impl Diversion {
         gone.map(|side| side.device.as_str())
     }
 
-    /// The kernel forwards by itself again.
+    /// Stops diverting: the kernel forwards by itself again.
     pub(super) fn end(&mut self) -> io::Result<()> {
         let ours = self.sides.each_ref().map(Beside::number);
         let removed = self.netlink.remove_rules(PROTOCOL, |rule| {
@@ -339,8 +347,8 @@ impl Drop for Diversion {
     }
 }
 
-/// Sees to it that a side's device is up, and its table's routes lead there: these go when it is taken down, and one direction of what
-/// passes would be diverted, and the other not.
+/// Restores a side's device and the routes of its table. The kernel removes the routes when the
+/// device is taken down, after which only one direction would be diverted.
 fn keep_device(netlink: &mut Netlink, side: &Beside, all: &[Interface]) -> Option<String> {
     let device = all.iter().find(|one| one.index == side.index)?;
     let was_down = !device.up;
@@ -358,14 +366,14 @@ fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Resu
     let index = nix::net::if_::if_nametoindex(device.as_str())?;
     let set = |version: &str, parameter: &str, value: &str| {
         let path = format!("/proc/sys/net/{version}/conf/{device}/{parameter}");
-        // A container may be able to read these alone, and have what is wanted.
+        // In a container, the file may be read-only and have the right value.
         if fs::read_to_string(&path).is_ok_and(|found| found.trim() == value) {
             return Ok(());
         }
         fs::write(&path, value)
             .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     };
-    // It has no addresses, and asks nobody for any; a kernel without IPv6 has none of these.
+    // The device has no addresses and requests none. A kernel without IPv6 lacks these parameters.
     for (parameter, value) in [
         ("disable_ipv6", "0"),
         ("addr_gen_mode", "1"),
@@ -375,13 +383,13 @@ fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Resu
         let _ = set("ipv6", parameter, value);
     }
     set("ipv4", "forwarding", "1")?;
-    // Here packets come in whose sources are elsewhere. The stricter of this and `all` counts, of 0, 2, 1:
-    // but 2 is more than 1 to the kernel, which takes the larger (fib_validate_source).
+    // Packets from foreign sources enter here. The kernel applies the larger value of this and
+    // `all` (fib_validate_source), in which 2 (loose) is larger than 1 (strict).
     let everywhere =
         fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter").unwrap_or_default();
     let filter = if everywhere.trim() == "0" { "0" } else { "2" };
     set("ipv4", "rp_filter", filter)?;
-    // What the machine itself has said comes back here.
+    // ICMP errors from the machine itself come back through the device.
     set("ipv4", "accept_local", "1")?;
     netlink.queue_length(index, QUEUE)?;
     netlink.up(index)?;
@@ -393,5 +401,5 @@ fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Resu
     Ok((beside, tun))
 }
 
-/// Packets from the kernel that wait to be read.
+/// Queue length of the devices, in packets.
 const QUEUE: u32 = 10_000;

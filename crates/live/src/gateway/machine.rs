@@ -1,11 +1,11 @@
-//! What a machine must have, or should, to be a gateway.
+//! Requirements on a machine that runs a gateway.
 
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
 
 use crate::netlink::forwarding::Interface;
 
-/// A line that says why this process can be no gateway on this machine; none if it can.
+/// Returns an error message if this process cannot run a gateway on this machine.
 #[must_use]
 pub fn obstacle() -> Option<String> {
     crate::tun::obstacle("run as root").or_else(|| {
@@ -15,7 +15,7 @@ pub fn obstacle() -> Option<String> {
     })
 }
 
-/// Whether this process has CAP_NET_ADMIN, which is number 12 (capabilities(7)).
+/// Whether this process has CAP_NET_ADMIN, capability number 12 (capabilities(7)).
 fn may_administer() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -23,15 +23,16 @@ fn may_administer() -> bool {
     bits.is_some_and(|bits| bits & 1 << 12 != 0)
 }
 
-/// Whether an address is this machine's own. (Where sockets may be bound to any, that is not known.)
+/// Whether an address is the machine's own. Unknown, and so false, if sockets may bind to any
+/// address.
 pub(super) fn owns(address: IpAddr) -> bool {
     let version = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let any = fs::read_to_string(format!("/proc/sys/net/{version}/ip_nonlocal_bind"));
     any.is_ok_and(|any| any.trim() == "0") && UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// What is missing or in the way, a line each, with what to do about it. None of it is changed here: it is
-/// the machine's owner's.
+/// Returns a message with advice for each missing or conflicting setting. The settings are not
+/// changed here; that is up to the machine's owner.
 pub(super) fn lacks<'i>(interfaces: impl Iterator<Item = &'i Interface>) -> Vec<String> {
     let mut lines = Vec::new();
     let sysctl = |name: &str| {

@@ -1,8 +1,8 @@
-//! A gateway of a scenario, or one of its links, on a machine between real networks: `bentpipe-gateway`.
+//! `bentpipe-gateway`: runs a gateway or a link of a scenario on a machine between real networks.
 //!
-//! What the kernel would forward between the interfaces of the two sides goes through the [`Engine`]'s
-//! network instead: a gateway between two open links, or a link between two machines. [`diversion`] is how
-//! it gets here and back.
+//! Packets that the kernel would forward between the interfaces of the two sides pass through the
+//! [`Engine`]'s network: a gateway between two open links, or a link between two machines.
+//! [`diversion`] sets up the policy routing for that.
 
 mod device;
 mod diversion;
@@ -30,51 +30,51 @@ pub use crate::emulate::EmulateError as GatewayError;
 pub use diversion::{Leftovers, remove_leftovers};
 pub use machine::obstacle;
 
-/// How long it may take at its end until all that it still has to send is gone: a queue at the file's rate may
-/// hold seconds, and who ends it waits.
+/// Time allowed to send what is queued when the process ends. A queue may hold seconds of data at
+/// the file's rate, and the user waits.
 const FAREWELL: Span = Span::from_secs(1);
 
-/// What a machine plays.
+/// The part of a scenario that a machine runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// A gateway, by name; each side is one of its links, and those that are shaped are named.
+    /// A gateway; each side is one of its links.
     Gateway {
-        /// The gateway.
+        /// Name of the gateway.
         name: String,
-        /// Links at which the file's transmitter and queue are wanted.
+        /// Links to which the file's transmitter and queue apply.
         shaped: Vec<String>,
     },
     /// A link, by name; each side is one of its nodes.
     Link(String),
 }
 
-/// What a machine is to do.
+/// What a machine is to run.
 #[derive(Debug)]
 pub struct Request {
     /// The scenario.
     pub scenario: Scenario,
-    /// Seed, captures.
+    /// Seed and captures.
     pub options: RunOptions,
-    /// What of it the machine plays.
+    /// The part of the scenario.
     pub part: Part,
-    /// The addresses of this gateway's persistent connections to another one, and of that one's.
+    /// Addresses of the persistent connections between this gateway and another one.
     pub addresses: Option<Addresses>,
-    /// Names of interfaces, each with the link or the node of the file that is behind it.
+    /// Names of the interfaces, each with the file's link or node that is behind it.
     pub interfaces: Vec<(String, String)>,
-    /// It ends by itself after so long.
+    /// Duration; unlimited if `None`.
     pub duration: Option<Span>,
-    /// What errors call the file.
+    /// Name of the file in error messages.
     pub source: String,
-    /// The file's text, for the lines of its keys.
+    /// Text of the file, to find the lines of its keys.
     pub text: String,
 }
 
-/// What others may see of it, and do to it, while it runs.
+/// Controls and observes a running gateway from another thread.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Ends it: everything is removed, and what was counted is told.
+    /// Ends the run: everything is removed, and the counters are returned.
     pub stop: AtomicBool,
-    /// Lines that somebody should read, in order; whoever reads them takes them out.
+    /// Messages for the user, in order. The reader removes them.
     pub lines: Mutex<Vec<String>>,
 }
 
@@ -86,7 +86,7 @@ impl Control {
     }
 }
 
-/// What is ready to be set up.
+/// A validated request.
 #[derive(Debug)]
 pub struct Plan {
     station: Station,
@@ -94,17 +94,17 @@ pub struct Plan {
     names: [String; 2],
     hop_between: bool,
     what: String,
-    /// Settings that have no effect here, and what the machine lacks: a line each.
+    /// Notes on settings without effect and on what the machine lacks.
     pub notes: Vec<String>,
 }
 
-/// Finds out whether all that was asked for can be had here, and changes nothing.
+/// Validates a request against the scenario and this machine, without changing anything.
 ///
 /// # Errors
-/// What was asked for cannot be, or this machine cannot do it.
+/// If the request is invalid, or this machine cannot run it.
 pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     let names = side_names(request)?;
-    // What is wrong with the request is said before what is wrong with the machine.
+    // Errors of the request come before errors of the machine.
     station(request, &names, [u32::MAX; 2])?;
     let of = |name: &String| -> Vec<String> {
         let own = request.interfaces.iter().filter(|(of, _)| of == name);
@@ -141,7 +141,7 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     })
 }
 
-/// The part of the file, behind interfaces of these MTUs.
+/// Returns the requested part of the scenario, with the MTUs of its two sides.
 fn station(
     request: &Request,
     names: &[String; 2],
@@ -167,12 +167,13 @@ fn station(
     station.map_err(|error| placed(request, &error))
 }
 
-/// What is wrong with the file has a place in it.
+/// Adds the position in the file to an error.
 fn placed(request: &Request, error: &StationError) -> GatewayError {
     GatewayError::Request(error.in_file(&request.source, &request.text))
 }
 
-/// The two links, or nodes, that the interfaces are for, in the order in which they were first named.
+/// Returns the two links or nodes that the interfaces belong to, in the order of their first
+/// mention.
 fn side_names(request: &Request) -> Result<[String; 2], GatewayError> {
     let mut names: Vec<&String> = Vec::new();
     for (name, _) in &request.interfaces {
@@ -197,7 +198,7 @@ fn side_names(request: &Request) -> Result<[String; 2], GatewayError> {
 }
 
 impl Plan {
-    /// What is set up: a line for each side, and one for persistent connections.
+    /// Describes what will be set up: a line for each side, and one for persistent connections.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -220,10 +221,10 @@ impl Plan {
         lines
     }
 
-    /// Runs until somebody stops it.
+    /// Runs until stopped.
     ///
     /// # Errors
-    /// When the machine refuses something.
+    /// If the machine refuses something.
     pub fn run(self, request: &Request, control: &Control) -> Result<Value, GatewayError> {
         let clock = Clock::start();
         let options = RunOptions {
@@ -241,7 +242,7 @@ impl Plan {
             ));
         }
         let lines = self.lines();
-        // A link has no segments of its own that anybody could find too long.
+        // A link sends no segments of its own, to which ICMP errors could refer.
         let errors = matches!(request.part, Part::Gateway { .. });
         let (mut diversion, tuns) = Diversion::start(self.sides, errors)?;
         let mut engine = Engine::new(outside.network);
@@ -262,16 +263,16 @@ impl Plan {
         }
         control.say("ready".to_owned());
         let limit = request.duration.unwrap_or(match request.part {
-            // Twenty years. (A time and a span still add up.)
+            // Twenty years, so that adding a span to a time does not overflow.
             Part::Gateway { .. } => Span::from_secs(20 * 365 * 86_400),
-            // What changes along a link is worked out for the clock of a simulation.
+            // The schedule of a changing link covers the time of a simulation.
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
         let stop = &control.stop;
         let (mut closing, mut notes) = (outside.closing, self.notes);
         let (mut remark, mut standstill) = (None, Standstill::default());
         let ran = engine.run(clock, limit, |network, now| {
-            // Before what was noticed because of it.
+            // Reported before its consequences.
             if let Some(line) = standstill.look(now, slept()) {
                 control.say(format!("{}: {line}", self.what));
             }
@@ -295,11 +296,11 @@ impl Plan {
             Some(device) => io::Error::other(format!("somebody has deleted {device}")),
             None => error,
         });
-        // Before anything else: whoever comes now goes by himself.
+        // First, so that the kernel forwards new packets by itself.
         let ended = diversion.end();
         let ran = ran.and_then(|_| {
             engine.network_mut().retire();
-            // What is on its way, resets behind it, gets there.
+            // Lets queued packets leave, and the resets behind them.
             engine.run(clock, FAREWELL, |network, _| network.packets_held() == 0)
         });
         let (late, refusals, entered) = (
@@ -308,7 +309,7 @@ impl Plan {
             engine.entered(),
         );
         engine.network_mut().finish();
-        // Captures are written to their ends; where one was cut short, what was counted is told all the same.
+        // Completes the captures. If one was truncated, the counters are returned all the same.
         drop(engine.network_mut().take_taps());
         notes.extend(closing.cut_captures());
         let output = closing.finish(engine.into_network(), scenario, Vec::new(), clock.now())?;
@@ -340,8 +341,8 @@ fn told(what: &impl serde::Serialize) -> Result<Value, GatewayError> {
     serde_json::to_value(what).map_err(|error| GatewayError::Failed(error.to_string()))
 }
 
-/// The result, as `run --json` has it, without what no machine between others knows. Of directions that are
-/// not `simulated` that is all but what crossed them.
+/// Returns the result as in `run --json`, without values that a machine in the path cannot measure.
+/// For directions that are not `simulated`, only the delivered packets and bytes remain.
 fn summary(
     summary: &bentpipe_scenario::Summary,
     simulated: &[String],

@@ -1,15 +1,15 @@
-//! Times in which nothing was done here, though the wall's clock went on.
+//! Detects times in which the process did not run although the wall clock advanced.
 
 use std::time::Duration;
 
 use bentpipe_types::{Span, Time};
 use nix::time::{ClockId, clock_gettime};
 
-/// What is shorter, hosts and the other gateway hardly notice.
+/// Shortest interruption that is reported. Hosts and the other gateway hardly notice shorter ones.
 const LEAST: Span = Span::from_secs(1);
 
-/// How long this machine has slept since it was started. The clock that everything else goes by stands still then
-/// (CLOCK_MONOTONIC, as that of the kernel's own TCP), another one goes on.
+/// Returns how long this machine has been suspended since its start: CLOCK_BOOTTIME less
+/// CLOCK_MONOTONIC. The latter, which the engine and the kernel's TCP use, stops during suspension.
 pub(super) fn slept() -> Span {
     let of = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
     let awake = of(ClockId::CLOCK_MONOTONIC);
@@ -17,15 +17,14 @@ pub(super) fn slept() -> Span {
     Span::from_nanos(u64::try_from(all.saturating_sub(awake).as_nanos()).unwrap_or(0))
 }
 
-/// When it was last looked at, by both.
+/// Time of the last check, by both clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standstill {
     last: Option<(Time, Span)>,
 }
 
 impl Standstill {
-    /// What somebody should know who wonders why others have missed this machine, if it was away for long. It is looked at many
-    /// times a second.
+    /// Returns a message if the process did not run for a long time. Called many times a second.
     pub(super) fn look(&mut self, now: Time, slept: Span) -> Option<String> {
         let (before, had_slept) = self.last.replace((now, slept))?;
         let lay = Span::from_nanos(slept.as_nanos().saturating_sub(had_slept.as_nanos()));
@@ -56,7 +55,7 @@ mod tests {
             let said = standstill.look(Time::from_nanos(now), Span::from_millis(slept));
             said.unwrap_or_default()
         };
-        // However long it took to begin, and whatever the machine did before.
+        // The first call reports nothing, however long ago the machine was started.
         assert_eq!(look(5_000_000_000, 100_000), "");
         assert_eq!(look(5_500_000_000, 100_000), "");
         assert!(look(8_500_000_000, 100_000).starts_with("nothing was done for 3.0 s"));

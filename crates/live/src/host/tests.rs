@@ -1,4 +1,4 @@
-//! Two hosts with a wire between them and a clock that is told; and whoever sends them nonsense.
+//! Tests of hosts on an ideal path with a test clock, and of hosts that receive invalid packets.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -24,7 +24,7 @@ fn address(last: u8) -> IpAddr {
 
 type Received = Arc<Mutex<Vec<u8>>>;
 
-/// Sends so many bytes, reads what comes, closes when it has sent all.
+/// Sends a number of bytes, reads everything, and closes when all is sent.
 #[derive(Debug)]
 struct Peer {
     opens: Option<Remote>,
@@ -98,7 +98,7 @@ fn way() -> Option<Settings> {
     })
 }
 
-/// The node that stands for everybody else: the first of a network.
+/// Returns the node that stands for all peers: the network's first.
 fn world() -> Endpoint {
     let node = NetworkBuilder::new(1).attached("world");
     Endpoint {
@@ -107,7 +107,7 @@ fn world() -> Endpoint {
     }
 }
 
-/// A network of one host, with an impaired path to a device behind which everybody else is.
+/// Creates a network of one host, with an impaired path to a device that stands for all peers.
 fn alone(last: u8, host: LiveHost, impairment: Impairment) -> (Engine, Memory) {
     let mut builder = NetworkBuilder::new(1);
     let world = builder.attached("world");
@@ -147,7 +147,7 @@ fn counted(engine: &mut Engine, name: &str) -> u64 {
         .map_or(0, |(_, count)| *count)
 }
 
-/// A client, a server, and 5 ms of wire between.
+/// A client and a server with 5 ms of delay between them.
 struct Pair {
     now: Time,
     engines: [Engine; 2],
@@ -188,7 +188,7 @@ impl Pair {
         (pair, received)
     }
 
-    /// Lets time pass until nothing is under way, nothing is due, or `end` has come.
+    /// Advances the time until nothing is in transit or due, or until `end`.
     fn run(&mut self, end: Time) {
         loop {
             let now = self.now;
@@ -242,7 +242,7 @@ fn bytes_arrive_as_they_were_sent_whatever_the_path_does() {
     }
 }
 
-/// A segment from somebody to somebody, as bytes.
+/// Returns the bytes of a segment.
 fn segment(source: SocketAddr, destination: SocketAddr, flags: Flags) -> Vec<u8> {
     let mut world = World::new(RandomStream::new(1, "segment", "test"));
     let end = |port| Endpoint {
@@ -270,7 +270,7 @@ fn syn(number: u16, to: u16) -> Vec<u8> {
     segment((from, 40_000).into(), to, Flags::SYN)
 }
 
-/// Lets the host of an engine hear a packet, and returns what it answers within the next 100 us.
+/// Delivers a packet to an engine's host. Returns its replies within the next 100 us.
 fn hear(engine: &mut Engine, far: &mut Memory, now: &mut Time, packet: &[u8]) -> Vec<Vec<u8>> {
     far.send(*now, packet).expect("memory");
     let end = *now + Span::from_micros(100);
@@ -310,7 +310,7 @@ fn tables_are_bounded_and_refusals_counted() {
     }
     assert_eq!(replies, 3);
     assert_eq!(counted(&mut engine, "half_open_full"), 997);
-    // SYN+ACKs that nobody acknowledges are given up, and make room.
+    // Connections whose SYN+ACK is not acknowledged time out, which frees their places.
     while let Some(next) = engine.next_event() {
         now = now.max(next);
         while engine.turn(&mut || now).expect("memory") {}
@@ -329,7 +329,7 @@ fn what_is_not_for_a_host_is_refused() {
     let mut now = Time::ZERO;
     let mut hear = |packet: &[u8]| hear(&mut engine, &mut far, &mut now, packet);
     let ours = SocketAddr::new(address(1), PORT);
-    // From an address that nobody can have, and from its own.
+    // Source addresses that are not unicast, and the host's own.
     for source in [
         "255.255.255.255:9",
         "224.0.0.1:9",
@@ -343,7 +343,7 @@ fn what_is_not_for_a_host_is_refused() {
     broken[25] ^= 1;
     assert_eq!(hear(&broken).len(), 0);
     assert_eq!(hear(&broken[..30]).len(), 0);
-    // To a port where nobody listens: RST, and an acknowledgment.
+    // To a port without a listener: a RST that acknowledges the SYN.
     let replies = hear(&syn(1, PORT + 1));
     let reply = parse(&replies[0]).expect("a segment");
     assert_eq!(reply.tcp.flags, Flags::RST.with(Flags::ACK));
@@ -354,7 +354,7 @@ fn what_is_not_for_a_host_is_refused() {
     assert_eq!(engine.network().packets_held(), 0);
 }
 
-/// An echo request, and an ICMP error about a segment, between these.
+/// Returns an ICMP packet between these addresses.
 fn icmp(from: IpAddr, to: IpAddr, message: &[u8]) -> Vec<u8> {
     let mut world = World::new(RandomStream::new(1, "icmp", "test"));
     let ends = [Endpoint::default(); 2];
@@ -386,7 +386,7 @@ fn a_ping_is_answered() {
     let mut now = Time::ZERO;
     let replies = hear(&mut engine, &mut far, &mut now, &request);
     let mut expected = icmp(address(1), address(9), b"\0\0\0\0\x12\x34\0\x01hello there");
-    // Identification counts what the encoder has written.
+    // The encoder sets the identification field.
     expected[4..6].copy_from_slice(&replies[0][4..6]);
     expected[10..12].copy_from_slice(&replies[0][10..12]);
     assert_eq!(replies, [expected]);
@@ -400,17 +400,17 @@ fn an_icmp_error_reaches_the_connection_that_it_speaks_of() {
         let [engine, _] = &mut pair.engines;
         let [far, _] = &mut pair.fars;
         let mut now = Time::ZERO;
-        // Time passes while it hears what is no packet.
+        // An empty packet, so that only time passes.
         let syns = hear(engine, far, &mut now, b"");
         assert_eq!(syns.len(), 1);
         let mut message = b"\x03\x03\0\0\0\0\0\0".to_vec();
         message.extend(&syns[0][..28]);
-        // Somebody who has not seen it does not know its sequence number (RFC 5927).
+        // An off-path attacker does not know the sequence number (RFC 5927 section 4.1).
         message[8 + 24] ^= u8::from(!right);
         let error = icmp(address(77), address(2), &message);
         hear(engine, far, &mut now, &error);
         assert_eq!(counted(engine, "icmp_errors"), 1);
-        // Port unreachable while opening: refused (RFC 1122 section 4.2.3.9), and never tried again.
+        // Port unreachable during the opening: refused (RFC 1122 section 4.2.3.9), without a retry.
         now += Span::from_secs(5);
         let again = hear(engine, far, &mut now, b"");
         assert_eq!(again.is_empty(), right);
@@ -418,8 +418,8 @@ fn an_icmp_error_reaches_the_connection_that_it_speaks_of() {
 }
 
 proptest! {
-    /// A connection under way is sent packets of its own with bits flipped, checksums put right or
-    /// not: nothing panics, and nothing grows without bound.
+    /// A connection receives its own packets with bits flipped and checksums corrected or not.
+    /// Nothing panics, and memory stays bounded.
     #[test]
     fn no_packet_does_harm(
         damage in prop::collection::vec((0usize..4000, 0usize..60, any::<u8>(), any::<bool>()), 1..200),
@@ -442,7 +442,7 @@ proptest! {
             for engine in &mut pair.engines {
                 let agents = engine.network_mut().outcome().agents;
                 let ours = agents.iter().find(|agent| agent.name == "ours");
-                // Both buffers, of the one connection and of one that a damaged SYN opens.
+                // Send and receive buffer of the connection and of one that a damaged SYN opens.
                 prop_assert!(ours.expect("it is there").holdings.bytes <= 2 * 150_000);
                 prop_assert_eq!(engine.refusals().unencodable, 0);
             }
@@ -450,7 +450,7 @@ proptest! {
     }
 }
 
-/// Puts the checksums right, where the packet still has them.
+/// Corrects the checksums where the packet still has them.
 fn make_right(packet: &mut [u8]) {
     use bentpipe_wire::checksum::{Sum, checksum};
     if packet.len() < 40 || packet[0] >> 4 != 4 {

@@ -1,4 +1,4 @@
-//! One cell of the matrix: what is done, over what, with which options.
+//! One cell of the matrix: exchange, roles, options and path.
 
 use std::fmt;
 
@@ -7,35 +7,35 @@ use bentpipe_types::{IpVersion, Span};
 
 use crate::Impairment;
 
-/// Which side opens the connections.
+/// The role of our side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Ours does.
+    /// Our side opens the connections.
     Client,
-    /// The kernel does.
+    /// The kernel opens the connections.
     Server,
 }
 
-/// The options that the two may agree on. What is off, the side that is connected to refuses.
+/// TCP options. The side that accepts the connection rejects those that are off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// RFC 2018
+    /// Selective acknowledgments (RFC 2018).
     pub sack: bool,
-    /// RFC 7323 section 2
+    /// Window scaling (RFC 7323 section 2).
     pub window_scaling: bool,
-    /// RFC 7323 section 3
+    /// Timestamps (RFC 7323 section 3).
     pub timestamps: bool,
 }
 
 impl Options {
-    /// All on.
+    /// All options on.
     pub const ALL: Self = Self {
         sack: true,
         window_scaling: true,
         timestamps: true,
     };
 
-    /// The eight combinations, all on first.
+    /// Returns the eight combinations, beginning with all options on.
     #[must_use]
     pub fn combinations() -> [Self; 8] {
         std::array::from_fn(|bits| Self {
@@ -46,23 +46,23 @@ impl Options {
     }
 }
 
-/// What the path does.
+/// Impairments of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Condition {
-    /// Nothing.
+    /// No impairments.
     Clean,
-    /// Loses 1% of the packets, each way.
+    /// 1% loss in each direction.
     Loss,
-    /// Holds 2% of the packets back for 1 ms, each way.
+    /// 2% of the packets delayed by 1 ms, in each direction.
     Reordering,
-    /// Sends 2% of the packets twice, each way.
+    /// 2% of the packets duplicated, in each direction.
     Duplication,
-    /// The three together.
+    /// Loss, reordering and duplication.
     Everything,
 }
 
 impl Condition {
-    /// All of them.
+    /// All conditions.
     pub const ALL: [Self; 5] = [
         Self::Clean,
         Self::Loss,
@@ -71,7 +71,7 @@ impl Condition {
         Self::Everything,
     ];
 
-    /// What the path does to packets.
+    /// Returns the impairments of the path.
     #[must_use]
     pub fn impairment(self) -> Impairment {
         let loses = matches!(self, Self::Loss | Self::Everything);
@@ -87,62 +87,62 @@ impl Condition {
     }
 }
 
-/// What the two do with one another.
+/// What the two sides exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
-    /// One connection, so many bytes each way at the same time.
+    /// One connection with data in both directions at the same time.
     Transfer {
-        /// Bytes each way.
+        /// Bytes in each direction.
         bytes: u64,
     },
-    /// So many connections, each with a small request, a half-close, and a reply.
+    /// Connections with a small request, a half-close, and a reply.
     Short {
-        /// Connections.
+        /// Number of connections.
         connections: u32,
     },
-    /// The side that opens sends and closes; only then does the other send so many bytes.
+    /// The opener sends and closes; the other side sends only after that.
     HalfClose {
         /// Bytes of the reply.
         bytes: u64,
     },
-    /// Ours aborts in the middle of the kernel's data.
+    /// Our side aborts while it receives.
     OurReset,
-    /// The kernel aborts in the middle of ours.
+    /// The kernel aborts while it receives.
     TheirReset,
-    /// The side that opens does so to a port where nobody listens.
+    /// The opener connects to a port without a listener.
     Refused,
-    /// Our reader stops for a time and goes on.
+    /// Our reader pauses and continues.
     OurPause,
-    /// The kernel's reader does.
+    /// The kernel's reader pauses and continues.
     TheirPause,
 }
 
 /// One cell of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// What is done.
+    /// The exchange.
     pub exchange: Exchange,
-    /// Who opens.
+    /// Which side opens.
     pub role: Role,
-    /// Over what.
+    /// IP version.
     pub version: IpVersion,
-    /// The device's MTU, in bytes.
+    /// MTU of the device, in bytes.
     pub mtu: u16,
-    /// With what.
+    /// TCP options.
     pub options: Options,
-    /// Through what.
+    /// Impairments of the path.
     pub condition: Condition,
 }
 
-/// How long a reader stops.
+/// Duration of a reader's pause.
 pub(super) const PAUSE: Span = Span::from_millis(1500);
-/// After how many bytes.
+/// Bytes read before the pause.
 pub(super) const PAUSE_AFTER: u64 = 1 << 20;
-/// Receive buffer of a reader that stops.
+/// Receive buffer of a reader that pauses.
 pub(super) const PAUSE_BUFFER: u64 = 256 << 10;
 
 impl Cell {
-    /// The settings of our TCP: the default ones, but for what the cell asks.
+    /// Returns the settings of our TCP: the defaults, with the cell's options.
     pub(super) fn config(&self) -> Config {
         let (ours, off_here) = (Config::default(), self.role == Role::Server);
         let on = |option: bool| option || !off_here;
@@ -164,7 +164,7 @@ impl Cell {
         }
     }
 
-    /// The kernel's parameters.
+    /// Returns the kernel's parameters.
     pub(super) fn parameters(&self) -> [(&'static str, &'static str); 3] {
         let off_there = self.role == Role::Client;
         let value = |option: bool| if option || !off_there { "1" } else { "0" };

@@ -1,12 +1,12 @@
-//! The bytes that are sent, and the hashes that compare them.
+//! Generated data, and hashes to compare it.
 
 use bentpipe_wire::payload;
 use sha2::{Digest, Sha256};
 
-/// Bytes produced or read at once.
+/// Bytes generated or read at a time.
 pub(super) const CHUNK: usize = 64 << 10;
 
-/// A stream of `size` bytes, and the hash of those that were taken from it.
+/// A stream of `size` bytes, and the hash of the bytes taken from it.
 #[derive(Debug)]
 pub(super) struct Source {
     base: u64,
@@ -14,12 +14,12 @@ pub(super) struct Source {
     taken: u64,
     hash: Sha256,
     chunk: Vec<u8>,
-    // What of the chunk has been taken.
+    // Bytes of the chunk that have been taken.
     used: usize,
 }
 
 impl Source {
-    /// Streams with different keys have different bytes.
+    /// Creates a stream; different keys give different bytes.
     pub(super) fn new(key: u64, size: u64) -> Self {
         Self {
             base: key << 40,
@@ -35,7 +35,7 @@ impl Source {
         self.size - self.taken
     }
 
-    /// The next bytes, at most [`CHUNK`]; none at the end.
+    /// Returns the next bytes, at most [`CHUNK`]; none at the end.
     pub(super) fn peek(&mut self) -> &[u8] {
         if self.used == self.chunk.len() {
             let length = self.left().min(CHUNK as u64) as usize;
@@ -46,14 +46,14 @@ impl Source {
         &self.chunk[self.used..]
     }
 
-    /// So many of them were taken.
+    /// Removes `length` bytes from the stream.
     pub(super) fn take(&mut self, length: usize) {
         self.hash.update(&self.chunk[self.used..self.used + length]);
         self.used += length;
         self.taken += length as u64;
     }
 
-    /// What was taken.
+    /// Returns the number and hash of the bytes taken.
     pub(super) fn tally(&self) -> Tally {
         Tally {
             bytes: self.taken,
@@ -62,7 +62,7 @@ impl Source {
     }
 }
 
-/// What has arrived.
+/// Bytes that were received.
 #[derive(Debug, Default)]
 pub(super) struct Destination {
     bytes: u64,
@@ -87,10 +87,10 @@ impl Destination {
     }
 }
 
-/// How much, and the SHA-256 of it.
+/// Number of bytes, and their SHA-256.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
     /// SHA-256, in hexadecimal.
     pub hash: String,

@@ -1,4 +1,4 @@
-//! The kernel's end: ordinary sockets, blocking, each call bounded in time.
+//! The kernel's end: ordinary blocking sockets with timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 
 use super::data::{CHUNK, Destination, Source, Tally};
 
-/// No call waits longer: not a lost SYN's last retransmission, and no test for ever.
+/// Timeout of each call: long enough for retransmissions of a lost SYN.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the kernel's end does.
@@ -18,16 +18,15 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Plan {
     pub(super) key: u64,
     pub(super) bytes: u64,
-    /// It begins when the peer has closed.
+    /// Whether it sends only after the peer has closed.
     pub(super) after_peer: bool,
-    /// It aborts when it has read so many bytes.
+    /// Number of bytes read before it aborts.
     pub(super) abort_after: Option<u64>,
-    /// It reads nothing for so long when it has read so many bytes, and has a receive buffer of so
-    /// many.
+    /// Number of bytes read before it pauses, duration of the pause, and receive buffer.
     pub(super) pause: Option<(u64, Span, u64)>,
 }
 
-/// What came of it.
+/// What the kernel's end sent and received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
     pub(super) sent: Tally,
@@ -36,7 +35,7 @@ pub(super) struct Report {
     pub(super) write_error: Option<io::ErrorKind>,
 }
 
-/// Opens a connection and does as planned.
+/// Opens a connection and carries out the plan.
 pub(super) fn connect(remote: SocketAddr, plan: &Plan) -> io::Result<Report> {
     let socket = Socket::new(Domain::for_address(remote), Type::STREAM, None)?;
     if let Some((_, _, buffer)) = plan.pause {
@@ -46,20 +45,20 @@ pub(super) fn connect(remote: SocketAddr, plan: &Plan) -> io::Result<Report> {
     converse(socket.into(), plan)
 }
 
-/// A socket that listens.
+/// Opens a listening socket.
 pub(super) fn listen(local: SocketAddr, plan: &Plan) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
     if let Some((_, _, buffer)) = plan.pause {
         socket.set_recv_buffer_size(buffer as usize)?;
     }
-    // accept() then gives up, too.
+    // The timeout applies to accept(), too.
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.bind(&local.into())?;
     socket.listen(128)?;
     Ok(socket.into())
 }
 
-/// Takes one connection and does as planned.
+/// Accepts one connection and carries out the plan.
 pub(super) fn accept(listener: &TcpListener, plan: &Plan) -> io::Result<Report> {
     let (stream, _) = listener.accept()?;
     converse(stream, plan)
@@ -82,8 +81,8 @@ fn converse(stream: TcpStream, plan: &Plan) -> io::Result<Report> {
         let writer = scope.spawn(|| send(&stream, plan));
         let (received, read_error) = receive(&stream, plan);
         if plan.abort_after.is_some() {
-            // With no time to linger, closing sends a RST; the writer is done by then, having
-            // nothing to say.
+            // With a linger time of zero, closing sends a RST. The writer has ended by then, since
+            // it has no data.
             SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
         }
         let (sent, write_error) = writer
@@ -112,7 +111,7 @@ fn send(mut stream: &TcpStream, plan: &Plan) -> (Tally, Option<io::ErrorKind>) {
         }
     }
     if plan.abort_after.is_none() {
-        // It fails where the peer has reset the connection, which `error` says.
+        // Fails if the peer has reset the connection, which `error` reports.
         let _ = stream.shutdown(Shutdown::Write);
     }
     (source.tally(), error)

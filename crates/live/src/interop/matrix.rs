@@ -1,4 +1,4 @@
-//! Which cells there are.
+//! The cells of the matrix.
 
 use bentpipe_types::IpVersion;
 
@@ -16,8 +16,8 @@ const PLAIN: Cell = Cell {
     condition: Condition::Clean,
 };
 
-/// A subset that takes some seconds: every exchange, role, version, condition, option and MTU at
-/// least once.
+/// Returns a subset that takes some seconds, with every exchange, role, version, condition, option
+/// and MTU at least once.
 #[must_use]
 pub fn quick() -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -75,14 +75,14 @@ pub fn quick() -> Vec<Cell> {
     cells
 }
 
-/// Every combination: transfers of `bytes` each way under each condition, option set, role, version
-/// and MTU, and every other exchange in each role and version.
+/// Returns every combination: transfers of `bytes` in each direction under each condition, option
+/// set, role, version and MTU, and every other exchange in each role and version.
 #[must_use]
 pub fn full(bytes: u64) -> Vec<Cell> {
     let mut cells = Vec::new();
     for role in ROLES {
         for version in VERSIONS {
-            // No IPv6 below 1280 (RFC 8200 section 5).
+            // IPv6 needs at least 1280 (RFC 8200 section 5).
             let small = if version == IpVersion::V4 { 576 } else { 1280 };
             for mtu in [small, 1500, 9000] {
                 for condition in Condition::ALL {
@@ -114,7 +114,7 @@ pub fn full(bytes: u64) -> Vec<Cell> {
     cells
 }
 
-/// Everything but a transfer.
+/// Returns the exchanges other than a transfer.
 fn exchanges(connections: u32) -> [Exchange; 7] {
     [
         Exchange::Short { connections },

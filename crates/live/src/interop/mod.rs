@@ -1,8 +1,8 @@
-//! A host of ours and the kernel's TCP, judging each other.
+//! Interoperability tests between our TCP and the kernel's.
 //!
-//! Each [`Cell`] gets a network namespace and a TUN device of its own; the kernel's end is ordinary
-//! sockets inside, ours a [`LiveHost`](crate::LiveHost) in the network behind the device. Nothing of it
-//! is left afterwards, and every wait in it is bounded.
+//! Each [`Cell`] has its own network namespace and TUN device. The kernel's end is ordinary sockets
+//! inside; ours is a [`LiveHost`](crate::LiveHost) in the network behind the device. Nothing is
+//! left behind, and every wait is bounded.
 
 mod cell;
 mod data;
@@ -33,12 +33,12 @@ const KERNEL_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const OURS_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1);
 const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2);
-/// Where somebody listens, if anybody does.
+/// Port of the listener.
 const PORT: u16 = 47_000;
-/// Where nobody does.
+/// Port without a listener.
 const NO_PORT: u16 = 47_001;
 
-/// Why this machine cannot do it, if it cannot.
+/// Returns an error message if this machine cannot run the tests.
 #[must_use]
 pub fn obstacle() -> Option<String> {
     let namespace = match Namespace::new() {
@@ -58,11 +58,11 @@ pub fn obstacle() -> Option<String> {
     }
 }
 
-/// Plays one cell, for at most `limit`. What the device carries goes to `capture`: the file, and how
-/// many packets.
+/// Runs one cell, for at most `limit`. `capture` is a file for the device's packets and their
+/// maximum number.
 ///
 /// # Errors
-/// When the machine refuses something, or the two did not do as they should: a [`Failure`] says.
+/// If the machine refuses something, or one side behaved incorrectly, as the [`Failure`] states.
 pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<Outcome, Failure> {
     let namespace = Namespace::new()?;
     for (parameter, value) in cell.parameters() {
@@ -134,12 +134,12 @@ fn open(cell: &Cell) -> io::Result<Tun> {
         ipv4: Some((KERNEL_V4, 24)),
         ipv6: version_6.then_some((KERNEL_V6, 64)),
         mtu: cell.mtu,
-        // More than any window holds: what the kernel loses by itself would be no clean path.
+        // More than any window, so that the device never drops packets by itself.
         queue_packets: 20_000,
     })
 }
 
-/// What each end does.
+/// Plans of both ends.
 struct Plans {
     ours: ours::Plan,
     kernel: kernel::Plan,

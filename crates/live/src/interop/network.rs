@@ -1,4 +1,4 @@
-//! What is between the kernel's end and ours: the device, an impaired path, our host.
+//! The network between the two ends: device, impaired path, and our host.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,11 +15,11 @@ use super::{PORT, Plans};
 use crate::engine::Prefix;
 use crate::{Device, Engine, LiveHost, Path};
 
-/// The names of the nodes that are asked what they have counted.
+/// Names of the nodes whose counters are read.
 pub(super) const OURS: &str = "ours";
 pub(super) const PATH: &str = "path";
 
-/// A link that takes no time to speak of, and drops nothing.
+/// Returns a link with negligible delay and no drops.
 fn link(name: &str) -> LinkSettings {
     let way = || {
         Some(Settings {
@@ -43,8 +43,8 @@ fn link(name: &str) -> LinkSettings {
     }
 }
 
-/// The network with the kernel's device, and a host that does as planned. `between`: our address, and
-/// the kernel's.
+/// Creates the network with the kernel's device and a host that carries out the plan. `between`:
+/// our address and the kernel's.
 pub(super) fn engine(
     cell: &Cell,
     plans: &Plans,

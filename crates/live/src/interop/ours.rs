@@ -13,19 +13,19 @@ type AtDesk<'a, 'c> = Desk<'a, 'c, Rings>;
 /// What an application does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// Which bytes it sends.
+    /// Key of the data that it sends.
     pub(super) key: u64,
-    /// How many.
+    /// Number of bytes that it sends.
     pub(super) bytes: u64,
-    /// It begins when the peer has closed.
+    /// Whether it sends only after the peer has closed.
     pub(super) after_peer: bool,
-    /// It aborts when it has read so many bytes.
+    /// Number of bytes read before it aborts.
     pub(super) abort_after: Option<u64>,
-    /// It reads nothing for so long when it has read so many bytes.
+    /// Number of bytes read before it pauses, and duration of the pause.
     pub(super) pause: Option<(u64, Span)>,
 }
 
-/// What came of it.
+/// Results of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     pub(super) sent: Tally,
@@ -33,31 +33,31 @@ pub(super) struct Report {
     pub(super) peer_closed: bool,
     pub(super) reset: bool,
     pub(super) timed_out: bool,
-    /// The smallest window that was open to the peer at the end of a pause.
+    /// Smallest window open to the peer at the end of a pause.
     pub(super) window_after_pause: Option<u64>,
-    /// The peer's window was closed at some time.
+    /// Whether the peer's window was closed at some time.
     pub(super) peer_window_closed: bool,
     pub(super) statistics: Statistics,
 }
 
-/// Where reports are put, one for each connection that has ended.
+/// Collected reports, one for each connection that has ended.
 pub(super) type Reports = Arc<Mutex<Vec<Report>>>;
 
 pub(super) fn lock(reports: &Reports) -> MutexGuard<'_, Vec<Report>> {
     reports.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Our end: of one connection that was taken, or of several that it opens, one after the other.
+/// Our end: it accepts one connection, or opens several in sequence.
 #[derive(Debug)]
 pub(super) struct Ours {
     plan: Plan,
     reports: Reports,
-    /// Where to, and how many connections still.
+    /// The peer, and the number of connections left to open.
     opens: Option<(Remote, u32)>,
     conversation: Option<Conversation>,
 }
 
-/// A connection, and how far it has come.
+/// A connection and its progress.
 #[derive(Debug)]
 struct Conversation {
     socket: SocketId,
@@ -74,7 +74,7 @@ struct Conversation {
 }
 
 impl Ours {
-    /// The end of a connection that is taken.
+    /// Creates an end that accepts a connection.
     pub(super) fn server(plan: Plan, reports: Reports) -> Self {
         Self {
             plan,
@@ -84,7 +84,7 @@ impl Ours {
         }
     }
 
-    /// The end that opens `connections` to `remote`: each when the one before is over.
+    /// Creates an end that opens `connections` to `remote`, one after the other.
     pub(super) fn client(plan: Plan, remote: Remote, connections: u32, reports: Reports) -> Self {
         Self {
             opens: Some((remote, connections)),
@@ -99,7 +99,7 @@ impl Ours {
         *left -= 1;
         match desk.connect_with(&Connect::to(*remote)) {
             Ok((socket, _)) => self.conversation = Some(Conversation::new(socket, self.plan)),
-            // One report too few, which is what is judged.
+            // One report will be missing, which fails the cell.
             Err(error) => eprintln!("a connection of ours: {error}"),
         }
     }
@@ -126,7 +126,7 @@ impl Application<Rings> for Ours {
     }
 
     fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut AtDesk<'_, '_>) {
-        // Those before it have nothing to say any more.
+        // Events of earlier connections are ignored.
         if let Some(conversation) = &mut self.conversation
             && conversation.socket == socket
         {
@@ -220,11 +220,11 @@ impl Conversation {
         }
     }
 
-    /// What came of it, once, when it is over.
+    /// Returns the report of a connection once, when it is over.
     fn report(&mut self, desk: &AtDesk<'_, '_>) -> Option<Report> {
         let connection = desk.connection(self.socket)?;
-        // A SYN that the path has sent twice may come when its connection is over: the peer refuses
-        // what becomes of it, and nobody need hear of it (RFC 9293 section 3.10.7.4 step 2).
+        // A duplicated SYN may arrive when its connection is over and start another, which the peer
+        // resets (RFC 9293 section 3.10.7.4). It is not reported.
         let happened = Events::ESTABLISHED | Events::RESET | Events::TIMED_OUT;
         let over = matches!(connection.state(), State::TimeWait | State::Closed)
             && self.events.has(happened);

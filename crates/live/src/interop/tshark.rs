@@ -1,32 +1,32 @@
-//! What tshark thinks of a capture.
+//! Checks a capture with tshark.
 
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// The interface of a capture that has what our end sent.
+/// The capture's interface with the packets that our end sent.
 pub(super) const FROM_US: &str = "from-bentpipe";
 
-/// What our end sent, as tshark sees it.
+/// Counts of our end's packets by tshark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dissection {
-    /// Frames in all.
+    /// Number of frames.
     pub frames: u64,
-    /// TCP segments whose checksum it found right.
+    /// TCP segments with a correct checksum.
     pub good_checksums: u64,
-    /// Frames with a wrong checksum, of IP or TCP.
+    /// Frames with a wrong IP or TCP checksum.
     pub bad_checksums: u64,
-    /// Frames that it found malformed.
+    /// Malformed frames.
     pub malformed: u64,
 }
 
-/// Lets tshark read what our end sent, in a capture; `None` where it is not installed.
+/// Lets tshark examine what our end sent, in a capture; `None` if it is not installed.
 ///
-/// Only ours: the kernel writes 0xffff into a TCP header where the sum is 0x0000 (its
-/// CSUM_MANGLED_0, which is for UDP), and tshark calls that bad, by RFC 1624.
+/// The kernel's packets are not examined: it writes 0xffff into a TCP header where the sum is
+/// 0x0000 (CSUM_MANGLED_0, meant for UDP), which tshark reports as wrong by RFC 1624.
 ///
 /// # Errors
-/// When it fails.
+/// If tshark fails.
 pub fn dissect(capture: &Path) -> io::Result<Option<Dissection>> {
     let output = Command::new("tshark")
         .args(["-n", "-o", "tcp.check_checksum:TRUE"])

@@ -1,4 +1,4 @@
-//! Did the two do as they should?
+//! Checks that both sides of a cell behaved correctly.
 
 use std::fmt;
 use std::io;
@@ -12,41 +12,41 @@ use super::network::{OURS, PATH};
 use super::{kernel, ours};
 use crate::Engine;
 
-/// Counters of a cell that was played.
+/// Counters of a completed cell.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Outcome {
-    /// How long it took, in seconds of the wall clock.
+    /// Duration in seconds of the wall clock.
     pub seconds: f64,
     /// Bytes that our end received.
     pub bytes_received: u64,
-    /// Bytes that our end sent and the kernel has acknowledged.
+    /// Bytes that our end sent and the kernel acknowledged.
     pub bytes_sent: u64,
-    /// Connections that were over.
+    /// Completed connections.
     pub connections: u64,
-    /// Packets that came in.
+    /// Packets that entered the network.
     pub packets_received: u64,
-    /// Packets that went out.
+    /// Packets that left the network.
     pub packets_sent: u64,
-    /// Segments with data that our end sent again.
+    /// Data segments that our end retransmitted.
     pub segments_retransmitted: u64,
     /// Retransmission timeouts at our end.
     pub timeouts: u64,
     /// Zero-window probes that our end sent.
     pub window_probes: u64,
-    /// Packets that the path lost on purpose, both ways.
+    /// Packets lost by the path, both directions.
     pub lost: u64,
-    /// Packets that the path sent twice.
+    /// Packets duplicated by the path.
     pub duplicated: u64,
-    /// Packets that the path held back.
+    /// Packets delayed by the path.
     pub reordered: u64,
-    /// Packets that the device did not take.
+    /// Packets that the device refused.
     pub device_refused: u64,
-    /// Packets that our host refused for a reason that would be its own fault, or the kernel's.
+    /// Packets refused for a reason that indicates a fault of our host or the kernel.
     pub faults: u64,
 }
 
 impl Outcome {
-    /// What the network between the two, the host and its connections have counted.
+    /// Collects the counters of the network, the host and its connections.
     pub(super) fn new(engine: Engine, elapsed: Span, reports: &[ours::Report]) -> Self {
         let sum = |of: fn(&ours::Report) -> u64| reports.iter().map(of).sum();
         let (entered, refusals) = (engine.entered(), *engine.refusals());
@@ -58,7 +58,7 @@ impl Outcome {
             let counter = counters.find(|(counter, _)| counter == name);
             counter.map_or(0, |(_, count)| *count)
         };
-        // What the kernel says to everybody (multicast) is for nobody here.
+        // The kernel's multicast packets have no route.
         let not_let_in = refusals.each().filter(|(reason, _)| *reason != "no_route");
         let not_let_in: u64 = not_let_in.map(|(_, count)| count).sum();
         Self {
@@ -75,7 +75,7 @@ impl Outcome {
             duplicated: counted(PATH, "duplicated"),
             reordered: counted(PATH, "reordered"),
             device_refused: refusals.not_taken,
-            // Nothing of these happens between two good ends, whatever the path loses.
+            // None of these occurs between two correct ends, whatever the path loses.
             faults: refusals.unencodable
                 + not_let_in
                 + counted(OURS, "malformed")
@@ -85,12 +85,12 @@ impl Outcome {
     }
 }
 
-/// What went wrong.
+/// Why a cell failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The machine refused something.
     Machine(io::Error),
-    /// The two did not do as they should.
+    /// One side behaved incorrectly.
     Protocol(String),
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A cell is good when each end got what the other sent, and ended as it was to.
+/// Checks that each end received what the other sent, and that the connections ended as planned.
 pub(super) fn judge(
     cell: &Cell,
     finished: bool,
@@ -217,7 +217,7 @@ fn whole(cell: &Cell, our: &ours::Report, their: &kernel::Report, complaints: &m
     }
 }
 
-/// A connection that was reset delivered no more than what was sent.
+/// Checks that a reset connection delivered a prefix of what was sent.
 fn prefix(
     sender: &str,
     sent: &Tally,

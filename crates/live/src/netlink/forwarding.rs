@@ -1,4 +1,4 @@
-//! What decides where the kernel forwards packets: interfaces and their groups, tables, rules.
+//! Configuration of forwarding: interfaces and their groups, routing tables, rules.
 
 use std::io;
 
@@ -12,51 +12,52 @@ use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
 use super::Netlink;
 
-/// The table that the kernel forwards by where nobody said otherwise.
+/// The main routing table.
 pub(crate) const MAIN: u32 = RouteHeader::RT_TABLE_MAIN as u32;
 
-/// Where packets come in, to rules, that the machine itself makes.
+/// In rules, the input interface of packets that the machine itself sends.
 pub(crate) const LOOPBACK: &str = "lo";
 
-/// ICMP messages, from one to another. Where rules see a port, a message has its type and its code.
+/// First and last value of an ICMP message's type and code, which rules match as a port.
 pub(crate) type Messages = (u16, u16);
 
-/// What says that a packet did not get to where it was to go, of IPv4 and of IPv6: "destination unreachable", of which
-/// "fragmentation needed" is one (RFC 792, RFC 1191 section 4), and "packet too big" (RFC 4443 sections 3.1 and 3.2).
+/// ICMP messages that report an undelivered packet, for IPv4 and IPv6: "destination unreachable",
+/// which includes "fragmentation needed" (RFC 792, RFC 1191 section 4), and "packet too big" (RFC
+/// 4443 sections 3.1 and 3.2).
 pub(crate) const UNDELIVERED: [Messages; 2] = [(3 << 8, 3 << 8 | 15), (1 << 8, 2 << 8)];
 
 /// IANA protocol number.
 const ICMP_V6: i32 = 58;
 
-/// An interface.
+/// A network interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Interface {
     pub(crate) index: u32,
     pub(crate) name: String,
     pub(crate) mtu: u32,
-    /// Interfaces that rules may speak of together; 0 unless somebody said otherwise.
+    /// Interface group, which rules can refer to; 0 by default.
     pub(crate) group: u32,
     pub(crate) up: bool,
 }
 
-/// A rule that looks a packet up in a table, by where it came in.
+/// A policy routing rule by input interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rule {
-    /// Rules with lower numbers come first.
+    /// Rules with lower numbers are evaluated first.
     pub(crate) priority: u32,
-    /// The interface at which packets came in; [`LOOPBACK`], of those that the machine itself makes.
+    /// The input interface; [`LOOPBACK`] for packets that the machine itself sends.
     pub(crate) interface: String,
-    /// It is about ICMP messages alone, IPv4's and IPv6's, of such types and codes.
+    /// Restricts the rule to these ICMP messages of IPv4 and IPv6.
     pub(crate) messages: Option<[Messages; 2]>,
     pub(crate) table: u32,
-    /// What the table says counts for nothing where it leads to an interface of this group.
+    /// Routes of the table to interfaces of this group are ignored.
     pub(crate) suppressed: Option<u32>,
 }
 
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::Inet, AddressFamily::Inet6];
 
 impl Netlink {
-    /// All interfaces of the namespace.
+    /// Returns all interfaces of the namespace.
     pub(crate) fn interfaces(&mut self) -> io::Result<Vec<Interface>> {
         let mut found = Vec::new();
         let request = RouteNetlinkMessage::GetLink(LinkMessage::default());
@@ -101,8 +102,8 @@ impl Netlink {
         self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
     }
 
-    /// Makes everything in a table go to an interface, for both versions of IP, if it does not already. Where the kernel has no
-    /// IPv6, for one.
+    /// Adds default routes of a table through an interface, for both IP versions, unless they
+    /// exist. Without IPv6 in the kernel, only IPv4's.
     pub(crate) fn everything(
         &mut self,
         table: u32,
@@ -128,7 +129,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Adds a rule, for both versions of IP, marked as this protocol's.
+    /// Adds a rule for both IP versions, marked with this protocol.
     pub(crate) fn add_rule(&mut self, rule: &Rule, protocol: u8) -> io::Result<()> {
         for family in FAMILIES {
             let request = RouteNetlinkMessage::NewRule(rule.message(family, protocol));
@@ -138,8 +139,8 @@ impl Netlink {
         Ok(())
     }
 
-    /// Removes rules, of both versions of IP, that are marked as this protocol's and that `which` wants gone.
-    /// Returns how many.
+    /// Removes the rules of both IP versions that are marked with this protocol and for which
+    /// `which` returns true. Returns their number.
     pub(crate) fn remove_rules(
         &mut self,
         protocol: u8,
@@ -154,7 +155,7 @@ impl Netlink {
                 NLM_F_DUMP,
                 RouteNetlinkMessage::GetRule(request),
                 |answer| {
-                    // Without IPv6, the kernel tells all that it has.
+                    // Without IPv6, the kernel returns the rules of all families.
                     if let RouteNetlinkMessage::NewRule(rule) = answer
                         && rule.header.family == family
                     {
@@ -231,7 +232,7 @@ impl Rule {
                 RuleAttribute::Iifname(name) => rule.interface.clone_from(name),
                 RuleAttribute::Table(table) => rule.table = *table,
                 RuleAttribute::SuppressIfGroup(group) => rule.suppressed = Some(*group),
-                // (As it was made: another version may have asked for others.)
+                // Any range of ports, since another version of this program may have used others.
                 RuleAttribute::DestinationPortRange(RulePortRange { start, end }) => {
                     rule.messages = Some([(*start, *end); 2]);
                 }

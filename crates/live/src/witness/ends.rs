@@ -10,23 +10,23 @@ use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::Clock;
 
-/// No call waits longer.
+/// Timeout of each call.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Read or written at once.
+/// Bytes per read or write call.
 const CHUNK: usize = bentpipe_tcp::CALL as usize;
 
-/// How much had passed by when.
+/// Bytes transferred over time.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// When the sender opened the connection; of the receiver, when it was there.
+    /// Time at which the sender opened the connection, or the receiver accepted it.
     pub(super) start: Time,
-    /// Times, and bytes in all.
+    /// Points in time, and total bytes.
     passed: Vec<(Time, u64)>,
 }
 
 impl Progress {
-    /// Bytes by this time.
+    /// Returns the bytes transferred until `time`.
     pub(super) fn by(&self, time: Time) -> u64 {
         let after = self.passed.partition_point(|(at, _)| *at <= time);
         after.checked_sub(1).map_or(0, |last| self.passed[last].1)
@@ -41,8 +41,8 @@ pub(super) fn listen(local: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Opens a connection and writes without end, for `duration` in all; then resets it, so that
-/// nothing is left to be delivered. `opened` is told when that began.
+/// Opens a connection, writes for `duration`, and resets it, so that nothing is left to be
+/// delivered. Stores the start time in `opened`.
 pub(super) fn send(
     to: SocketAddr,
     congestion_control: &str,
@@ -51,8 +51,8 @@ pub(super) fn send(
     opened: &OnceLock<Time>,
 ) -> io::Result<Progress> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
-    // By the socket, not as the namespace's default: that the kernel only grants to those which its
-    // first namespace allows everybody.
+    // Set on the socket, not as the namespace's default: Linux allows that only for congestion
+    // controls that the initial namespace allows for everybody.
     socket
         .set_tcp_congestion(congestion_control.as_bytes())
         .map_err(|error| io::Error::new(error.kind(), format!("{congestion_control}: {error}")))?;

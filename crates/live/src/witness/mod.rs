@@ -1,7 +1,8 @@
-//! Linux's TCP over one of our links, in real time: a witness for the same network simulated.
+//! Measures Linux's TCP over a simulated link in real time, for comparison with our TCP.
 //!
-//! Two network namespaces, each with a TUN device; between the devices, a link of `bentpipe-link`.
-//! The kernel's sender writes without end, the kernel's receiver notes how much has come by when.
+//! There are two network namespaces, each with a TUN device, and a link of `bentpipe-link` between
+//! the devices. The kernel's sender writes continuously; the kernel's receiver records the bytes
+//! read over time.
 
 mod ends;
 
@@ -24,49 +25,50 @@ const SENDER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 const PORT: u16 = 47_000;
 
-/// How long after the sender's connection the one the other way is opened, where there is one.
+/// Delay of the connection in the opposite direction, if there is one.
 const UPLOAD_AFTER: Span = Span::from_secs(1);
 
-/// Headers, and a little more.
+/// Capture length: the headers and a little more.
 const SNAP_LENGTH: u32 = 100;
 
-/// The network, and what is sent over it.
+/// The network and the traffic.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The kernel's congestion control, by its name: `reno`, `cubic`, `bbr`.
+    /// Name of the kernel's congestion control: `reno`, `cubic`, `bbr`.
     pub congestion_control: String,
-    /// Of the link, towards the receiver.
+    /// Rate of the link towards the receiver.
     pub rate: BitRate,
-    /// Of the link, back.
+    /// Rate of the link in the return direction.
     pub return_rate: BitRate,
-    /// Each packet towards the receiver is lost with this probability.
+    /// Probability of loss towards the receiver.
     pub loss: f64,
-    /// Of the losses.
+    /// Seed of the losses.
     pub seed: u64,
-    /// The kernel's `tcp_rmem` and `tcp_wmem`: three numbers each.
+    /// The kernel's `tcp_rmem` and `tcp_wmem`, three numbers each.
     pub buffers: [String; 2],
-    /// Of the link, each way.
+    /// One-way delay of the link.
     pub delay: Span,
-    /// Of the link's drop-tail queue towards the receiver; the packet being transmitted does not count.
+    /// Limit of the drop-tail queue towards the receiver, without the packet in transmission.
     pub queue_packets: u64,
-    /// Of its queue back.
+    /// Limit of the queue in the return direction.
     pub return_queue_packets: u64,
-    /// Of the devices.
+    /// MTU of the devices.
     pub mtu: u16,
-    /// From the opening on.
+    /// Duration from the opening on.
     pub duration: Span,
-    /// The receiver sends, too, without end: over a connection of its own, opened a second later.
+    /// Whether the receiver sends, too: continuously, over a second connection opened a second
+    /// later.
     pub upload: bool,
-    /// Between the records.
+    /// Interval between the records.
     pub interval: Span,
-    /// Captures of both devices go there: `sender.pcapng`, `receiver.pcapng`.
+    /// Directory for captures of both devices: `sender.pcapng`, `receiver.pcapng`.
     pub capture: Option<PathBuf>,
 }
 
-/// Buffers so large that they never limit: what is judged is congestion control.
+/// Buffer sizes that never limit, so that only congestion control does.
 pub const LIMITLESS: &str = "4096 16777216 67108864";
 
-/// The kernel's settings, but for the congestion control and the buffers.
+/// The kernel's parameters other than congestion control and buffers.
 pub const PARAMETERS: [(&str, &str); 5] = [
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_sack", "1"),
@@ -75,52 +77,53 @@ pub const PARAMETERS: [(&str, &str); 5] = [
     ("net.ipv4.tcp_ecn", "0"),
 ];
 
-/// What came of it.
+/// Results of a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Which kernel.
+    /// Version of the kernel.
     pub kernel: String,
     /// The kernel's congestion control.
     pub congestion_control: String,
-    /// Its parameters, as they were.
+    /// Parameters of the kernel.
     pub parameters: Vec<(String, String)>,
-    /// In bit/s, towards the receiver.
+    /// Rate in bit/s, towards the receiver.
     pub rate_bps: u64,
-    /// In bit/s, back.
+    /// Rate in bit/s, in the return direction.
     pub return_rate_bps: u64,
-    /// The probability of a loss, towards the receiver.
+    /// Probability of loss, towards the receiver.
     pub loss: f64,
-    /// One way, in seconds.
+    /// One-way delay, in seconds.
     pub delay_s: f64,
-    /// What may wait, towards the receiver.
+    /// Queue limit towards the receiver, in packets.
     pub queue_packets: u64,
-    /// What may wait, back.
+    /// Queue limit in the return direction, in packets.
     pub return_queue_packets: u64,
-    /// In bytes.
+    /// MTU, in bytes.
     pub mtu: u16,
-    /// Between the records, in seconds.
+    /// Interval between the records, in seconds.
     pub interval_s: f64,
-    /// Bytes that the receiver's application had read by each interval's end; time 0 is when the
-    /// sender opened the connection.
+    /// Bytes that the receiver's application had read by the end of each interval. Time 0 is when
+    /// the sender opened the connection.
     pub received: Vec<u64>,
-    /// The same the other way, where something is sent there.
+    /// Bytes read in the return direction by the end of each interval, if there is such a
+    /// connection.
     pub uploaded: Vec<u64>,
-    /// Packets that the queue towards the receiver dropped in the time that `received` is of.
+    /// Packets dropped by the queue towards the receiver during `received`.
     pub dropped: u64,
-    /// Packets that the queue back dropped in that time.
+    /// Packets dropped by the queue in the return direction during `received`.
     pub return_dropped: u64,
-    /// Packets that the link towards the receiver lost in that time.
+    /// Packets lost by the link towards the receiver during `received`.
     pub lost: u64,
-    /// The most that waited in it.
+    /// Maximum length of the queue towards the receiver.
     pub queue_max_packets: u64,
-    /// How late packets left the link, in microseconds: half of them, 99 of 100, the latest.
+    /// How late packets left the link, in microseconds: median, 99th percentile, maximum.
     pub lateness_us: [f64; 3],
 }
 
-/// Lets the kernel's TCP send over the link.
+/// Measures the kernel's TCP over the link.
 ///
 /// # Errors
-/// When the machine refuses something, or the ends do not come together.
+/// If the machine refuses something, or the connection cannot be established.
 pub fn run(request: &Request) -> io::Result<Report> {
     let clock = Clock::start();
     let spaces = [Namespace::new()?, Namespace::new()?];
@@ -147,7 +150,7 @@ pub fn run(request: &Request) -> io::Result<Report> {
             ipv4: Some((address, 24)),
             ipv6: None,
             mtu: request.mtu,
-            // The queue that counts is the link's.
+            // Long, so that only the link's queue drops packets.
             queue_packets: 50_000,
         };
         let tun = spaces[end].enter(|| Tun::open(&settings))??;
@@ -181,7 +184,8 @@ pub fn run(request: &Request) -> io::Result<Report> {
         }
         let limit = request.duration + request.delay * 20 + Span::from_secs(20);
         let driven = engine.run(clock, limit, |network, now| {
-            // Not when the sender ends: the kernel's timer of 24 s that its last write may wait for comes up to 2 s late.
+            // Counted from the opening, not from the sender's end: a pending write may wait for a
+            // kernel timer of 24 s, which expires up to 2 s late.
             let opened = there.opened.get();
             if counted.is_none() && opened.is_some_and(|at| now >= *at + request.duration) {
                 counted = Some(counters(network));
@@ -204,7 +208,7 @@ pub fn run(request: &Request) -> io::Result<Report> {
     Ok(report(request, parameters, &counted, &lateness, &passed))
 }
 
-/// The link between the two devices, in real time.
+/// Creates the link between the two devices, in real time.
 fn engine(
     request: &Request,
     mut open: impl FnMut(usize, &str, Ipv4Addr) -> io::Result<Box<dyn Device>>,
@@ -224,7 +228,7 @@ fn engine(
     };
     let mut there = way(request.rate, request.queue_packets);
     if request.loss > 0.0 {
-        // The stream of a scenario's link that is named "path"
+        // The random stream that a scenario's link named "path" would have.
         let random = RandomStream::new(request.seed, "path.forward", "errors");
         there.errors = vec![ErrorModel::packet_loss(request.loss, random)];
     }
@@ -248,19 +252,19 @@ fn engine(
     Ok(engine)
 }
 
-/// A connection of the kernel's, and who sends to whom.
+/// One direction of traffic: a kernel connection and its hosts.
 struct Way<'a> {
     ends: [&'a Namespace; 2],
     address: SocketAddr,
     listener: TcpListener,
-    /// When it began.
+    /// When it was opened.
     opened: OnceLock<Time>,
 }
 
 type Running<'scope> = thread::ScopedJoinHandle<'scope, io::Result<ends::Progress>>;
 
 impl<'a> Way<'a> {
-    /// Lets it begin after so long: its sender, and its receiver.
+    /// Starts sender and receiver after a delay.
     fn start<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -286,7 +290,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// What both ways have counted so far.
+/// Returns the counters of both directions.
 fn counters(network: &mut Network) -> [Counters; 2] {
     let directions = network.outcome().directions;
     [directions[0].counters, directions[1].counters]
@@ -304,7 +308,7 @@ fn report(
         span.map_or(0.0, |span| span.as_nanos() as f64 / 1e3)
     };
     let intervals = request.duration.as_nanos() / request.interval.as_nanos().max(1);
-    // What the sender of each way did, then what its receiver did; all counted from when the first was opened.
+    // The progress of each receiver, counted from the opening of the first connection.
     let by = |receiver: usize| -> Vec<u64> {
         let Some(received) = passed.get(receiver) else {
             return Vec::new();
@@ -312,7 +316,7 @@ fn report(
         let at = |n: u64| passed[0].start + request.interval * n;
         (1..=intervals).map(|n| received.by(at(n))).collect()
     };
-    // The version, without what a distribution appends.
+    // The version without the distribution's suffix.
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = kernel.split(['-', '+', '\n']).next().unwrap_or_default();
     Report {

@@ -1,4 +1,4 @@
-//! What one application has at the kernel, and which connections are whose.
+//! State of one application at the kernel's sockets, and the lookup of applications by peer.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use bentpipe_types::{Address, Endpoint, Span, Time};
 
 use super::Played;
 
-/// Points of a curve are at least this far apart: a bound on memory.
+/// Minimum distance between points of a delivery curve, which bounds its memory.
 const BETWEEN_POINTS: Span = Span::from_millis(1);
 
-/// The books of one application.
+/// State of one application.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) host: usize,
     pub(super) control: String,
     pub(super) no_delay: bool,
-    /// Its first text goes with the SYN.
+    /// Whether its first write travels in the SYN (TCP Fast Open).
     pub(super) fast_open: bool,
     pub(super) member: Member,
     pub(super) peers: (Address, Ports),
@@ -26,7 +26,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Those of one in this host whose peers these are, with nothing in them yet.
+    /// Creates the state of an application in `host` with these peers.
     pub(super) fn new(
         host: usize,
         control: String,
@@ -48,7 +48,7 @@ impl Account {
         }
     }
 
-    /// So many bytes have come.
+    /// Adds received bytes to the delivery curve and the statistics.
     pub(super) fn note(&mut self, now: Time, bytes: u64) {
         self.delivered += bytes;
         let curve = &mut self.played.curve;
@@ -62,8 +62,8 @@ impl Account {
     }
 }
 
-/// Whose a connection or a datagram is, by where it comes from: a node and the first of its ports, the last
-/// of them, and the application.
+/// Applications by the peer's node and the first port of its range, with the last port of the
+/// range.
 #[derive(Debug, Default)]
 pub(super) struct Taker(BTreeMap<(Address, u16), (u16, usize)>);
 

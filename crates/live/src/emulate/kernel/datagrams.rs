@@ -1,4 +1,4 @@
-//! Datagrams of applications over the kernel's sockets: UDP, and ICMP echoes.
+//! Application datagrams over the kernel's sockets: UDP and ICMP echoes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,17 +12,17 @@ use super::account::Taker;
 use super::table::{Table, Tag};
 use crate::emulate::ip;
 
-/// Bytes that may wait to be read: calls of many users may come at once.
+/// Receive buffer, in bytes: the datagrams of many users may arrive at once.
 const BUFFER: usize = 4 << 20;
 
-/// Types of ICMP echo requests: RFC 792, RFC 4443 section 4.1.
+/// Types of ICMP echo requests (RFC 792, RFC 4443 section 4.1).
 const REQUEST_V4: u8 = 8;
 const REQUEST_V6: u8 = 128;
 
-/// Hops that what goes to a group may take: Linux's default of one does not leave the link.
+/// Hop limit of multicast packets. Linux's default of one does not leave the link.
 const GROUP_HOPS: u32 = 64;
 
-/// Longest datagram there is.
+/// Longest datagram, in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// A socket for datagrams.
@@ -31,31 +31,31 @@ struct Wire {
     socket: UdpSocket,
     port: u16,
     echoes: bool,
-    /// Whose what comes is, by its sender; or whose all is.
+    /// Applications by sender, and the application that receives all other datagrams.
     taker: Taker,
     owner: Option<usize>,
 }
 
-/// What a socket for datagrams is for.
+/// Purpose of a datagram socket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Purpose {
     Datagrams,
     Echoes,
-    /// What comes over this channel, and nothing else.
+    /// Receives the datagrams of this channel only.
     Channel(Address),
 }
 
-/// The sockets for datagrams.
+/// The datagram sockets of a table.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     wires: Vec<Wire>,
-    /// By host, port, and what it is for.
+    /// Sockets by host, port and purpose.
     by_port: BTreeMap<(usize, u16, Purpose), usize>,
     buffer: Vec<u8>,
 }
 
 impl Table<'_> {
-    /// The socket of a host's port, which is opened if it is not yet.
+    /// Returns the socket of a host's port, opening it if necessary.
     fn wire(&mut self, host: usize, port: u16, purpose: Purpose) -> io::Result<usize> {
         if let Some(known) = self.datagrams.by_port.get(&(host, port, purpose)) {
             return Ok(*known);
@@ -71,7 +71,7 @@ impl Table<'_> {
         let domain = Domain::for_address(local);
         let protocol = match (echoes, local.is_ipv6()) {
             (false, _) => Protocol::UDP,
-            // A kernel's ping socket: its port is the identifier.
+            // A ping socket: the port is the echo identifier.
             (true, false) => Protocol::ICMPV4,
             (true, true) => Protocol::ICMPV6,
         };
@@ -84,7 +84,7 @@ impl Table<'_> {
             (Some(IpAddr::V6(group)), _) => {
                 socket.join_multicast_v6(&group, self.hosts[host].interface)?;
             }
-            // Groups are reached over routers, and not heard by who sends to them.
+            // Groups are reached through routers; senders do not receive their own packets.
             (None, IpAddr::V4(_)) => {
                 socket.set_multicast_ttl_v4(GROUP_HOPS)?;
                 socket.set_multicast_loop_v4(false)?;
@@ -111,7 +111,7 @@ impl Table<'_> {
         Ok(index)
     }
 
-    /// A server of datagrams, or the one end of a conversation.
+    /// Opens a datagram socket for a server or one end of a conversation.
     pub(super) fn open_datagrams(
         &mut self,
         host: usize,
@@ -125,7 +125,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// A member of a channel's: whose what comes is, which its source sends from some of its ports.
+    /// Joins a channel for an application that receives the datagrams of `source`.
     pub(super) fn hear(
         &mut self,
         host: usize,
@@ -138,7 +138,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Sends a datagram. One for which the kernel has no room is lost, as on any host.
+    /// Sends a datagram. If the kernel has no room, it is lost, as on any host.
     pub(super) fn send(
         &mut self,
         me: usize,
@@ -180,7 +180,7 @@ impl Table<'_> {
         if wire.taker.owner(remote).is_none() {
             wire.owner.get_or_insert(me);
         }
-        // What has to be said takes its room.
+        // The label in the payload needs a minimum length.
         let length = usize::from(datagram.length.max(Datagram::LEAST));
         if length > usize::from(datagram.length) {
             self.accounts[me].played.lengthened += 1;
@@ -193,7 +193,7 @@ impl Table<'_> {
         if let Some(kind) = head.first_mut() {
             *kind = if ip.is_ipv6() { REQUEST_V6 } else { REQUEST_V4 };
             head[1..6].fill(0);
-            // The identifier and checksum are the kernel's affair.
+            // The kernel fills in identifier and checksum.
             head[6..8].copy_from_slice(&(datagram.number as u16).to_be_bytes());
         }
         filler::fill(0, payload);
@@ -203,7 +203,8 @@ impl Table<'_> {
         true
     }
 
-    /// Takes what has come, and says whose it is. None: nothing; none in it: something that is nobody's.
+    /// Receives a datagram and finds its application. `None`: nothing to read; `Some(None)`: a
+    /// datagram for no application.
     #[expect(
         clippy::option_option,
         reason = "whether there was any, and whether it is anybody's"
@@ -216,7 +217,7 @@ impl Table<'_> {
         }
         let (length, from) = match wire.socket.recv_from(buffer) {
             Ok(received) => received,
-            // An ICMP error about what was sent: the next may be something else.
+            // An ICMP error about an earlier datagram; the next read may succeed.
             Err(error) if !super::sockets::is_pause(&error) => return Some(None),
             Err(_) => return None,
         };

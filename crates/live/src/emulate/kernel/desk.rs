@@ -1,11 +1,11 @@
-//! Where an application works with the kernel's sockets.
+//! Application interface to the kernel's sockets.
 
 use bentpipe_host::{ConnectError, Datagram, SocketId, Workplace};
 use bentpipe_types::{Endpoint, RandomStream, Time};
 
 use super::table::Table;
 
-/// All that an application may touch while it runs.
+/// The sockets of one application, while one of its callbacks runs.
 #[derive(Debug)]
 pub(crate) struct Desk<'a, 'h> {
     table: &'a mut Table<'h>,

@@ -1,8 +1,7 @@
-//! Applications over the kernel's sockets: the same that a simulation has, each at a [`Desk`] that speaks to
-//! Linux.
+//! Runs the applications of the simulator over the kernel's sockets, through a [`Desk`].
 //!
-//! One thread plays all openers of flows, one all servers: with a thread for each, a thousand flows were two
-//! thousand threads, which took seconds to start and made packets three times as late.
+//! One thread runs all openers of flows, another all servers. With two threads per flow, a thousand
+//! flows took seconds to start, and packets were three times as late.
 
 mod account;
 mod datagrams;
@@ -26,16 +25,16 @@ use crate::punctual::{Punctual, Rank};
 pub(crate) use desk::Desk;
 use table::Table;
 
-/// No wait is longer before it is looked whether the run is over.
+/// Longest wait between checks whether the run has ended.
 const PATIENCE: Span = Span::from_millis(50);
 
-/// How often the kernel is asked whether everything has been acknowledged, where somebody waits for that.
+/// Minimum interval of queries for acknowledged data, if an application waits for that.
 const BETWEEN_QUESTIONS: Span = Span::from_millis(1);
 
-/// What comes between two of them, at least: a question takes a fifth of it.
+/// Minimum time per queried connection, of which the query itself takes a fifth.
 const QUESTION: Span = Span::from_micros(100);
 
-/// The kernel's sockets, as the world of applications.
+/// The kernel's sockets as the environment of applications.
 #[derive(Debug)]
 pub(crate) enum Kernel {}
 
@@ -46,12 +45,12 @@ impl World for Kernel {
         'c: 'a;
 }
 
-/// When everything ends, and who wants to know whether anything still happens.
+/// When the run ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending<'a> {
     pub(crate) clock: Clock,
     pub(crate) end: Time,
-    /// The run was broken off, or nothing happens any more.
+    /// Set when the run was interrupted or has become idle.
     pub(crate) stopped: &'a AtomicBool,
 }
 
@@ -61,12 +60,12 @@ impl Ending<'_> {
     }
 }
 
-/// Whether a player has anything to do, as others see it.
+/// Whether a player is active, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Something goes on, or will.
+    /// Whether connections or deadlines are pending.
     busy: AtomicBool,
-    /// When it last did anything, in nanoseconds.
+    /// Time of its last activity, in nanoseconds.
     last: AtomicU64,
 }
 
@@ -78,45 +77,46 @@ impl Activity {
         }
     }
 
-    /// Since when nothing has happened, if nothing is to happen.
+    /// Returns the time of the last activity if nothing is pending.
     pub(crate) fn idle_since(&self) -> Option<Time> {
         let idle = !self.busy.load(Ordering::Acquire);
         idle.then(|| Time::from_nanos(self.last.load(Ordering::Relaxed)))
     }
 }
 
-/// What came of an application.
+/// Results of an application.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Played {
-    /// What its connections have counted, as far as the kernel tells; none before the first.
+    /// Sum of its connections' counters, as far as the kernel provides them; `None` without a
+    /// connection.
     pub(crate) statistics: Option<Statistics>,
     pub(crate) report: Report,
     pub(crate) datagram_bytes: u64,
-    /// Times, and bytes that it had been delivered until then.
+    /// Points in time, and bytes delivered to it until then.
     pub(crate) curve: Vec<(Time, u64)>,
-    /// Where the bytes of a connection first were not those that were sent.
+    /// Stream offset at which received bytes first differed from those sent.
     pub(crate) mismatch: Option<u64>,
-    /// Datagrams that were made longer, to say what they have to.
+    /// Number of datagrams that were lengthened to hold their label.
     pub(crate) lengthened: u64,
 }
 
-/// An end of a flow that the kernel has.
+/// An end of a flow at the kernel's sockets.
 pub(crate) struct End {
-    /// Its host's place among the hosts.
+    /// Index of its host in the list of hosts.
     pub(crate) host: usize,
-    /// Its host's congestion control, by name, and whether small segments are to go out at once.
+    /// Name of its host's congestion control, and whether Nagle's algorithm is off.
     pub(crate) control: String,
     pub(crate) no_delay: bool,
     pub(crate) member: Member,
     pub(crate) application: Box<dyn Application<Kernel>>,
-    /// The ports at which it is spoken to, and from where: a node and some of its ports.
+    /// The ports it listens on, and its peers: a node and a range of ports.
     pub(crate) listens: Vec<u16>,
     pub(crate) peers: (Address, Ports),
-    /// The channel that it hears, besides what is for its host.
+    /// The channel it receives, besides packets for its host.
     pub(crate) channel: Option<Address>,
 }
 
-/// Plays applications, all in the calling thread.
+/// Runs applications, all in the calling thread.
 pub(crate) struct Player<'h> {
     applications: Vec<Box<dyn Application<Kernel>>>,
     table: Table<'h>,
@@ -124,7 +124,7 @@ pub(crate) struct Player<'h> {
 }
 
 impl<'h> Player<'h> {
-    /// With these ends. Servers listen from now on.
+    /// Creates a player for these ends. Servers listen from now on.
     pub(crate) fn new(
         hosts: &'h [Host],
         nodes: &'h BTreeMap<IpAddr, Address>,
@@ -156,7 +156,7 @@ impl<'h> Player<'h> {
         Ok(player)
     }
 
-    /// Plays until the end.
+    /// Runs the applications until the end of the run.
     pub(crate) fn play(&mut self, ending: Ending<'_>, activity: &Activity) -> io::Result<()> {
         let clock = ending.clock;
         let _punctual = Punctual::new(Rank::Applications);
@@ -202,7 +202,7 @@ impl<'h> Player<'h> {
         Ok(())
     }
 
-    /// What came of each, in their order; the connections that are left are cut.
+    /// Resets the remaining connections and returns the results of the applications, in order.
     pub(crate) fn finish(mut self) -> Vec<Played> {
         let now = self.table.now;
         let accounts = self.table.finish();
@@ -216,7 +216,7 @@ impl<'h> Player<'h> {
     }
 
     fn is_busy(&self) -> bool {
-        // A deadline may be stale: they say themselves.
+        // A deadline in the queue may be stale; the application states its own.
         let waits =
             |me: usize| self.table.starts(me) || self.applications[me].standing().next.is_some();
         self.table.is_busy() || (0..self.applications.len()).any(waits)
@@ -233,7 +233,7 @@ impl<'h> Player<'h> {
                 }
             }
             table::Tag::Datagrams(index) => {
-                // Others have their turn, too.
+                // Bounded, so that other sockets have their turn.
                 for _ in 0..64 {
                     let Some(received) = self.table.receive(index) else {
                         break;
@@ -250,7 +250,7 @@ impl<'h> Player<'h> {
         self.settle();
     }
 
-    /// An application's time has come.
+    /// Starts an application or runs its expired deadline.
     fn run(&mut self, me: usize) {
         let now = self.table.now;
         let application = &mut self.applications[me];
@@ -273,7 +273,7 @@ impl<'h> Player<'h> {
         }
     }
 
-    /// Tells applications the news of their connections, until there is no more.
+    /// Delivers the events of connections to their applications, until there are none left.
     fn settle(&mut self) {
         while let Some((owner, socket, events)) = self.table.news() {
             let mut desk = Desk::new(&mut self.table, owner);

@@ -1,4 +1,4 @@
-//! One connection of the kernel's, as its application sees it.
+//! One TCP connection of the kernel, as its application uses it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,48 +7,49 @@ use bentpipe_host::SocketId;
 use bentpipe_tcp::{CALL, Calls, Events, FailureKind, Statistics};
 use bentpipe_types::{Endpoint, filler};
 
-/// Read or written at once.
+/// Bytes per read or write call.
 pub(super) const CHUNK: usize = CALL as usize;
 
-/// A connection.
+/// A TCP connection of the kernel.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) id: SocketId,
-    /// Whose it is.
+    /// Index of its application.
     pub(super) owner: usize,
     pub(super) stream: TcpStream,
     pub(super) local: Endpoint,
     pub(super) remote: Endpoint,
-    /// It is being opened.
+    /// Whether the connection is being opened.
     pub(super) opening: bool,
-    /// Bytes that were given to it and that the kernel has not taken, and those that it has.
+    /// Bytes that the kernel has not accepted yet, and bytes it has.
     pub(super) to_write: u64,
     pub(super) written: u64,
     calls: Calls,
-    /// The kernel took all that it was given, and there is more: it is to be given that when others have had their turn.
+    /// Whether the kernel accepted all writes so far and more bytes are waiting. The next write
+    /// follows after other connections had their turn.
     pub(super) goes_on: bool,
-    /// To be closed behind what is to be written; and it has been.
+    /// Whether to close after the last byte, and whether that was done.
     pub(super) closes: bool,
     pub(super) shut: bool,
-    /// Bytes that were acknowledged when the kernel was last asked, and whether it is to be.
+    /// Bytes acknowledged at the last query, and whether the kernel is to be queried.
     pub(super) drained: u64,
     pub(super) watched: bool,
-    /// What the kernel had counted when it was last asked.
+    /// Counters of the kernel at the last query.
     pub(super) counted: Option<Statistics>,
-    /// Bytes that have come, and those of them that the application has not read.
+    /// Bytes received, and those of them that the application has not read.
     pub(super) received: u64,
     readable: u64,
-    /// What comes is read by nobody.
+    /// Whether received bytes are discarded.
     pub(super) sinks: bool,
-    /// The peer has closed.
+    /// Whether the peer has closed.
     pub(super) ended: bool,
     pub(super) failure: Option<FailureKind>,
-    /// Nothing more will come of it.
+    /// Whether the connection is over.
     pub(super) gone: bool,
     pub(super) events: Events,
-    /// Among those that have news.
+    /// Whether the connection is in the list of those with events.
     pub(super) listed: bool,
-    /// What is polled for.
+    /// Events polled for: readable, writable.
     pub(super) polled: (bool, bool),
 }
 
@@ -88,19 +89,19 @@ impl Slot {
         }
     }
 
-    /// Reads what has come, for the application.
+    /// Takes received bytes for the application.
     pub(super) fn read(&mut self, maximum: u64) -> u64 {
         let read = self.readable.min(maximum);
         self.readable -= read;
         read
     }
 
-    /// The kernel is to be asked what has been acknowledged.
+    /// Whether the kernel is to be queried for acknowledged data.
     pub(super) fn is_asked(&self) -> bool {
         self.watched && !self.gone && self.to_write == 0 && self.drained < self.written
     }
 
-    /// What it is to be polled for: something to read, room to write.
+    /// Events to poll for: readable, writable.
     pub(super) fn interest(&self) -> (bool, bool) {
         if self.opening {
             return (false, true);
@@ -108,7 +109,7 @@ impl Slot {
         (!self.ended, self.to_write > 0)
     }
 
-    /// The connection stands, or could not be opened.
+    /// Handles the end of the opening: the connection is established or has failed.
     pub(super) fn opened(&mut self) {
         match self.stream.take_error() {
             Ok(None) => {
@@ -119,16 +120,18 @@ impl Slot {
         }
     }
 
-    /// Gives the kernel what it takes, and closes behind it. True where anything was taken.
+    /// Writes as much as the kernel accepts, then closes if requested. Returns true if anything was
+    /// accepted.
     pub(super) fn flush(&mut self, filled: &mut Filled) -> bool {
         let before = self.written;
-        // Others have their turn after some megabytes. (Whether the socket can be written is not asked then: where more was
-        // sent than its memory, it is said not to be, and yet the next call is taken.)
+        // At most 16 calls, so that other connections have their turn. Writability is not polled:
+        // Linux reports a socket whose send buffer is exceeded as not writable, and yet accepts
+        // the next call.
         self.goes_on = (0..16).all(|_| self.takes_a_call(filled));
         if self.to_write == 0 && self.closes && !self.shut && !self.gone && !self.opening {
             self.shut = true;
-            // What it has counted has to be asked for while the kernel has it: once both sides are closed,
-            // it may be in TIME-WAIT, of which nothing is told.
+            // The counters must be read while the kernel has them: once both sides are closed, the
+            // connection may be in TIME-WAIT, which has none.
             self.watched = true;
             let _ = self.stream.shutdown(std::net::Shutdown::Write);
             self.close_both();
@@ -136,7 +139,7 @@ impl Slot {
         self.written > before
     }
 
-    /// Writes what the next call holds. Did the kernel take all of it?
+    /// Writes the bytes of the next call. Returns true if the kernel accepted all of them.
     fn takes_a_call(&mut self, filled: &mut Filled) -> bool {
         if self.gone || self.opening || self.to_write == 0 {
             return false;
@@ -157,7 +160,8 @@ impl Slot {
         }
     }
 
-    /// Takes what has come. Returns how many bytes, and where they first were not those that were sent.
+    /// Reads received bytes. Returns their number, and the offset of the first one that differs
+    /// from those sent.
     pub(super) fn pull(&mut self, buffer: &mut [u8]) -> (u64, Option<u64>) {
         if self.gone || self.ended || self.opening {
             return (0, None);
@@ -187,7 +191,7 @@ impl Slot {
         }
     }
 
-    /// The kernel says that all was acknowledged.
+    /// Records that the kernel reports all data as acknowledged.
     pub(super) fn is_drained(&mut self) {
         self.drained = self.written;
         self.events |= Events::DRAINED;
@@ -197,8 +201,8 @@ impl Slot {
         self.close_both();
     }
 
-    /// Closed on both sides, it is over: the kernel sees to the rest. Where somebody waits to hear that all
-    /// was acknowledged, that comes first.
+    /// Marks a connection as over once both sides are closed; the kernel does the rest. If the
+    /// application waits for the last acknowledgment, that comes first.
     fn close_both(&mut self) {
         if self.shut && self.ended && !self.gone && !self.is_asked() {
             self.gone = true;
@@ -221,7 +225,7 @@ impl Slot {
     }
 }
 
-/// The bytes of streams, from some place on: every connection's stream is the same.
+/// A part of the byte stream, which is the same for all connections.
 pub(super) struct Filled {
     from: u64,
     bytes: Vec<u8>,
@@ -235,7 +239,7 @@ impl Filled {
         }
     }
 
-    /// `length` bytes from `offset` on, a call's at most.
+    /// Returns `length` bytes, at most those of one call, from `offset` on.
     fn at(&mut self, offset: u64, length: usize) -> &[u8] {
         let held = offset.checked_sub(self.from);
         let held = held.filter(|skipped| *skipped as usize + length <= self.bytes.len());
@@ -274,7 +278,7 @@ mod tests {
         };
         let mut slot = Slot::new(SocketId::new(0, 0), 0, stream, end, end);
         let mut filled = Filled::new();
-        // Nobody reads: some time the kernel takes no more.
+        // The peer does not read, so that the kernel stops accepting bytes at some point.
         slot.to_write = 1 << 30;
         let mut turns = 0;
         while slot.flush(&mut filled) && slot.goes_on {
@@ -283,7 +287,7 @@ mod tests {
         }
         assert!(!slot.goes_on && slot.to_write > 0);
         assert!(slot.written < (turns + 1) * 16 * CALL);
-        // What is all written goes on no more, either.
+        // Once all bytes are written, the connection no longer asks for a turn.
         slot.to_write = 0;
         assert!(!slot.flush(&mut filled) && !slot.goes_on);
     }

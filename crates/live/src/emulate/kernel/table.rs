@@ -1,4 +1,4 @@
-//! All the sockets that a thread plays with, and whose they are.
+//! The sockets of one player thread and their applications.
 
 mod asked;
 mod listeners;
@@ -26,7 +26,7 @@ use crate::netlink::Netlink;
 use crate::poller::Poller;
 use listeners::Listening;
 
-/// What a poller tells of.
+/// Kind and index of a socket, as the poller's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tag {
     Connection(u32),
@@ -59,7 +59,7 @@ struct Place {
     slot: Option<Box<Slot>>,
 }
 
-/// Everything but the applications.
+/// The sockets of a player, and the state of its applications.
 pub(crate) struct Table<'h> {
     pub(super) hosts: &'h [Host],
     pub(super) nodes: &'h BTreeMap<IpAddr, Address>,
@@ -72,17 +72,17 @@ pub(crate) struct Table<'h> {
     free: Vec<u32>,
     open: usize,
     listeners: Vec<Option<Listening>>,
-    /// Which listener has a host's port.
+    /// Listeners by host and port.
     listening: BTreeMap<(usize, u16), usize>,
     pub(super) datagrams: Datagrams,
-    /// Connections with news.
+    /// Connections with events.
     touched: Vec<u32>,
-    /// Those that have more to write, and whose kernel has not said that it takes no more.
+    /// Connections with bytes to write whose kernel buffer is not known to be full.
     going_on: Vec<u32>,
-    /// Those of which the kernel is to be asked what was acknowledged, and when.
+    /// Connections to query for acknowledged data, and the time of the next query.
     asked: BTreeSet<u32>,
     pub(super) asks_at: Option<Time>,
-    /// By host: where it is asked how its connections are.
+    /// Sockets for queries, by host.
     netlinks: BTreeMap<usize, Netlink>,
     filled: Filled,
     buffer: Vec<u8>,
@@ -121,12 +121,12 @@ impl<'h> Table<'h> {
         })
     }
 
-    /// Another thread goes on, which is in none of the namespaces.
+    /// Notes that another thread takes over, which has not entered a namespace.
     pub(super) fn moved(&mut self) {
         self.inside = None;
     }
 
-    /// The calling thread is in the namespace of a host from now on.
+    /// Moves the calling thread into a host's namespace.
     pub(super) fn enter(&mut self, host: usize) -> io::Result<()> {
         if self.inside != Some(host) {
             self.hosts[host].space.join()?;
@@ -135,8 +135,8 @@ impl<'h> Table<'h> {
         Ok(())
     }
 
-    /// An application more, in this host, spoken to at these ports, or over a channel. What it says first goes with
-    /// its SYNs, if its host has Fast Open.
+    /// Adds an application in `host` that listens on these ports, or to a channel. If its host has
+    /// Fast Open and it sends first, its first write travels in the SYN.
     #[expect(clippy::too_many_arguments, reason = "an end of a flow, part by part")]
     pub(super) fn add(
         &mut self,
@@ -173,7 +173,7 @@ impl<'h> Table<'h> {
         &mut self.accounts[me]
     }
 
-    /// When an application starts, if it has not.
+    /// Returns the start time of an application that has not started.
     pub(super) fn start_of(&self, me: usize) -> Option<Time> {
         self.accounts[me].member.starts
     }
@@ -182,13 +182,13 @@ impl<'h> Table<'h> {
         self.start_of(me).is_some()
     }
 
-    /// Its time to start has come.
+    /// Takes the start time of an application if it has come; returns true then.
     pub(super) fn takes_start(&mut self, me: usize, now: Time) -> bool {
         let starts = &mut self.accounts[me].member.starts;
         starts.take_if(|at| *at <= now).is_some()
     }
 
-    /// Are there connections?
+    /// Whether there are connections.
     pub(super) fn is_busy(&self) -> bool {
         self.open > 0
     }
@@ -204,7 +204,7 @@ impl<'h> Table<'h> {
         (slot.id == id).then_some(slot)
     }
 
-    /// Does something to a connection; nothing to one that is gone.
+    /// Calls `act` with a connection; returns the default if it no longer exists.
     pub(super) fn with<R: Default>(&mut self, id: SocketId, act: impl FnOnce(&mut Slot) -> R) -> R {
         self.named_mut(id).map_or_else(R::default, act)
     }
@@ -241,7 +241,7 @@ impl<'h> Table<'h> {
                     self.poll(id);
                     return Ok(id);
                 }
-                // Its last connection is in TIME-WAIT still, or open.
+                // The port's previous connection is open or in TIME-WAIT: try the next port.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -255,7 +255,7 @@ impl<'h> Table<'h> {
 
     pub(super) fn ip_of(&self, node: Address) -> Option<IpAddr> {
         let mut nodes = self.nodes.iter();
-        // One host's is enough to know which kind of addresses there are.
+        // One node is enough to determine the IP version.
         let is_v6 = nodes.next()?.0.is_ipv6();
         Some(crate::emulate::ip(is_v6, node))
     }
@@ -285,7 +285,7 @@ impl<'h> Table<'h> {
         id
     }
 
-    /// Has a connection polled for what it waits for.
+    /// Updates the events that a connection is polled for.
     fn poll(&mut self, id: SocketId) {
         let place = id.parts().0;
         let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
@@ -314,7 +314,7 @@ impl<'h> Table<'h> {
         slot.polled = wanted;
     }
 
-    /// Bytes more to be written, and closing behind them.
+    /// Adds bytes to write, and the close after them if requested.
     pub(super) fn feed(&mut self, id: SocketId, bytes: u64, closes: bool) {
         if let Some(slot) = self.named_mut(id) {
             slot.to_write = slot.to_write.saturating_add(bytes);
@@ -344,12 +344,12 @@ impl<'h> Table<'h> {
         self.looked_at(place);
     }
 
-    /// Has any more to write, of which the kernel has not said that it takes no more?
+    /// Whether a connection has bytes to write and its kernel buffer is not known to be full.
     pub(super) fn has_more(&self) -> bool {
         !self.going_on.is_empty()
     }
 
-    /// Others have had their turn: those write on.
+    /// Continues the writes of these connections, after others had their turn.
     pub(super) fn write_on(&mut self) {
         for place in std::mem::take(&mut self.going_on) {
             let slot = self.places[place as usize].slot.as_deref();
@@ -359,7 +359,7 @@ impl<'h> Table<'h> {
         }
     }
 
-    /// Something may have happened to a connection.
+    /// Lists a connection if it has events, and updates its polling.
     fn looked_at(&mut self, place: u32) {
         let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
             return;
@@ -372,7 +372,7 @@ impl<'h> Table<'h> {
         self.poll(id);
     }
 
-    /// Ends a connection at once.
+    /// Aborts a connection.
     pub(super) fn abort(&mut self, id: SocketId) {
         if let Some(slot) = self.named_mut(id)
             && !slot.gone
@@ -384,7 +384,7 @@ impl<'h> Table<'h> {
         }
     }
 
-    /// A connection can be read, written, or has failed.
+    /// Handles a connection that is readable, writable, or has failed.
     pub(super) fn on_ready(&mut self, place: u32, what: EpollFlags) {
         let known = self.places.get_mut(place as usize);
         let Some(slot) = known.and_then(|place| place.slot.as_deref_mut()) else {
@@ -396,7 +396,7 @@ impl<'h> Table<'h> {
             let failed = slot.gone;
             self.note_failure(id);
             if !failed {
-                // What was fed meanwhile.
+                // Bytes that were added while it was opening.
                 self.flush(id);
             }
             self.looked_at(place);
@@ -434,7 +434,7 @@ impl<'h> Table<'h> {
         }
     }
 
-    /// The next connection with news: whose, which, and what.
+    /// Returns the next connection with events: its application, its identifier, and the events.
     pub(super) fn news(&mut self) -> Option<(usize, SocketId, Events)> {
         while let Some(place) = self.touched.pop() {
             if let Some(slot) = self.places[place as usize].slot.as_deref_mut() {
@@ -448,7 +448,7 @@ impl<'h> Table<'h> {
         None
     }
 
-    /// An application has been told. A connection that is over goes.
+    /// Completes the delivery of events to an application; removes a connection that is over.
     pub(super) fn told(&mut self, id: SocketId, events: Events) {
         if events.has(Events::CLOSED) {
             self.retire(id);
@@ -472,7 +472,7 @@ impl<'h> Table<'h> {
         sockets.retain(|known| *known != id);
     }
 
-    /// Cuts the connections that are left, and tells what became of each application.
+    /// Resets the remaining connections and returns the results of all applications.
     pub(super) fn finish(&mut self) -> Vec<Played> {
         for place in 0..self.places.len() {
             let slot = self.places[place].slot.as_deref();
@@ -482,7 +482,7 @@ impl<'h> Table<'h> {
             if let Some(slot) = self.named_mut(id) {
                 let _ = SockRef::from(&slot.stream).set_linger(Some(Duration::ZERO));
                 if slot.opening && slot.failure.is_none() {
-                    // As long as it lasted, nobody answered.
+                    // No answer came until the end of the run.
                     slot.failure = Some(bentpipe_tcp::FailureKind::TimedOut);
                 }
             }
@@ -494,20 +494,22 @@ impl<'h> Table<'h> {
     }
 }
 
-/// Begins to open a connection. To be called inside its host.
+/// Starts to open a connection. Must be called in the host's namespace.
 fn begin(from: SocketAddr, to: SocketAddr, account: &Account) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(from), Type::STREAM, None)?;
-    // By the socket, not as the namespace's default: that the kernel only grants to those which its
-    // first namespace allows everybody. One that only receives may have a rule that the kernel has not.
+    // Set on the socket, not as the namespace's default: Linux allows that only for congestion
+    // controls that the initial namespace allows for everybody. The error is ignored, since an end
+    // that only receives may have a congestion control that the kernel lacks.
     let _ = socket.set_tcp_congestion(account.control.as_bytes());
     if account.no_delay {
         socket.set_tcp_nodelay(true)?;
     }
     if account.fast_open {
-        // Where the kernel has a cookie, it says at once that it is connected, and sends its SYN with the first text.
+        // With a cookie, the kernel reports the connection as established at once and sends the SYN
+        // with the first write.
         setsockopt(&socket, TcpFastOpenConnect, &true)?;
     }
-    // Of the connection before it, the port may be in TIME-WAIT.
+    // The port's previous connection may be in TIME-WAIT.
     socket.set_reuse_address(true)?;
     socket.bind(&from.into())?;
     socket.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! What the kernel says of its connections.
+//! Queries of the kernel for the state of its connections.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::emulate::kernel::{BETWEEN_QUESTIONS, QUESTION};
 use crate::netlink::Netlink;
 
 impl Table<'_> {
-    /// Asks what has been acknowledged, of the connections of which somebody wants to know.
+    /// Queries what has been acknowledged, for the connections whose application waits for that.
     pub(in crate::emulate::kernel) fn ask_drained(&mut self) {
         self.asks_at = None;
         for place in self.asked.clone() {
@@ -27,7 +27,7 @@ impl Table<'_> {
                 slot.counted = Some(counted);
                 waiting
             });
-            // Of one that is no more, all was.
+            // For a connection that no longer exists, all data was acknowledged.
             if waiting.unwrap_or(0) <= u64::from(slot.shut) {
                 slot.is_drained();
                 self.asked.remove(&place);
@@ -36,13 +36,13 @@ impl Table<'_> {
             }
         }
         if !self.asked.is_empty() {
-            // However many there are, most of the time is for other things.
+            // Limits the share of time spent on queries, however many connections there are.
             let many = QUESTION * self.asked.len() as u64;
             self.asks_at = Some(self.now + BETWEEN_QUESTIONS.max(many));
         }
     }
 
-    /// Adds up what the kernel has counted of a connection.
+    /// Adds the kernel's counters of a connection to its application's.
     pub(super) fn count(&mut self, id: SocketId) {
         let counted = self.ask(id).map(|(counted, _)| counted);
         let Some(slot) = self.named_mut(id) else {
@@ -55,8 +55,8 @@ impl Table<'_> {
         }
     }
 
-    /// Asks the kernel of a connection: what it has counted, and bytes that are not acknowledged (a FIN is
-    /// one of them). None of one that is no more.
+    /// Queries a connection: its counters, and the bytes not acknowledged, with a FIN counted as
+    /// one. `None` if it no longer exists.
     fn ask(&mut self, id: SocketId) -> Option<(Statistics, u64)> {
         let slot = self.named(id)?;
         let (owner, local, remote) = (slot.owner, slot.local, slot.remote);

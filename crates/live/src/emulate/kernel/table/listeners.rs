@@ -1,4 +1,4 @@
-//! Sockets that wait for connections, and taking them.
+//! Listening sockets, and accepting connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +12,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 use super::{Table, Tag};
 use crate::emulate::kernel::account::Taker;
 
-/// Connections that may wait to be taken.
+/// Backlog: connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
 pub(super) struct Listening {
@@ -20,7 +20,7 @@ pub(super) struct Listening {
     port: u16,
     socket: TcpListener,
     taker: Taker,
-    /// For one connection only.
+    /// Whether it accepts one connection only.
     once: bool,
 }
 
@@ -38,8 +38,8 @@ impl Table<'_> {
         self.enter(host)?;
         let local = SocketAddr::new(self.hosts[host].address, port);
         let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
-        // Those that are taken have it, too. A receiver may have a rule that the kernel has not: it
-        // sends nothing.
+        // Accepted connections inherit the congestion control. The error is ignored, since a
+        // receiver may have one that the kernel lacks: it sends no data.
         let _ = socket.set_tcp_congestion(control.as_bytes());
         socket.set_reuse_address(true)?;
         socket.bind(&local.into())?;
@@ -61,13 +61,13 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// A connection to a port of an application's own will come. Where that cannot be, nobody will be there
-    /// to take it, which its peer will find out.
+    /// Listens for one connection on a port of an application's own. If that fails, the peer's SYN
+    /// is refused.
     pub(in crate::emulate::kernel) fn listen_once(&mut self, me: usize, port: u16) {
         let _ = self.listen(me, port, true);
     }
 
-    /// Takes a connection: whose it is, and which.
+    /// Accepts a connection. Returns its application and its identifier.
     pub(in crate::emulate::kernel) fn accept(&mut self, index: u32) -> Option<(usize, SocketId)> {
         loop {
             let listening = self.listeners[index as usize].as_ref()?;
@@ -80,7 +80,7 @@ impl Table<'_> {
             let owner = listening.taker.owner(remote);
             let once = listening.once;
             let Some(owner) = owner.filter(|_| stream.set_nonblocking(true).is_ok()) else {
-                // As a simulated host: nobody is there for it.
+                // No application expects this peer: reset, as a simulated host does.
                 let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
                 continue;
             };
