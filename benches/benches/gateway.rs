@@ -1,5 +1,5 @@
-//! Gateways alone: nanoseconds per packet by the number of connections and by what of each is
-//! unacknowledged, and connections per second.
+//! Benchmarks of gateways without a network: nanoseconds per packet, by the number of connections
+//! and their outstanding data, and connections per second.
 
 use bentpipe_benches::gateways::{Fleet, hybrid, split};
 use bentpipe_types::Agent;
@@ -12,7 +12,7 @@ fn packets<A: Agent>(criterion: &mut Criterion, kind: &str, make: fn() -> A, cas
         let name = format!("{connections} connections, {outstanding} segments unacknowledged");
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             let mut fleet = Fleet::new(make(), connections);
-            // A congestion window that is wide enough.
+            // Opens the congestion window far enough.
             fleet.carry(2 * outstanding);
             fleet.fill(outstanding);
             bencher.iter(|| fleet.turn());

@@ -1,4 +1,4 @@
-//! The return link: nanoseconds per acknowledgment.
+//! Benchmarks of return-link methods: nanoseconds per acknowledgment.
 
 use bentpipe_link::{EndCtx, FarEnd, Framing, Limit, QueueCtx, Verdict};
 use bentpipe_middlebox::ack::{Expander, ExpanderSettings, Method, Spacing, WaterMarks};
@@ -16,7 +16,8 @@ const MARKS: WaterMarks = WaterMarks {
     high: 60,
     duplicates: u32::MAX,
 };
-/// Acknowledgments that arrive while one is transmitted: 10 Mbit/s of 1064 bytes, 9.6 kbit/s of 40.
+/// Acknowledgments that arrive while one is transmitted: 10 Mbit/s with 1064-byte packets, and 9.6
+/// kbit/s with 40-byte acknowledgments.
 const PER_TRANSMISSION: u32 = 39;
 
 fn acknowledgment(number: u32, flows: u32) -> Packet {
@@ -32,7 +33,7 @@ fn acknowledgment(number: u32, flows: u32) -> Packet {
     packet
 }
 
-/// Enqueues and dequeues; every acknowledgment removed or transmitted is released.
+/// Enqueues and dequeues. Every acknowledgment that is removed or transmitted is released.
 fn queues(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("return link");
     group.throughput(Throughput::Elements(u64::from(PER_TRANSMISSION)));
@@ -77,7 +78,7 @@ fn queues(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Per acknowledgment that comes out.
+/// Measured per acknowledgment that comes out.
 fn expand_and_space(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("return link");
     group.throughput(Throughput::Elements(u64::from(PER_TRANSMISSION)));

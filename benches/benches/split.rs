@@ -1,6 +1,6 @@
-//! A split gateway: packets a second beside a router, with one connection and with 9,000, and
-//! connections a second. Whole runs: the hosts' work is in them, so that what the gateway costs is
-//! the difference to the router's.
+//! Benchmarks of a split gateway in whole runs: packets per second compared to a router, with one
+//! connection and with 9,000, and connections per second. The hosts' work is included, so that the
+//! gateway's cost is the difference to the router's.
 
 use std::hint::black_box;
 
@@ -54,7 +54,7 @@ fn run(scenario: &Scenario) -> Summary {
     output.summary
 }
 
-/// Packets that reach the gateway: those of its two links.
+/// Returns the number of packets that reach the gateway over its two links.
 fn through(summary: &Summary) -> u64 {
     let ends_there =
         |name: &str| name.starts_with("near") && name.ends_with("forward") || name == "far.return";

@@ -1,5 +1,5 @@
-//! Bytes that a connection takes of a gateway, both ends counted: what ten thousand of them have
-//! allocated.
+//! Measures a gateway's memory per connection, both legs included, by the allocations of ten
+//! thousand connections.
 
 use allocation_counter::measure;
 use bentpipe_benches::gateways::{Fleet, hybrid, split};
@@ -12,7 +12,7 @@ fn main() {
     tell("hybrid", hybrid);
 }
 
-/// Just opened; after 29 kB each; and when they have said nothing for a minute.
+/// Prints the memory of new connections, after 29 kB each, and after a minute of silence.
 fn tell<A: Agent>(kind: &str, make: fn() -> A) {
     let mut kept = None;
     let mut bytes = 0;

@@ -1,5 +1,4 @@
-//! Many connections through one gateway, without a network around it: what is measured is the
-//! gateway alone.
+//! Many connections through one gateway without a network, to measure the gateway alone.
 
 use bentpipe_gateway::{hybrid, split};
 use bentpipe_tcp::Config;
@@ -14,7 +13,8 @@ const HOST_ISN: u32 = 1_000;
 const SERVER_ISN: u32 = 500_000;
 const SEGMENT: u16 = 1460;
 
-/// The TCP of a gateway's legs: nothing waits for time, and windows open though they aren't filled.
+/// Returns the TCP settings of a gateway's legs: no delays, and windows that grow although they are
+/// not full.
 fn tcp() -> Config {
     Config {
         nagle: false,
@@ -25,7 +25,7 @@ fn tcp() -> Config {
     }
 }
 
-/// A split gateway; its hosts are at port 0.
+/// Creates a split gateway whose hosts are at port 0.
 #[must_use]
 pub fn split() -> split::Split {
     split::Split::new(split::Settings {
@@ -45,7 +45,7 @@ pub fn split() -> split::Split {
     })
 }
 
-/// A hybrid gateway; its hosts are at port 0.
+/// Creates a hybrid gateway whose hosts are at port 0.
 #[must_use]
 pub fn hybrid() -> hybrid::Hybrid {
     hybrid::Hybrid::new(hybrid::Settings {
@@ -56,19 +56,19 @@ pub fn hybrid() -> hybrid::Hybrid {
     })
 }
 
-/// Connections of hosts behind a gateway to a server, the ends of which are played by hand.
+/// Connections from hosts behind a gateway to a server. This type plays the hosts and the server.
 #[derive(Debug)]
 pub struct Fleet<A> {
     world: World,
     gateway: A,
-    /// Of each connection: bytes sent by the server, bytes acknowledged by the host.
+    /// By connection: bytes sent by the server, and bytes acknowledged by the host.
     sent: Vec<u32>,
     acknowledged: Vec<u32>,
     next: usize,
 }
 
 impl<A: Agent> Fleet<A> {
-    /// So many connections through this gateway.
+    /// Opens `connections` connections through a gateway.
     #[must_use]
     pub fn new(mut gateway: A, connections: u16) -> Self {
         let mut routes = Routes::new(Address(0), 2, 3);
@@ -88,7 +88,7 @@ impl<A: Agent> Fleet<A> {
         fleet
     }
 
-    /// Of each connection, so many segments more are unacknowledged.
+    /// Sends `segments` more segments on each connection without acknowledging them.
     pub fn fill(&mut self, segments: u32) {
         for _ in 0..segments {
             for connection in 0..self.sent.len() {
@@ -97,14 +97,14 @@ impl<A: Agent> Fleet<A> {
         }
     }
 
-    /// Of each connection, so many segments come and are acknowledged, two at a time.
+    /// Sends and acknowledges `segments` segments on each connection, two at a time.
     pub fn carry(&mut self, segments: u32) {
         for _ in 0..self.sent.len() * segments.div_ceil(2) as usize {
             self.turn();
         }
     }
 
-    /// Nothing comes for so long.
+    /// Advances the time by `span` without packets.
     pub fn wait(&mut self, span: Span) {
         let until = self.world.now + span;
         while let Some(at) = self.gateway.next_deadline()
@@ -145,7 +145,7 @@ impl<A: Agent> Fleet<A> {
             };
             self.world.packets.set_syn_options(packet, options);
         }
-        // A packet takes its time, as on a link of 10 Gbit/s.
+        // The transmission time of a packet at 10 Gbit/s.
         let now = self.world.now + Span::from_nanos(1_200);
         let port = Port(u16::from(!from_host));
         (self.gateway).on_packet(port, packet, &mut self.world.at(now));
@@ -165,7 +165,7 @@ impl<A: Agent> Fleet<A> {
         self.acknowledge(connection, 0);
     }
 
-    /// One connection more, which its host resets: five packets.
+    /// Opens another connection, which its host resets: five packets.
     pub fn come_and_go(&mut self) {
         let connection = self.sent.len() as u16;
         self.open(connection);
@@ -207,8 +207,8 @@ impl<A: Agent> Fleet<A> {
         });
     }
 
-    /// Two segments of the server's, and the host's ACK of as many, of the connection whose turn it
-    /// is: three packets.
+    /// Sends two segments of the server and the host's ACK of as many, on the next connection in
+    /// turn: three packets.
     pub fn turn(&mut self) {
         let connection = self.next as u16;
         self.next = (self.next + 1) % self.sent.len();
@@ -217,10 +217,10 @@ impl<A: Agent> Fleet<A> {
         self.acknowledge(connection, 2 * u32::from(SEGMENT));
     }
 
-    /// Has every byte that was sent gone on, and is none of it held but what is unacknowledged?
+    /// Checks that every byte sent was forwarded and that only outstanding bytes are stored.
     ///
     /// # Panics
-    /// If not: then something else was measured.
+    /// If not, since the benchmark would then measure something else.
     pub fn expect_all_carried(&self) {
         let outstanding: u64 = (self.sent.iter().zip(&self.acknowledged))
             .map(|(sent, acknowledged)| u64::from(sent.wrapping_sub(*acknowledged)))
@@ -240,7 +240,7 @@ impl<A: Agent> Fleet<A> {
         found
     }
 
-    /// The time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.world.now

@@ -1,4 +1,4 @@
-//! Networks to measure: made once here, used by the criterion benchmarks and by whole runs.
+//! Networks for the criterion benchmarks and for whole runs.
 
 pub mod gateways;
 
@@ -8,9 +8,9 @@ use bentpipe_types::{
     Address, Agent, BitRate, Ctx, Endpoint, IpVersion, Packet, PacketRef, Port, Span, Time,
 };
 
-/// Sends every packet back where it came from: a handler as empty as can be.
+/// Returns every packet to its sender: a minimal handler.
 struct Mirror {
-    /// Packets to set off with.
+    /// Number of packets to send at the start.
     starts: u32,
     started: bool,
 }
@@ -36,7 +36,7 @@ impl Agent for Mirror {
     }
 }
 
-/// Both directions alike: this rate and delay, and a queue that never drops.
+/// Returns a link with this rate and delay in both directions, and queues that never drop.
 #[must_use]
 pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
     let direction = || {
@@ -61,11 +61,11 @@ pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
     }
 }
 
-/// `packets` packets that bounce between two mirrors over a 100 Mbit/s link of 300 ms, for ever.
+/// Returns a network in which `packets` packets bounce forever between two mirrors over a 100
+/// Mbit/s link of 300 ms.
 ///
 /// # Panics
-///
-/// Never: the network fits together.
+/// Never: the network is valid.
 #[must_use]
 pub fn mirrors(packets: u32) -> Network {
     let mut builder = NetworkBuilder::new(1);

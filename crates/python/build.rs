@@ -1,5 +1,5 @@
-//! Hands the ready-made scenarios to maturin, which ships them inside the Python package, and tells
-//! the module which commit it is built from.
+//! Copies the ready-made scenarios for maturin, which ships them inside the Python package, and
+//! records the commit that the module is built from.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", source.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
     let copies = out.join("scenarios");
-    // What an earlier build left there may have another name by now.
+    // Removes files of an earlier build that have been renamed since.
     fs::remove_dir_all(&copies).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
@@ -35,13 +35,13 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The commit that is checked out, "with changes" where the sources differ from it; empty where
-/// this is no checkout, or git isn't installed.
+/// Returns the commit that is checked out, with the suffix "with changes" if the sources differ
+/// from it; empty without a checkout or git.
 fn commit() -> String {
     let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return String::new();
     };
-    // Another commit, or branch, makes another build.
+    // Rebuilds when the commit or branch changes.
     for name in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--path-format=absolute", "--git-path", name]) {
             println!("cargo::rerun-if-changed={path}");

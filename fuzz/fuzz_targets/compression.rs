@@ -1,4 +1,5 @@
-//! Header compression and tunnels: what goes in comes out, and any frame is answered.
+//! Fuzzes header compression and tunnels: compressed packets decompress to the same, and any frame
+//! is handled.
 #![no_main]
 
 use std::net::IpAddr;
@@ -18,17 +19,17 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// A packet like the last of its connection, these bytes of it changed.
+    /// A packet like the last of its connection, with these bytes changed.
     Packet {
         port: u8,
         damage: Vec<(u8, u8)>,
         payload: u8,
     },
-    /// Any bytes to the compressor.
+    /// Arbitrary bytes to the compressor.
     Bytes(Vec<u8>),
-    /// A frame of any bytes, to a decompressor of its own.
+    /// A frame of arbitrary bytes, to a separate decompressor.
     Frame { kind: u8, bytes: Vec<u8> },
-    /// That decompressor hears of a loss.
+    /// That decompressor is notified of a loss.
     Loss,
     /// A packet in a tunnel.
     Tunnel {
@@ -38,7 +39,7 @@ enum Step {
     },
 }
 
-/// Puts the checksums of a TCP/IPv4 packet right.
+/// Corrects the checksums of a TCP/IPv4 packet.
 fn make_right(packet: &mut [u8]) {
     let header = usize::from(packet[0] & 15) * 4;
     if packet[0] >> 4 != 4 || header < 20 || packet.len() < header + 20 {

@@ -1,4 +1,5 @@
-//! A connection under any stream of operations: an application's, a peer's that may lie, and time.
+//! Fuzzes a connection with any sequence of calls by its application, segments of a peer that may
+//! misbehave, and time.
 #![no_main]
 
 use std::cmp::min;
@@ -47,23 +48,23 @@ enum Operation {
     Read(u16),
     Close,
     Abort,
-    /// So many milliseconds pass.
+    /// Milliseconds to advance.
     Wait(u16),
-    /// Time passes until the connection wants to run.
+    /// Advances to the connection's next deadline.
     Deadline,
-    /// An honest acknowledgment of so many more bytes, with so many bytes of data.
+    /// A valid acknowledgment of more bytes, with data.
     Honest {
         acknowledges: u16,
         data: u16,
     },
-    /// An honest peer's SYN+ACK.
+    /// A valid SYN+ACK.
     SynAck,
-    /// An acknowledgment with a SACK block so far up, of such a length.
+    /// An acknowledgment with a SACK block of `length` bytes at a distance of `from` bytes.
     Sack {
         from: u16,
         length: u16,
     },
-    /// Anything.
+    /// An arbitrary segment.
     Segment(Segment),
 }
 
@@ -79,7 +80,7 @@ struct Segment {
     syn: Option<(Option<u16>, Option<u8>, bool)>,
 }
 
-/// A sequence number near the right one, or anywhere.
+/// A sequence number near the expected one, or anywhere.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 enum Where {
     Right,
@@ -87,10 +88,11 @@ enum Where {
     Anywhere(u32),
 }
 
-/// The one the connection talks with, and what lies between them.
+/// The peer of the connection, and the network between them.
 struct Peer {
     world: World,
-    /// What the peer knows: the next of its own to send, the highest of ours, our timestamps.
+    /// The peer's state: its next sequence number, the connection's SND.UNA and SND.NXT, and its
+    /// last timestamp.
     expected: Seq,
     acknowledged: Seq,
     highest: Seq,
@@ -99,7 +101,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Takes what was sent, and learns from it what a peer would.
+    /// Takes the packets that the connection sent and updates the peer's state.
     fn drain(&mut self) {
         for (_, reference) in self.world.outbox.drain(..) {
             let packet = *self.world.packets.get(reference);
@@ -254,7 +256,7 @@ fn honest(peer: &Peer, timestamps: bool, flags: Flags) -> Packet {
     packet
 }
 
-/// Lets the connection run at its deadlines until `end`.
+/// Runs the connection at its deadlines until `end`.
 fn wait(connection: &mut Connection, peer: &mut Peer, end: Time) {
     let mut idle = 0;
     for _ in 0..2000 {
@@ -279,7 +281,7 @@ fn wait(connection: &mut Connection, peer: &mut Peer, end: Time) {
 
 fn check(connection: &Connection, peer: &mut Peer) {
     let emitted = peer.world.outbox.len();
-    // The send buffer in the smallest segments, retransmitted, and acknowledgments.
+    // The send buffer in the smallest segments, with retransmissions and acknowledgments.
     assert!(emitted < 20_000, "{emitted} packets at once");
     peer.drain();
     let window = connection.congestion_window();
@@ -290,8 +292,8 @@ fn check(connection: &Connection, peer: &mut Peer) {
     assert!(window < 1 << 50, "window {window}");
     let (acknowledged, sent) = (connection.acknowledged_offset(), connection.sent_offset());
     assert!(acknowledged <= sent && sent <= connection.written_offset());
-    // NewReno counts what the deflation of the window (RFC 6582 section 3.2 step 3) holds back as
-    // in flight, too, so that it may be more than what was sent.
+    // NewReno counts bytes that the deflation of the window holds back (RFC 6582 section 3.2 step
+    // 3) as in flight, so that the count may exceed the bytes sent.
     assert!(connection.in_flight() < 1 << 40);
     assert!(connection.readable() <= 300_000 + 9000);
     let state = connection.state();
@@ -389,7 +391,7 @@ fn run(input: &Input) {
             Operation::Segment(ref segment) => {
                 let reference = packet(&mut peer, segment);
                 let record = peer.world.packets.get_mut(reference);
-                // (Text on a SYN begins behind the SYN, whose number is the first.)
+                // Data on a SYN begins after the SYN, which has the first sequence number.
                 record.payload_offset = if record.flags.has(Flags::SYN) {
                     0
                 } else {
@@ -398,7 +400,7 @@ fn run(input: &Input) {
                 let before = connection.delivered_offset();
                 let accepted = connection.on_packet_accepting(reference, &mut peer.world.cx());
                 if let Some(accepted) = accepted {
-                    // What a host's buffer has room for, and what the segment has.
+                    // Bounded by the receive buffer and by the segment.
                     let end = accepted.offset + u64::from(accepted.length);
                     assert!(accepted.offset >= before);
                     assert!(end <= before + config.receive_buffer + 1);

@@ -1,5 +1,5 @@
-//! The whole driver: any packets from two devices in memory, through gateways, return-link methods,
-//! queues and errors, and out again.
+//! Fuzzes the real-time engine: any packets from two in-memory devices pass through gateways,
+//! return-link methods, queues and errors.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A host of real packets that hears anything: raw bytes, and its own packets turned round,
-//! damaged, cut, with their checksums put right.
+//! Fuzzes a host that receives real packets: raw bytes, and its own packets reflected, damaged or
+//! truncated, with corrected checksums.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,15 +15,15 @@ use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// These bytes arrive.
+    /// Arbitrary bytes arrive.
     Bytes(Vec<u8>),
-    /// A packet that the host has sent comes back to it, its ends swapped.
+    /// A packet sent by the host returns with its ends swapped.
     Reflect {
         which: u8,
         damage: Vec<(u16, u8)>,
         cut: Option<u16>,
     },
-    /// A segment from a peer, of these header bytes and payload.
+    /// A segment from a peer with these header bytes and payload.
     Segment {
         from: u8,
         port: u8,
@@ -63,7 +63,7 @@ impl Application<Rings> for Echo {
     }
 }
 
-/// The host, what it works with, and what it has sent, the last first.
+/// The host, its environment, and its sent packets, latest first.
 struct Play {
     host: LiveHost,
     world: World,
@@ -72,7 +72,7 @@ struct Play {
 }
 
 impl Play {
-    /// A packet comes off the wire.
+    /// Delivers a packet to the host.
     fn hear(&mut self, bytes: &[u8]) {
         let to = |_, _| Some(HERE);
         if let Ok(packet) = bentpipe_wire::insert(bytes, &mut self.world.packets, THERE, to) {
@@ -81,7 +81,7 @@ impl Play {
         self.send();
     }
 
-    /// What the host has emitted goes on the wire.
+    /// Encodes the packets that the host has emitted.
     fn send(&mut self) {
         for (_, packet) in std::mem::take(&mut self.world.outbox) {
             let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ fn swap(packet: &mut [u8]) {
     }
 }
 
-/// Puts checksums and lengths right, so that the parser lets through what is behind it.
+/// Corrects checksums and lengths, so that the parser accepts the packet.
 fn make_right(packet: &mut [u8]) {
     let length = packet.len();
     let ip = |bytes: &[u8]| -> IpAddr {
@@ -269,7 +269,7 @@ fn run(steps: &[Step]) {
         }
         let host = play.host.host();
         assert!(host.connections() <= limits.connections);
-        // Both buffers, rounded up to a power of two, and a window's worth more.
+        // Send and receive buffer, rounded up to powers of two, and as much again.
         assert!(host.memory() as u64 <= host.connections() as u64 * 4 * 32_768);
         assert_eq!(play.world.packets.held(), 0, "a packet was kept");
     }

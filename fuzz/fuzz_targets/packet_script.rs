@@ -1,4 +1,4 @@
-//! Any text as a packet script: it is read, and run if it can be, and there is a verdict.
+//! Fuzzes the packet script reader: any text is parsed, run if valid, and gets a verdict.
 #![no_main]
 
 use bentpipe_testkit::{Defines, Verdict, check, script};

@@ -1,5 +1,5 @@
-//! Any text as a scenario file, with an override: an answer, in one line if it is no. What is
-//! accepted says itself again as a file that means the same.
+//! Fuzzes the scenario reader with any text and an override. Errors are one line. An accepted
+//! scenario, written as a file, parses to the same.
 #![no_main]
 
 use bentpipe_scenario::Scenario;

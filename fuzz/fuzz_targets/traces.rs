@@ -1,4 +1,4 @@
-//! Any text as a trace file of any format: a course, or a line that says what is wrong.
+//! Fuzzes the trace readers: any text is a trace of each format, or gets an error of one line.
 #![no_main]
 
 use bentpipe_scenario::check_trace;

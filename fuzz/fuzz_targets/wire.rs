@@ -1,4 +1,5 @@
-//! Any bytes as a packet: parsing answers, and what it understands survives being written again.
+//! Fuzzes the packet parser: any bytes are handled, and an accepted packet, written again, parses
+//! to the same.
 #![no_main]
 
 use std::convert::Infallible;
@@ -29,8 +30,8 @@ fn again(parsed: &Parsed<'_>) {
         out.copy_from_slice(parsed.payload);
     });
     if let Err(error) = encoded {
-        // IP options made room for a payload that ours has not; a SYN with SACK blocks may be too
-        // much for the header.
+        // The encoded packet may be too long: its options differ from the original's, and a SYN
+        // with SACK blocks may exceed the TCP header.
         let _ = error.to_string();
         return;
     }

@@ -1,9 +1,9 @@
-//! What recovery costs, and what it achieves: a transfer with a window that never moves, over a
-//! satellite that loses packets. `fixed-window SEGMENTS BIT_ERROR_RATE [RECOVERY] [SECONDS]`, with
+//! Measures cost and results of loss recovery: a transfer with a constant window over a satellite
+//! link with losses. Usage: `fixed-window SEGMENTS BIT_ERROR_RATE [RECOVERY] [SECONDS]`, with
 //! RECOVERY one of sack, sack-prr, rfc6675, fack, newreno, reno.
 //!
-//! 100 Mbit/s, 600 ms, a queue for the whole window. Prints the data segments delivered in order,
-//! what was sent again, and timeouts. Time it from outside.
+//! The link has 100 Mbit/s, 600 ms, and a queue for the whole window. Prints the data segments
+//! delivered in order, retransmissions, and timeouts. The time is to be measured from outside.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 
 const MSS: u64 = 1448;
 
-/// A window rule that does nothing.
+/// A window rule that never changes the window.
 #[derive(Debug)]
 struct Fixed;
 

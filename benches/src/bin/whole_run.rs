@@ -1,8 +1,8 @@
-//! Runs a scenario as a whole process, for benchmarks: `whole-run FILE [KEY=VALUE ...]`, each of
-//! them as with `bentpipe run --set`.
+//! Runs a scenario as a whole process, for benchmarks: `whole-run FILE [KEY=VALUE ...]`, with
+//! overrides as for `bentpipe run --set`.
 //!
-//! Prints one line of key-value pairs: the data segments delivered in order, and what was dropped
-//! and sent again.
+//! Prints one line of key-value pairs: the data segments delivered in order, drops, and
+//! retransmissions.
 
 use std::process::ExitCode;
 

@@ -30,9 +30,9 @@ pub struct TunSettings {
 /// A TUN device that exists as long as this handle.
 ///
 /// Reads use segmentation offload (IFF_VNET_HDR): one read returns up to 64 KiB that the kernel's
-/// TCP sent at once, and the packets that the kernel would have sent are cut here. That saves the
-/// kernel a system call and a pass through its device code for each packet. Writes are single
-/// packets: coalesced ones would be acknowledged differently.
+/// TCP sent at once. They are split here into the packets that the kernel would have sent. That
+/// saves the kernel a system call and a pass through its device code for each packet. Writes are
+/// single packets: coalesced ones would be acknowledged differently.
 pub struct Tun {
     device: SyncDevice,
     /// MTU when the device was opened, in bytes.

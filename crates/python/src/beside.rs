@@ -1,4 +1,4 @@
-//! Work in real time, while Python looks on: the one loop for all that calls `bentpipe-live`.
+//! Runs work of `bentpipe-live` in a thread while Python's signals are checked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,12 +18,12 @@ impl From<EmulateError> for Stopped {
     }
 }
 
-/// How often Python's signals are looked at.
+/// Interval of the checks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does the work in a thread of its own: waiting for the GIL would make packets late. Now and then
-/// Python's signals are looked at, and `look` is called, which ends the work by returning true, as
-/// errors of either do; `stop` is how the work is told. `what` it is, an error says.
+/// Runs `work` in a thread of its own, since waiting for the GIL would delay packets. Meanwhile,
+/// checks Python's signals and calls `look` periodically. If `look` returns true, or either raises,
+/// `stop` is set to end the work. `what` names the work in errors.
 pub(crate) fn beside_python<T: Send>(
     py: Python<'_>,
     what: &str,

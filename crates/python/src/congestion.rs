@@ -1,8 +1,7 @@
-//! Congestion controls that are written in Python.
+//! Congestion controls written in Python.
 //!
-//! The class that `bentpipe.congestion_control` registers is called with the GIL held, in the
-//! middle of a run that otherwise goes without. Once it raises, it is not called again, and the run
-//! ends.
+//! The class registered by `bentpipe.congestion_control` is called with the GIL held, during a run
+//! that otherwise does not hold it. If it raises, it is not called again, and the run ends.
 
 mod values;
 
@@ -21,12 +20,12 @@ use pyo3::types::PyType;
 
 pub(crate) use values::{Ack, PythonWindow};
 
-/// What a rule raised, if one did: the first ends the run.
+/// The first exception of a window rule, which ends the run.
 #[derive(Clone, Default)]
 pub(crate) struct Failure(Arc<Mutex<Option<Raised>>>);
 
 struct Raised {
-    /// Which rule and callback.
+    /// The rule and the callback.
     place: String,
     error: PyErr,
 }
@@ -42,13 +41,13 @@ impl Failure {
         slot.is_some()
     }
 
-    /// What to raise from the run: one line, with the rule's own exception as the cause.
+    /// Returns the error to raise from the run: one line, with the rule's exception as the cause.
     pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Raised { place, error }) = slot.take() else {
             return Ok(());
         };
-        // Ctrl-C, or sys.exit: no failure of the rule's.
+        // KeyboardInterrupt or SystemExit: not a failure of the rule.
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);
         }
@@ -59,7 +58,7 @@ impl Failure {
     }
 }
 
-/// Where in the rule's own file an exception was raised: `reno.py:12`.
+/// Returns the line in the rule's own file at which an exception was raised: `reno.py:12`.
 fn line_of(py: Python<'_>, error: &PyErr) -> Option<String> {
     let frames = py
         .import("traceback")
@@ -71,7 +70,7 @@ fn line_of(py: Python<'_>, error: &PyErr) -> Option<String> {
     Some(format!("{}:{line}", file.file_name()?.to_string_lossy()))
 }
 
-/// Every registered class as a factory.
+/// Returns every registered class as a factory.
 pub(crate) fn controls(
     registered: Vec<(String, Bound<'_, PyType>)>,
     failure: &Failure,
@@ -91,7 +90,7 @@ pub(crate) fn controls(
     Ok(controls)
 }
 
-/// A registered class, and which of the optional callbacks it has.
+/// A registered class, and the optional callbacks it has.
 struct Rule {
     name: String,
     class: Py<PyType>,
@@ -100,7 +99,7 @@ struct Rule {
     has: Optional,
 }
 
-/// The callbacks that a class may have.
+/// Whether a class has each optional callback.
 #[derive(Clone, Copy)]
 struct Optional {
     on_established: bool,
@@ -144,7 +143,7 @@ impl Rule {
 /// The window rule of one connection.
 struct PythonControl {
     rule: Arc<Rule>,
-    /// The class's instance, once the connection is established, unless it has failed.
+    /// The class's instance, once the connection is established and unless the rule has failed.
     object: Option<Py<PyAny>>,
     window: Option<Py<PythonWindow>>,
 }
@@ -158,7 +157,7 @@ impl fmt::Debug for PythonControl {
 }
 
 impl PythonControl {
-    /// Makes the instance.
+    /// Creates the instance.
     fn begin(&mut self, window: &Window) {
         let made = Python::attach(|py| {
             let object = self.rule.class.bind(py).call0()?.unbind();
@@ -173,8 +172,8 @@ impl PythonControl {
         }
     }
 
-    /// Calls a method with the window and what `arguments` makes; the window is then what the
-    /// method made of it.
+    /// Calls a method with the window and the `arguments`, then applies the method's changes to the
+    /// window.
     fn call<A>(
         &mut self,
         window: &mut Window,
@@ -202,7 +201,7 @@ impl PythonControl {
         }
     }
 
-    /// Calls a method that returns such a number, or None.
+    /// Calls a method that returns a number of the kind wanted, or None.
     fn number(
         &mut self,
         window: &mut Window,
@@ -243,7 +242,7 @@ impl PythonControl {
     }
 }
 
-/// What a method may return.
+/// Kind of number that a method may return.
 #[derive(Clone, Copy)]
 enum Wanted {
     Bytes,
@@ -381,14 +380,14 @@ impl CongestionControl for PythonControl {
         if !self.rule.has.pacing_rate || self.rule.failure.is_noted() {
             return None;
         }
-        // What it does to its window here has no effect.
+        // Works on a copy, so that changes of the window here have no effect.
         let mut other = Self {
             rule: Arc::clone(&self.rule),
             object: Python::attach(|py| self.object.as_ref().map(|object| object.clone_ref(py))),
             window: Python::attach(|py| self.window.as_ref().map(|own| own.clone_ref(py))),
         };
         let rate = other.number(&mut window.clone(), "pacing_rate", Wanted::Rate, None)?;
-        // Less than a bit a second is a rate too.
+        // A positive rate below 1 bit/s counts as 1 bit/s.
         BitRate::new((rate as u64).max(1))
     }
 }

@@ -1,4 +1,4 @@
-//! A scenario in real time: the one place that calls `bentpipe_live::emulate`.
+//! Calls `bentpipe_live::emulate`.
 
 use std::sync::atomic::Ordering;
 
@@ -8,20 +8,20 @@ use pyo3::prelude::*;
 use crate::beside::beside_python;
 use crate::engine::{self, Finished, Request, Stopped, series};
 
-/// A command of the user's own: host, words, whether it is what is waited for.
+/// A user command: host, words, and whether the run waits for it.
 pub(crate) type Command = (String, Vec<String>, bool);
 
-/// A line that says why nothing can be emulated here; none if it can.
+/// Returns an error message if this machine cannot emulate.
 pub(crate) fn obstacle() -> Option<String> {
     emulate::obstacle()
 }
 
-/// Ends what killed emulations have left behind.
+/// Ends processes left behind by killed emulations.
 pub(crate) fn remove_leftovers() -> usize {
     emulate::command::remove_leftovers()
 }
 
-/// Runs in real time.
+/// Runs a scenario in real time.
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,

@@ -1,4 +1,4 @@
-//! The one place that calls `bentpipe-scenario`: plain Rust types in, plain Rust types out.
+//! Calls `bentpipe-scenario`, with plain Rust types as arguments and results.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,36 +10,36 @@ use bentpipe_scenario::{
     RunOptions, Scenario, SlowStart, WindowRule,
 };
 
-/// A scenario, before it is read.
+/// A scenario that has not been parsed.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
-    /// The file; only its name in messages where `text` is given.
+    /// The file; with `text`, only its name in messages.
     pub(crate) path: PathBuf,
-    /// The file's content, when it doesn't come from `path`.
+    /// The file's content, if it does not come from `path`.
     pub(crate) text: Option<String>,
-    /// `("hosts.server.tcp.mss", "1448 B")`: applied in order, after the file.
+    /// Overrides such as `("hosts.server.tcp.mss", "1448 B")`, applied in order after the file.
     pub(crate) overrides: Vec<(String, String)>,
 }
 
-/// A run that Python asked for.
+/// A run that Python requested.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) source: Source,
     pub(crate) seed: Option<u64>,
-    /// Link name and where its capture goes.
+    /// Captures: link name and file.
     pub(crate) pcap: Vec<(String, PathBuf)>,
     /// Most bytes that captures keep of each packet.
     pub(crate) snap_length: Option<u32>,
-    /// Whether a scenario that names no probes gets the default ones.
+    /// Whether a scenario without probes gets the default ones.
     pub(crate) default_probes: bool,
-    /// Whether nobody will look at the probes.
+    /// Whether probes need not be recorded.
     pub(crate) no_series: bool,
     /// Congestion controls in Python.
     pub(crate) controls: CustomControls,
 }
 
 impl Request {
-    /// How the scenario is run, once it is resolved.
+    /// Returns the options of the run.
     pub(crate) fn options(self) -> RunOptions {
         let captures = self.pcap.into_iter();
         RunOptions {
@@ -57,7 +57,7 @@ impl Request {
     }
 }
 
-/// One probe's samples, as two columns of equal length.
+/// The samples of one probe, as two columns of equal length.
 #[derive(Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
@@ -66,17 +66,17 @@ pub(crate) struct Series {
     pub(crate) unit: String,
 }
 
-/// A run that ended.
+/// Results of a completed run.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) summary_json: String,
     pub(crate) series: Vec<Series>,
 }
 
-/// Why there is no result; one line each.
+/// Why there is no result, in one line.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// The scenario or the request is wrong.
+    /// The scenario or the request is invalid.
     Wrong(String),
     /// The run failed.
     Failed(String),
@@ -91,7 +91,7 @@ impl From<RunError> for Stopped {
     }
 }
 
-/// A run in progress, driven in slices so that Python can look at its signals in between.
+/// A run in progress, executed in slices so that Python's signals can be checked in between.
 pub(crate) struct Running {
     run: Run,
     duration_s: f64,
@@ -102,7 +102,7 @@ pub(crate) struct Running {
 const SLICE: u64 = 500_000;
 
 impl Running {
-    /// Read the scenario and build its network.
+    /// Reads the scenario and builds its network.
     #[expect(
         clippy::disallowed_methods,
         reason = "the run's wall time, which it never sees"
@@ -119,12 +119,12 @@ impl Running {
         })
     }
 
-    /// Run one slice; true when the run has ended.
+    /// Runs one slice. Returns true when the run has ended.
     pub(crate) fn advance(&mut self) -> Result<bool, Stopped> {
         Ok(self.run.advance(SLICE)? == Progress::Ended)
     }
 
-    /// Takes what the probes recorded since this was last asked, where it is `many` or more.
+    /// Returns and removes the recorded samples if there are `many` or more.
     pub(crate) fn take_records(&mut self, many: u64) -> Vec<Series> {
         if self.run.records() < many {
             return Vec::new();
@@ -132,12 +132,12 @@ impl Running {
         self.run.take_records().into_iter().map(columns).collect()
     }
 
-    /// The simulated time so far and the duration, in seconds.
+    /// Returns the simulated time so far and the duration, in seconds.
     pub(crate) fn simulated_s(&self) -> (f64, f64) {
         (self.run.share_done() * self.duration_s, self.duration_s)
     }
 
-    /// Sum up.
+    /// Returns the results.
     pub(crate) fn finish(self) -> Result<Finished, Stopped> {
         let mut output = self.run.finish()?;
         output.summary.wall_s = self.started.elapsed().as_secs_f64();
@@ -150,7 +150,7 @@ impl Running {
     }
 }
 
-/// The series as columns.
+/// Converts series to columns.
 #[cfg(target_os = "linux")]
 pub(crate) fn series(recorded: Vec<bentpipe_scenario::RecordedSeries>) -> Vec<Series> {
     recorded.into_iter().map(columns).collect()
@@ -165,28 +165,28 @@ fn columns(series: bentpipe_scenario::RecordedSeries) -> Series {
     }
 }
 
-/// Resolve the scenario and return it as JSON.
+/// Resolves the scenario and returns it as JSON.
 pub(crate) fn load(source: &Source, controls: &CustomControls) -> Result<String, String> {
     let scenario = resolve(source, controls)?;
     serde_json::to_string(&scenario).map_err(|error| error.to_string())
 }
 
-/// May a packet of this scenario's run be lost to errors?
+/// Whether a packet in a run of this scenario may be lost to errors.
 pub(crate) fn may_meet_errors(source: &Source, controls: &CustomControls) -> Result<bool, String> {
     Ok(resolve(source, controls)?.may_meet_errors())
 }
 
-/// The JSON Schema of the scenario file.
+/// Returns the JSON Schema of the scenario file.
 pub(crate) fn json_schema() -> String {
     format!("{:#}", bentpipe_scenario::json_schema())
 }
 
-/// The JSON Schema of a run's results.
+/// Returns the JSON Schema of a run's results.
 pub(crate) fn results_schema() -> String {
     format!("{:#}", bentpipe_scenario::results_schema())
 }
 
-/// Names a scenario file may use, by kind.
+/// Returns the names that a scenario file may use, by kind.
 pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     macro_rules! names {
         ($($kind:literal: $words:ident,)+) => {
@@ -211,11 +211,11 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     }
 }
 
-/// Of a window rule: its kind, whether it has a say in how slow start grows the window, and whether
-/// it must be told the rate of the channel.
+/// Properties of a window rule: its kind, whether it changes how slow start grows the window, and
+/// whether it needs the channel's rate.
 pub(crate) type RuleFacts = (&'static str, bool, bool);
 
-/// The built-in window rules, by name.
+/// Returns the built-in window rules by name.
 pub(crate) fn window_rules() -> BTreeMap<&'static str, RuleFacts> {
     let rules = WindowRule::ALL.iter();
     rules
@@ -246,7 +246,8 @@ pub(crate) fn resolve(source: &Source, controls: &CustomControls) -> Result<Scen
     scenario.map_err(|error| error.to_string())
 }
 
-/// Every unit of quantities: name, base unit, worth of that as a fraction, whether it is counted.
+/// Returns every unit of quantities: name, base unit, numerator and denominator of its value in
+/// base units, and whether only whole numbers are valid.
 pub(crate) fn units() -> Vec<(&'static str, &'static str, u64, u64, bool)> {
     let units = bentpipe_scenario::quantity::units();
     units
@@ -254,13 +255,13 @@ pub(crate) fn units() -> Vec<(&'static str, &'static str, u64, u64, bool)> {
         .collect()
 }
 
-/// A quantity's number, as it is written, and its unit's name.
+/// Splits a quantity into its number as written and the name of its unit.
 pub(crate) fn number_and_unit(text: &str) -> Option<(&str, &'static str)> {
     let (number, unit) = bentpipe_scenario::quantity::number_and_unit(text)?;
     Some((number, unit.name))
 }
 
-/// The line of every key of a TOML text.
+/// Returns the line of every key of a TOML text.
 pub(crate) fn key_lines(text: &str) -> Option<Vec<(KeyPath, usize)>> {
     bentpipe_scenario::key_lines(text)
 }

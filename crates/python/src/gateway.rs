@@ -1,5 +1,4 @@
-//! A part of a scenario between a machine's own interfaces: the one place that calls
-//! `bentpipe_live::gateway`.
+//! Calls `bentpipe_live::gateway`.
 
 use bentpipe_live::gateway::{self, Control, Part, Plan, Request as Machine};
 use bentpipe_scenario::Addresses;
@@ -10,22 +9,22 @@ use serde_json::json;
 use crate::beside::beside_python;
 use crate::engine::{self, Request, Stopped};
 
-/// What a machine is to play, as Python says it.
+/// The part of a scenario that a machine is to run, as given by Python.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) part: Part,
-    /// The links or nodes of the file, each with an interface.
+    /// Links or nodes of the file, each with an interface.
     pub(crate) interfaces: Vec<(String, String)>,
-    /// The addresses of persistent connections, this gateway's and the other's.
+    /// Addresses of persistent connections: this gateway's and the other's.
     pub(crate) addresses: [Option<String>; 2],
     /// A quantity of time.
     pub(crate) duration: Option<String>,
-    /// Say what would be done, and do nothing.
+    /// Whether to return only what would be done.
     pub(crate) check: bool,
 }
 
-/// Plays it. `tell` is called with lines of news now and then, and ends it by returning true.
-/// Returns a JSON object.
+/// Runs the gateway or link. `tell` is called periodically with new messages, and ends the run by
+/// returning true. Returns a JSON object.
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,
@@ -104,12 +103,12 @@ fn length(text: &str) -> Result<Length, String> {
     Ok(length)
 }
 
-/// A line that says why this machine can be no gateway; none if it can.
+/// Returns an error message if this machine cannot run a gateway.
 pub(crate) fn obstacle() -> Option<String> {
     gateway::obstacle()
 }
 
-/// Removes what killed gateways have left behind: rules, and groups of interfaces.
+/// Removes what killed gateways have left behind: rules and interface groups.
 pub(crate) fn remove_leftovers() -> PyResult<(usize, usize)> {
     let left = gateway::remove_leftovers()?;
     Ok((left.rules, left.groups))

@@ -1,7 +1,6 @@
-//! `bentpipe._native`: the simulator as a Python module. Conversions and errors, nothing else.
+//! `bentpipe._native`: the simulator as a Python module. It only converts values and errors.
 //!
-//! The stub that Python's type checkers read is `python/bentpipe/_native.pyi`; the two change
-//! together.
+//! `python/bentpipe/_native.pyi` is the stub for Python's type checkers and must match this file.
 
 #[cfg(target_os = "linux")]
 mod beside;
@@ -52,9 +51,9 @@ fn scenario_error(message: String) -> PyErr {
     ScenarioError::new_err(message)
 }
 
-/// Simulate a scenario file, or `text` in its place; the GIL is released meanwhile, but for the
-/// callbacks of `controls`: congestion controls of the caller's own, by name. `progress` is called
-/// between slices with the simulated time and the duration, in seconds.
+/// Simulate a scenario file, or `text` in its place. The GIL is released except during callbacks of
+/// `controls`, the caller's own congestion controls by name. `progress` is called between slices
+/// with the simulated time and the duration, in seconds.
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
@@ -98,7 +97,7 @@ fn run<'py>(
         let ended = py.detach(|| running.advance())?;
         failure.check(py)?;
         if let Some(take) = &take_records {
-            // At the end all of them, so that none is left to keep.
+            // All samples at the end, so that the result holds none.
             let many = if ended { 0 } else { MANY_RECORDS };
             let records = py.detach(|| running.take_records(many));
             if !records.is_empty() {
@@ -108,7 +107,7 @@ fn run<'py>(
         if ended {
             break;
         }
-        // Ctrl-C ends a run that was asked for by mistake.
+        // Ctrl-C interrupts the run.
         py.check_signals()?;
         if let Some(progress) = &progress {
             progress.call1(running.simulated_s())?;
@@ -117,10 +116,10 @@ fn run<'py>(
     Ok(py.detach(|| running.finish())?.into())
 }
 
-/// Run a scenario in real time, between TCP connections of the kernel's; or, with `commands` (host,
-/// words, whether it is waited for), the user's own commands over its links. The hosts
-/// named by `ours` have our own TCP instead. Returns the output, and the exit status of the command
-/// that was waited for.
+/// Run a scenario in real time between Linux TCP connections. With `commands` (host, words, whether
+/// the run waits for it), run the user's own commands instead of the flows. The hosts named by
+/// `ours` have our own TCP. Return the output, and the exit status of the command that was waited
+/// for.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(signature = (
@@ -166,10 +165,10 @@ fn emulate<'py>(
     Ok((finished.into(), status))
 }
 
-/// Play a gateway of a scenario between this machine's own interfaces, or one of its links;
-/// `interfaces` are pairs of a link (or, of a `link`, a node) of the file and an interface. `tell`
-/// is called with lines of news now and then, and ends it by returning true. Returns a JSON object:
-/// the result, or with `check` what would be done.
+/// Run a gateway or a link of a scenario between this machine's own interfaces. `interfaces` are
+/// pairs of a link of the file (with `link`, a node) and an interface. `tell` is called
+/// periodically with new messages, and ends the run by returning true. Return the result as a JSON
+/// object. With `check`, return a description of what would be done instead.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(name = "gateway", signature = (
@@ -230,7 +229,7 @@ fn play_gateway<'py>(
     gateway::run(py, request, wanted, &tell)
 }
 
-/// Return a line that says why this machine can be no gateway, or None if it can.
+/// Return an error message if this machine cannot run a gateway, or None if it can.
 #[pyfunction]
 fn gateway_obstacle() -> Option<String> {
     #[cfg(target_os = "linux")]
@@ -239,8 +238,8 @@ fn gateway_obstacle() -> Option<String> {
     return Some("a gateway needs Linux".to_owned());
 }
 
-/// Remove what killed gateways have left: return how many rules, and groups of interfaces, that
-/// were.
+/// Remove what killed gateways have left behind. Return the number of rules and of interface
+/// groups.
 #[pyfunction]
 fn gateway_leftovers() -> PyResult<(usize, usize)> {
     #[cfg(target_os = "linux")]
@@ -249,7 +248,7 @@ fn gateway_leftovers() -> PyResult<(usize, usize)> {
     return Ok((0, 0));
 }
 
-/// Return a line that says why nothing can be emulated on this machine, or None if it can.
+/// Return an error message if this machine cannot emulate, or None if it can.
 #[pyfunction]
 fn emulation_obstacle() -> Option<String> {
     #[cfg(target_os = "linux")]
@@ -258,7 +257,7 @@ fn emulation_obstacle() -> Option<String> {
     return Some("emulation needs Linux".to_owned());
 }
 
-/// End what killed emulations have left running; return how many processes that were.
+/// End processes left behind by killed emulations. Return their number.
 #[pyfunction]
 fn emulation_leftovers() -> usize {
     #[cfg(target_os = "linux")]
@@ -287,8 +286,8 @@ fn load<'py>(
         .map_err(scenario_error)
 }
 
-/// Return whether a packet may be lost to errors: not where the first wrong bit, as it is drawn
-/// with the scenario's seed, comes after all that the links can carry.
+/// Return whether a packet may be lost to errors. The answer is False if the first bit error, as
+/// drawn with the scenario's seed, comes after all that the links can carry.
 #[pyfunction]
 #[pyo3(signature = (path, *, text = None, overrides = Vec::new(), controls = Vec::new()))]
 fn may_meet_errors<'py>(
@@ -326,35 +325,35 @@ fn lists() -> BTreeMap<String, Vec<String>> {
     engine::lists()
 }
 
-/// Return the window rules that are built in: the kind of each, whether it has a say in how slow
-/// start grows the window, and whether it must be told the rate of the channel.
+/// Return the built-in window rules: the kind of each, whether it changes how slow start grows the
+/// window, and whether it needs the channel's rate.
 #[pyfunction]
 fn window_rules() -> BTreeMap<&'static str, engine::RuleFacts> {
     engine::window_rules()
 }
 
-/// Return every unit of quantities: name, base unit, what it is worth of that (as a fraction), and
-/// whether it comes in whole numbers only.
+/// Return every unit of quantities: name, base unit, its value in base units as a fraction, and
+/// whether only whole numbers are valid.
 #[pyfunction]
 fn units() -> Vec<(&'static str, &'static str, u64, u64, bool)> {
     engine::units()
 }
 
-/// Split a quantity into its number, as it is written, and the name of its unit; None if it is
-/// none.
+/// Split a quantity into its number as written and the name of its unit. Return None if it is not a
+/// quantity.
 #[pyfunction]
 fn number_and_unit(text: &str) -> Option<(&str, &'static str)> {
     engine::number_and_unit(text)
 }
 
-/// Return the line of every key, table and array item of a TOML text by its path; None if it is no
-/// TOML.
+/// Return the line of every key, table and array item of a TOML text by its path. Return None if
+/// the text is not TOML.
 #[pyfunction]
 fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     output::key_lines(py, text)
 }
 
-/// A Parquet file's table as text: pyarrow reads it.
+/// Returns a Parquet file's table as text, read with pyarrow.
 fn parquet_as_csv(content: &[u8]) -> Result<String, String> {
     Python::attach(|py| {
         let read = || -> PyResult<String> {

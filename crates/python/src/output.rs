@@ -1,4 +1,4 @@
-//! A finished run, as Python sees it.
+//! The result of a run for Python.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,8 +17,8 @@ use crate::engine::{self, Finished, Series};
 pub(crate) struct RunOutput {
     #[pyo3(get)]
     summary_json: String,
-    /// Taken by the first read of `series`, so that the columns are moved and never copied, and
-    /// numpy isn't imported by a caller who only wants the summary.
+    /// Series that have not been read. The first read of `series` moves them, so that they are
+    /// never copied, and numpy is not imported for a caller that needs only the summary.
     pending: Mutex<Vec<Series>>,
     converted: PyOnceLock<Py<PyDict>>,
 }
@@ -33,7 +33,7 @@ impl From<Finished> for RunOutput {
     }
 }
 
-/// Probe name -> (times in seconds, values, unit).
+/// Returns probe name -> (times in seconds, values, unit).
 pub(crate) fn columns(py: Python<'_>, series: Vec<Series>) -> PyResult<Py<PyDict>> {
     let dict = PyDict::new(py);
     for series in series {
@@ -47,7 +47,7 @@ pub(crate) fn columns(py: Python<'_>, series: Vec<Series>) -> PyResult<Py<PyDict
     Ok(dict.unbind())
 }
 
-/// Path of keys and indices -> line; None where the text is no TOML.
+/// Returns path of keys and indices -> line; None if the text is not TOML.
 pub(crate) fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(found) = engine::key_lines(text) else {
         return Ok(None);

@@ -36,7 +36,7 @@ use flows::Made;
 use host::Host;
 use watch::Seen;
 
-/// What to emulate, and how.
+/// A scenario to emulate, with its options.
 #[derive(Debug)]
 pub struct Request {
     /// The scenario.

@@ -1,8 +1,8 @@
 //! Runs arbitrary bytes as packets through a network between two devices, for tests and fuzzing.
 //!
-//! The path contains everything that processes packets: split gateways at both ends of the
-//! satellite link, a hybrid gateway before them, a compactor, header compression, a tunnel, fair
-//! queueing with ECN marks, and errors.
+//! The path contains split gateways at both ends of the satellite link, a hybrid gateway
+//! before them, a compactor, header compression, a tunnel, fair queueing with ECN marks, and
+//! errors.
 
 use std::net::IpAddr;
 

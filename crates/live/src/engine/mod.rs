@@ -1,8 +1,8 @@
 //! Runs a network in real time: devices are attached to its edge nodes, and a wall clock drives it.
 //!
-//! The [`Engine`] runs the network up to the present, injects packets that it reads from the
-//! devices, writes packets that have left the network to the devices, and states when it must be
-//! called next. [`Engine::run`] or a test calls it and provides the time.
+//! The [`Engine`] runs the network up to the present, injects packets read from the devices, and
+//! writes packets that have left the network to the devices. It states when it must be called next.
+//! [`Engine::run`] or a test calls it and provides the time.
 
 #[doc(hidden)]
 pub mod hostile;

@@ -10,9 +10,11 @@
 //! ```
 //!
 //! B is the group of the other side's interfaces. The first rule ignores a route that leads there,
-//! so that the second rule's table applies. The following packets are routed as before: those for
-//! the machine itself (the local table comes first), those that return to their own side, and those
-//! that leave at a third interface.
+//! so that the second rule's table applies. The following are routed as before.
+//!
+//! * Packets for the machine itself, since the local table comes first.
+//! * Packets that return to their own side.
+//! * Packets that leave at a third interface.
 //!
 //! If a packet is too long or has no route, the machine itself sends an ICMP error to its sender.
 //! The sender may be a gateway, which uses a host's address or its own. One more rule at either
@@ -89,7 +91,7 @@ pub(super) struct Diversion {
     ends_connections: bool,
 }
 
-/// What killed processes have left behind.
+/// Rules and groups left behind by killed processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Leftovers {
     /// Number of rules that refer to a missing device.

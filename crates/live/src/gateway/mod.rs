@@ -48,7 +48,7 @@ pub enum Part {
     Link(String),
 }
 
-/// What a machine is to run.
+/// The task of a machine.
 #[derive(Debug)]
 pub struct Request {
     /// The scenario.

@@ -87,7 +87,7 @@ impl Condition {
     }
 }
 
-/// What the two sides exchange.
+/// The exchange between the two sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
     /// One connection with data in both directions at the same time.

@@ -13,7 +13,7 @@ use super::data::{CHUNK, Destination, Source, Tally};
 /// Timeout of each call: long enough for retransmissions of a lost SYN.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the kernel's end does.
+/// Behaviour of the kernel's end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) key: u64,
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) pause: Option<(u64, Span, u64)>,
 }
 
-/// What the kernel's end sent and received.
+/// Data that the kernel's end sent and received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
     pub(super) sent: Tally,

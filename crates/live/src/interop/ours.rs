@@ -10,7 +10,7 @@ use super::data::{CHUNK, Destination, Source, Tally};
 
 type AtDesk<'a, 'c> = Desk<'a, 'c, Rings>;
 
-/// What an application does.
+/// Behaviour of an application.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     /// Key of the data that it sends.

@@ -1,12 +1,12 @@
-//! What a congestion control in Python is handed.
+//! The objects that a congestion control in Python receives.
 
 use bentpipe_scenario::congestion::{AckSample, Span, Window};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The window that a rule moves, in bytes.
+/// The congestion window that a rule changes, in bytes.
 ///
-/// Numbers of Python's own: a fraction of a byte is kept from one callback to the next.
+/// The numbers are floating point, so that fractions of a byte are kept between callbacks.
 #[pyclass(name = "Window", module = "bentpipe._native")]
 pub(crate) struct PythonWindow {
     congestion_window: f64,
@@ -25,7 +25,7 @@ impl From<&Window> for PythonWindow {
     }
 }
 
-/// Infinite as long as there is none.
+/// Returns the slow start threshold; infinite if there is none.
 fn threshold(window: &Window) -> f64 {
     match window.slow_start_threshold {
         u64::MAX => f64::INFINITY,
@@ -34,7 +34,7 @@ fn threshold(window: &Window) -> f64 {
 }
 
 impl PythonWindow {
-    /// Takes over what others have done to the window since.
+    /// Takes over changes that others have made to the window.
     pub(super) fn follow(&mut self, window: &Window) {
         if self.congestion_window as u64 != window.congestion_window {
             self.congestion_window = window.congestion_window as f64;
@@ -44,7 +44,7 @@ impl PythonWindow {
         }
     }
 
-    /// The whole bytes of it. Infinity becomes the largest number, which means none.
+    /// Stores the whole bytes. Infinity becomes the largest number, which means no threshold.
     pub(super) fn store(&self, window: &mut Window) {
         window.congestion_window = self.congestion_window as u64;
         window.slow_start_threshold = self.slow_start_threshold as u64;
@@ -111,7 +111,7 @@ pub(crate) struct Ack {
 }
 
 impl Ack {
-    /// `acknowledged` bytes of it are to count.
+    /// Creates an acknowledgment of which `acknowledged` bytes count.
     pub(super) fn new(acknowledged: u64, sample: &AckSample) -> Self {
         let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
         Self {
