@@ -165,10 +165,10 @@ fn emulate<'py>(
     Ok((finished.into(), status))
 }
 
-/// Run a gateway or a link of a scenario between this machine's own interfaces. `interfaces` are
-/// pairs of a link of the file (with `link`, a node) and an interface. `tell` is called
-/// periodically with new messages, and ends the run by returning true. Return the result as a JSON
-/// object. With `check`, return a description of what would be done instead.
+/// Run a gateway or a link of a scenario between this machine's own interfaces. The pairs in
+/// `interfaces` name a link of the file (with `link`, a node) and an interface. The function `tell`
+/// is called periodically with new messages, and ends the run by returning true. Return the result
+/// as a JSON object. With `check`, return a description of what would be done instead.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(name = "gateway", signature = (
