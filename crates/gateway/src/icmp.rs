@@ -27,15 +27,15 @@ impl IcmpReport {
     /// real network.
     pub(crate) fn read(packets: &PacketStore, packet: PacketRef) -> Option<Self> {
         if let Some(bytes) = packets.bytes(packet) {
-            let said = SegmentError::read(bytes)?;
+            let quoted = SegmentError::read(bytes)?;
             let party = |end: std::net::SocketAddr| Party {
                 host: HostAddress::Ip(end.ip()),
                 port: end.port(),
             };
-            let key = key(party(said.destination), party(said.source));
+            let key = key(party(quoted.destination), party(quoted.source));
             return Some(Self {
-                error: said.error,
-                sequence: said.sequence,
+                error: quoted.error,
+                sequence: quoted.sequence,
                 keys: [Some(key), None],
             });
         }

@@ -4,7 +4,7 @@
 use bentpipe_types::{Flags, Packet, PacketRef, Time};
 
 use super::relay::Relay;
-use super::tracked_connection::{GatewayContext, Verdict};
+use super::tracked_connection::{HybridContext, Verdict};
 
 impl Relay {
     /// Processes a packet of the host, other than a SYN.
@@ -12,7 +12,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         let now = context.cx.now;
         self.host_heard_at = now;
@@ -62,13 +62,13 @@ impl Relay {
         }
     }
 
-    /// Processes the acknowledgment number: releases the segments that it covers (gaid1998 section
-    /// 4.2).
+    /// Processes the acknowledgment number: releases the segments that it covers
+    /// (gaid1998 section 4.2).
     fn on_host_acknowledgment(
         &mut self,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         let now = context.cx.now;
         let distance = i64::from(
@@ -140,7 +140,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         let believed =
             packet.sequence == self.host_next || packet.sequence == self.server_acknowledgment;

@@ -4,7 +4,7 @@ use bentpipe_types::{Flags, Packet, PacketRef, Time};
 
 use super::relay::Relay;
 use super::segment_store::HeldSegment;
-use super::tracked_connection::{GatewayContext, Verdict};
+use super::tracked_connection::{HybridContext, Verdict};
 
 /// Largest possible window (RFC 7323 section 2.3).
 const MAX_WINDOW: i64 = 1 << 30;
@@ -15,7 +15,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         let start = i64::from(packet.sequence.distance_from(self.wire(self.receive_next)));
         if packet.flags.has(Flags::RST) {
@@ -65,7 +65,7 @@ impl Relay {
         packet: &Packet,
         start: i64,
         end: i64,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> (Packet, i64) {
         let edge = self.window_edge.saturating_sub(self.receive_next) as i64;
         if start >= edge || start + i64::from(packet.payload_length) <= edge {
@@ -104,8 +104,8 @@ impl Relay {
                 self.server_timestamp = (value, echo);
             }
             // RFC 7323 section 4.3: only from a segment at or before the last acknowledgment sent.
-            let told = self.acknowledged_to_server as i64 - self.receive_next as i64;
-            if start <= told && value.wrapping_sub(self.timestamp_recent) as i32 >= 0 {
+            let acknowledged = self.acknowledged_to_server as i64 - self.receive_next as i64;
+            if start <= acknowledged && value.wrapping_sub(self.timestamp_recent) as i32 >= 0 {
                 self.timestamp_recent = value;
             }
         }
@@ -117,7 +117,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         start: i64,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         if start < 0 {
             self.expect_answer();
@@ -136,7 +136,7 @@ impl Relay {
 
     /// Returns true if there is space for data from `start` to `end` after RCV.NXT. A FIN takes
     /// none. Out-of-order segments are dropped to make space for the segment that fills the gap.
-    fn has_space(&mut self, start: i64, end: i64, context: &mut GatewayContext) -> bool {
+    fn has_space(&mut self, start: i64, end: i64, context: &mut HybridContext) -> bool {
         let length = (end - start.max(0)).max(0) as u64;
         // Nothing follows a FIN.
         if self.fin.is_some()
@@ -162,7 +162,7 @@ impl Relay {
         reference: PacketRef,
         start: i64,
         end: i64,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         context.totals.out_of_order += 1;
         let held = HeldSegment {
@@ -184,7 +184,7 @@ impl Relay {
         packet: &Packet,
         start: i64,
         end: i64,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         if self.store.bytes() == 0 {
             self.progress_at = context.cx.now;
@@ -220,9 +220,9 @@ impl Relay {
         self.store.append(held);
     }
 
-    /// Delays the ACK until a packet is sent to the server, or until the timeout (gaid1998 section
-    /// 6.3.5).
-    fn schedule_acknowledgment(&mut self, gap: bool, context: &mut GatewayContext) {
+    /// Delays the ACK until a packet is sent to the server, or until the timeout
+    /// (gaid1998 section 6.3.5).
+    fn schedule_acknowledgment(&mut self, gap: bool, context: &mut HybridContext) {
         let owed = self
             .acknowledgment()
             .saturating_sub(self.acknowledged_to_server);
@@ -243,7 +243,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         start: i64,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         let window = self.window_edge.saturating_sub(self.receive_next) as i64;
         let at_fin = self.fin.is_some() && start == -1;

@@ -19,10 +19,10 @@ use bentpipe_types::{
 
 use super::relay::Relay;
 use super::segment_store::HeldSegment;
-use super::tracked_connection::{GatewayContext, Side};
+use super::tracked_connection::{HybridContext, Side};
 
-/// Shortest interval between two errors to a server that goes on sending long segments. RFC 1812
-/// section 4.3.2.8: the rate of ICMP errors should be limited.
+/// Shortest interval between two errors to a server that goes on sending long segments.
+/// RFC 1812 section 4.3.2.8: the rate of ICMP errors should be limited.
 const MIN_ERROR_INTERVAL: Span = Span::from_secs(1);
 /// Fewest bytes of data per packet, however small the path MTU. RFC 791 section 3.2: every link can
 /// carry that much.
@@ -116,7 +116,7 @@ impl Relay {
         &mut self,
         mtu: u32,
         sequence: Seq,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> bool {
         let Some(position) = self.reported_position(sequence, context.cx.packets) else {
             return false;
@@ -162,7 +162,7 @@ impl Relay {
     /// Returns the path MTU towards the host, if it is known or suspected to be smaller than the
     /// server's segments.
     fn path_limit(&self, now: Time) -> Option<u32> {
-        let narrow = self.path_mtu.as_ref().map(|narrow| narrow.limit);
+        let narrow = self.path_mtu.as_ref().map(|path| path.limit);
         // RFC 1191 section 6.3: the path MTU may have increased by then.
         let known = narrow
             .filter(|limit| now < limit.until)
@@ -176,7 +176,7 @@ impl Relay {
     }
 
     /// Called when the timer of the first outstanding segment expires: checks for a black hole.
-    pub(super) fn check_for_black_hole(&mut self, context: &mut GatewayContext) {
+    pub(super) fn check_for_black_hole(&mut self, context: &mut HybridContext) {
         let now = context.cx.now;
         self.black_hole.expiries = self.black_hole.expiries.saturating_add(1);
         let (since, expiries) = match self.black_hole.stage {
@@ -233,7 +233,7 @@ impl Relay {
     }
 
     /// Short packets arrive and long ones do not: sets the path MTU as if a router had reported it.
-    fn confirm_black_hole(&mut self, mtu: u32, context: &mut GatewayContext) {
+    fn confirm_black_hole(&mut self, mtu: u32, context: &mut HybridContext) {
         let now = context.cx.now;
         let limit = PathLimit {
             mtu,
@@ -251,7 +251,7 @@ impl Relay {
     }
 
     /// Called when the host's acknowledgment advances to `position`: updates the detection.
-    pub(super) fn note_acknowledged(&mut self, position: u64, context: &GatewayContext) {
+    pub(super) fn note_acknowledged(&mut self, position: u64, context: &HybridContext) {
         self.black_hole.expiries = 0;
         match self.black_hole.stage {
             BlackHoleStage::Idle => {}
@@ -287,12 +287,12 @@ impl Relay {
         } else {
             0
         };
-        let told = self.path_mtu.as_ref().map(|narrow| narrow.limit.mtu);
+        let reported = self.path_mtu.as_ref().map(|path| path.limit.mtu);
         let tried = match self.black_hole.stage {
             BlackHoleStage::ProbingShort { mtu, .. } => Some(mtu),
             BlackHoleStage::Idle | BlackHoleStage::ShortArrived { .. } => None,
         };
-        let most = told.into_iter().chain(tried).min();
+        let most = reported.into_iter().chain(tried).min();
         let most = most.map_or(u16::MAX, |mtu| self.version.mss_within(mtu));
         let most = u32::from(most.saturating_sub(options).max(1));
         self.negotiated.segment.min(most)
@@ -305,7 +305,7 @@ impl Relay {
 
     /// Returns how much of a packet's data can be sent to the host in one packet. If routers may
     /// fragment it, there is no limit.
-    pub(super) fn path_space(&self, reference: PacketRef, context: &GatewayContext) -> u64 {
+    pub(super) fn path_space(&self, reference: PacketRef, context: &HybridContext) -> u64 {
         let packets = &*context.cx.packets;
         let cut_by_routers =
             packets.bytes(reference).is_some() && packets.may_be_divided(reference);
@@ -325,7 +325,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         let now = context.cx.now;
         if self.path_mtu.is_none()

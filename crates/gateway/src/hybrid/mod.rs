@@ -56,7 +56,7 @@ use crate::crash::VolatileAgent;
 use crate::icmp::IcmpReport;
 use crate::refusal_notice::RefusalNotice;
 use totals::Totals;
-use tracked_connection::{GatewayContext, Phase, Side, TrackedConnection, Verdict};
+use tracked_connection::{HybridContext, Phase, Side, TrackedConnection, Verdict};
 use tracking_table::TrackingTable;
 
 pub use settings::{Anticipation, Recovery, Settings};
@@ -137,7 +137,7 @@ impl Hybrid {
         }
     }
 
-    fn is_over(&self, slot: u32) -> bool {
+    fn is_closed(&self, slot: u32) -> bool {
         let tracked = self.table.get(slot);
         tracked.is_some_and(|tracked| matches!(tracked.phase, Phase::Closed { .. }))
     }
@@ -156,7 +156,7 @@ impl Hybrid {
         let multipath =
             flags.opens() && (cx.packets.bytes(reference)).is_some_and(bentpipe_wire::is_multipath);
         match self.table.find(&key) {
-            Some(slot) if multipath && self.is_over(slot) => self.table.remove(slot),
+            Some(slot) if multipath && self.is_closed(slot) => self.table.remove(slot),
             None => {}
             found => return found,
         }
@@ -192,13 +192,13 @@ impl Hybrid {
         &mut self,
         slot: u32,
         cx: &mut Ctx<'_>,
-        call: impl FnOnce(&mut TrackedConnection, &mut GatewayContext<'_, '_>) -> T,
+        call: impl FnOnce(&mut TrackedConnection, &mut HybridContext<'_, '_>) -> T,
     ) -> Option<T> {
         let tracked = self.table.get_mut(slot)?;
         let port = |address| self.routes.port_towards(address).unwrap_or_default();
         self.totals.toward_host = port(tracked.host.address);
         self.totals.toward_server = port(tracked.server.address);
-        let mut context = GatewayContext {
+        let mut context = HybridContext {
             settings: &self.settings,
             sender: &self.sender,
             totals: &mut self.totals,
@@ -276,7 +276,7 @@ impl VolatileAgent for Hybrid {
         while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
             cx.discard(packet, DropReason::Down);
         }
-        let mut context = GatewayContext {
+        let mut context = HybridContext {
             settings: &self.settings,
             sender: &self.sender,
             totals: &mut self.totals,

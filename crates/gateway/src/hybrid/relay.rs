@@ -13,7 +13,7 @@ use bentpipe_types::{
 use super::host_path_mtu::{BlackHoleDetection, HostPathMtu};
 use super::segment_store::SegmentStore;
 use super::settings::{Anticipation, Settings};
-use super::tracked_connection::{End, GatewayContext, NegotiatedOptions, Side, TrackedConnection};
+use super::tracked_connection::{End, HybridContext, NegotiatedOptions, Side, TrackedConnection};
 
 /// Time without outstanding data after which the sender's state is dropped, with all that it has
 /// learnt of the path, to free its memory.
@@ -27,7 +27,7 @@ pub(super) fn sack_length(blocks: &SackBlocks) -> u8 {
     }
 }
 
-/// An established connection.
+/// State of an established connection: both ends, the stored segments and the timers.
 #[derive(Debug)]
 pub(super) struct Relay {
     pub(super) host: Endpoint,
@@ -99,7 +99,7 @@ impl Relay {
         tracked: &TrackedConnection,
         negotiated: &NegotiatedOptions,
         acknowledged: u64,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Self {
         let now = context.cx.now;
         let [host, server] = tracked.ends;
@@ -200,7 +200,7 @@ impl Relay {
     }
 
     /// Returns the bytes after RCV.NXT for which there is buffer space.
-    fn free_space(&self, context: &GatewayContext) -> u64 {
+    fn free_space(&self, context: &HybridContext) -> u64 {
         let own = context.settings.store().saturating_sub(self.store.bytes());
         let all = context.settings.memory.saturating_sub(context.totals.bytes);
         if self.store.segments() >= context.settings.segments() {
@@ -224,13 +224,13 @@ impl Relay {
 
     /// Returns the farthest right edge that could be offered, rounded to the unit of the window
     /// field.
-    fn farthest_edge(&self, context: &GatewayContext) -> u64 {
+    fn farthest_edge(&self, context: &HybridContext) -> u64 {
         let field = self.window_field_for(self.receive_next + self.free_space(context));
         self.acknowledgment() + (field << self.negotiated.announced_shift)
     }
 
     /// Advances the right edge if possible, and returns the window field of a packet to the server.
-    pub(super) fn window_field(&mut self, context: &GatewayContext) -> u16 {
+    pub(super) fn window_field(&mut self, context: &HybridContext) -> u16 {
         let possible = self.farthest_edge(context);
         if possible >= self.window_edge + self.minimum_edge_step() {
             self.window_edge = possible;
@@ -239,7 +239,7 @@ impl Relay {
     }
 
     /// Returns true if an ACK would tell the server something new.
-    pub(super) fn has_update_for_server(&self, context: &GatewayContext) -> bool {
+    pub(super) fn has_update_for_server(&self, context: &HybridContext) -> bool {
         if self.acknowledgment() > self.acknowledged_to_server {
             return true;
         }
@@ -256,7 +256,7 @@ impl Relay {
         &mut self,
         reference: PacketRef,
         repeated: Option<SackBlock>,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         let acknowledgment = self.acknowledgment();
         let window = self.window_field(context);
@@ -288,7 +288,7 @@ impl Relay {
     }
 
     /// Sends the server an ACK on behalf of the host.
-    pub(super) fn acknowledge(&mut self, context: &mut GatewayContext) {
+    pub(super) fn acknowledge(&mut self, context: &mut HybridContext) {
         self.acknowledge_with(None, context);
     }
 
@@ -296,7 +296,7 @@ impl Relay {
     /// server sends its last segment again (tail loss probe) if no ACK arrives within two round
     /// trips, and a delayed ACK of the gateway may take longer. Without the D-SACK block, the
     /// server would take this for a loss.
-    pub(super) fn acknowledge_duplicate(&mut self, packet: &Packet, context: &mut GatewayContext) {
+    pub(super) fn acknowledge_duplicate(&mut self, packet: &Packet, context: &mut HybridContext) {
         let repeated = SackBlock {
             start: packet.sequence,
             end: packet.sequence + packet.sequence_length(),
@@ -304,7 +304,7 @@ impl Relay {
         self.acknowledge_with(Some(repeated), context);
     }
 
-    fn acknowledge_with(&mut self, repeated: Option<SackBlock>, context: &mut GatewayContext) {
+    fn acknowledge_with(&mut self, repeated: Option<SackBlock>, context: &mut HybridContext) {
         let mut packet = Packet::new(self.host, self.server, self.version);
         packet.flags = Flags::ACK;
         packet.sequence = self.host_next;
@@ -324,7 +324,7 @@ impl Relay {
     }
 
     /// Sends a packet without data to the host, with the latest fields of the server.
-    pub(super) fn to_host(&self, position: u64, flags: Flags, context: &mut GatewayContext) {
+    pub(super) fn to_host(&self, position: u64, flags: Flags, context: &mut HybridContext) {
         let mut packet = Packet::new(self.server, self.host, self.version);
         packet.flags = flags;
         packet.sequence = self.wire(position);
@@ -339,7 +339,7 @@ impl Relay {
     }
 
     /// Returns the sender state towards the host, and creates it if need be.
-    pub(super) fn sender(&mut self, context: &GatewayContext) -> &mut Sender {
+    pub(super) fn sender(&mut self, context: &HybridContext) -> &mut Sender {
         let (negotiated, acknowledged, window) =
             (&self.negotiated, self.acknowledged, self.host_window);
         let segment = self.segment();
@@ -402,7 +402,7 @@ impl Relay {
     }
 
     /// Resets both ends, because one of them does not answer any more.
-    pub(super) fn give_up(&mut self, context: &mut GatewayContext) {
+    pub(super) fn give_up(&mut self, context: &mut HybridContext) {
         let mut packet = Packet::new(self.host, self.server, self.version);
         packet.flags = Flags::RST.with(Flags::ACK);
         packet.sequence = self.server_acknowledgment;
@@ -429,7 +429,7 @@ impl Relay {
     pub(super) fn reset_at_host_acknowledgment(
         &mut self,
         reset: Flags,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         if self.acknowledged < self.unsent() {
             self.to_host(self.acknowledged, reset, context);
@@ -437,14 +437,14 @@ impl Relay {
     }
 
     /// Releases all stored segments.
-    pub(super) fn clear(&mut self, context: &mut GatewayContext) {
+    pub(super) fn clear(&mut self, context: &mut HybridContext) {
         let before = self.held();
         self.store.clear(context.cx.packets);
         self.sender = None;
         context.totals.record_held(before, self.held());
     }
 
-    pub(super) fn on_deadline(&mut self, context: &mut GatewayContext) {
+    pub(super) fn on_deadline(&mut self, context: &mut HybridContext) {
         let now = context.cx.now;
         if self.acknowledge_at <= now {
             self.acknowledge(context);

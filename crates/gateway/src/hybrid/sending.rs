@@ -7,20 +7,20 @@ use super::host_path_mtu::{Part, copy};
 use super::relay::Relay;
 use super::segment_store::HeldSegment;
 use super::settings::Anticipation;
-use super::tracked_connection::GatewayContext;
+use super::tracked_connection::HybridContext;
 
 /// Longest interval between two zero-window probes.
 const MAX_PROBE_INTERVAL: Span = Span::from_secs(60);
 
 impl Relay {
     /// Sends all that may be sent.
-    pub(super) fn send(&mut self, context: &mut GatewayContext) {
+    pub(super) fn send(&mut self, context: &mut HybridContext) {
         if self.store.bytes() == 0 {
             return;
         }
         if self.host_window == 0 {
-            // A zero window is obeyed (gaid1998 section 4.2), and probed (RFC 9293 section
-            // 3.8.6.1).
+            // A zero window is obeyed (gaid1998 section 4.2), and probed
+            // (RFC 9293 section 3.8.6.1).
             if self.probe_at == Time::NEVER {
                 self.probe_wait = self.sender(context).rto().min(MAX_PROBE_INTERVAL);
                 self.probe_at = context.cx.now + self.probe_wait;
@@ -39,7 +39,7 @@ impl Relay {
 
     /// Retransmits what loss recovery declares lost. Only first transmissions anticipate the host's
     /// window; retransmissions stay within it, because the host has made no progress.
-    fn retransmit_lost(&mut self, context: &mut GatewayContext) {
+    fn retransmit_lost(&mut self, context: &mut HybridContext) {
         let limit = self.send_limit(Anticipation::Strict);
         while let Some(again) = self.sender(context).next_retransmission() {
             let Some(held) = self.store.at(again.position).copied() else {
@@ -62,7 +62,7 @@ impl Relay {
     /// Retransmits data that was sent into a closed window, except for what was sent within the
     /// last timeout. Otherwise a window that opens and closes with every segment would multiply
     /// them.
-    fn resend_range(&mut self, context: &mut GatewayContext) {
+    fn resend_range(&mut self, context: &mut HybridContext) {
         if self.resend_positions.is_none() {
             return;
         }
@@ -89,7 +89,7 @@ impl Relay {
 
     /// Sends new data, or everything again after a timeout, in order. Returns true if the
     /// congestion window was the limit.
-    fn send_new(&mut self, context: &mut GatewayContext) -> bool {
+    fn send_new(&mut self, context: &mut HybridContext) -> bool {
         let anticipation = context.settings.anticipation;
         let (limit, window) = (
             self.send_limit(anticipation),
@@ -127,7 +127,7 @@ impl Relay {
         position: u64,
         end: u64,
         held: HeldSegment,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         let room = self.path_space(held.packet, context);
         let packet = context.cx.packets.get(held.packet);
@@ -157,7 +157,7 @@ impl Relay {
         end: u64,
         held: HeldSegment,
         part: Option<Part>,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         let now = context.cx.now;
         let sender = self.sender(context);
@@ -190,7 +190,7 @@ impl Relay {
 
     /// Sends a zero-window probe: a segment with an old sequence number, which the host has to
     /// answer.
-    pub(super) fn probe(&mut self, context: &mut GatewayContext) {
+    pub(super) fn probe(&mut self, context: &mut HybridContext) {
         if self.host_window > 0 || self.store.bytes() == 0 {
             self.probe_at = Time::NEVER;
             return;
@@ -205,7 +205,7 @@ impl Relay {
     /// Retransmits the first unacknowledged segment after its timeout, and further ones that are as
     /// old and within the host's window. The host may have dropped data beyond that window; it is
     /// sent again once the window has moved.
-    fn retransmit_expired(&mut self, context: &mut GatewayContext) {
+    fn retransmit_expired(&mut self, context: &mut HybridContext) {
         let now = context.cx.now;
         let timeout = self.sender(context).rto();
         let limit = self.acknowledged + self.host_window;
@@ -226,7 +226,7 @@ impl Relay {
     }
 
     /// Runs the sender's timers.
-    pub(super) fn sender_deadline(&mut self, context: &mut GatewayContext) {
+    pub(super) fn sender_deadline(&mut self, context: &mut HybridContext) {
         if self.store.bytes() == 0 || self.host_window == 0 {
             return;
         }

@@ -26,8 +26,8 @@ pub struct Settings {
     pub memory: u64,
     /// Limit of tracked connections. Further ones are forwarded unchanged.
     pub connections: usize,
-    /// Longest delay of an ACK to a server, while no other packet is sent there (gaid1998 section
-    /// 6.3.5).
+    /// Longest delay of an ACK to a server, while no other packet is sent there
+    /// (gaid1998 section 6.3.5).
     pub ack_timeout: Span,
     /// Number of full segments that are acknowledged at once; `None` for the timeout alone, as in
     /// the paper.
@@ -58,8 +58,8 @@ pub struct Settings {
 /// (gaid1998 section 4.2).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Anticipation {
-    /// Without limit: by the time the data arrives, the window will have moved on (gaid1998 section
-    /// 3).
+    /// Without limit: by the time the data arrives, the window will have moved on
+    /// (gaid1998 section 3).
     #[default]
     Unlimited,
     /// Not at all, with one exception: a segment larger than the whole window is sent if nothing is
@@ -113,8 +113,8 @@ impl Default for Settings {
 const MAXIMUM_WINDOW: u64 = (u16::MAX as u64) << 14;
 
 impl Settings {
-    /// Returns the MSS to announce for a host: at most what reaches it whole, and at least 1. RFC
-    /// 9293 section 3.7.1 allows no MSS of 0.
+    /// Returns the MSS to announce for a host: at most what reaches it whole, and at least 1.
+    /// RFC 9293 section 3.7.1 allows no MSS of 0.
     pub(super) fn mss(&self, announced: u16, version: IpVersion) -> u16 {
         let most = self.facing_mtu.map(|mtu| version.mss_within(mtu).max(1));
         most.map_or(announced, |most| announced.min(most))

@@ -19,7 +19,7 @@ const DEFAULT_MSS: u16 = 536;
 const HANDSHAKE_LIMIT: Span = Span::from_secs(180);
 
 /// The parts of the gateway that a connection uses.
-pub(super) struct GatewayContext<'a, 'c> {
+pub(super) struct HybridContext<'a, 'c> {
     pub(super) settings: &'a Settings,
     pub(super) sender: &'a Arc<bentpipe_tcp::Config>,
     pub(super) totals: &'a mut Totals,
@@ -152,7 +152,7 @@ impl TrackedConnection {
         &mut self,
         side: Side,
         reference: PacketRef,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         self.last_packet_at = context.cx.now;
         let packet = *context.cx.packets.get(reference);
@@ -178,7 +178,7 @@ impl TrackedConnection {
         side: Side,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         let Phase::Open(relay) = &mut self.phase else {
             return Verdict::Forward;
@@ -203,7 +203,7 @@ impl TrackedConnection {
         side: Side,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         let mut options = context.cx.packets.syn_options(reference);
         if side == Side::Host
@@ -276,12 +276,12 @@ impl TrackedConnection {
         &mut self,
         reference: PacketRef,
         options: &mut SynOptions,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) {
         if let Some(shift) = options.window_scale {
-            let told = context.settings.shift(shift.min(MAXIMUM_SHIFT));
-            self.announced_shift = told;
-            options.window_scale = Some(told);
+            let announced = context.settings.shift(shift.min(MAXIMUM_SHIFT));
+            self.announced_shift = announced;
+            options.window_scale = Some(announced);
         }
         if *options != context.cx.packets.syn_options(reference) {
             context.cx.packets.set_syn_options(reference, *options);
@@ -312,9 +312,9 @@ impl TrackedConnection {
 
     /// Returns true if the other end will accept this RST, while the connection opens.
     ///
-    /// RFC 9293 section 3.10.7.3: in SYN-SENT, a RST is acceptable if it acknowledges the SYN. RFC
-    /// 5961 section 3.2: later, its sequence number must be the next one expected. Other RSTs are
-    /// answers to stray segments, and the connection goes on.
+    /// RFC 9293 section 3.10.7.3: in SYN-SENT, a RST is acceptable if it acknowledges the SYN.
+    /// RFC 5961 section 3.2: later, its sequence number must be the next one expected. Other RSTs
+    /// are answers to stray segments, and the connection goes on.
     fn is_reset_acceptable(&self, side: Side, reset: &Packet) -> bool {
         let Some(syn) = self.end(side).syn else {
             return self.acknowledged_by(side, reset).is_some();
@@ -331,7 +331,7 @@ impl TrackedConnection {
         side: Side,
         reference: PacketRef,
         packet: &Packet,
-        context: &mut GatewayContext,
+        context: &mut HybridContext,
     ) -> Verdict {
         if packet.flags.has(Flags::RST) {
             self.rescale_window(side, reference, context);
@@ -395,17 +395,17 @@ impl TrackedConnection {
     }
 
     /// Converts the window of a forwarded packet to the unit announced to the server.
-    fn rescale_window(&self, side: Side, reference: PacketRef, context: &mut GatewayContext) {
-        let (host, told) = self.shifts();
-        if side == Side::Host && host != told {
+    fn rescale_window(&self, side: Side, reference: PacketRef, context: &mut HybridContext) {
+        let (host, announced) = self.shifts();
+        if side == Side::Host && host != announced {
             let packet = context.cx.packets.get_mut(reference);
-            let window = (u32::from(packet.window) << host) >> told;
+            let window = (u32::from(packet.window) << host) >> announced;
             packet.window = window.min(u32::from(u16::MAX)) as u16;
         }
     }
 
     /// Resets a host that has not received the server's RST.
-    fn reset_again(&self, reference: PacketRef, packet: &Packet, context: &mut GatewayContext) {
+    fn reset_again(&self, reference: PacketRef, packet: &Packet, context: &mut HybridContext) {
         context.cx.packets.release(reference);
         if packet.flags.has(Flags::RST) {
             return;
@@ -418,7 +418,7 @@ impl TrackedConnection {
     }
 
     /// Runs the timers that have expired.
-    pub(super) fn on_deadline(&mut self, context: &mut GatewayContext) {
+    pub(super) fn on_deadline(&mut self, context: &mut HybridContext) {
         let Phase::Open(relay) = &mut self.phase else {
             return;
         };
@@ -451,10 +451,10 @@ impl TrackedConnection {
 
     /// Removes the connection. If data is held, or the server was announced another window scale
     /// than the host's, it cannot go on without the gateway, and both ends are reset.
-    pub(super) fn close(&mut self, context: &mut GatewayContext) {
-        let (host, told) = self.shifts();
+    pub(super) fn close(&mut self, context: &mut HybridContext) {
+        let (host, announced) = self.shifts();
         if let Phase::Open(relay) = &mut self.phase {
-            if host != told || !relay.holds_nothing() {
+            if host != announced || !relay.holds_nothing() {
                 relay.give_up(context);
             }
             relay.clear(context);

@@ -12,10 +12,11 @@ use super::split_connection::SplitConnection;
 /// Events counted since the start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counters {
-    /// Connections split, in total. (`open`, `open_maximum`: those that have not ended, now and at
-    /// most.)
+    /// Connections split, in total.
     split: u64,
+    /// Connections that have not ended.
     pub(super) open: u64,
+    /// Largest value of `open`.
     open_maximum: u64,
     /// Connections forwarded because their class is not split.
     pub(super) passed: u64,
@@ -33,8 +34,9 @@ pub(super) struct Counters {
     pub(super) idle: u64,
     /// Connections of which one side was reset because the other had failed.
     aborted: u64,
-    /// Trunks opened. (`trunks_failed`: trunks that have failed.)
+    /// Trunks opened.
     pub(super) trunks_opened: u64,
+    /// Trunks that have failed.
     pub(super) trunks_failed: u64,
     /// Trunks given up because the peer was silent.
     pub(super) trunks_silent: u64,
@@ -64,9 +66,9 @@ struct LegTotals {
     segments_sent: u64,
     segments_retransmitted: u64,
     timeouts: u64,
-    /// Sum of the congestion windows, in bytes, of connections that have not ended. (`offered`: sum
-    /// of the advertised windows.)
+    /// Sum of the congestion windows of connections that have not ended, in bytes.
     windows: u64,
+    /// Sum of their advertised windows, in bytes.
     offered: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The split gateway: a TCP performance-enhancing proxy that splits connections (karir1999, RFC
-//! 3135 section 2.4).
+//! The split gateway: a TCP performance-enhancing proxy that splits connections (karir1999,
+//! RFC 3135 section 2.4).
 //!
 //! The gateway terminates every TCP connection that it sees open, and opens another one on each
 //! side, with the addresses, ports and initial sequence numbers of the hosts. Hosts cannot detect

@@ -44,8 +44,8 @@ impl<P: Payload> Split<P> {
             self.forward(packet, cx);
             return;
         };
-        let told = self.with_multiplex(cx, |all, context, cx| all.on_icmp(&report, context, cx));
-        if told == Some(true) {
+        let handled = self.with_multiplex(cx, |all, context, cx| all.on_icmp(&report, context, cx));
+        if handled == Some(true) {
             self.counters.icmp_errors += 1;
             cx.packets.release(packet);
             return;
@@ -297,7 +297,7 @@ impl<P: Payload> Split<P> {
             return;
         }
         if pair.is_replaced_by(side, sequence) {
-            if pair.is_over() {
+            if pair.only_time_wait_left() {
                 self.remove(index, cx);
                 self.counters.replaced += 1;
                 self.handle_new_syn(key, from, packet, cx);

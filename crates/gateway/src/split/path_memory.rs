@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bentpipe_tcp::{Config, Connection};
 
 /// Shared congestion window and slow-start threshold, from connections that have ended (temporal
-/// sharing, RFC 9040 section 8) and from those that are still open (ensemble sharing, RFC 9040
-/// section 9).
+/// sharing, RFC 9040 section 8) and from those that are still open (ensemble sharing,
+/// RFC 9040 section 9).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathMemory {
     /// Moving averages, in bytes.

@@ -97,7 +97,7 @@ pub(super) enum NextStep {
     Remove,
 }
 
-/// Returns the stream offset up to which a packet asks for delivery at once (PSH).
+/// Returns the stream offset up to which a packet probes for delivery at once (PSH).
 #[inline]
 pub(super) fn pushed_offset(tcp: &Connection, record: &Packet) -> Option<u64> {
     if !record.flags.has(Flags::PSH) || record.payload_length == 0 {
@@ -243,9 +243,9 @@ impl<P: Payload> SplitConnection<P> {
         if let Some(pushed) = pushed_offset(leg.connection(), cx.packets.get(packet)) {
             self.streams[side].push_offset = self.streams[side].push_offset.max(pushed);
         }
-        let asks = is_keep_alive_probe(leg.connection(), cx.packets.get(packet));
+        let probes = is_keep_alive_probe(leg.connection(), cx.packets.get(packet));
         leg.on_packet(packet, cx);
-        if asks && let Some(other) = &mut self.legs[1 - side] {
+        if probes && let Some(other) = &mut self.legs[1 - side] {
             other.act(cx, Connection::send_keep_alive_probe_if_idle);
         }
     }
@@ -464,7 +464,7 @@ impl<P: Payload> SplitConnection<P> {
     /// Returns what to do next.
     #[inline]
     pub(super) fn next_step(&self, settings: &Settings) -> NextStep {
-        if !self.has_ended && self.is_over() {
+        if !self.has_ended && self.only_time_wait_left() {
             return NextStep::MarkEnded;
         }
         if self.is_gone() {
@@ -518,7 +518,7 @@ impl<P: Payload> SplitConnection<P> {
     }
 
     /// Returns true if nothing but TIME-WAIT is left.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn only_time_wait_left(&self) -> bool {
         self.syn.is_none()
             && [OPENER, RESPONDER]
                 .iter()
@@ -538,8 +538,8 @@ impl<P: Payload> SplitConnection<P> {
             && self.streams.iter().all(|stream| stream.held == 0)
     }
 
-    /// Returns true if this SYN opens a new connection between the endpoints of this one. RFC 6191
-    /// section 2: its sequence number must be larger than the last one of this connection.
+    /// Returns true if this SYN opens a new connection between the endpoints of this one.
+    /// RFC 6191 section 2: its sequence number must be larger than the last one of this connection.
     pub(super) fn is_replaced_by(&self, side: usize, sequence: Seq) -> bool {
         let initial = match (&self.legs[side], side) {
             (Some(leg), _) => leg.connection().peer_initial_sequence(),

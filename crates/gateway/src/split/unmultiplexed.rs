@@ -66,12 +66,12 @@ impl<P: Payload> UnmultiplexedConnections for UnmultiplexedTable<'_, P> {
         let Some((_, side, pair)) = self.find(key) else {
             return UnmultiplexedState::Unknown;
         };
-        let asks = |pair: &SplitConnection<P>| {
+        let awaits_syn_answer = |pair: &SplitConnection<P>| {
             (pair.legs[RESPONDER].as_ref()).is_some_and(|leg| leg.state() == State::SynSent)
         };
-        if pair.is_over() && pair.is_replaced_by(1 - side, sequence) {
+        if pair.only_time_wait_left() && pair.is_replaced_by(1 - side, sequence) {
             UnmultiplexedState::Ended
-        } else if side == OPENER && pair.syn.is_some() && asks(pair) {
+        } else if side == OPENER && pair.syn.is_some() && awaits_syn_answer(pair) {
             UnmultiplexedState::Opening
         } else {
             UnmultiplexedState::Open

@@ -42,7 +42,7 @@ pub(super) fn tcp(recovery: RecoveryKind, rule: Option<CongestionControlKind>) -
     }
 }
 
-/// What a path does to packets. Probabilities are per packet.
+/// Effect of a path on packets. Probabilities are per packet.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub(super) delay: Span,

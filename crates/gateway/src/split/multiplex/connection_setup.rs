@@ -125,8 +125,8 @@ impl<P: Payload> Multiplex<P> {
     /// streams, or else a new one, or else the one with the fewest streams.
     fn choose_slot(&mut self, context: &mut GatewayContext<'_>, cx: &mut Ctx<'_>) -> Option<usize> {
         if self.peer_absent {
-            let asked = self.trunks.iter().position(Option::is_some);
-            self.retry_trunk(asked.unwrap_or(0), context, cx);
+            let existing = self.trunks.iter().position(Option::is_some);
+            self.retry_trunk(existing.unwrap_or(0), context, cx);
         } else if let Some(slot) = self.slot_lost.iter().position(|lost| *lost) {
             self.retry_trunk(slot, context, cx);
         }
@@ -410,9 +410,9 @@ impl<P: Payload> Multiplex<P> {
             //
             // Here data may still be undelivered: the other host got its FIN acknowledged and may
             // reuse its port, or the SYN is forged. RFC 9293 section 3.10.7.4: a TCP does not
-            // accept a SYN before the connection has ended either, and the host retransmits it. RFC
-            // 9293 section 3.6.1: in TIME-WAIT it accepts it.
-            if !carried.is_over() {
+            // accept a SYN before the connection has ended either, and the host retransmits it.
+            // RFC 9293 section 3.6.1: in TIME-WAIT it accepts it.
+            if !carried.only_time_wait_left() {
                 return Conflict::EarlierConnection;
             }
             self.remove(index, None, context, cx);

@@ -322,7 +322,8 @@ impl<P: Payload> Multiplex<P> {
             return true;
         };
         let carried = self.connections.get_mut(index);
-        let over = carried.is_none_or(|one| one.is_over() && one.is_replaced_by_peer(sequence));
+        let over = carried
+            .is_none_or(|one| one.only_time_wait_left() && one.is_replaced_by_peer(sequence));
         if over {
             self.remove(index, None, context, cx);
             context.counters.replaced += 1;
@@ -436,7 +437,7 @@ impl<P: Payload> Multiplex<P> {
             cx.packets.release(packet);
             return None;
         }
-        if opens && carried.is_over() && carried.is_replaced_by(sequence) {
+        if opens && carried.only_time_wait_left() && carried.is_replaced_by(sequence) {
             self.remove(index, None, context, cx);
             context.counters.replaced += 1;
             return Some(packet);
@@ -564,7 +565,7 @@ impl<P: Payload> Multiplex<P> {
         let allowed = context.budget.allowed(carried.promised[TO_HOST]);
         carried.grant_credit(allowed.min(most));
         update_budget(carried, context.budget);
-        let ends = !carried.has_ended && carried.is_over();
+        let ends = !carried.has_ended && carried.only_time_wait_left();
         if ends {
             carried.has_ended = true;
             context.counters.ended(carried.aborted);

@@ -59,8 +59,9 @@ pub(in super::super) struct MultiplexedConnection<P> {
     sent: u64,
     /// Offset of the latest PSH of the host.
     push_offset: u64,
-    /// Whether the end frame was sent. (`fin_received_at` is when the host's FIN arrived.)
+    /// Whether the end frame was sent.
     end_sent: bool,
+    /// Time at which the host's FIN arrived.
     fin_received_at: Option<Time>,
     /// Whether the other host has acknowledged this host's FIN.
     fin_confirmed: bool,
@@ -72,22 +73,26 @@ pub(in super::super) struct MultiplexedConnection<P> {
     credit_announced: u64,
     /// Whether the other host has sent its FIN.
     peer_finished: bool,
-    /// Whether an open frame has to be sent. (`answer_pending`: an answer frame.)
+    /// Whether an open frame has to be sent.
     open_pending: bool,
+    /// Whether an answer frame has to be sent.
     answer_pending: bool,
     /// Whether the other gateway has yet to report the outcome of the SYN.
     awaiting_answer: bool,
     fin_confirmation: FinConfirmation,
     /// Bytes of the SYN's data that were sent with the SYN to the other host.
     syn_data: u64,
-    /// Whether it is in its trunk's control queue. (`data_queued`: in its data queue.)
+    /// Whether it is in its trunk's control queue.
     pub(super) control_queued: bool,
+    /// Whether it is in its trunk's data queue.
     pub(super) data_queued: bool,
-    /// Memory promised and held for each stream, as last counted.
+    /// Bytes promised to each stream, as last counted.
     pub(super) promised: [u64; 2],
+    /// Bytes held of each stream, as last counted.
     pub(super) held: [u64; 2],
-    /// Received frames that differ from the simulated stream. (`checked`: frames compared.)
+    /// Received frames that differ from the simulated stream.
     pub(in super::super) mismatches: u64,
+    /// Data frames compared with the simulated stream.
     pub(in super::super) checked: u64,
     /// Time of the last packet or frame.
     pub(super) last_activity_at: Time,
@@ -184,8 +189,8 @@ impl<P: Payload> MultiplexedConnection<P> {
         // silently. One with old timestamps is answered. Other hosts ignore the option.
         question.header_length += TIMESTAMPS_LENGTH;
         question.set_timestamps(0, 0);
-        // One byte of garbage at the SYN's sequence number, as a keep-alive segment may have (RFC
-        // 9293 section 3.8.4). Linux does not answer an old acknowledgment without data.
+        // One byte of garbage at the SYN's sequence number, as a keep-alive segment may have
+        // (RFC 9293 section 3.8.4). Linux does not answer an old acknowledgment without data.
         question.payload_length = 1;
         question.payload_offset = u64::MAX;
         let question = cx.packets.insert(question);
@@ -676,7 +681,7 @@ impl<P: Payload> MultiplexedConnection<P> {
     }
 
     /// Returns true if nothing but TIME-WAIT is left.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn only_time_wait_left(&self) -> bool {
         let over = |leg: &Socket<P>| matches!(leg.state(), State::Closed | State::TimeWait);
         self.has_sent_everything() && self.leg.as_ref().is_some_and(over)
     }

@@ -236,8 +236,8 @@ impl<P: Payload> Multiplex<P> {
     /// Sends the probes that are due, and gives up trunks whose probes were not answered.
     pub(super) fn check_liveness(&mut self, context: &mut GatewayContext<'_>, cx: &mut Ctx<'_>) {
         if take(&mut self.announce_restart) && self.trunks.iter().all(Option::is_none) {
-            // This SYN is the quickest way to make the peer check its old trunk (RFC 9293 section
-            // 3.5.1): a RST then clears that one after one round trip.
+            // This SYN is the quickest way to make the peer check its old trunk
+            // (RFC 9293 section 3.5.1): a RST then clears that one after one round trip.
             self.connect_trunk(0, context, cx);
         }
         for slot in 0..self.trunks.len() {

@@ -1,4 +1,4 @@
-//! What a split gateway does, case by case. Hostile networks are in `testkit`.
+//! Tests of the split gateway, case by case. Tests with hostile networks are in `testkit`.
 
 mod byte_streams;
 mod common_cases;

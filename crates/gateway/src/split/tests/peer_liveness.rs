@@ -256,7 +256,7 @@ fn data_before_the_answer_does_not_reset_a_fallback_connection() {
     common_cases::exchange(&mut net, 50_000, Span::from_secs(5));
 }
 
-/// Whatever is in flight, and for outages of up to a minute.
+/// With all kinds of data in flight, and outages of up to a minute.
 #[test]
 fn an_outage_resets_no_connection_and_data_resumes_soon_after() {
     for connections in [1, 3] {
