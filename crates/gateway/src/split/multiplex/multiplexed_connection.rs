@@ -369,7 +369,7 @@ impl<P: Payload> MultiplexedConnection<P> {
         } else {
             leg.write_more(source, cx)
         };
-        debug_assert_eq!(written, length, "what was credit_granted finds room");
+        debug_assert_eq!(written, length, "data within the credit finds space");
         written == length
     }
 
