@@ -161,6 +161,7 @@ impl<P: Realm> Host<P> {
 
     /// Takes connections to `port`.
     pub fn listen(&mut self, port: u16, listener: Listener<P>) {
+        // RFC 9293 section 3.9.1.1: connections of the port, in any state, are not affected.
         self.listeners.insert(port, listener);
     }
 

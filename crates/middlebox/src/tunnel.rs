@@ -127,6 +127,8 @@ impl Gate {
             self.refused[refusal as usize] += 1;
             return Err(refusal);
         }
+        // RFC 3168 section 9.1.1, full functionality: a mark of the outer header is kept, because
+        // both headers share the packet's ECN field.
         packets.set_tunnel(packet, None);
         let record = packets.get_mut(packet);
         record.header_length = record.header_length.saturating_sub(OUTER_HEADER);

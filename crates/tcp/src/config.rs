@@ -124,8 +124,8 @@ pub struct Config {
     pub pacing: PacingKind,
     /// Loss recovery.
     pub recovery: RecoveryKind,
-    /// With SACK: proportional rate reduction in fast recovery (RFC 9937). Off: the window falls at
-    /// once, as in RFC 6675.
+    /// With SACK: proportional rate reduction in fast recovery (RFC 9937; RFC 8985 section 9.3
+    /// recommends it with RACK). Off: the window falls at once, as in RFC 6675.
     pub proportional_rate_reduction: bool,
     /// With SACK: loss detection by time (RFC 8985), also of retransmissions. Off: by the number of
     /// segments SACKed above, as in RFC 6675.
@@ -140,7 +140,7 @@ pub struct Config {
     pub undo: bool,
     /// The partial acknowledgments that restart the retransmission timer (RFC 6582 section 4).
     pub newreno: NewRenoKind,
-    /// Slow start.
+    /// Slow start. RFC 9438 section 4.10: HyStart++ is the usual one for CUBIC.
     pub slow_start: SlowStartKind,
     /// Unit of progress in congestion avoidance.
     pub avoidance: AvoidanceKind,

@@ -34,7 +34,7 @@ pub(crate) struct Negotiated {
     pub(crate) send_shift: u8,
     /// Shift of the windows that we advertise.
     pub(crate) receive_shift: u8,
-    /// Every segment carries timestamps.
+    /// Every segment carries timestamps (RFC 7323 section 3.2: Snd.TS.OK).
     pub(crate) timestamps: bool,
     /// SACK blocks may be sent.
     pub(crate) sack: bool,
@@ -79,6 +79,7 @@ pub(crate) const fn sack_length(blocks: usize) -> u8 {
 /// option.
 pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: bool) -> Negotiated {
     let timestamps = config.timestamps && peer_timestamps;
+    // RFC 7323 section 2.2: both SYNs must have the option.
     let scaling = config.window_scaling && peer.window_scale.is_some();
     // RFC 9293 section 3.7.1: the default MSS if the option is absent.
     let default = match config.ip_version {

@@ -179,6 +179,7 @@ impl RttEstimator {
         match self.rule {
             RtoRule::Linux => self.linux(rtt, acknowledged, highest),
             RtoRule::Rfc6298 => {
+                // RFC 7323 section 4.2: one sample per round trip, however many there are.
                 if acknowledged >= self.round_end {
                     self.round_end = highest;
                     self.rfc6298(rtt);
@@ -200,6 +201,8 @@ impl RttEstimator {
         }
         // RFC 6298 section 2.3 and RFC 6298 section 2.4, with a configurable minimum (1 second in
         // the RFC).
+        // RFC 6298 section 4: the variance term is at least G. RFC 6298 section 1: no setting of
+        // this rule is more aggressive, except a lower minimum.
         let base = self.smoothed + (4 * self.variation).max(CLOCK_GRANULARITY);
         self.base = base.max(self.minimum).min(self.maximum);
     }

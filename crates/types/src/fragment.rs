@@ -151,6 +151,8 @@ impl PacketStore {
             }
             self.release(piece);
         }
+        // RFC 3168 section 5.3: the packet has the ECN field that it had before fragmentation.
+        // Marks of fragments are lost.
         // Copies of the fragments may still refer to the packet, which must not change for them.
         let whole = self.unshare(whole?);
         if corrupt {

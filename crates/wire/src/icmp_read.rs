@@ -69,7 +69,8 @@ impl SegmentError {
     }
 }
 
-/// Maps type and code (RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1).
+/// Maps type and code (RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1). Source Quench
+/// is ignored (RFC 9293 section 3.9.2.2).
 fn error_v4(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
     Some(match (kind, code) {
         (3, 0 | 6 | 11) => IcmpError::NetworkUnreachable,

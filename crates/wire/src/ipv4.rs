@@ -138,6 +138,7 @@ impl Ipv4Header {
         if total_length > bytes.len() {
             return Err(truncated(total_length));
         }
+        // RFC 9293 section 3.9.2: IP options are ignored.
         let header = Self {
             source: Ipv4Addr::new(fixed[12], fixed[13], fixed[14], fixed[15]),
             destination: Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]),

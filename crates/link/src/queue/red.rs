@@ -97,6 +97,7 @@ impl Red {
 
     /// Updates the average (figure 2 of the paper), as if packets had arrived at an empty queue
     /// while idle.
+    /// RFC 3168 section 5.1: marks depend on the average, not on the instantaneous length.
     fn update_average(&mut self, now: Time) {
         let weight = self.settings.weight;
         if let Some(since) = self.idle_since.take() {
@@ -187,6 +188,8 @@ impl QueueDiscipline for Red {
             Detection::Pass => {}
             Detection::Early => {
                 let capable = cx.packets.get(packet).ecn() != Ecn::NotCapable;
+                // RFC 3168 section 5: marked only where it would be dropped for congestion; a mark
+                // of another router stays (RFC 3168 section 12).
                 if self.settings.ecn && capable {
                     cx.packets.get_mut(packet).set_ecn(Ecn::Congestion);
                     self.marked += 1;

@@ -119,7 +119,7 @@ pub enum DelayedAck {
     Off,
 }
 
-/// RFC 9293 section 3.8.6.3 (MUST-40): the delay is less than half a second.
+/// RFC 9293 section 3.8.6.3 (MUST-40), RFC 5681 section 4.2: the delay is less than half a second.
 const LATEST_ACK: Span = Span::from_millis(500);
 
 impl FromStr for DelayedAck {

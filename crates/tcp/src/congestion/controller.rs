@@ -111,6 +111,7 @@ impl Controller {
     /// Full segments have another length from now on. As in Linux, which counts segments, as many of a
     /// smaller one may be in flight as before; of a larger one, as many bytes.
     pub(crate) fn set_segment(&mut self, segment: u32) {
+        // RFC 5681 section 3.1: reduced by the ratio of the old to the new segment size.
         for window in [&mut self.window, &mut self.before] {
             let (old, new) = (u64::from(window.segment), u64::from(segment));
             if new < old {
@@ -143,6 +144,7 @@ impl Controller {
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, sample: &AckSample) {
         let mut acknowledged = sample.acknowledged;
+        // RFC 9438 section 4.10: a slow start below the threshold, whatever the rule.
         if self.window.in_slow_start() && !self.owns_slow_start {
             acknowledged = self.grow_in_slow_start(acknowledged, &{ *sample });
             if acknowledged == 0 {
@@ -248,6 +250,7 @@ impl Controller {
     /// Recovery is over; `limit` is what the recovery algorithm allows the window to be.
     pub(crate) fn on_recovery_exit(&mut self, limit: Option<u64>, now: Time) {
         dispatch!(&mut self.rule, r => r.on_recovery_exit(&mut self.window, now));
+        // RFC 5681 section 4.3: at most ssthresh, which the window was set to.
         if let Some(limit) = limit
             && !self.models_path
         {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
-/// RFC 9438 section 4.1.2: C, in segments per cubic second.
+/// RFC 9438 section 4.1.2 and RFC 9438 section 5.1: C, in segments per cubic second.
 const C: f64 = 0.4;
 
 /// RFC 9438 section 4.6: beta_cubic.
@@ -125,7 +125,7 @@ impl Cubic {
         stage.updated = now;
         let elapsed = now.since(stage.epoch).as_secs_f64();
 
-        // Section 4.3: alpha is 1 once W_est has reached cwnd_prior.
+        // RFC 9438 section 4.3: alpha is 1 once W_est has reached cwnd_prior.
         let beyond = stage.window_estimate >= self.state.window_prior;
         let alpha = if beyond { 1.0 } else { ALPHA };
         // Figure 4
@@ -134,7 +134,8 @@ impl Cubic {
             // The Reno-friendly region
             return (stage.window_estimate - window).max(0.0);
         }
-        // Sections 4.2, 4.4 and 4.5: the target one round trip ahead, and towards it
+        // RFC 9438 section 4.4 and RFC 9438 section 4.5: the target one round trip ahead, and
+        // towards it
         let target = stage.window_at(elapsed + rtt.as_secs_f64());
         (target.clamp(window, 1.5 * window) - window) / window * acknowledged
     }
@@ -176,11 +177,12 @@ impl CongestionControl for Cubic {
         self.credit = 0.0;
         let segment = u64::from(window.segment);
         let size = window.congestion_window as f64 / segment as f64;
-        // Section 4.7, fast convergence: a window that has not got back to where it was leaves room
-        // for others.
+        // RFC 9438 section 4.7, fast convergence: a window that has not got back to where it was
+        // leaves room for others.
         let converging = self.state.window_maximum.is_some_and(|w| size < w);
         self.state.window_maximum = match sample.event {
-            // Section 4.8: after a timeout, W_max is the window at which congestion avoidance begins.
+            // RFC 9438 section 4.8: after a timeout, W_max is the window at which congestion
+            // avoidance begins.
             Congestion::Timeout => None,
             _ if converging => Some(size * (1.0 + BETA) / 2.0),
             _ => Some(size),

@@ -2,6 +2,8 @@
 //!
 //! A rule sees acknowledgments and congestion, and moves a [`Window`]. It knows nothing of what was
 //! lost, nor of how lost data is sent again: that is [`recovery`](crate::recovery).
+//!
+//! RFC 9293 section 3.8.2 requires slow start, congestion avoidance and exponential backoff.
 
 mod ack_spacing;
 mod bandwidth;

@@ -42,6 +42,7 @@ impl CongestionControl for Reno {
         self.credit += match self.avoidance {
             AvoidanceKind::PerAcknowledgment => segment,
             // RFC 3465 section 2.1
+            // RFC 5681 section 5: robust against divided acknowledgments.
             AvoidanceKind::ByteCounting => acknowledged,
         };
         while self.credit >= window.congestion_window {
@@ -51,6 +52,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
+        // RFC 5681 section 4.3: also where an advanced recovery follows.
         window.slow_start_threshold = half(sample.flight_size, window);
         window.congestion_window = match sample.event {
             // RFC 5681 section 3.2 step 3, without its three segments: they are what recovery

@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168).
+//! Explicit congestion notification (RFC 3168, which RFC 9293 section 3.8.2 recommends).
 
 use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
 use serde::{Deserialize, Serialize};
@@ -74,8 +74,8 @@ impl Connection {
     }
 
     /// Processes the ECN fields of an acceptable segment. A CE mark is to be echoed. An ECE reduces
-    /// the window, once per window of data (RFC 3168 section 6.1.2). `start`: distance of its data
-    /// from RCV.NXT.
+    /// the window like a loss (RFC 3168 section 5), once per window of data
+    /// (RFC 3168 section 6.1.2). `start`: distance of its data from RCV.NXT.
     pub(super) fn process_ecn(&mut self, packet: &Packet, start: i64, now: Time) {
         if !self.sender.ecn.on {
             return;
@@ -101,6 +101,7 @@ impl Connection {
         // policy, `record_mark` checks this together with the data.
         let window = self.receive.window() as i64;
         let end = start + i64::from(packet.payload_length);
+        // RFC 3168 section 6.1.6 would have marks of window probes count too.
         let in_window = packet.payload_length > 0 && start < window && end > 0;
         if in_window && !self.receive.linux_ack_policy && self.process_mark(packet.ecn()) {
             // As in Linux, at once: an early reaction of the sender keeps the queue short.
@@ -167,6 +168,7 @@ impl Connection {
             packet.flags = packet.flags.with(Flags::ECE);
         }
         if length > 0 && self.sender.ecn.fresh {
+            // RFC 3168 section 5: ECT(0). RFC 3168 section 5.2: only where a loss is detected.
             packet.set_ecn(Ecn::Capable0);
             if std::mem::take(&mut self.sender.ecn.reduced) {
                 packet.flags = packet.flags.with(Flags::CWR);

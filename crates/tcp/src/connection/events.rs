@@ -5,7 +5,8 @@ use std::ops::{BitOr, BitOrAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// A set of events.
+/// A set of events. RFC 9293 section 3.6: the application is told whether the peer has closed
+/// ([`PEER_CLOSED`](Self::PEER_CLOSED)) or reset the connection ([`RESET`](Self::RESET)).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Events(u16);
 

@@ -91,6 +91,7 @@ impl Connection {
     }
 
     /// The last ICMP error since the peer last acknowledged new data, except "packet too big".
+    /// RFC 9293 section 3.9.1.8: soft errors are reported to the application, which asks for them.
     #[must_use]
     pub fn path_error(&self) -> Option<IcmpError> {
         self.path_error

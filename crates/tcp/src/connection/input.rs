@@ -172,6 +172,7 @@ impl Connection {
             super::reset_reply(reference, self.egress, cx);
             return None;
         }
+        // RFC 7323 section 2.2: the options of a segment without SYN change no window scale.
         let options = cx.packets.syn_options(reference);
         let sack = (packet.has_sack_blocks() && self.sender.negotiated.sack)
             .then(|| cx.packets.sack_blocks(reference));
@@ -395,6 +396,7 @@ impl Connection {
 
     /// RFC 7323 section 5.3, R1: PAWS test.
     fn timestamp_is_acceptable(&self, packet: &Packet, now: Time) -> bool {
+        // RFC 7323 section 5.2: a RST is not subject to PAWS, and its timestamp is not recorded.
         if !self.sender.negotiated.timestamps || packet.flags.has(Flags::RST) {
             return true;
         }

@@ -31,6 +31,7 @@ impl Connection {
             self.payload_limit()
         };
         if K::NEW_DATA_ONLY && send.sequence.next + u64::from(full) <= open {
+            // RFC 9293 section 3.9.1.2: a full-sized segment whenever possible.
             return if room < u64::from(full) {
                 NextSegment::CongestionWindow
             } else {
@@ -40,6 +41,7 @@ impl Connection {
         if send.unsent() < u64::from(full) || !K::NEW_DATA_ONLY && !send.records.is_empty() {
             return self.next_short_segment(full, room);
         }
+        // RFC 6675 section 4: NextSeg () rule 2, within the receive window.
         send.admits::<K>(full, room)
     }
 

@@ -40,6 +40,7 @@ impl Connection {
             egress,
             initial_sequence,
         });
+        // RFC 9293 section 3.9.1.1: all segments have the local address given here.
         connection.send_syn(cx);
         connection
     }
@@ -147,6 +148,7 @@ impl Connection {
         let negotiated = negotiate(&self.sender.config, options, timestamps.is_some());
         self.sender.on_negotiated(negotiated);
         self.template = self.bare_template();
+        // RFC 7323 section 3.2: from now on, every segment carries timestamps.
         if negotiated.timestamps {
             self.template.header_length += TIMESTAMPS_LENGTH;
             self.template.set_timestamps(0, 0);

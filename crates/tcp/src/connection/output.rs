@@ -564,6 +564,7 @@ impl Connection {
         }
         packet.flags = packet.flags.with(self.ecn_syn_flags(received));
         if timestamps {
+            // RFC 7323 section 3.2: TSecr is 0 in a SYN without ACK.
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }
         packet.header_length += syn_options_length(&self.offered, timestamps);
@@ -571,6 +572,7 @@ impl Connection {
             packet.payload_length = self.fast_open.on_syn as u16;
         }
         let reference = cx.packets.insert(packet);
+        // RFC 9293 section 3.2: the MSS option is sent only in a SYN.
         cx.packets.set_syn_options(reference, self.offered);
         if self.sender.send.sequence.highest == 0 {
             self.sender.scoreboard.push(0, 1, cx.now);
@@ -590,6 +592,7 @@ impl Connection {
 impl Sender {
     /// Records per window of data whether the congestion window was the limit, and the maximum
     /// outstanding, as Linux's tcp_cwnd_validate (after RFC 2861 and RFC 7661).
+    /// RFC 9438 section 4.6 requires this of a rule that reduces cwnd, not FlightSize.
     #[inline]
     pub(super) fn validate_window(&mut self, limited: bool) {
         let send = &mut self.send;

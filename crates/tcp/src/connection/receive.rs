@@ -35,7 +35,7 @@ pub(super) struct Receive {
     /// Arrival time of the peer's last acknowledgment, of old or new data.
     pub(super) last_received_at: Time,
     pub(super) timestamp_recent_at: Time,
-    /// RFC 7323 section 4.3: TS.Recent, the timestamp to echo.
+    /// RFC 7323 section 4.3: TS.Recent, the timestamp to echo (RFC 7323 section 3.2: TSecr).
     pub(super) timestamp_recent: u32,
     /// Initial receive sequence number (IRS).
     pub(super) initial: Seq,
@@ -249,6 +249,7 @@ impl Receive {
         } else {
             self.edge
         };
+        // RFC 7323 section 2.3: the field is shifted right.
         let field = (edge.saturating_sub(self.next) >> self.shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << self.shift));
         self.cached_field = self.caches_field.then_some(field as u16);
@@ -459,6 +460,7 @@ impl Connection {
     #[inline(always)]
     fn store_out_of_order(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
         // RFC 5681 section 4.2: out-of-order data is acknowledged at once.
+        // RFC 5681 section 3.2: so that the sender detects the gap.
         self.sender.statistics.out_of_order += 1;
         let new = match self.receive.reassembly.insert(range) {
             Inserted::New => true,

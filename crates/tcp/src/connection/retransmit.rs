@@ -46,6 +46,7 @@ impl Connection {
                 .sender
                 .path_mtu
                 .is_lowered(self.sender.negotiated.segment);
+        // RFC 6675 section 5, step C: while cwnd - pipe >= 1 SMSS, as NextSeg () selects.
         while (self.sender.recovery).wants_retransmit(&self.sender.scoreboard)
             && let Some(again) = self
                 .sender
@@ -306,6 +307,7 @@ impl Sender {
 
     /// RFC 9293 section 3.8.6: data that the peer's window covers is retransmitted, even if the
     /// window has shrunk. (Reno and NewReno go back to SND.UNA and are limited by the window.)
+    /// RFC 7323 section 2.4 requires the same.
     pub(super) fn peer_window_admits(&self, again: &Retransmission) -> bool {
         let send = &self.send;
         let first = send.sequence.unacknowledged;

@@ -9,7 +9,8 @@ use crate::recovery::{LossRecovery, Measured, WholeSegments};
 use crate::timestamp;
 
 impl Sender {
-    /// The timestamp that a segment echoes, if timestamps are in use.
+    /// The timestamp that a segment echoes, if timestamps are in use. RFC 7323 section 3.2:
+    /// timestamps that were not negotiated are ignored. The segment must have an acknowledgment.
     #[inline]
     pub(super) fn echo(&self, packet: &Packet) -> Option<u32> {
         let (_, echo) = packet.timestamps().filter(|_| self.negotiated.timestamps)?;

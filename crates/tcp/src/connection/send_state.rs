@@ -160,6 +160,8 @@ impl SendState {
     /// RFC 9293 section 3.8.6.2.1: the usable window, U.
     #[inline]
     pub(super) fn usable(&self) -> u64 {
+        // RFC 9293 section 3.8.6: 0 if the window has shrunk below the data sent; nothing new is
+        // sent then.
         self.edge().saturating_sub(self.sequence.next)
     }
 

@@ -175,6 +175,7 @@ impl Sender {
     ) -> Result<u64, i64> {
         let before = self.send.sequence.unacknowledged;
         let distance = i64::from(packet.acknowledgment.distance_from(self.send.wire(before)));
+        // RFC 9293 section 3.10.7.4 step 5, with the following check.
         // RFC 5961 section 5.2: acceptable if SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT; else a
         // challenge ACK is sent.
         if distance > self.send.sequence.outstanding_ever() as i64

@@ -215,6 +215,8 @@ impl Rack {
         if !self.reordering_seen && (context.recovering || sacked_segments >= DUPLICATE_THRESHOLD) {
             return Span::ZERO;
         }
+        // RFC 8985 section 3.3.2: a quarter of the minimum round trip, times the multiple that
+        // D-SACKs raise (RFC 8985 section 4); bounded by the smoothed round trip.
         let window = self.minimum_rtt() * self.multiple / 4;
         context.smoothed_rtt.map_or(window, |srtt| window.min(srtt))
     }

@@ -62,6 +62,7 @@ impl RecoveryProgress {
             self.exit_recovery();
             send.highest
         };
+        // RFC 6675 section 5 step 4.1: RecoveryPoint.
         self.state = State::Fast { point };
         self.ignores_window = !self.reduction.is_wanted();
         self.prepare_undo(send, board);
@@ -88,6 +89,7 @@ impl RecoveryProgress {
     /// everything sent so far is acknowledged.
     pub(super) fn enter_loss(&mut self, send: &SendSequence) {
         self.exit_recovery();
+        // RFC 6675 section 5.1: RecoveryPoint is HighData; no recovery starts before it.
         self.state = State::AfterTimeout {
             point: send.highest,
         };

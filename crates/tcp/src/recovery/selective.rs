@@ -5,7 +5,7 @@
 //! | outstanding, SACKed, lost and retransmitted segments | `scoreboard` |
 //! | loss detection | `detection`: RFC 6675, FACK; `rack`: RFC 8985 |
 //! | transmission in fast recovery | the window, or `proportional_rate_reduction` |
-//! | losses at the end of a transfer | `tail_loss_probe` |
+//! | losses at the end of a transfer | `tail_loss_probe` (RFC 8985 section 4: only with RACK) |
 //! | spurious losses | `f_rto`, `undo` |
 
 mod timers;
@@ -173,6 +173,7 @@ impl Selective {
     /// Whether segments may be retransmitted without evidence of their loss.
     #[inline]
     fn may_suspect(&self) -> bool {
+        // RFC 8985 section 9.2: rules of RFC 6675 that RACK replaces.
         matches!(
             (self.progress.state, &self.detection),
             (State::Fast { .. }, Detection::Sacked(_))
@@ -274,6 +275,7 @@ impl LossRecovery for Selective {
         let lost = self.detection.detect(ack, send, board, recovering);
         let enters = if recovering {
             // As in Linux, a lost retransmission is a separate sign of congestion.
+            // RFC 5681 section 4.3: the window is lowered twice.
             lost.retransmission
         } else {
             lost.something || left && board.lost() > 0
@@ -327,6 +329,7 @@ impl LossRecovery for Selective {
                 send.next.saturating_sub(forward) + board.retransmitted()
             }
             // RFC 6675 section 5 step 3: limited transmit.
+            // RFC 5681 section 3.2: only new SACK information lets new data be sent.
             (_, State::Open) if !self.limited_transmit => outstanding,
             _ => board.pipe(outstanding),
         }

@@ -38,8 +38,8 @@ enum Phase {
         baseline: Span,
         rounds: u32,
     },
-    /// Section 4.2: only the initial slow start ends by delay, because only it doesn't know where
-    /// to stop.
+    /// RFC 9406 section 4.2: only the initial slow start ends by delay, because only it doesn't
+    /// know where to stop.
     Over,
 }
 

@@ -53,6 +53,8 @@ impl Sender {
     #[inline]
     pub(in crate::connection) fn set_window(&mut self, packet: &Packet, shift: u8) {
         let send = &mut self.send;
+        // RFC 9293 section 3.1: the window is unsigned, and computed with more than 32 bits.
+        // RFC 7323 section 2.3: the field of a segment that is no SYN is shifted left.
         send.window = u64::from(packet.window) << shift;
         if send.window > send.window_maximum {
             send.window_maximum = send.window;

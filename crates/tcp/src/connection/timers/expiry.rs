@@ -74,7 +74,8 @@ impl Connection {
         let synchronized = self.state.is_synchronized();
         if synchronized && self.sender.send.window == 0 {
             // RFC 9293 section 3.8.6.1: the window closed over sent data. Retransmissions are then
-            // probes, and their timeout is no sign of congestion.
+            // probes, and their timeout is no sign of congestion. RFC 9293 section 3.8.6: data
+            // beyond the window does not time out.
             if self.sender.config.linux_quirks.probes_with_segment {
                 self.probe_with_segment(cx);
             } else {
@@ -197,6 +198,7 @@ impl Sender {
         if doubles {
             self.rtt.back_off();
         }
+        // RFC 6298 section 5: no segment is retransmitted by the timer within an RTO.
         self.timers.set(Purpose::Retransmit, self.timeout_from(now));
     }
 

@@ -52,6 +52,7 @@ impl Connection {
         if self.sender.send.window > 0 && self.sender.send.has_unsent() {
             // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is. Corked data is
             // sent too, because it has waited long enough.
+            // RFC 9293 section 3.9.1.2: data without PUSH does not wait for ever.
             if position + unsent == self.sender.send.end {
                 self.sender.send.pushed = self.sender.send.end;
             }

@@ -233,6 +233,7 @@ impl Scoreboard {
     pub fn mark_after_timeout(&mut self, recent: Option<Span>, now: Time) -> bool {
         let (first, next) = (self.ring.first, self.ring.next);
         // A SACKed segment is at SND.UNA and not acknowledged.
+        // RFC 6675 section 5.1: otherwise all SACK information is used after the timeout.
         let reneged = first < next && self.ring.get(first).is(SACKED);
         self.lost = 0;
         self.retransmitted = 0;

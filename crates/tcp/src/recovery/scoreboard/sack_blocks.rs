@@ -1,4 +1,7 @@
 //! Processing of SACK blocks (RFC 2018, RFC 2883).
+//!
+//! RFC 6675 section 4: Update (). SACKed data stays on the scoreboard until it is acknowledged
+//! cumulatively.
 
 use bentpipe_types::{SackBlock, SackBlocks, Seq, Time, tell_first};
 use serde::{Deserialize, Serialize};

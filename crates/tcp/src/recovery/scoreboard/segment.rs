@@ -31,6 +31,7 @@ pub(super) struct Segment {
     /// First position; moves up when a part is acknowledged.
     pub(super) start: u64,
     /// Time of the last transmission.
+    /// Exact to the nanosecond (RFC 8985 section 4).
     pub(super) sent_at: Time,
     /// Number of positions from `start` on.
     pub(super) length: u32,
