@@ -245,9 +245,9 @@ def page(
     files: defaultdict[int, list[str]] = defaultdict(list)
     for name, cited in sources.items():
         if not is_test(Path(name)):
-            for rfc in {rfc for rfc, _ in cited} - {int(rfc) for rfc in titles}:
-                files[rfc].append(name)
-    lines += [f"| {rfc} | {', '.join(map(link, files[rfc]))} |" for rfc in sorted(files)]
+            for other in {number for number, _ in cited} - {int(rfc) for rfc in titles}:
+                files[other].append(name)
+    lines += [f"| {other} | {', '.join(map(link, files[other]))} |" for other in sorted(files)]
     return "\n".join(lines) + "\n"
 
 
