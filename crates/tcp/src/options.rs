@@ -18,8 +18,8 @@ const MAXIMUM_SETTABLE_BUFFER: u64 = 4 << 20;
 /// an attack.
 const MINIMUM_MSS: u16 = 48;
 
-/// Value of the timestamp clock: milliseconds (RFC 7323 section 5.4), starting at 1, because many
-/// implementations treat 0 as absent.
+/// Value of the timestamp clock: milliseconds of real time (RFC 7323 section 4.1,
+/// RFC 7323 section 5.4), starting at 1, because many implementations treat 0 as absent.
 #[inline]
 pub(crate) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)

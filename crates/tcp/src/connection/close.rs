@@ -122,7 +122,8 @@ impl Connection {
         if acknowledge {
             packet.flags = Flags::RST.with(Flags::ACK);
             packet.acknowledgment = self.receive.wire();
-            // RFC 7323 section 3.2: a RST carries timestamps too, once negotiated.
+            // RFC 7323 section 3.2 and RFC 7323 section 5.2: a RST carries timestamps too, once
+            // negotiated.
             if self.sender.negotiated.timestamps {
                 packet.header_length += TIMESTAMPS_LENGTH;
                 packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);

@@ -170,7 +170,7 @@ impl SendState {
         }
         // RFC 5681 section 2: "At any given time, a TCP MUST NOT send data with a sequence number
         // higher than the sum of the highest acknowledged sequence number and the minimum of cwnd
-        // and rwnd."
+        // and rwnd." RFC 5681 section 3: nor more aggressively than cwnd allows.
         if room < wanted {
             return NextSegment::CongestionWindow;
         }

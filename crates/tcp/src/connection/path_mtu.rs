@@ -1,6 +1,6 @@
-//! Path MTU discovery from ICMP errors (RFC 1191, RFC 8201), and packetization layer path MTU
-//! discovery (RFC 4821). The latter detects black holes: links that drop long packets without an
-//! ICMP error.
+//! Path MTU discovery from ICMP errors (RFC 1191, RFC 8201; required with PAWS by
+//! RFC 7323 section 5.7), and packetization layer path MTU discovery (RFC 4821). The latter detects
+//! black holes: links that drop long packets without an ICMP error.
 //!
 //! The search is Linux's (tcp_mtu_probing). It keeps a size known to pass and the largest
 //! negotiated size. Now and then it sends a longer segment of a size in the middle, made of data

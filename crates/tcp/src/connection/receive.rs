@@ -58,7 +58,8 @@ pub(super) struct Receive {
     pub(super) duplicate: Option<Range>,
     /// Position up to which the application has read.
     pub(super) read: u64,
-    /// RFC 9293 section 3.8.6: the right edge of the window as advertised; it never moves back.
+    /// RFC 9293 section 3.8.6: the right edge of the window as advertised; it never moves back. So
+    /// all data that any window admitted is accepted (RFC 7323 section 2.4).
     pub(super) edge: u64,
     /// No window is advertised beyond this position.
     pub(super) limit: u64,

@@ -47,6 +47,7 @@ impl Connection {
                 .path_mtu
                 .is_lowered(self.sender.negotiated.segment);
         // RFC 6675 section 5, step C: while cwnd - pipe >= 1 SMSS, as NextSeg () selects.
+        // RFC 8985 section 9.3: lost segments too are retransmitted only as the window allows.
         while (self.sender.recovery).wants_retransmit(&self.sender.scoreboard)
             && let Some(again) = self
                 .sender

@@ -160,8 +160,8 @@ impl SendState {
     /// RFC 9293 section 3.8.6.2.1: the usable window, U.
     #[inline]
     pub(super) fn usable(&self) -> u64 {
-        // RFC 9293 section 3.8.6: 0 if the window has shrunk below the data sent; nothing new is
-        // sent then.
+        // RFC 9293 section 3.8.6, RFC 7323 section 2.4: 0 if the window has shrunk below the data
+        // sent; nothing new is sent then.
         self.edge().saturating_sub(self.sequence.next)
     }
 

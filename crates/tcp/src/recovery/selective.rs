@@ -275,7 +275,7 @@ impl LossRecovery for Selective {
         let lost = self.detection.detect(ack, send, board, recovering);
         let enters = if recovering {
             // As in Linux, a lost retransmission is a separate sign of congestion.
-            // RFC 5681 section 4.3: the window is lowered twice.
+            // RFC 5681 section 4.3, RFC 8985 section 9.3: the window is lowered twice.
             lost.retransmission
         } else {
             lost.something || left && board.lost() > 0

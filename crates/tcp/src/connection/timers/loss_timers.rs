@@ -34,6 +34,7 @@ impl Sender {
             return;
         }
         if let Some(at) = self.recovery.reordering_deadline() {
+            // RFC 8985 section 8 would stop the retransmission timer. Here it continues.
             self.timers.early = at;
             self.timers.early_purpose = Early::Reordering;
             return;
