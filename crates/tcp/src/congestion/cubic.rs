@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
-/// RFC 9438 section 4.1.2 and RFC 9438 section 5.1: C, in segments per cubic second.
+/// RFC 9438 section 4.1.1 and RFC 9438 section 5.1: C, in segments per cubic second.
 const C: f64 = 0.4;
 
 /// RFC 9438 section 4.6: beta_cubic.

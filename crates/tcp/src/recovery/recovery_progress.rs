@@ -68,7 +68,7 @@ impl RecoveryProgress {
         self.prepare_undo(send, board);
     }
 
-    /// Leaves recovery.
+    /// Leaves recovery. The scoreboard stays as it is (RFC 6675 section 5, step A).
     pub(super) fn exit_recovery(&mut self) {
         self.state = State::Open;
         self.marked = 0;

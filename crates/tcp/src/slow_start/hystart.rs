@@ -38,7 +38,7 @@ enum Phase {
         baseline: Span,
         rounds: u32,
     },
-    /// RFC 9406 section 4.2: only the initial slow start ends by delay, because only it doesn't
+    /// RFC 9406 section 4.3: only the initial slow start ends by delay, because only it doesn't
     /// know where to stop.
     Over,
 }
@@ -57,7 +57,7 @@ impl HyStart {
         }
     }
 
-    /// Section 4.2: at the start of each round
+    /// RFC 9406 section 4.2: at the start of each round
     fn begin_round(&mut self, window: &mut Window, sample: &AckSample) {
         self.round_end = sample.next;
         self.last_round = self.this_round;
@@ -73,7 +73,7 @@ impl HyStart {
         }
     }
 
-    /// Section 4.2: for each acknowledgment
+    /// RFC 9406 section 4.2: for each acknowledgment
     fn look(&mut self, rtt: Span) {
         self.this_round = self.this_round.min(rtt);
         self.samples += 1;

@@ -7,8 +7,8 @@ use crate::connection::Sender;
 use crate::recovery::{Arrival, LossRecovery};
 
 impl Sender {
-    /// Updates the scoreboard with the data that the acknowledgment reports. `ADVANCES`: SND.UNA
-    /// has moved.
+    /// Updates the scoreboard with the data that the acknowledgment reports (RFC 6675 section 5).
+    /// `ADVANCES`: SND.UNA has moved.
     #[inline(always)]
     pub(super) fn update_scoreboard<const ADVANCES: bool>(
         &mut self,

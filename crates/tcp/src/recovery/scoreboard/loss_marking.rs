@@ -479,6 +479,7 @@ impl Scoreboard {
         let segment = self.ring.get_mut(number);
         let was_to_be_sent = segment.is_to_be_sent();
         let was_under_way = segment.is(RETRANSMITTED);
+        // RFC 6675 section 5, step C.2: instead of HighRxt, each segment is marked.
         segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
         segment.sent_at = now;
         segment.order = order;
