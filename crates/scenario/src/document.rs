@@ -1,7 +1,7 @@
-//! The scenario file as a tree of values, each of which knows where it was written.
+//! The scenario file as a tree of values with their positions.
 //!
-//! The tree is what `serde` reads ([`read`](Document::read)) and what `--set` changes. It is kept
-//! after reading: a check that fails later names a key, and the tree says on which line it stands.
+//! `serde` reads the tree ([`read`](Document::read)) and `--set` changes it. The tree is kept after
+//! reading, so that an error found later can name the line of its key.
 
 mod fault;
 mod overrides;
@@ -20,16 +20,16 @@ use crate::schema::hints;
 use fault::display_path;
 use reader::Reader;
 
-/// Where a key or a value was written.
+/// Position of a key or a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// On this line of the file, counted from 1.
+    /// A line of the file, counted from 1.
     Line(usize),
-    /// In the `--set` with this index.
+    /// The `--set` option with this index.
     Override(usize),
 }
 
-/// A value and where it starts; for a table with a header of its own, where the header is.
+/// A value and its position; for a table with a header, the position of the header.
 #[derive(Debug)]
 struct Node {
     origin: Origin,
@@ -62,7 +62,7 @@ impl Node {
         }
     }
 
-    /// One step into it: where what is there was written, and what it is.
+    /// Returns the child for one step of a path, and the child's position.
     fn step(&self, segment: &Segment) -> Option<(Origin, &Self)> {
         match (segment, &self.value) {
             (Segment::Key(key), _) => self.entry(key).map(|entry| (entry.origin, &entry.node)),
@@ -91,7 +91,7 @@ impl Document {
     ) -> Result<Self, ScenarioError> {
         let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
-            // Of a key of too many parts the parser does not say where it is.
+            // The parser gives no position for a key with too many parts.
             let span = error.span().unwrap_or_else(|| most_dots(text));
             let line = lines.at(span.start);
             let said = Said {
@@ -117,12 +117,12 @@ impl Document {
         Ok(document)
     }
 
-    /// The whole document as a `T`.
+    /// Deserializes the whole document.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
         T::deserialize(Reader(&self.root)).map_err(|fault| self.explain(fault))
     }
 
-    /// A fault with the place of its key: the line, or the `--set`.
+    /// Adds the position of its key to a fault: the line, or the `--set` option.
     pub(crate) fn explain(&self, fault: Fault) -> ScenarioError {
         let key = display_path(&fault.path);
         let origin = fault.origin.unwrap_or_else(|| self.locate(&fault.path));
@@ -143,8 +143,8 @@ impl Document {
         }
     }
 
-    /// What is wrong with a key that its table's kind has not, whatever its value: all kinds share a table, so that the
-    /// value is read, and another kind's keys are named, before anybody asks which kind it is.
+    /// Returns the message for a key that this kind of table does not have, whatever its value. All
+    /// kinds share one table type, so `serde` reads the value before the kind is checked.
     fn foreign_to_kind(&self, path: &[Segment]) -> Option<String> {
         let [outer @ .., Segment::Key(table), Segment::Key(key)] = path else {
             return None;
@@ -158,13 +158,13 @@ impl Document {
         }
     }
 
-    /// Where the last existing part of the path was written.
+    /// Returns the position of the last existing part of the path.
     fn locate(&self, path: &[Segment]) -> Origin {
         let mut node = &self.root;
         let mut origin = node.origin;
         for segment in path {
             let Some((at, next)) = node.step(segment) else {
-                // Of a key that is not there, its table's.
+                // A missing key has the position of its table.
                 let of_table = matches!((segment, &node.value), (Segment::Key(_), Value::Table(_)));
                 return if of_table { node.origin } else { origin };
             };
@@ -173,23 +173,25 @@ impl Document {
         origin
     }
 
-    /// `--set` of a key that holds no table, or of a value that TOML knows but cannot hold.
+    /// Refuses a `--set` whose key is not in a table, or whose TOML value has a type that is not
+    /// supported.
     fn refuse_override(&self, index: usize, message: &str) -> ScenarioError {
         ScenarioError::in_override(&self.overrides[index], "", message)
     }
 }
 
-/// Keys and numbers of items that lead to a value.
+/// Keys and array indices that lead to a value.
 pub type KeyPath = Vec<Segment>;
 
-/// Of every key, table and item of an array in a TOML text, by its path: the line from 1 that it first
-/// stands on, in the order of the text. `None` where it is no TOML.
+/// Returns the path of every key, table and array item in a TOML text with the line of its first
+/// occurrence, counted from 1, in the order of the text. Returns `None` if the text is not valid
+/// TOML.
 #[must_use]
 pub fn key_lines(text: &str) -> Option<Vec<(KeyPath, usize)>> {
     let document = Document::parse(text, "", &[]).ok()?;
     let mut found = Vec::new();
     document.root.lines(&mut Vec::new(), &mut found);
-    // What is on one line is in order already.
+    // The sort is stable, so entries on one line keep their order.
     found.sort_by_key(|(_, line)| *line);
     Some(found)
 }
@@ -197,7 +199,7 @@ pub fn key_lines(text: &str) -> Option<Vec<(KeyPath, usize)>> {
 impl Node {
     fn lines(&self, path: &mut KeyPath, found: &mut Vec<(KeyPath, usize)>) {
         let mut enter = |segment: Segment, origin: Origin, node: &Self| {
-            // Without a `--set`, everything is on a line.
+            // Without `--set`, every position is a line.
             let Origin::Line(line) = origin else {
                 return;
             };
@@ -205,7 +207,7 @@ impl Node {
             let place = found.len();
             found.push((path.clone(), line));
             node.lines(path, found);
-            // The header of a table may come after one of a table in it.
+            // The header of a table may follow the header of one of its subtables.
             let first = found[place..].iter().map(|(_, line)| *line).min();
             found[place].1 = first.unwrap_or(line);
             path.pop();
@@ -226,10 +228,10 @@ impl Node {
     }
 }
 
-/// What the TOML parser says of a syntax error, in this crate's words.
+/// A syntax error of the TOML parser, in the wording of this crate.
 struct Said<'a> {
     message: &'a str,
-    /// The text that it says it of.
+    /// The text that the error is about.
     of: &'a str,
 }
 
@@ -252,7 +254,7 @@ impl std::fmt::Display for Said<'_> {
     }
 }
 
-/// Byte offsets to line numbers.
+/// Converts byte offsets to line numbers.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -261,13 +263,13 @@ impl Lines {
         Self(newlines.map(|(offset, _)| offset).collect())
     }
 
-    /// The line of the byte at `offset`, counted from 1.
+    /// Returns the line of the byte at `offset`, counted from 1.
     fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|newline| *newline < offset) + 1
     }
 }
 
-/// The beginning of the line that has the most dots.
+/// Returns the position of the line with the most dots.
 fn most_dots(text: &str) -> std::ops::Range<usize> {
     let (mut start, mut most, mut deepest) = (0, 0, 0);
     for line in text.split_inclusive('\n') {
@@ -280,7 +282,7 @@ fn most_dots(text: &str) -> std::ops::Range<usize> {
     deepest..deepest
 }
 
-/// A parsed table in the order of the file, not of the alphabet.
+/// Converts a parsed table, keeping the order of the file.
 fn table_of(table: DeTable<'_>, origin_of: &dyn Fn(usize) -> Origin) -> Result<Value, Fault> {
     let mut entries: Vec<_> = table.into_iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);

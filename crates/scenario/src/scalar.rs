@@ -1,4 +1,4 @@
-//! Values that a file writes as one word, number or truth value, and not as what `serde` would derive.
+//! Values that a file writes as one word, number or truth value, and that `serde` cannot derive.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,36 +9,38 @@ use serde::de::{self, Deserializer, Unexpected, Visitor};
 
 use crate::quantity::QuantityError;
 
-/// Something written as one value. [`scalar!`] makes it readable, and gives it its place in the schema.
+/// A value written as one word, number or truth value. [`scalar!`] implements `serde` and the
+/// schema for it.
 pub(crate) trait Scalar: Sized {
-    /// What one looks like, for who wrote something else.
+    /// Describes valid values, for error messages.
     fn expected() -> Cow<'static, str>;
 
-    /// Its JSON Schema.
+    /// Returns its JSON Schema.
     fn schema(generator: &mut SchemaGenerator) -> Schema;
 
-    /// From `true` or `false`.
+    /// Converts `true` or `false`.
     fn from_bool(_: bool) -> Option<Self> {
         None
     }
 
-    /// From a whole number.
+    /// Converts a whole number.
     fn from_integer(value: i64) -> Option<Self> {
         Self::from_number(value as f64)
     }
 
-    /// From a number with decimals.
+    /// Converts a number with decimals.
     fn from_number(_: f64) -> Option<Self> {
         None
     }
 
-    /// From a string. `None` is refused with [`Scalar::expected`], an error in its own words.
+    /// Converts a string. For `None` the error message is [`Scalar::expected`]; an error has its
+    /// own message.
     fn from_text(_: &str) -> Option<Result<Self, QuantityError>> {
         None
     }
 }
 
-/// Reads a [`Scalar`] of whatever kind the file has.
+/// Reads a [`Scalar`] from any kind of value.
 pub(crate) fn read<'de, T: Scalar, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(Written(PhantomData))
 }
@@ -72,7 +74,7 @@ impl<T: Scalar> Visitor<'_> for Written<T> {
     }
 }
 
-/// What `serde` and `schemars` need of a [`Scalar`].
+/// Implements the traits of `serde` and `schemars` for a [`Scalar`].
 macro_rules! scalar {
     ($type:ident) => {
         impl<'de> serde::Deserialize<'de> for $type {
@@ -88,7 +90,7 @@ macro_rules! scalar {
 }
 pub(crate) use scalar;
 
-/// A JSON Schema written out by hand, which stands wherever the type does.
+/// Implements an inline JSON Schema that is written by hand.
 macro_rules! inline_schema {
     ($type:ident $(<$of:ident>)?, |$generator:ident| $schema:expr) => {
         impl $(<$of: schemars::JsonSchema>)? schemars::JsonSchema for $type $(<$of>)? {

@@ -1,9 +1,10 @@
-//! "Did you mean ...?"
+//! Suggestions for misspelled words ("Did you mean ...?").
 
-/// Longer words are no misspelling of anything here, and the distance is quadratic.
+/// Longest word for which suggestions are computed: no name here is longer, and the edit distance
+/// takes quadratic time.
 const LONGEST: usize = 64;
 
-/// The candidate that `word` most likely misspells; the first of equals.
+/// Returns the candidate that `word` most likely misspells; the first of equals.
 pub(crate) fn suggest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -13,13 +14,13 @@ pub(crate) fn suggest<'a>(
     }
     let normal = |text: &str| text.to_lowercase().replace('-', "_");
     let wanted = normal(word);
-    // One slip in a short word, one in every three letters of a longer one.
+    // One error in a short word, one per three letters of a longer one.
     let tolerated = (wanted.chars().count() / 3).max(1);
     let mut best = None;
     for candidate in candidates {
         let candidate_normal = normal(candidate);
         let distance = strsim::osa_distance(&wanted, &candidate_normal);
-        // Of "x" for "a" nothing is left that would be like it.
+        // At least one letter must be the same: "x" does not suggest "a".
         let longer = wanted.chars().count().max(candidate_normal.chars().count());
         if distance < longer
             && distance <= tolerated

@@ -1,4 +1,4 @@
-//! What is wrong with a key, before it is known where the key was written.
+//! Errors about a key whose position is not known yet.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use crate::error::{one_line, quoted};
 use crate::schema::hints;
 use crate::suggest::suggest;
 
-/// A key of a table, and what is wrong with it.
+/// A key of a table, and the error message.
 pub(crate) type Wrong = (&'static str, String);
 
 /// One step from the root of the document to a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Segment {
-    /// Into a table.
+    /// A key of a table.
     Key(String),
-    /// To an item of an array, from 0.
+    /// Index of an array item, counted from 0.
     Index(usize),
 }
 
-/// A path of keys.
+/// Converts keys to a path.
 pub(crate) fn path(keys: &[&str]) -> Vec<Segment> {
     keys.iter()
         .map(|key| Segment::Key((*key).to_owned()))
         .collect()
 }
 
-/// The keys of a path as TOML writes them. Indices show in the line number only.
+/// Writes the keys of a path as TOML does. Indices appear only in the line number.
 pub(super) fn display_path(path: &[Segment]) -> String {
     let mut text = String::new();
     for segment in path {
@@ -48,18 +48,18 @@ pub(super) fn display_path(path: &[Segment]) -> String {
 
 const MISSING: &str = "missing";
 
-/// A key and what is wrong with it.
+/// A key and its error message.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(super) path: Vec<Segment>,
     pub(super) origin: Option<Origin>,
     pub(super) message: String,
-    /// The keys that the table of an unknown one has, where the message names only some of them.
+    /// Number of keys that the table of an unknown key has, if the message lists only some of them.
     pub(super) of: Option<usize>,
 }
 
 impl Fault {
-    /// A fault of the value at `path`; the document knows where that is.
+    /// Creates a fault of the value at `path`; the document adds its position.
     pub(crate) fn new(path: Vec<Segment>, message: impl Into<String>) -> Self {
         Self {
             path,
@@ -69,16 +69,16 @@ impl Fault {
         }
     }
 
-    /// The fault, one level further out.
+    /// Prefixes the path with the key of the enclosing table.
     pub(super) fn within(mut self, key: &str) -> Self {
-        // The table says of what the kind is missing.
+        // The name of the table says whose `kind` is missing.
         if self.message == MISSING
             && self.path == path(&["kind"])
             && let Some(expected) = hints::kind_of(key)
         {
             self.message = format!("{MISSING}; expected {expected}");
         }
-        // Of a table or an array, the key says what it looks like.
+        // The key determines the example for a table or an array.
         if self.path.is_empty()
             && let Some((shape, got)) = self.message.split_once(", got ")
             && let Some(example) = hints::shape(key, shape)
@@ -89,7 +89,7 @@ impl Fault {
         self
     }
 
-    /// The fault with its place, unless a closer one is known.
+    /// Sets the position, unless a more specific one is known.
     pub(super) fn at(mut self, origin: Origin) -> Self {
         self.origin.get_or_insert(origin);
         self
@@ -155,7 +155,7 @@ impl de::Error for Fault {
     }
 }
 
-/// serde's words for its own types, as TOML calls them.
+/// Translates serde's names of types to those of TOML.
 fn in_toml_words(expected: &str) -> &str {
     match expected {
         "a boolean" => "true or false",
@@ -171,7 +171,7 @@ fn in_toml_words(expected: &str) -> &str {
     }
 }
 
-/// What stood in the file instead.
+/// The value that was found instead.
 struct Got<'a>(&'a Unexpected<'a>);
 
 impl fmt::Display for Got<'_> {
@@ -180,7 +180,7 @@ impl fmt::Display for Got<'_> {
             Unexpected::Bool(value) => write!(f, "{value}"),
             Unexpected::Unsigned(value) => write!(f, "{value}"),
             Unexpected::Signed(value) => write!(f, "{value}"),
-            // 1.0 and not 1; 1e308 and not 309 digits.
+            // `Debug` writes 1.0 and not 1, and 1e308 instead of 309 digits.
             Unexpected::Float(value) => write!(f, "{value:?}"),
             Unexpected::Str(value) => f.write_str(&quoted(value)),
             Unexpected::Seq => f.write_str("an array"),

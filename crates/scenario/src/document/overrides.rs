@@ -1,4 +1,4 @@
-//! `--set KEY=VALUE`: one value of the tree replaced or added.
+//! `--set KEY=VALUE`: replaces or adds one value of the tree.
 
 use toml::de::DeValue;
 
@@ -7,15 +7,15 @@ use crate::ScenarioError;
 use crate::error::quoted;
 use crate::suggest::suggest;
 
-/// No scenario nests deeper; a longer key is a mistake.
+/// Deepest nesting; longer keys are mistakes.
 const MAX_DEPTH: usize = 16;
 
-/// A table of names that the file has chosen.
+/// A table whose keys are names chosen by the file.
 struct Named {
     table: &'static str,
-    /// What each of them is.
+    /// Noun for an entry, for messages.
     what: &'static str,
-    /// What one cannot be without; a node, without a link that names it.
+    /// Keys that an entry must have. A node needs a link that names it instead.
     needed: &'static [&'static str],
 }
 
@@ -47,11 +47,11 @@ const NAMED: [Named; 5] = [
     },
 ];
 
-/// So many names at most are told in a message.
+/// Most names that a message lists.
 const MOST_KNOWN: usize = 8;
 
 impl Document {
-    /// Applies overrides in order.
+    /// Applies the overrides in order.
     pub(super) fn apply(&mut self, overrides: &[(&str, &str)]) -> Result<(), ScenarioError> {
         if overrides.is_empty() {
             return Ok(());
@@ -73,7 +73,7 @@ impl Document {
         Ok(())
     }
 
-    /// The names that a table has.
+    /// Returns the names in a table.
     fn names(&self, table: &str) -> Vec<String> {
         match self.root.entry(table).map(|entry| &entry.node.value) {
             Some(Value::Table(entries)) => entries.iter().map(|each| each.key.clone()).collect(),
@@ -81,7 +81,7 @@ impl Document {
         }
     }
 
-    /// Refuses a key of something that is not there: it would be something else, of that key alone.
+    /// Refuses a key of an entry that does not exist: it would create an entry with that key alone.
     fn check_name(
         &self,
         index: usize,
@@ -109,7 +109,7 @@ impl Document {
             .and_then(|each| each.node.entry(name));
         let has = |key: &&&str| node.is_some_and(|each| each.node.entry(key).is_some());
         let described = named.needed.iter().filter(has).count();
-        // Several keys may describe another one, and then its reader knows best what is missing.
+        // If several keys describe a new entry, its reader gives the better message.
         let another = match named.needed.len() {
             0 => elsewhere.is_none() && self.is_linked(name),
             all => described == all || (described > 0 && near.is_none()),
@@ -135,7 +135,7 @@ impl Document {
         Err(self.refuse_override(index, &message))
     }
 
-    /// Does a link lead to a node of this name?
+    /// Whether a link leads to a node of this name.
     fn is_linked(&self, name: &str) -> bool {
         let links = match self.root.entry("links").map(|entry| &entry.node.value) {
             Some(Value::Table(links)) => links.as_slice(),
@@ -156,8 +156,8 @@ impl Document {
         })
     }
 
-    /// Sets `key`, a dotted path, to `value`: TOML if it reads as TOML, else a string. Tables that
-    /// the path names and the file lacks are made.
+    /// Sets `key`, a dotted path, to `value`, which is read as TOML if possible and else as a
+    /// string. Missing tables on the path are created.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let index = self.overrides.len();
         self.overrides.push(format!("{key}={value}"));
@@ -189,20 +189,20 @@ impl Document {
     }
 }
 
-/// The parts of a dotted key.
+/// Splits a dotted key.
 fn segments(key: &str) -> impl Iterator<Item = &str> {
     key.split('.').map(str::trim)
 }
 
-/// Table and name, of a key that is one of something named.
+/// Returns the table and the name if the key belongs to a named entry.
 fn named_by(key: &str) -> Option<(&str, &str)> {
     let mut segments = segments(key);
     let named = (segments.next()?, segments.next()?);
     segments.next().map(|_| named)
 }
 
-/// Puts `node` at the path below `root`. The error is how many segments lead to something that is
-/// no table.
+/// Puts `node` at the path below `root`. The error is the number of segments that lead to something
+/// other than a table.
 fn insert(root: &mut Node, path: &[&str], node: Node, origin: Origin) -> Result<(), usize> {
     let mut table = root;
     let Some((last, parents)) = path.split_last() else {
@@ -213,7 +213,7 @@ fn insert(root: &mut Node, path: &[&str], node: Node, origin: Origin) -> Result<
     }
     let slot = child(table, last, origin).ok_or(parents.len())?;
     *slot = node;
-    // The key itself now comes from the command line, too.
+    // The key itself now has the position of the command-line option, too.
     if let Value::Table(entries) = &mut table.value {
         for entry in entries.iter_mut().filter(|entry| entry.key == *last) {
             entry.origin = origin;
@@ -222,7 +222,8 @@ fn insert(root: &mut Node, path: &[&str], node: Node, origin: Origin) -> Result<
     Ok(())
 }
 
-/// The value of `key` in a table, an empty table if there was none; `None` if it is no table.
+/// Returns the value of `key` in a table, and creates an empty table if it is missing. Returns
+/// `None` if `node` is not a table.
 fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Option<&'a mut Node> {
     let Value::Table(entries) = &mut node.value else {
         return None;

@@ -1,4 +1,4 @@
-//! The tree as `serde` reads it, with the path and the place of whatever it refuses.
+//! The `serde` deserializer of the tree, whose errors have path and position.
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
@@ -10,7 +10,7 @@ use serde::forward_to_deserialize_any;
 use super::{Entry, Fault, Node, Segment, Value};
 use crate::schema::hints;
 
-/// Reads one value.
+/// Deserializes one value.
 pub(super) struct Reader<'de>(pub(super) &'de Node);
 
 impl Reader<'_> {
@@ -49,7 +49,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         read.map_err(|fault| fault.at(self.0.origin))
     }
 
-    /// A key that is there has a value: TOML knows no null.
+    /// A key that is present has a value: TOML has no null.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_some(self)
     }
@@ -62,7 +62,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Only from a table: derived visitors would also take an array, field by field.
+    /// Accepts only a table: derived visitors would also take an array, field by field.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -75,7 +75,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
     }
 
-    /// Only from a string: an enum in a scenario file is a word.
+    /// Accepts only a string: an enum in a scenario file is a word.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,

@@ -1,4 +1,4 @@
-//! How large a buffer is, and which acknowledgments are not delayed.
+//! Buffer sizes, and the number of acknowledgments sent without delay.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,12 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use super::{QuantityError, Size, number, string_quantity};
 use crate::scalar::{Scalar, scalar};
 
-/// A buffer: `"64 KiB"`, or `"auto"`, which grows as Linux's does.
+/// Buffer size: `"64 KiB"`, or `"auto"` for Linux's autotuning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Buffer {
-    /// As Linux grows it.
+    /// Autotuned as on Linux.
     Auto,
-    /// This large, always.
+    /// Fixed size.
     Of(Size),
 }
 
@@ -51,16 +51,16 @@ string_quantity!(
     examples: ["auto", "64 KiB", "6 MiB"]
 );
 
-/// Acknowledgments that are not delayed: a number of them, or `"auto"`.
+/// Acknowledgments sent without delay: a number, or `"auto"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QuickAcks {
-    /// As Linux has it.
+    /// As many as Linux sends.
     Auto,
-    /// The first so many of a connection.
+    /// This number of acknowledgments at the start of a connection.
     First(u32),
 }
 
-/// More than a connection of a simulation ever sends.
+/// Upper limit, above what any simulated connection sends.
 const MOST: u32 = 1_000_000_000;
 
 impl From<QuickAcks> for bentpipe_tcp::QuickAcks {

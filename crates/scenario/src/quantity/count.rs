@@ -1,4 +1,4 @@
-//! What is counted in packets or segments, or measured in bytes.
+//! Quantities that are counted in packets or segments, or given in bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use bentpipe_types::{BitRate, Bytes, Span};
 
 use super::{Length, QuantityError, Size, number, split, string_quantity};
 
-/// 10 GB of segments, and more than any window.
+/// Upper limit: 10 GB of segments, above any window.
 const MOST_SEGMENTS: u32 = 10_000_000;
 
-/// More than any queue.
+/// Upper limit, above any queue.
 const MOST_PACKETS: u32 = 1_000_000_000;
 
-/// A whole number from 1 to `most` of `unit` (or of its singular).
+/// Parses a whole number from 1 to `most` of `unit` or its singular.
 fn counted(text: &str, unit: &str, most: u32) -> Option<Result<u32, QuantityError>> {
     let (number, found) = split(text)?;
     if found != unit && Some(found) != unit.strip_suffix('s') {
@@ -29,7 +29,7 @@ fn counted(text: &str, unit: &str, most: u32) -> Option<Result<u32, QuantityErro
     })
 }
 
-/// What was counted, or else an amount of data that is not zero.
+/// Parses a count, or else an amount of data above zero.
 fn counted_or_measured<T>(
     counted: Option<Result<T, QuantityError>>,
     text: &str,
@@ -43,12 +43,12 @@ fn counted_or_measured<T>(
     })
 }
 
-/// What a queue holds at most: `"100 packets"` or `"64 KiB"`.
+/// Capacity of a queue: `"100 packets"` or `"64 KiB"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
-    /// So many packets, whatever their length.
+    /// Number of packets of any length.
     Packets(u32),
-    /// So many bytes of packets, headers included.
+    /// Bytes of packets, headers included.
     Bytes(Bytes),
 }
 
@@ -70,7 +70,7 @@ impl FromStr for QueueLimit {
 }
 
 impl QueueLimit {
-    /// From a text in which `expected` is.
+    /// Parses a text; an error message names `expected`.
     fn read(text: &str, expected: &str) -> Result<Self, QuantityError> {
         let packets = counted(text, "packets", MOST_PACKETS);
         counted_or_measured(
@@ -99,18 +99,18 @@ string_quantity!(
     examples: ["100 packets", "64 KiB"]
 );
 
-/// What a link's queue holds at most, as its file says it: a [`QueueLimit`], or how long the last packet in a full queue
-/// waits, `"100 ms"`.
+/// Capacity of a link's queue as the file gives it: a [`QueueLimit`], or the longest queuing time,
+/// `"100 ms"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkQueueLimit {
-    /// Whatever the link's rate.
+    /// Independent of the link's rate.
     Fixed(QueueLimit),
-    /// What the link transmits in so long.
+    /// Time in which the link transmits a full queue.
     Time(Span),
 }
 
 impl LinkQueueLimit {
-    /// What a queue holds in front of a transmitter of this rate: something, however slow it is.
+    /// Returns the capacity in front of a transmitter of this rate. It is at least one packet.
     pub(crate) fn at(self, rate: BitRate) -> QueueLimit {
         match self {
             Self::Fixed(limit) => limit,
@@ -149,7 +149,7 @@ string_quantity!(
     examples: ["100 packets", "64 KiB", "100 ms"]
 );
 
-/// A number of segments: `"10 segments"`.
+/// Number of segments: `"10 segments"`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Segments(pub u32);
 
@@ -180,17 +180,17 @@ string_quantity!(
     examples: ["10 segments", "1 segment"]
 );
 
-/// A window of TCP: `"10 segments"` or `"64 KiB"`.
+/// A TCP window: `"10 segments"` or `"64 KiB"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Window {
-    /// So many segments of the size that the connection uses.
+    /// Number of segments of the connection's segment size.
     Segments(u32),
-    /// So many bytes of payload.
+    /// Bytes of payload.
     Bytes(Bytes),
 }
 
 impl Window {
-    /// The window in bytes, on a connection with segments of `segment`.
+    /// Returns the window in bytes for the given segment size.
     #[must_use]
     pub fn bytes(self, segment: Bytes) -> Bytes {
         match self {

@@ -1,16 +1,16 @@
-//! Why a string is no quantity.
+//! The error for a string that is not a valid quantity.
 
 use std::fmt;
 
 use super::meant::meant;
 use crate::error::quoted;
 
-/// A string that is no such quantity.
+/// A string that is not a valid quantity of the expected kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
     expected: String,
     got: String,
-    /// What was meant, as a file has it.
+    /// Suggested spelling, as a file would have it.
     meant: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl QuantityError {
         }
     }
 
-    /// The same, where it is known what was meant.
+    /// Creates an error with a suggested spelling.
     pub(super) fn meaning(expected: impl Into<String>, got: &str, meant: String) -> Self {
         Self {
             expected: expected.into(),

@@ -1,8 +1,9 @@
-//! What was meant by a quantity in another tool's spelling.
+//! Suggests the correct spelling for quantities in another tool's notation.
 
 use super::{number_and_unit, split, units};
 
-/// The same number in a unit of what `expected` has as an example, where `got` has one that others write so.
+/// Returns the number with the unit that a file would use, if `got` has another tool's spelling of
+/// a unit that `expected` shows.
 pub(super) fn meant(expected: &str, got: &str) -> Option<String> {
     let (_, written) = split(got)?;
     if written.starts_with(',') {
@@ -16,7 +17,8 @@ pub(super) fn meant(expected: &str, got: &str) -> Option<String> {
     Some(format!("{number} {unit}"))
 }
 
-/// The same number with a point where `got` has a comma, unless that may stand between thousands.
+/// Returns the number with a decimal point in place of a comma, unless the comma may separate
+/// thousands.
 fn with_a_point(expected: &str, got: &str) -> Option<String> {
     let (before, after) = got.trim().split_once(',')?;
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -37,7 +39,7 @@ fn with_a_point(expected: &str, got: &str) -> Option<String> {
     }
 }
 
-/// The unit of this base that is written otherwise; none where it is written as it is here.
+/// Returns the file spelling of a unit with this base, or `None` if it is already spelled so.
 fn spelled(base: &str, written: &str) -> Option<&'static str> {
     if units().any(|unit| unit.base == base && unit.name == written) {
         return None;
@@ -45,7 +47,7 @@ fn spelled(base: &str, written: &str) -> Option<&'static str> {
     let lower = written.to_lowercase();
     match base {
         "s" => second(&lower),
-        // To many, a capital B is bytes, and the number would be another.
+        // Many read a capital B as bytes, which would be a different number.
         "bps" if !written.contains('B') => prefixed(&lower, &BITS, &RATES),
         "bytes" => prefixed(&lower, &BYTES, &SIZES),
         "packets" if matches!(lower.as_str(), "p" | "pkt" | "pkts" | "packets") => Some("packets"),
@@ -99,7 +101,7 @@ const SIZES: [(&str, &str); 7] = [
     ("gi", "GiB"),
 ];
 
-/// What a prefix before one of these endings is.
+/// Returns the unit for the prefix before one of these endings.
 fn prefixed(
     lower: &str,
     endings: &[&str],

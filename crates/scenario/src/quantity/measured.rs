@@ -1,12 +1,12 @@
-//! Quantities as results have them: numbers, in the unit that is part of their name.
+//! Quantities in results: numbers in the unit that their name ends with.
 
 use serde_json::{Value, json};
 
 use super::{Buffer, DelayedAck, Length, Rate, Segments, Size, Window};
 
-/// A quantity that results say in its base unit.
+/// A quantity that results give as a number in its base unit.
 pub(crate) trait Measured {
-    /// The number; null where there is none.
+    /// Returns the number, or null if there is none.
     fn measured(&self) -> Value;
 }
 
@@ -17,14 +17,14 @@ impl<T: Measured> Measured for Option<T> {
 }
 
 impl Measured for Length {
-    /// In seconds.
+    /// Returns seconds.
     fn measured(&self) -> Value {
         json!(self.0.as_secs_f64())
     }
 }
 
 impl Measured for DelayedAck {
-    /// In seconds.
+    /// Returns seconds.
     fn measured(&self) -> Value {
         match self {
             Self::After(span) => Length(*span).measured(),
@@ -34,7 +34,7 @@ impl Measured for DelayedAck {
 }
 
 impl Measured for Rate {
-    /// In bits per second.
+    /// Returns bits per second.
     fn measured(&self) -> Value {
         json!(self.0.bits_per_second())
     }
@@ -47,14 +47,14 @@ impl Measured for Segments {
 }
 
 impl Measured for Size {
-    /// In bytes.
+    /// Returns bytes.
     fn measured(&self) -> Value {
         json!(self.0.get())
     }
 }
 
 impl Measured for Buffer {
-    /// In bytes. One that grows has no number of its own: `resolve` says how far it may.
+    /// Returns bytes, or null for an autotuned buffer, whose limits `resolve` sets.
     fn measured(&self) -> Value {
         match self {
             Self::Auto => Value::Null,
@@ -64,7 +64,7 @@ impl Measured for Buffer {
 }
 
 impl Measured for Window {
-    /// In bytes. Segments are of a size that only `resolve` knows.
+    /// Returns bytes, or null for a number of segments, whose size only `resolve` knows.
     fn measured(&self) -> Value {
         match self {
             Self::Bytes(bytes) => Size(*bytes).measured(),

@@ -1,4 +1,4 @@
-//! The longest packet that a link takes.
+//! Maximum transfer units.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::{QuantityError, Size, number, string_quantity};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mtu(pub Size);
 
-/// By name: table 1 of gaid1998, bytes of IP packet.
+/// MTUs by name, in bytes of IP packet (gaid1998, table 1).
 const NAMED: [(&str, u64); 8] = [
     ("hyperchannel", 65_535),
     ("token-ring-16", 17_914),

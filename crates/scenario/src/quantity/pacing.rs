@@ -1,4 +1,4 @@
-//! Whether segments are spaced out, and how.
+//! Pacing settings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use bentpipe_types::BitRate;
 
 use super::{QuantityError, Rate, number, string_quantity};
 
-/// Pacing: a word, or a rate.
+/// Pacing: a word, or a maximum rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pacing {
-    /// Where the window rule asks for it.
+    /// Pace if the congestion control asks for it.
     Auto,
-    /// Never.
+    /// Never pace.
     Off,
-    /// Always.
+    /// Always pace.
     On,
-    /// Always, and never faster than this.
+    /// Always pace, at no more than this rate.
     AtMost(BitRate),
 }
 

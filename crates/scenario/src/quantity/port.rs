@@ -1,4 +1,4 @@
-//! Ports.
+//! Ports and port ranges.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,12 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use super::QuantityError;
 use crate::scalar::{Scalar, scalar};
 
-/// A port, or all from one to another: `80`, `"8000-8999"`.
+/// A port, or a range of ports: `80`, `"8000-8999"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRange {
-    /// The first.
+    /// First port.
     pub first: u16,
-    /// The last.
+    /// Last port, included.
     pub last: u16,
 }
 

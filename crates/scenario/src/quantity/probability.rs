@@ -13,13 +13,13 @@ use crate::scalar::{Scalar, scalar};
 pub struct Probability(f64);
 
 impl Probability {
-    /// `None` below 0, above 1, and for NaN.
+    /// Creates a probability, or returns `None` below 0, above 1, and for NaN.
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
@@ -35,7 +35,7 @@ impl Scalar for Probability {
         Self::new(value)
     }
 
-    /// None is a string; "5%" and "0.05" are refused with the number.
+    /// Refuses every string; for "5%" and "0.05" the error suggests the number.
     fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
         let plain = text.trim();
         let percent = plain.strip_suffix('%');
@@ -46,7 +46,7 @@ impl Scalar for Probability {
             number
         };
         Self::new(worth)?;
-        // As many digits as anybody writes, and not the error of a division by 100.
+        // Limits the digits, so that the rounding error of the division by 100 is not shown.
         let digits = format!("{worth:.15}");
         let meant = digits
             .trim_end_matches('0')

@@ -1,4 +1,4 @@
-//! Random sizes and times: a quantity, or a distribution of such.
+//! Random sizes and times: a quantity, or a distribution of quantities.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use super::{Length, QuantityError, Size, number, string_quantity};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RandomSize(pub Distribution);
 
-/// A length of time, or a distribution of such: `"exponential(30 s)"`.
+/// A length of time, or a distribution of lengths: `"exponential(30 s)"`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RandomLength(pub Distribution);
 
 const SHAPES: (f64, f64) = (1.01, 100.0);
 
-/// `None` where this is no distribution; the parts are numbers in base units.
+/// Parses a distribution with parameters in base units, or returns `None` if the text is not one.
 fn read(
     text: &str,
     quantity: impl Fn(&str) -> Result<f64, QuantityError>,
@@ -70,7 +70,7 @@ fn write(
 }
 
 impl RandomSize {
-    /// The size, if it is always the same.
+    /// Returns the size if it is constant.
     #[must_use]
     pub fn constant(self) -> Option<Size> {
         match self.0 {
@@ -111,7 +111,7 @@ string_quantity!(
 );
 
 impl RandomLength {
-    /// The length, if it is always the same.
+    /// Returns the length if it is constant.
     #[must_use]
     pub fn constant(self) -> Option<Length> {
         match self.0 {

@@ -1,4 +1,4 @@
-//! What coding and framing add on the air.
+//! Overhead of coding and framing on the air.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,17 +19,17 @@ pub struct Redundancy {
 
 const EXPECTED: &str = r#"a fraction from 1 to 100 such as "16/15" or 1.0667"#;
 
-/// Decimals of a redundancy that is written as a number.
+/// Denominator of a redundancy that is written as a decimal number.
 const RESOLUTION: u32 = 1_000_000;
 
 impl Redundancy {
-    /// A bit on the air for a bit of packet.
+    /// No overhead: one bit on the air per bit of packet.
     pub const NONE: Self = Self {
         numerator: 1,
         denominator: 1,
     };
 
-    /// `numerator / denominator` in lowest terms; `None` outside 1 to 100.
+    /// Creates `numerator / denominator` in lowest terms, or returns `None` outside 1 to 100.
     #[must_use]
     pub fn new(numerator: u32, denominator: u32) -> Option<Self> {
         let (n, d) = (u64::from(numerator), u64::from(denominator));
@@ -43,19 +43,19 @@ impl Redundancy {
         })
     }
 
-    /// The upper part of the fraction.
+    /// Returns the numerator.
     #[must_use]
     pub fn numerator(self) -> u32 {
         self.numerator
     }
 
-    /// The lower part of the fraction.
+    /// Returns the denominator.
     #[must_use]
     pub fn denominator(self) -> u32 {
         self.denominator
     }
 
-    /// The factor, rounded.
+    /// Returns the factor as a floating-point number.
     #[must_use]
     pub fn get(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
@@ -101,7 +101,7 @@ impl Scalar for Redundancy {
         EXPECTED.into()
     }
 
-    /// To a millionth.
+    /// Rounds to a millionth.
     fn from_number(value: f64) -> Option<Self> {
         if !(1.0..=100.0).contains(&value) {
             return None;

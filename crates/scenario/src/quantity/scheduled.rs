@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{QuantityError, Rate, number, string_quantity};
 
-/// A bit rate of a schedule: `"5 Mbit/s"`, or `"0 bit/s"`.
+/// Bit rate in a schedule: `"5 Mbit/s"`, or `"0 bit/s"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScheduledRate(pub u64);
 

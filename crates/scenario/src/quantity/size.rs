@@ -23,11 +23,11 @@ pub(super) const UNITS: [Unit; 8] = [
     ("GiB", 1 << 30),
 ];
 
-/// One petabyte.
+/// Upper limit: one petabyte.
 const LARGEST: u64 = 1_000_000_000_000_000;
 
 impl Size {
-    /// `None` where this is no number and unit of data at all.
+    /// Parses a size, or returns `None` if the text is not a number with a unit of data.
     pub(super) fn read(text: &str) -> Option<Result<Self, QuantityError>> {
         Some(match in_base_units(text, &UNITS)? {
             Ok(bytes) if bytes <= LARGEST => Ok(Self(Bytes::new(bytes))),
@@ -68,7 +68,7 @@ impl From<u16> for Size {
 }
 
 impl From<Size> for u16 {
-    /// What a packet can hold, at the most.
+    /// Converts a size, limited to the longest packet.
     fn from(size: Size) -> Self {
         Self::try_from(size.0.get()).unwrap_or(Self::MAX)
     }

@@ -21,8 +21,8 @@ pub(super) const UNITS: [Unit; 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Three days: within the scheduler's 48-bit clock (`Time::LAST`, 3.26 days), with room for what is
-/// in flight at the end.
+/// Upper limit: three days. This is within the scheduler's 48-bit clock (`Time::LAST`, 3.26 days)
+/// and leaves room for packets in flight at the end.
 pub(crate) const LONGEST: Span = Span::from_secs(3 * 24 * 3600);
 
 impl FromStr for Length {
@@ -57,7 +57,7 @@ string_quantity!(
     examples: ["250 ms", "120 s", "1.5 min"]
 );
 
-/// The length of time of a key, or the default, within bounds.
+/// Returns the length of time of a key, or the default, and checks its bounds.
 pub(crate) fn length_within(
     key: &'static str,
     given: Option<Length>,
@@ -79,7 +79,7 @@ pub(crate) fn length_within(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delay(pub Span);
 
-/// Light takes an hour to Jupiter and back.
+/// Upper limit: about the round trip of light to Jupiter.
 pub(crate) const LONGEST_DELAY: Span = Span::from_secs(3600);
 
 impl FromStr for Delay {
@@ -110,16 +110,16 @@ string_quantity!(
     examples: ["250 ms", "1.5 s"]
 );
 
-/// When a receiver acknowledges (RFC 9293 section 3.8.6.3).
+/// Delayed acknowledgments (RFC 9293 section 3.8.6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayedAck {
-    /// Every second full segment at once, a single one this late.
+    /// Acknowledge every second full segment at once, and a single one after this time.
     After(Span),
-    /// Every segment at once.
+    /// Acknowledge every segment at once.
     Off,
 }
 
-/// RFC 9293 section 3.8.6.3 (MUST-40), RFC 5681 section 4.2: the delay is less than half a second.
+/// Upper limit of the delay: half a second (RFC 9293 section 3.8.6.3 (MUST-40), RFC 5681 section 4.2).
 const LATEST_ACK: Span = Span::from_millis(500);
 
 impl FromStr for DelayedAck {
@@ -153,16 +153,16 @@ string_quantity!(
     examples: ["40 ms", "200 ms", "off"]
 );
 
-/// How often a probe records.
+/// Recording interval of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interval {
-    /// At 0 and then this often.
+    /// Record at time 0 and then at this interval.
     Every(Span),
-    /// Whenever the value changes.
+    /// Record each change of the value.
     EveryChange,
 }
 
-/// A microsecond: shorter than a packet takes on a 10 Gbit/s link.
+/// Lower limit: a microsecond, less than a packet takes on a 10 Gbit/s link.
 pub(crate) const SHORTEST_INTERVAL: Span = Span::from_micros(1);
 
 impl FromStr for Interval {

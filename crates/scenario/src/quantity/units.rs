@@ -1,27 +1,27 @@
-//! The units of all quantities, for who computes with what a file says.
+//! The units of all quantities, for programs that compute with values of a file.
 
 use super::{Unit, rate, size, split, time};
 
-/// What a quantity is of: a unit, and the base unit that goes with it.
+/// A unit, and its base unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitOf {
-    /// Its name, as files write it.
+    /// Name of the unit in files.
     pub name: &'static str,
-    /// The base unit, as names of results end: s, bps, bytes, packets, segments.
+    /// Base unit, as in the endings of result names: s, bps, bytes, packets, segments.
     pub base: &'static str,
-    /// It is `worth / per` base units.
+    /// Numerator of the unit's value in base units: `worth / per`.
     pub worth: u64,
-    /// See `worth`.
+    /// Denominator of the unit's value in base units.
     pub per: u64,
-    /// It comes in whole numbers only.
+    /// Whether the quantity must be a whole number.
     pub whole: bool,
 }
 
 const PACKETS: [Unit; 2] = [("packet", 1), ("packets", 1)];
 const SEGMENTS: [Unit; 2] = [("segment", 1), ("segments", 1)];
 
-/// Each kind: its base unit, its units, how many of what these count in are one of the base unit, and
-/// whether it is counted.
+/// Each kind of quantity: its base unit, its units, how many internal units make one base unit, and
+/// whether it is counted in whole numbers.
 const KINDS: [(&str, &[Unit], u64, bool); 5] = [
     ("s", &time::UNITS, 1_000_000_000, false),
     ("bps", &rate::UNITS, 1, false),
@@ -30,10 +30,10 @@ const KINDS: [(&str, &[Unit], u64, bool); 5] = [
     ("segments", &SEGMENTS, 1, true),
 ];
 
-/// Digits of an exponent: who computes exactly is not made to compute with millions of digits.
+/// Longest exponent, so that exact arithmetic never needs millions of digits.
 const EXPONENT_DIGITS: usize = 3;
 
-/// Every unit that a quantity may be in.
+/// Returns every unit of every kind of quantity.
 pub fn units() -> impl Iterator<Item = UnitOf> {
     KINDS.into_iter().flat_map(|(base, units, per, whole)| {
         units.iter().map(move |&(name, worth)| UnitOf {
@@ -46,7 +46,7 @@ pub fn units() -> impl Iterator<Item = UnitOf> {
     })
 }
 
-/// The number of a quantity, as it was written, and its unit; `None` where the text is no such thing.
+/// Splits a quantity into its number as written and its unit, or returns `None` if it is not one.
 #[must_use]
 pub fn number_and_unit(text: &str) -> Option<(&str, UnitOf)> {
     let (_, name) = split(text)?;

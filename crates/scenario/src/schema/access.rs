@@ -6,51 +6,58 @@ use serde::Deserialize;
 use crate::quantity::{Delay, Length, Rate};
 use bentpipe_types::words;
 
-/// When a direction may send.
+/// How a direction gets capacity to send.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessFile {
-    /// Whether it has its rate to itself, or asks for it.
+    /// Whether the direction has its rate for itself, or requests capacity from a hub.
     pub kind: AccessKind,
-    /// Capacity that it has in each frame without asking (CRA), used or not. At most its `rate`. In a fade it takes more of
-    /// the carrier, until it takes all of the terminal's time. Default: none.
+    /// Capacity that the direction has in each frame without a request (CRA), used or not. At most
+    /// its `rate`. In a fade it takes more of the carrier, until it takes all of the terminal's
+    /// time. Default: none.
     pub constant: Option<Rate>,
-    /// The most that it asks for by rate (RBDC), besides what is constant: each frame the rate at which packets come, or
-    /// what takes away those that wait, whichever is more. At most its `rate`. What a carrier cannot give is refused, and asked for anew.
-    /// Default: none.
+    /// Highest rate that the direction requests by rate (RBDC), in addition to `constant`. In each
+    /// frame it requests the arrival rate of packets or the rate that empties its backlog,
+    /// whichever is higher. At most its `rate`. What the carrier cannot grant is refused, and
+    /// requested again. Default: none.
     pub rate_based: Option<Rate>,
-    /// Ask for what waits by volume (VBDC), and is neither asked for already nor granted in this frame. What a carrier cannot give at once stays owed. Default: true, where neither `constant` nor `rate_based` is given.
+    /// Request capacity by volume (VBDC) for the backlog, except for bytes that are already
+    /// requested or granted in this frame. What the carrier cannot grant at once is granted later.
+    /// Default: true if neither `constant` nor `rate_based` is given.
     pub volume_based: Option<bool>,
-    /// Take a share of what nobody has asked for (FCA), without asking. Default: false.
+    /// Take a share of the capacity that no terminal has requested (FCA), without a request.
+    /// Default: false.
     pub free: Option<bool>,
-    /// The carrier of `[carriers.NAME]` that it shares with others: with all links of a counted host or gateway,
-    /// and with all links that name it. Default: a carrier of its own, of its `rate`.
+    /// The carrier of `[carriers.NAME]` that this direction shares with all links of a counted host
+    /// or gateway, and with all links that name it. Default: a carrier of its own with its `rate`.
     pub carrier: Option<String>,
-    /// How long a frame is. Of a carrier that is shared, the carrier says so. "1 ms" to "10 s". Default: "26.5 ms", as in
-    /// OpenSAND.
+    /// Duration of a frame. For a shared carrier, set it in `[carriers.NAME]`. "1 ms" to "10 s".
+    /// Default: "26.5 ms", as in OpenSAND.
     pub frame: Option<Length>,
-    /// What the hub takes from a request's arrival to sending out the plan that heeds it. Of a carrier that is shared, the
-    /// carrier says so. Default: "0 s".
+    /// Time from the arrival of a request at the hub until the hub transmits the plan that answers
+    /// it. For a shared carrier, set it in `[carriers.NAME]`. Default: "0 s".
     pub processing: Option<Delay>,
-    /// How long a request takes to the hub. Default: this direction's `delay`.
+    /// Delay of a request on the way to the hub. Default: this direction's `delay`.
     pub request_delay: Option<Delay>,
-    /// How long the hub's plan takes back. Default: the other direction's `delay`; on a one-way link, this one's.
+    /// Delay of the hub's plan on the way back. Default: the other direction's `delay`; on a
+    /// one-way link, this direction's.
     pub grant_delay: Option<Delay>,
 }
 
 words! {
-    /// When a direction may send.
+    /// How a direction gets capacity to send.
     AccessKind {
-        /// Always: its rate is its own.
+        /// The direction may always send: its rate is for itself.
         Continuous = "continuous",
-        /// When a hub lets it: at the beginning of each frame it asks for capacity, and the hub grants it a part of a
-        /// later frame (MF-TDMA with capacity on demand, as the return link of DVB-RCS2).
+        /// A hub assigns capacity (MF-TDMA with capacity on demand, as on the return link of
+        /// DVB-RCS2): the direction requests capacity at the beginning of each frame, and the hub
+        /// grants it a part of a later frame.
         OnDemand = "on-demand",
     }
 }
 
 impl AccessFile {
-    /// The keys that the file gives, besides `kind`.
+    /// Returns the keys that the file gives, except `kind`.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         macro_rules! given {
             ($($key:ident),*) => {
@@ -73,15 +80,16 @@ impl AccessFile {
     }
 }
 
-/// A carrier that directions with `access = { kind = "on-demand", carrier = "NAME" }` share, or several carriers of a
-/// hub that plans them together.
+/// A carrier shared by directions with `access = { kind = "on-demand", carrier = "NAME" }`, or
+/// several carriers that a hub plans together.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarrierFile {
-    /// What all send together at most, in bit/s.
+    /// Total rate of all directions that share the carrier, in bit/s.
     pub rate: Rate,
-    /// How long a frame is. "1 ms" to "10 s". Default: "26.5 ms".
+    /// Duration of a frame. "1 ms" to "10 s". Default: "26.5 ms".
     pub frame: Option<Length>,
-    /// What the hub takes from a request's arrival to sending out the plan that heeds it. Default: "0 s".
+    /// Time from the arrival of a request at the hub until the hub transmits the plan that answers
+    /// it. Default: "0 s".
     pub processing: Option<Delay>,
 }

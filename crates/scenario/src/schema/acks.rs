@@ -9,79 +9,80 @@ use crate::quantity::{QuantityError, Size};
 use crate::scalar::{Scalar, scalar};
 use bentpipe_types::words;
 
-/// What is done about acknowledgments that are too many for the link.
+/// Reduces the number of acknowledgments on a slow link.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcksFile {
-    /// The method.
+    /// Method.
     pub kind: AcksKind,
-    /// Acknowledgments of one flow that may wait before older ones are removed. For suppression,
-    /// compaction and reconstruction. 1 to 1000. Default: 4.
+    /// Number of queued acknowledgments of one flow from which older ones are removed. For
+    /// suppression, compaction and reconstruction. 1 to 1000. Default: 4.
     pub low: Option<u32>,
-    /// Most that are removed in favour of one. At least `low`; with compaction, at most 255. Default:
-    /// 60.
+    /// Most acknowledgments that are removed in favour of one. At least `low`; with compaction, at
+    /// most
+    /// 255. Default: 60.
     pub high: Option<u32>,
-    /// Reconstruction: bytes between two acknowledgments that are filled in (RFC 3449's ack_thresh).
-    /// "1 B" to "1 MiB". Default: "2920 B", two segments of 1460.
+    /// For reconstruction: bytes between two acknowledgments that the far end fills in (ack_thresh
+    /// in RFC 3449). "1 B" to "1 MiB". Default: "2920 B", two segments of 1460 bytes.
     pub threshold: Option<Size>,
-    /// Duplicates of one acknowledgment that are kept although they have no SACK blocks. At least 3,
-    /// which mark a loss. For suppression, compaction and reconstruction. Default: all, as in the
-    /// paper; where senders have no SACK, 3 keeps a loss from filling the link with duplicates.
+    /// Number of duplicates of one acknowledgment that are kept although they have no SACK blocks.
+    /// At least 3, the number that signals a loss. For suppression, compaction and reconstruction.
+    /// Default: all, as in the paper. If senders have no SACK, 3 prevents a loss from filling the
+    /// link with duplicates.
     pub duplicates: Option<u32>,
-    /// How much a filter removes. Default: "conservative".
+    /// How many acknowledgments a filter removes. Default: "conservative".
     pub mode: Option<FilterMode>,
-    /// Let restored acknowledgments out one after another instead of in a burst: true, one queue for
-    /// all flows; "per-flow", one for each. For compaction. Default: false.
+    /// For compaction: send restored acknowledgments spaced in time instead of in a burst. true:
+    /// one queue for all flows; "per-flow": one queue for each flow. Default: false.
     pub spacing: Option<Spacing>,
 }
 
 words! {
-    /// What is done about acknowledgments that are too many for the link.
+    /// How acknowledgments on a slow link are reduced.
     AcksKind {
-        /// Nothing.
+        /// All acknowledgments are sent.
         None = "none",
-        /// Of a flow's acknowledgments that wait, only the latest is sent (samaraweera1999, section
-        /// 5).
+        /// Only the latest of a flow's queued acknowledgments is sent (samaraweera1999, section 5).
         Suppression = "suppression",
-        /// The same, and the one that is sent says how many there were; the far end restores them
-        /// (samaraweera1999, section 6). Travels in a tunnel.
+        /// Suppression in which the acknowledgment that is sent carries the number of those
+        /// removed; the far end restores them (samaraweera1999, section 6). Packets travel in a
+        /// tunnel.
         Compaction = "compaction",
         /// The ACK filter of Linux's CAKE.
         Filter = "filter",
-        /// Suppression, and the far end fills in acknowledgments where it sees gaps, spaced, without
-        /// help from the near end (RFC 3449, section 5.3.1).
+        /// Suppression in which the far end fills in acknowledgments at gaps, spaced in time,
+        /// without information from the near end (RFC 3449 section 5.3.1).
         Reconstruction = "reconstruction",
     }
 }
 
 words! {
-    /// What makes headers shorter on a link.
+    /// Header or data compression on a link.
     Compression {
-        /// Nothing.
+        /// No compression.
         None = "none",
-        /// TCP/IP header compression (RFC 1144) on SLIP, whose framing takes a byte more per packet:
-        /// real headers, and a decompressor that loses step after a lost packet. A capture shows the
-        /// packets before compression.
+        /// TCP/IP header compression (RFC 1144) on SLIP, whose framing adds one byte per packet.
+        /// Headers are really compressed, and after a lost packet the decompressor loses its state.
+        /// A capture shows the packets before compression.
         Rfc1144 = "rfc1144",
         /// A modem's data compression, as a ratio: a header of 40 bytes takes 16 (samaraweera1999,
-        /// section 3.3), payload
-        /// stays as it is.
+        /// section 3.3); payload is not compressed.
         V42bis = "v42bis",
     }
 }
 
 words! {
-    /// How much an ACK filter removes.
+    /// How many acknowledgments an ACK filter removes.
     FilterMode {
-        /// Two acknowledgments of a flow are left: CAKE's `ack-filter`.
+        /// Keeps two acknowledgments of a flow: CAKE's `ack-filter`.
         Conservative = "conservative",
-        /// One is left: CAKE's `ack-filter-aggressive`.
+        /// Keeps one acknowledgment of a flow: CAKE's `ack-filter-aggressive`.
         Aggressive = "aggressive",
     }
 }
 
 impl AcksKind {
-    /// The keys that mean something to this kind.
+    /// Returns the keys that apply to this kind.
     #[must_use]
     pub fn keys(self) -> &'static [&'static str] {
         match self {
@@ -95,7 +96,7 @@ impl AcksKind {
 }
 
 impl AcksFile {
-    /// The keys that the file gives, besides `kind`.
+    /// Returns the keys that the file gives, except `kind`.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             ("low", self.low.is_some()),
@@ -110,14 +111,14 @@ impl AcksFile {
     }
 }
 
-/// How restored acknowledgments are let out.
+/// How restored acknowledgments are spaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
     /// In one burst.
     Off,
-    /// One after another, all flows in one queue.
+    /// Spaced, with one queue for all flows.
     Shared,
-    /// One after another, each flow in a queue of its own.
+    /// Spaced, with one queue for each flow.
     PerFlow,
 }
 

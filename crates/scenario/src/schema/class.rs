@@ -6,13 +6,15 @@ use serde::Deserialize;
 use super::AppKind;
 use crate::quantity::PortRange;
 
-/// Packets that queues with classes treat alike. Where several keys are given, all must fit.
+/// A class of packets that queues with classes treat alike. If several keys are given, a packet
+/// must match all of them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficClassFile {
-    /// Flows, by their names; that of a table with several stands for all of them. Default: all.
+    /// Names of flows; the name of a table with a `count` stands for all of its flows. Default:
+    /// all.
     pub flows: Option<Vec<String>>,
-    /// What applications send and are sent, one of a mix, too. Default: all.
+    /// Applications that send or receive the packets, alone or in a mix. Default: all.
     pub applications: Option<Vec<AppKind>>,
     /// Hosts at either end. Default: all.
     pub hosts: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! Window rules, and what some of them are set up with.
+//! Congestion control algorithms and their settings.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,10 +16,11 @@ use super::settings::settings;
 use crate::quantity::{Length, QuantityError};
 use crate::scalar::{Scalar, scalar};
 
-/// A window rule by name: one that is built in, or one of your own that is registered in Python.
+/// Congestion control by name: a built-in algorithm, or one of your own that is registered in
+/// Python.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CongestionControlName {
-    /// One that is built in.
+    /// A built-in algorithm.
     BuiltIn(WindowRule),
     /// Any other name.
     Custom(String),
@@ -72,23 +73,24 @@ impl Scalar for CongestionControlName {
 scalar!(CongestionControlName);
 
 settings! {
-    /// How Hybla is set up.
+    /// Settings of Hybla.
     HyblaFile of HyblaSettings {
-        /// RTT0: round-trip time of the connection whose sending rate it follows. From 1 ms to 10 s.
+        /// RTT0: round-trip time of the reference connection whose sending rate Hybla matches. From
+        /// 1 ms to 10 s.
         reference_rtt: Length as "s" => reference_rtt,
-        /// Where slow start first ends.
+        /// Initial slow-start threshold.
         initial_threshold: InitialThreshold => initial_threshold,
-        /// What a lost segment does. Not for "enhanced-hybla".
+        /// Response to a lost segment. Not for "enhanced-hybla".
         after_loss: AfterLoss => after_loss,
-        /// What a timeout does. Not for "enhanced-hybla".
+        /// Response to a retransmission timeout. Not for "enhanced-hybla".
         after_timeout: AfterTimeout => after_timeout,
     }
 }
 
 settings! {
-    /// How Westwood+ is set up.
+    /// Settings of Westwood+.
     WestwoodFile of WestwoodSettings {
-        /// What a loss leaves of the window.
+        /// Congestion window after a loss.
         after_loss: WestwoodAfterLoss => after_loss,
     }
 }

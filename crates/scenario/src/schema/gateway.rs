@@ -11,87 +11,95 @@ use bentpipe_types::words;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayFile {
-    /// Makes this many alike, NAME-1 to NAME-count, as of hosts: a link that names NAME is then made once for each of
-    /// them, where both ends are counted between the first and the first, the second and the second and so on.
-    /// `facing` names such a link, too: each faces its own. Default: one gateway, NAME.
+    /// Creates this many gateways, NAME-1 to NAME-count, as for hosts. A link that names NAME is
+    /// then created once for each of them. If both ends of a link are counted, it joins the first
+    /// with the first, the second with the second and so on. `facing` may name such a link: each
+    /// gateway faces its own. Default: one gateway, NAME.
     #[schemars(range(min = 1, max = 60_000))]
     pub count: Option<i64>,
-    /// What it does with the packets it forwards. Default: "router".
+    /// What the gateway does with the packets it forwards. Default: "router".
     #[serde(default = "router")]
     pub kind: GatewayKind,
-    /// Tell by ICMP who has sent a packet that is too long for the next link (RFC 1191). false: it
-    /// vanishes, as behind a filter, and the path is a black hole for it. Default: true.
+    /// Send an ICMP error to the source of a packet that is too long for the next link (RFC 1191).
+    /// false: the packet is dropped silently, as behind a filter, and the path is a black hole for
+    /// it. Default: true.
     pub icmp: Option<bool>,
-    /// The link that it is there for: of a connection that it splits, the part over this link has
-    /// `tcp`'s settings; a hybrid gateway's hosts are behind it. It ends at this gateway; of a pair of
-    /// one-way links, it is the one that this gateway sends on. Required with "split" and "hybrid".
+    /// The link that the gateway serves. A split gateway uses `tcp`'s settings for the connections
+    /// over this link; the hosts of a hybrid gateway are behind it. The link ends at this gateway;
+    /// of a pair of one-way links, it is the one on which the gateway sends. Required with "split"
+    /// and "hybrid".
     pub facing: Option<String>,
-    /// The TCP of the parts over `facing`; of a hybrid gateway, how it sends to its hosts, if not as
-    /// the paper's. What isn't said is as for a host, but for the buffers,
-    /// which are twice the bandwidth-delay product of `facing` (its faster direction's rate times the
-    /// delays of both), and at least 128 KiB; and Nagle's algorithm, which is off.
+    /// TCP of the connections over `facing`; for a hybrid gateway, how it sends to its hosts if not
+    /// as in the paper. Defaults are those of a host, with two exceptions: buffers are twice the
+    /// bandwidth-delay product of `facing` (the rate of its faster direction times the sum of both
+    /// delays), and at least 128 KiB; and Nagle's algorithm is off.
     pub tcp: Option<TcpFile>,
-    /// The TCP of the other parts, towards the hosts. Defaults: as of `tcp`.
+    /// TCP of the connections on the side of the hosts. Defaults: as for `tcp`.
     pub host_tcp: Option<TcpFile>,
-    /// When the side that opens a connection is answered. Default: "end-to-end".
+    /// When the gateway answers the side that opens a connection. Default: "end-to-end".
     pub set_up: Option<SetUp>,
-    /// When the end of a stream is confirmed to the side that sends it. Default: "end-to-end".
+    /// When the gateway acknowledges the end of a stream (FIN) to its sender. Default:
+    /// "end-to-end".
     pub close: Option<Close>,
-    /// Most bytes of streams that the gateway promises to take, all connections together: half of
-    /// what is left is the most that one connection gets for itself, each way. What finds too little
-    /// left passes unsplit. Of a hybrid gateway: bytes held at once at most. Default: "256 MiB".
+    /// For a split gateway: total buffer memory of all connections. One connection gets at most
+    /// half of what is left, in each direction. Connections that find too little memory pass
+    /// unsplit. For a hybrid gateway: most bytes stored at once. Default: "256 MiB".
     pub memory: Option<Size>,
-    /// Split only these connections; the rest passes. Default: all.
+    /// Split only these connections; others pass unchanged. Default: all.
     pub only: Option<ClassFile>,
-    /// Don't split these connections. Default: none.
+    /// Do not split these connections. Default: none.
     pub except: Option<ClassFile>,
-    /// What the gateway's processor takes for each packet (an IP service rate), whatever its kind.
-    /// Default: no time.
+    /// Time that the gateway's processor takes for each packet (an IP service rate), for any kind
+    /// of gateway. Default: no time.
     pub processing: Option<ProcessingFile>,
-    /// Begin each part over `facing` with the congestion window and the slow-start threshold that
-    /// earlier ones have ended with (RFC 9040). Default: false.
+    /// Start each connection over `facing` with the congestion window and the slow-start threshold
+    /// of earlier connections (RFC 9040). Default: false.
     pub warm_path: Option<bool>,
-    /// Carry all connections between this gateway and the one at the other end of `facing`, which must
-    /// say the same, over so many persistent ones: 1 to 16. A connection then opens without a handshake
-    /// over that link, and begins with the window that others have opened there; what is lost holds up
-    /// whatever follows it on the same one. With `warm_path` they keep their window through idle times.
-    /// Default: each connection has a part of its own.
+    /// Multiplex all connections between this gateway and the one at the other end of `facing` over
+    /// this many persistent connections: 1 to 16. Both gateways must have the same number. A
+    /// connection then opens without a handshake over that link, and starts with the congestion
+    /// window of the persistent connection. A lost packet delays everything behind it on the same
+    /// persistent connection. With `warm_path` the window is kept through idle times. Default: each
+    /// connection has its own.
     pub multiplex: Option<u32>,
-    /// How long nothing may come of a connection before the gateway resets it (a hybrid gateway
-    /// forgets it). At least "1 s". Default: "124 min" (RFC 5382, requirement 5).
+    /// Idle time after which the gateway resets a connection (a hybrid gateway forgets it). At
+    /// least "1 s". Default: "124 min" (RFC 5382, requirement 5).
     pub idle_timeout: Option<Length>,
-    /// When the gateway dies, and begins anew with no memory of any connection: a power cut, a restart of the
-    /// process. In order, and none before the end of another. Default: never.
+    /// Crashes: the gateway stops, and restarts without the state of any connection, as after a
+    /// power cut or a restart of the process. They must be in order and must not overlap. Default:
+    /// none.
     pub crashes: Option<Vec<CrashFile>>,
-    /// The window that a hybrid gateway offers servers on behalf of its hosts. "2 kB" to "1 GB".
-    /// Default: "64 kB".
+    /// Receive window that a hybrid gateway advertises to servers on behalf of its hosts. "2 kB" to
+    /// "1 GB". Default: "64 kB".
     pub receive_buffer: Option<Size>,
-    /// Bytes that a hybrid gateway holds of one connection at most: sent to the host and not
-    /// acknowledged by it, or waiting to be sent. Default: as `receive_buffer`, so that the window
-    /// shrinks as it fills.
+    /// Most bytes of one connection that a hybrid gateway stores: unsent, or sent to the host and
+    /// not yet acknowledged. Default: as `receive_buffer`, so that the advertised window shrinks as
+    /// the store fills.
     pub store: Option<Size>,
-    /// The longest that an acknowledgment to a server waits for something that goes there, at most
-    /// "500 ms". Default: "200 ms".
+    /// Longest time that a hybrid gateway delays an acknowledgment to a server, in the hope of
+    /// sending it with other data. At most "500 ms". Default: "200 ms".
     pub ack_timeout: Option<Length>,
-    /// Acknowledge every so many full segments at once. Default: only `ack_timeout` tells.
+    /// Acknowledge at once after this many full segments. Default: only `ack_timeout` decides.
     pub ack_every: Option<u32>,
-    /// How far beyond the window that a host advertises a hybrid gateway sends. A window of zero is
-    /// obeyed in any case, and what goes again stays inside. Default: "unlimited".
+    /// How far beyond a host's advertised window a hybrid gateway sends. A zero window is always
+    /// obeyed, and retransmissions stay within the window. Default: "unlimited".
     pub anticipation: Option<AnticipationName>,
-    /// Instead of `anticipation`: up to so many times the window, 1 at least.
+    /// Instead of `anticipation`: send up to this multiple of the window. At least 1.
     pub window_factor: Option<f64>,
-    /// The time after which a hybrid gateway sends again what a host doesn't acknowledge. "10 ms" to
-    /// "60 s". Default: "200 ms"; with `tcp`, adaptive. With a congestion window it is the shortest
-    /// rather than fixed: a window rule takes each expiry for a sign of congestion.
+    /// Time after which a hybrid gateway retransmits what a host has not acknowledged. "10 ms" to
+    /// "60 s". Default: "200 ms"; with `tcp`, adaptive. With a congestion window it is the minimum
+    /// timeout and not a fixed one, because congestion control takes each timeout for a sign of
+    /// congestion.
     pub retransmission_timeout: Option<Length>,
-    /// Make that time follow from the round trips (RFC 6298). Default: with `tcp`.
+    /// Compute the retransmission timeout from round-trip times (RFC 6298). Default: true with
+    /// `tcp`, else false.
     pub adaptive_timeout: Option<bool>,
-    /// Does the `tcp` of a hybrid gateway have a congestion window? Default: true.
+    /// Use a congestion window for the `tcp` of a hybrid gateway. Default: true.
     pub congestion_window: Option<bool>,
-    /// How long a host may make no progress before a hybrid gateway gives it up and tells the server.
+    /// Time without progress after which a hybrid gateway gives up a host and informs the server.
     /// At least "1 s". Default: "120 s".
     pub give_up: Option<Length>,
-    /// Connections that a hybrid gateway answers for at most; further ones pass. 1 to 1000000.
+    /// Most connections that a hybrid gateway handles; further ones pass unchanged. 1 to 1000000.
     /// Default: 65536.
     pub connections: Option<u32>,
 }
@@ -103,16 +111,17 @@ fn router() -> GatewayKind {
 words! {
     /// What a gateway does with the packets it forwards.
     GatewayKind {
-        /// Forwards them as they are.
+        /// Forwards packets unchanged.
         Router = "router",
-        /// Ends every TCP connection that it sees begin, and makes another one on each side, with the
-        /// addresses and ports of the hosts: only the part over `facing` needs a satellite's settings
-        /// (karir1999, RFC 3135).
+        /// Splits each TCP connection whose SYN it sees into one connection on each side, with the
+        /// addresses and ports of the hosts. Only the connection over `facing` needs settings for a
+        /// satellite (karir1999, RFC 3135).
         Split = "split",
-        /// Acknowledges on behalf of the hosts behind `facing`, which receive by satellite and send by
-        /// another way, offers the servers a larger window than theirs, keeps what they have not
-        /// acknowledged and sends it again: Asymmetric TCP/IP (gaid1998). Without `tcp` it does so when
-        /// a timer expires, as in the paper, and has no congestion window; with `tcp`, as that TCP does.
+        /// Acknowledges on behalf of the hosts behind `facing`, which receive by satellite and send
+        /// by another path, advertises a larger window than theirs to the servers, stores what they
+        /// have not acknowledged and retransmits it: Asymmetric TCP/IP (gaid1998). Without `tcp` it
+        /// retransmits when a timer expires, as in the paper, and has no congestion window; with
+        /// `tcp`, it behaves as that TCP does.
         Hybrid = "hybrid",
     }
 }
@@ -120,15 +129,15 @@ words! {
 words! {
     /// How far beyond a host's window a hybrid gateway sends.
     AnticipationName {
-        /// As far as there is something to send: by the time it arrives, the window has moved on.
+        /// Without a limit: by the time the data arrive, the window has advanced.
         Unlimited = "unlimited",
-        /// Not at all.
+        /// Not beyond the window.
         Strict = "strict",
     }
 }
 
 impl GatewayKind {
-    /// The keys that mean something to this kind, besides `kind`.
+    /// Returns the keys that apply to this kind, except `kind`.
     #[must_use]
     pub fn keys(self) -> &'static [&'static str] {
         match self {
@@ -172,7 +181,7 @@ impl GatewayKind {
 }
 
 impl GatewayFile {
-    /// The keys that the file gives, besides `kind`.
+    /// Returns the keys that the file gives, except `kind`.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             ("icmp", self.icmp.is_some()),
@@ -210,52 +219,54 @@ impl GatewayFile {
 }
 
 words! {
-    /// When the side that opens a connection is answered.
+    /// When a gateway answers the side that opens a connection.
     SetUp {
-        /// When the other side has answered: what is refused there is refused here.
+        /// After the other side has answered, so that a refusal there is a refusal here.
         EndToEnd = "end-to-end",
-        /// At once. Who opened may send a round trip earlier; what is refused then is reset.
+        /// At once. The client may send a round trip earlier; if the server refuses, the connection
+        /// is reset.
         Early = "early",
     }
 }
 
 words! {
-    /// When the end of a stream is confirmed to the side that sends it.
+    /// When a gateway acknowledges the end of a stream (FIN) to its sender.
     Close {
-        /// When the other side has confirmed it: all is there.
+        /// After the other side has acknowledged it, that is, received everything.
         EndToEnd = "end-to-end",
-        /// At once, as splitting gateways mostly do: the sender may be gone while bytes are still
-        /// under way.
+        /// At once, as most splitting gateways do: the sender may close while bytes are still in
+        /// transit.
         Early = "early",
     }
 }
 
-/// Connections, by who takes part. Where both keys are there, both must fit.
+/// Selects connections. If both keys are given, a connection must match both.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassFile {
-    /// Ports that connections are opened to: 80, or "8000-8999". Default: all.
+    /// Destination ports of connections: 80, or "8000-8999". Default: all.
     pub ports: Option<Vec<PortRange>>,
     /// Hosts at either end. Default: all.
     pub hosts: Option<Vec<String>>,
 }
 
-/// A gateway dies.
+/// A crash of a gateway.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrashFile {
-    /// When, since the start of the run.
+    /// Time since the start of the run.
     pub at: Length,
-    /// For how long it is gone: whatever reaches it meanwhile is lost. Default: "0 s", it begins anew at once.
+    /// Downtime: packets that arrive meanwhile are lost. Default: "0 s", the gateway restarts at
+    /// once.
     pub lasts: Option<Length>,
 }
 
-/// What a gateway's processor takes for each packet that arrives.
+/// Processing time of each packet that arrives.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessingFile {
-    /// Time that a packet takes, one after the other. At most "1 s".
+    /// Time per packet; packets are processed one at a time. At most "1 s".
     pub time: Length,
-    /// Packets that wait for it at most. Default: "1000 packets".
+    /// Capacity of the queue in front of the processor. Default: "1000 packets".
     pub queue: Option<QueueLimit>,
 }

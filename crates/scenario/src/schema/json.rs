@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::ScenarioFile;
 use crate::run::{RESULTS_VERSION, Summary};
 
-/// The JSON Schema (draft 7) of a scenario file, for editors and for the reference: every key with
-/// its description, default, pattern and examples, in the order in which they are best explained.
+/// Returns the JSON Schema (draft 7) of a scenario file, for editors and for the reference: every
+/// key with its description, default, pattern and examples, in a suitable order for reading.
 #[must_use]
 pub fn json_schema() -> Value {
     let generator = SchemaSettings::draft07().into_generator();
@@ -20,7 +20,8 @@ pub fn json_schema() -> Value {
     schema
 }
 
-/// The JSON Schema (draft 7) of what `bentpipe run --json` prints: every field with what it is.
+/// Returns the JSON Schema (draft 7) of the output of `bentpipe run --json`: every field with its
+/// description.
 #[must_use]
 pub fn results_schema() -> Value {
     let settings = SchemaSettings::draft07().for_serialize();
@@ -34,7 +35,7 @@ pub fn results_schema() -> Value {
     schema
 }
 
-/// Takes out the line breaks of comments.
+/// Removes the line breaks of comments from descriptions.
 fn join_lines(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(join_lines),
@@ -52,13 +53,13 @@ fn join_lines(schema: &mut Value) {
     }
 }
 
-/// Takes out what is Rust's and not TOML's: null for what may be left out.
+/// Removes what applies to Rust and not to TOML: null for optional keys.
 fn tidy(schema: &mut Value) {
     let null = Value::from("null");
     match schema {
         Value::Array(items) => items.iter_mut().for_each(tidy),
         Value::Object(keywords) => {
-            // A table's default is that of each of its keys.
+            // The default of a table is the default of each of its keys.
             let says = |value: &Value| !value.is_null() && !value.is_object();
             keywords.retain(|keyword, value| keyword != "default" || says(value));
             if let Some(Value::Array(types)) = keywords.get_mut("type") {
@@ -73,7 +74,7 @@ fn tidy(schema: &mut Value) {
                 if let [Value::Object(only)] = &branches[..] {
                     let only = only.clone();
                     keywords.remove("anyOf");
-                    // Beside a $ref, draft 7 ignores the rest.
+                    // Beside a $ref, draft 7 ignores all other keywords.
                     if only.contains_key("$ref") {
                         let all = vec![Value::Object(only)];
                         keywords.insert("allOf".to_owned(), Value::Array(all));

@@ -12,21 +12,21 @@ use super::{AppFile, Name};
 use crate::quantity::RandomLength;
 use crate::scalar::inline_schema;
 
-/// What users do, one thing after another: each application with its share of what they begin.
+/// What a user does in sequence: applications, each with its share of the activities.
 #[derive(Clone, Debug, Default)]
 pub struct MixFile {
-    /// From the end of one thing to the next.
+    /// Time from the end of one activity to the start of the next.
     pub pause: Option<RandomLength>,
-    /// The shares, by the name of the application.
+    /// Shares by name of application.
     pub shares: Vec<(Name, ShareFile)>,
 }
 
-/// A share of a mix, and the application, where its name doesn't say all of it.
+/// A share of a mix, and its application if the name alone does not define it.
 #[derive(Clone, Debug)]
 pub struct ShareFile {
-    /// How often, beside the others: 0.7, say.
+    /// Weight relative to the other shares, such as 0.7.
     pub share: f64,
-    /// What it is, if not what its name says with all its defaults.
+    /// The application, or `None` for the one of that name with its defaults.
     pub app: Option<AppFile>,
 }
 
@@ -34,9 +34,9 @@ pub struct ShareFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShareTable {
-    /// How often, beside the others: 0.7, say.
+    /// Weight relative to the other shares, such as 0.7.
     share: f64,
-    /// What it is. Default: the application whose name it has, with its defaults, once: a page, a mail, a
+    /// The application. Default: the one of that name with its defaults, once: a page, a mail, a
     /// file, a call of three minutes, a request, ten echoes, two minutes of video.
     app: Option<AppFile>,
 }

@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::QuantityError;
 use crate::scalar::{Scalar, inline_schema, scalar};
 
-/// Longest name, in letters.
+/// Most characters of a name.
 const LONGEST: usize = 64;
 pub(super) const PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
 
 /// A name: letters, digits, "-" and "_", beginning with a letter or digit, at most 64 in all.
 ///
-/// No dot, for it separates the parts of a series (`download.goodput`), and nothing that a file
-/// name cannot hold.
+/// Dots are excluded because they separate the parts of a series (`download.goodput`); so are
+/// characters that a file name cannot have.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Name(String);
 
 impl Name {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -51,12 +51,12 @@ impl Scalar for Name {
 
 scalar!(Name);
 
-/// Things with a name, in the order of the file.
+/// Named entries in the order of the file.
 #[derive(Clone, Debug)]
 pub struct Named<T>(pub Vec<(Name, T)>);
 
 impl<T> Named<T> {
-    /// Name and thing, in the order of the file.
+    /// Returns names and entries in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(name, thing)| (name.as_str(), thing))
     }

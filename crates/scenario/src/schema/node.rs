@@ -9,14 +9,16 @@ use super::{ProcessingFile, TcpFile};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostFile {
-    /// Makes this many alike, NAME-1 to NAME-count. A link or a flow that names NAME is then made
-    /// once for each of them: LINK-1 to LINK-count, FLOW-1 to FLOW-count. Default: one host, NAME.
+    /// Creates this many hosts, NAME-1 to NAME-count. A link or a flow that names NAME is then
+    /// created once for each of them: LINK-1 to LINK-count, FLOW-1 to FLOW-count. Default: one
+    /// host, NAME.
     #[schemars(range(min = 1, max = 60_000))]
     pub count: Option<i64>,
-    /// How its TCP behaves. Default: today's Linux, as far as it is modelled.
+    /// TCP settings. Default: current Linux, as far as it is modelled.
     #[serde(default)]
     pub tcp: TcpFile,
-    /// What its processor takes for each packet that arrives or leaves (an IP service rate), one after the
-    /// other. What it finds no room for when it sends is lost as on a link. Default: no time.
+    /// Time that the host's processor takes for each packet that arrives or leaves (an IP service
+    /// rate), one packet at a time. If its queue is full, a packet that the host sends is lost as
+    /// on a link. Default: no time.
     pub processing: Option<ProcessingFile>,
 }

@@ -1,18 +1,18 @@
-//! Tables of settings in which each key stands once: its name, description, type and unit, where its
-//! default comes from, and where its value goes.
+//! A macro for tables of settings that defines each key once: its name, description, type and unit,
+//! its default, and the field that it sets.
 
-/// A table of a scenario file, of settings of a `Config`:
+/// Defines a table of a scenario file with settings of a `Config`:
 ///
 /// ```text
 /// /// The description, which is the reference.
 /// key: Type as "unit" => field,     // default and value are those of a field of the `Config`
-/// key: Type as "unit" = default,    // what becomes of it, `resolve` says
+/// key: Type as "unit" = default,    // `resolve` converts the value
 /// key: Table as {} = default,       // a table in this one
 /// ```
 ///
-/// `Type` is what the file has, and converts into the field's and back. With a unit, results have a number
-/// under `key_unit` ([`Measured`](crate::quantity::Measured)), else what a file would have under `key`. Both
-/// are in the order of the table.
+/// `Type` is the type in the file, and converts into the field's type and back. With a unit,
+/// results have a number under `key_unit` ([`Measured`](crate::quantity::Measured)); else they have
+/// the value as in a file under `key`. Both are in the order of the table.
 macro_rules! settings {
     (
         $(#[$of:meta])* $table:ident of $config:ty {
@@ -52,14 +52,14 @@ macro_rules! settings {
         }
 
         impl $table {
-            /// Puts what goes into a field of its own there.
+            /// Stores the settings that are fields of the `Config`.
             pub(crate) fn store(&self, config: &mut $config) {
                 $($(config.$field = self.$key.clone().into();)?)+
             }
         }
 
         impl $crate::quantity::Measured for $table {
-            /// What results say of each setting, by name.
+            /// Returns the settings as results give them, by name.
             fn measured(&self) -> serde_json::Value {
                 let mut report = serde_json::Map::new();
                 $(settings!(@report report self $key $($unit)?);)+

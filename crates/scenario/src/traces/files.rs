@@ -1,4 +1,4 @@
-//! Opens trace files, each once, and no more of them than fit in memory.
+//! Opens each trace file once, and limits their total size in memory.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -16,7 +16,7 @@ pub(crate) struct Files {
     read: RefCell<Read>,
 }
 
-/// What has been read: how many bytes, and what files say.
+/// Bytes read and traces parsed so far.
 #[derive(Debug, Default)]
 struct Read {
     bytes: u64,
@@ -31,7 +31,7 @@ struct Known {
 }
 
 impl Files {
-    /// Paths are relative to the folder that the scenario file is in.
+    /// Creates a reader whose paths are relative to the folder of the scenario file.
     pub(crate) fn beside(scenario_file: &str) -> Self {
         let folder = Path::new(scenario_file).parent().unwrap_or(Path::new(""));
         Self {
@@ -40,7 +40,7 @@ impl Files {
         }
     }
 
-    /// What a file says; and, where something is wrong, what the file is called.
+    /// Returns the trace in a file, or the name of the file and the error.
     pub(crate) fn trace(&self, name: &str, reading: Reading) -> Result<Trace, (String, Wrong)> {
         let path = self.folder.join(name);
         let mut read = self.read.borrow_mut();
@@ -75,7 +75,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         _ => format!("cannot be read: {error}"),
     };
-    // A pipe or a device may never end, nor even begin: it is not opened.
+    // A pipe or a device may block or never end, so it is not opened.
     let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
     if !is_file {
         return Err("not a file".to_owned());

@@ -1,6 +1,6 @@
-//! LeoReplayer's delay traces (Z. Lai et al., "LeoCC: Making Internet Congestion Control Robust to LEO
-//! Satellite Dynamics", ACM SIGCOMM 2025): a line for each slot of 10 ms, the delay in it in
-//! milliseconds. At its end the file begins again.
+//! Reader of LeoReplayer's delay traces (Z. Lai et al., "LeoCC: Making Internet Congestion Control
+//! Robust to LEO Satellite Dynamics", ACM SIGCOMM 2025). Each line is the delay in milliseconds
+//! during one slot of 10 ms. The trace repeats from its end.
 
 use bentpipe_link::Profile;
 use bentpipe_types::Span;

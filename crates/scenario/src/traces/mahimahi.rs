@@ -1,5 +1,5 @@
-//! Mahimahi's packet-delivery traces (mm-link): each line a time in whole milliseconds at which 1500
-//! bytes may go, none before the one before it. At its end the file begins again, that much later.
+//! Reader of Mahimahi's packet-delivery traces (mm-link). Each line is a time in whole milliseconds
+//! at which 1500 bytes may be sent; times do not decrease. The trace repeats from its last time.
 
 use bentpipe_link::{Opportunities, RateCourse};
 

@@ -1,8 +1,9 @@
-//! OpenSAND's files of satellite delays (the plug-in FileDelay): on each line a time in seconds and the
-//! delay then in milliseconds; lines that begin with "#" and empty ones say nothing. Between two times
-//! the delay goes straight from the one to the other; before the first it is the first. At its last time the
-//! file begins again, as with `loop_mode`. (OpenSAND looks at it once a refresh period, and begins again
-//! at the first of these after the last time.)
+//! Reader of OpenSAND's files of satellite delays (the plug-in FileDelay).
+//!
+//! Each line is a time in seconds and the delay in milliseconds; empty lines and lines that begin
+//! with "#" are ignored. Between two times the delay is interpolated linearly; before the first
+//! time it is the first delay. The file repeats from its last time, as with `loop_mode`. (OpenSAND
+//! reads the delay once per refresh period, and repeats at the first of these after the last time.)
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use bentpipe_types::Span;
 use super::{Trace, Wrong, delay, lines, number, time};
 
 pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
-    // In any order; of a time that is there twice, the later line counts.
+    // Lines may be in any order; if a time occurs twice, the later line counts.
     let mut delays: BTreeMap<Span, Span> = BTreeMap::new();
     for (line, text) in lines(text) {
         if text.trim().is_empty() || text.starts_with('#') {

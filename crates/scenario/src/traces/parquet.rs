@@ -1,7 +1,7 @@
-//! Parquet files: tables as those of CSV, units in the names of their columns.
+//! Reader of Parquet files: tables as in CSV, with units in the column names.
 //!
-//! Reading the format is left to whoever has a library for it: in the Python package that is pyarrow, which is
-//! there anyway. What comes of it is the table as text, so that everything else is said once, by [`csv`].
+//! The application supplies a function that decodes the format: in the Python package this is
+//! pyarrow. It returns the table as text, which [`csv`] reads.
 
 use std::sync::OnceLock;
 
@@ -9,18 +9,18 @@ use bentpipe_types::Span;
 
 use super::{Trace, Wrong, csv};
 
-/// Makes of a file's bytes the same table as comma-separated values: a line of names, a line for each row,
-/// nothing quoted. Or says in a line what is wrong with it.
+/// Converts a file's bytes to comma-separated values without quotes: a line of names, then a line
+/// for each row. The error is one line.
 pub type ParquetReader = fn(&[u8]) -> Result<String, String>;
 
 static READER: OnceLock<ParquetReader> = OnceLock::new();
 
-/// Has Parquet files read by this, from now on; the first that is set stays.
+/// Sets the function that decodes Parquet files; only the first call has an effect.
 pub fn read_parquet_with(reader: ParquetReader) {
     let _ = READER.set(reader);
 }
 
-/// The table as text.
+/// Returns the table as text.
 pub(super) fn text_of(bytes: &[u8]) -> Result<String, String> {
     let reader = READER.get().ok_or_else(|| {
         "Parquet is read in the Python package only: write the table as CSV for this program"
@@ -31,7 +31,7 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<String, String> {
 
 pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
     csv::parse(text, every).map_err(|wrong| {
-        // It has no lines: its rows are counted from 1, and names are no row.
+        // A table has no lines: its rows are counted from 1, after the names.
         let message = match wrong.line {
             Some(line) if line > 1 => format!("row {}: {}", line - 1, wrong.message),
             _ => wrong.message,

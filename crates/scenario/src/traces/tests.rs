@@ -1,4 +1,4 @@
-//! What each format says, what is refused and with which line; and that nothing at all breaks a reader.
+//! Tests: the contents of each format, the line named in each error, and arbitrary input.
 
 use bentpipe_types::Time;
 use proptest::prelude::*;
@@ -110,7 +110,7 @@ fn leoreplayers_lines_are_slots_of_ten_milliseconds() {
 
 #[test]
 fn opensands_delays_go_straight_from_line_to_line() {
-    // Out of order, and 20 s twice: OpenSAND keeps them in a map.
+    // Out of order, and 20 s twice: OpenSAND keeps the lines in a map.
     let text = "# time delay\n\n20 300\n0 100\n10 200\n20 250\n";
     let trace = read(TraceFormat::OpenSand, text);
     for (at_ms, expected) in [
@@ -122,7 +122,7 @@ fn opensands_delays_go_straight_from_line_to_line() {
     ] {
         assert_eq!(delay_ms(&trace, at_ms), expected, "{at_ms} ms");
     }
-    // Before the first line, the first delay; a single line for ever.
+    // The first delay also holds before the first line; a single line holds for ever.
     let late = read(TraceFormat::OpenSand, "4 80\n6 100\n");
     assert_eq!(
         (delay_ms(&late, 2_000), delay_ms(&late, 5_000)),
@@ -153,7 +153,7 @@ fn an_irtt_log_has_both_ways() {
     let down = irtt(IrttColumn::Downlink, IRTT).expect("sound");
     let up = irtt(IrttColumn::Uplink, IRTT).expect("sound");
     let sent = [0, 9_667_792, 19_840_053, 29_410_395, 39_794_177].map(Time::from_nanos);
-    // What is not known yet is as it is known first; what is not known any more, as before.
+    // Unknown delays at the start take the first known one; later ones the previous one.
     let delays = |trace: &Trace| {
         let delay = trace.delay.clone().expect("there is one");
         sent.map(|at| delay.value(at).expect("from the start").as_nanos())
@@ -166,10 +166,10 @@ fn an_irtt_log_has_both_ways() {
         delays(&up),
         [72_439_368, 72_439_368, 62_295_097, 62_295_097, 42_357_473]
     );
-    // Who was lost nobody knows where was lost on the way up.
+    // A probe with an unknown direction of loss counts as lost on the uplink.
     assert_eq!(sent.map(|at| loss(&down, at)), [1.0, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(sent.map(|at| loss(&up, at)), [0.0, 0.0, 0.0, 1.0, 0.0]);
-    // It begins again an average interval after the last line.
+    // The trace repeats an average interval after the last line.
     let period = Span::from_nanos(39_794_177 + 39_794_177 / 4);
     assert_eq!(down.delay.and_then(|delay| delay.period()), Some(period));
 }
@@ -204,7 +204,7 @@ fn a_table_has_units_in_its_first_line() {
         (270.0, 280.0)
     );
     assert_eq!((loss(&trace, s(59)), loss(&trace, s(200))), (0.0, 0.01));
-    // The same in other words.
+    // The same table with other separators and units.
     let other = "\u{feff}time_ms;rate[kbps];delay_s;packet_loss_rate (%)\r\n0;20000;0.27;0\r\n60000;5000;;1\r\n120500;;0.28;\r\n";
     assert_eq!(read(TraceFormat::Csv, other), trace);
     let bits = read(
@@ -265,7 +265,7 @@ fn a_table_that_is_none() {
     assert!(parse(&format!("{head}0,1\n9,2\n"), reading).is_ok());
 }
 
-/// Text that is nearly what a reader expects.
+/// Generates text that resembles what a reader expects.
 fn nearly() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         6 => (0_u64..5_000).prop_map(|n| n.to_string()),
@@ -294,7 +294,7 @@ fn nearly() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// It is read or refused; what is read can be asked about any time, and a refusal is one line.
+    /// A reader returns a trace that can be queried at any time, or an error of one line.
     #[test]
     fn nothing_breaks_a_reader(
         text in nearly(),
