@@ -4,42 +4,42 @@ use std::sync::Arc;
 
 use bentpipe_types::{BitRate, Span};
 
-/// How a direction that sends what a hub grants comes by it.
+/// How a direction gets capacity from a hub.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OnDemand {
-    /// What it sends on.
+    /// Carrier on which it sends.
     pub carrier: Carrier,
-    /// Granted in each frame without being asked for.
+    /// Rate granted in each frame without a request.
     pub constant: Option<BitRate>,
-    /// What it asks for by rate at most.
+    /// Highest rate that it requests.
     pub rate_based: Option<BitRate>,
-    /// It asks for the volume of what waits.
+    /// Whether it requests the volume of its backlog.
     pub volume_based: bool,
-    /// It gets its share of what nobody has asked for.
+    /// Whether it gets a share of the capacity that no terminal has requested.
     pub free: bool,
-    /// How long a request takes to the hub.
+    /// Delay of a request on the way to the hub.
     pub request_delay: Span,
-    /// How long the hub's plan takes to the terminal.
+    /// Delay of the hub's plan on the way to the terminal.
     pub grant_delay: Span,
 }
 
 impl OnDemand {
-    /// How long a request takes until its grant is known, frames aside.
+    /// Returns the time from a request until its grant is known, without the duration of frames.
     #[must_use]
     pub fn loop_delay(&self) -> Span {
         self.request_delay + self.carrier.processing + self.grant_delay
     }
 }
 
-/// What directions share that ask for capacity.
+/// A carrier shared by directions that request capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Carrier {
-    /// Its name; none: it is one direction's own.
+    /// Name, or `None` for the carrier of one direction only.
     pub name: Option<Arc<str>>,
-    /// What all send together at most.
+    /// Total rate of all directions.
     pub rate: BitRate,
-    /// How long a frame is; above zero.
+    /// Duration of a frame; above zero.
     pub frame: Span,
-    /// What the hub takes between a request and the plan that heeds it.
+    /// Time that the hub takes from a request to the plan that answers it.
     pub processing: Span,
 }

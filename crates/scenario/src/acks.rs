@@ -1,48 +1,49 @@
-//! What is done about acknowledgments, with every default filled in.
+//! Reduction of acknowledgments, with every default filled in.
 
 use bentpipe_types::Bytes;
 
 use crate::schema::{AcksKind, FilterMode, Spacing};
 
-/// What a direction does about acknowledgments that are too many for it.
-/// [`AcksFile`](crate::schema::AcksFile) says what each setting does.
+/// How a direction reduces acknowledgments. [`AcksFile`](crate::schema::AcksFile) describes each
+/// setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Acks {
-    /// Nothing.
+    /// No reduction.
     None,
-    /// Older acknowledgments that wait are removed.
+    /// Removes older queued acknowledgments.
     Suppression(WaterMarks),
-    /// They are removed, and restored at the far end; the direction is a tunnel.
+    /// Removes them, and restores them at the far end; the direction is a tunnel.
     Compaction {
-        /// When, and how many; at most 255.
+        /// Thresholds; at most 255.
         marks: WaterMarks,
-        /// How they are let out.
+        /// How restored acknowledgments are spaced.
         spacing: Spacing,
     },
-    /// The filter of CAKE.
+    /// The ACK filter of CAKE.
     Filter(FilterMode),
-    /// Suppression, and the far end fills in what it sees missing.
+    /// Suppression in which the far end fills in missing acknowledgments.
     Reconstruction {
-        /// When the near end removes, and how many.
+        /// Thresholds of the near end.
         marks: WaterMarks,
-        /// Bytes between two that are filled in; at most 1 MiB.
+        /// Bytes between two acknowledgments that are filled in; at most 1 MiB.
         threshold: Bytes,
     },
 }
 
-/// When acknowledgments are removed, and how many.
+/// Thresholds for removing acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaterMarks {
-    /// More of a flow than this, and older ones are removed.
+    /// Number of queued acknowledgments of a flow above which older ones are removed.
     pub low: u32,
-    /// At most this many in favour of one; not below the other.
+    /// Most acknowledgments that are removed in favour of one. Invariant: `high >= low`.
     pub high: u32,
-    /// Duplicates that are kept although they have no SACK blocks: all, or this many, at least 3.
+    /// Number of duplicates that are kept although they have no SACK blocks, at least 3; `None` for
+    /// all.
     pub duplicates: Option<u32>,
 }
 
 impl Acks {
-    /// The method's name.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(self) -> AcksKind {
         match self {
@@ -54,7 +55,7 @@ impl Acks {
         }
     }
 
-    /// The water marks, if the method has any.
+    /// Returns the thresholds, if the method has any.
     #[must_use]
     pub fn marks(self) -> Option<WaterMarks> {
         match self {
@@ -65,7 +66,7 @@ impl Acks {
         }
     }
 
-    /// How restored acknowledgments are let out, if the method restores any.
+    /// Returns the spacing of restored acknowledgments, if the method restores any.
     #[must_use]
     pub fn spacing(self) -> Option<Spacing> {
         match self {

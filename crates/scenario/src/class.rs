@@ -1,4 +1,4 @@
-//! Classes of traffic, as queues know them.
+//! Traffic classes for queues.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use crate::quantity::PortRange;
 use crate::schema::AppKind;
 use crate::schema::hints::list;
 
-/// The name of what belongs to no class.
+/// Name of the class for packets of no other class.
 pub(crate) const OTHERS: &str = "others";
 
-/// Packets that a queue treats alike. Where several are given, all must fit.
+/// A class of packets that a queue treats alike. A packet must match all criteria that are given.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PacketClass {
-    /// Its name.
+    /// Name of the class.
     pub name: Arc<str>,
-    /// Flows by index, ascending; none: all.
+    /// Indices of flows, ascending, or `None` for all.
     pub flows: Option<Vec<usize>>,
-    /// Kinds of application; none: all.
+    /// Kinds of application, or `None` for all.
     pub applications: Option<Vec<AppKind>>,
-    /// Nodes at either end, by index, ascending; none: all.
+    /// Indices of nodes at either end, ascending, or `None` for all.
     pub hosts: Option<Vec<usize>>,
-    /// Ports at either end; none: all.
+    /// Ports at either end, or `None` for all.
     pub ports: Option<Vec<PortRange>>,
 }
 
-/// The class of this name, by its index; `None` in the place of one for what belongs to no class.
+/// Returns the index of the class with this name, or `None` for the class of all other packets.
 pub(crate) fn find(name: &str, classes: &[PacketClass]) -> Result<Option<usize>, String> {
     if name == OTHERS {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! What a window rule of your own is made of; [`CustomControls`](crate::CustomControls) takes it.
+//! Types for a congestion control algorithm of your own, to add to
+//! [`CustomControls`](crate::CustomControls).
 
 pub use bentpipe_tcp::congestion::{
     AckSample, Congestion, CongestionControl, CongestionSample, CustomFactory, Window,

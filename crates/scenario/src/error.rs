@@ -1,8 +1,8 @@
-//! What is wrong with a scenario, in one line.
+//! The error for an invalid scenario, in one line.
 
 use std::fmt;
 
-/// Why a scenario was refused: one line that says where, which key, and what was expected.
+/// Why a scenario was refused: one line with the position, the key, and what was expected.
 ///
 /// ```text
 /// geo.toml:14: links.satellite.forward.rate: expected a rate such as "10 Mbit/s", got 10
@@ -26,9 +26,9 @@ impl ScenarioError {
         }
     }
 
-    /// `setting` is `KEY=VALUE`.
+    /// Creates an error in a `--set` option; `setting` is `KEY=VALUE`.
     pub(crate) fn in_override(setting: &str, key: &str, message: &str) -> Self {
-        // The path goes without saying where it is the one that was set.
+        // The key is omitted if it is the one that was set.
         let set = setting.split('=').next().unwrap_or_default();
         let key = if set == key { "" } else { key };
         Self {
@@ -39,25 +39,26 @@ impl ScenarioError {
         }
     }
 
-    /// The file as it was named, or `--set KEY=VALUE`.
+    /// Returns the name of the file as given, or `--set KEY=VALUE`.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// The line of the file, counted from 1; none for a `--set` or a file that cannot be read.
+    /// Returns the line of the file, counted from 1, or `None` for a `--set` option or an
+    /// unreadable file.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// The path of the key, dotted; empty where the place says it all.
+    /// Returns the dotted path of the key, or an empty string if the place is sufficient.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What was expected, and what stood there.
+    /// Returns what was expected, and what was found.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -79,15 +80,15 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// Longest piece of input that a message repeats, in characters.
+/// Longest quotation of input in a message, in characters.
 const LONGEST_QUOTE: usize = 80;
 
-/// A piece of input in quotes, on one line, cut if it is long.
+/// Returns input in quotes, on one line, cut if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(&one_line(text)))
 }
 
-/// Text without line breaks and other control characters.
+/// Replaces line breaks and other control characters.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What stands between links, with every default filled in.
+//! Gateways, with every default filled in.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::tcp_settings::TcpSettings;
 /// What a gateway does with the packets it forwards.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Gateway {
-    /// Nothing.
+    /// Forwards them unchanged.
     Router {
-        /// It says by ICMP what it can't send on.
+        /// Whether it sends ICMP errors about packets that it cannot forward.
         icmp: bool,
-        /// What a packet takes; none: no time.
+        /// Processing time, or `None` for no time.
         processing: Option<Processing>,
     },
-    /// It ends connections, and makes one on each side.
+    /// Splits each connection into one on each side.
     Split(Arc<SplitGateway>),
-    /// It acknowledges on behalf of hosts.
+    /// Acknowledges on behalf of hosts.
     Hybrid(Arc<HybridGateway>),
 }
 
 impl Gateway {
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> GatewayKind {
         match self {
@@ -36,7 +36,7 @@ impl Gateway {
         }
     }
 
-    /// What probes may look at in it.
+    /// Returns the quantities that probes can record.
     #[must_use]
     pub fn gauges(&self) -> &'static [Gauge] {
         match self {
@@ -50,137 +50,138 @@ impl Gateway {
     }
 }
 
-/// A gateway that splits connections. [`GatewayFile`](crate::schema::GatewayFile) says what each
-/// setting does.
+/// A gateway that splits connections. [`GatewayFile`](crate::schema::GatewayFile) describes each
+/// setting.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SplitGateway {
-    /// The link it is there for, by index; it ends at this gateway.
+    /// Index of the link that it serves, which ends at this gateway.
     pub facing: usize,
-    /// The TCP of the parts over that link.
+    /// TCP of the connections over that link.
     pub tcp: TcpSettings,
-    /// The TCP of the other parts.
+    /// TCP of the connections on the other side.
     pub host_tcp: TcpSettings,
-    /// When the side that opens is answered.
+    /// When the side that opens a connection is answered.
     pub set_up: SetUp,
-    /// When the end of a stream is confirmed.
+    /// When the end of a stream is acknowledged.
     pub close: Close,
-    /// Most bytes of streams promised at once.
+    /// Total buffer memory of all connections.
     pub memory: Bytes,
-    /// What is split; none: everything.
+    /// Connections that are split, or `None` for all.
     pub only: Option<TrafficClass>,
-    /// What isn't; none: nothing.
+    /// Connections that are not split, or `None` for none.
     pub except: Option<TrafficClass>,
-    /// What a packet takes; none: no time.
+    /// Processing time, or `None` for no time.
     pub processing: Option<Processing>,
-    /// Parts over the link begin as earlier ones have ended.
+    /// Whether connections over the link start with the congestion window of earlier ones.
     pub warm_path: bool,
-    /// After so long without a packet, a connection is reset.
+    /// Idle time after which a connection is reset.
     pub idle_timeout: Span,
-    /// Persistent connections, which carry all others; none: each has a part of its own.
+    /// Persistent connections that carry all others, or `None` if each has its own.
     pub multiplex: Option<Multiplex>,
-    /// When it dies, in order.
+    /// Crashes in order.
     pub crashes: Vec<Crash>,
 }
 
-/// A gateway dies.
+/// A crash of a gateway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crash {
-    /// Then; as far into the run,
+    /// Time since the start of the run.
     pub at: Span,
-    /// and begins anew so much later.
+    /// Time until the restart.
     pub lasts: Span,
 }
 
 /// Persistent connections between two gateways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multiplex {
-    /// The gateway at the other end of the link, by index.
+    /// Index of the gateway at the other end of the link.
     pub peer: usize,
-    /// How many there are at most.
+    /// Most persistent connections.
     pub connections: u32,
-    /// Between real networks.
+    /// Addresses and nodes, if the gateways are real machines.
     pub real: Option<RealEnds>,
 }
 
-/// Two gateways between real networks, each a machine of its own.
+/// The ends of two gateways between real networks, each a machine of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RealEnds {
-    /// The node that stands for all hosts on this side, by index.
+    /// Index of the node that stands for all hosts on this side.
     pub hosts: usize,
-    /// Between which the connections are.
+    /// Addresses of the persistent connections.
     pub addresses: Addresses,
 }
 
-/// The addresses between which a gateway's persistent connections to another one are: of each side's network, and nobody's
-/// there, so that routers send to the gateway's machine what is for it, and the machine's kernel does not take it for its own.
+/// The addresses of a gateway's persistent connections. Each belongs to the network of its side,
+/// but to no machine there: routers send packets for it to the gateway's machine, and that
+/// machine's kernel does not take them for its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
-    /// This gateway's.
+    /// Address of this gateway.
     pub own: IpAddr,
-    /// The other's.
+    /// Address of the other gateway.
     pub peer: IpAddr,
 }
 
-/// A hybrid gateway. [`GatewayFile`](crate::schema::GatewayFile) says what each setting does.
+/// A hybrid gateway. [`GatewayFile`](crate::schema::GatewayFile) describes each setting.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HybridGateway {
-    /// The link that its hosts are behind, by index; it ends at this gateway.
+    /// Index of the link to its hosts, which ends at this gateway.
     pub facing: usize,
-    /// The window offered to servers.
+    /// Receive window advertised to servers.
     pub receive_buffer: Bytes,
-    /// Most bytes held of one connection.
+    /// Most bytes stored of one connection.
     pub store: Bytes,
-    /// Most bytes held of all.
+    /// Most bytes stored of all connections.
     pub memory: Bytes,
-    /// Connections answered for at most.
+    /// Most connections that it handles.
     pub connections: u32,
-    /// How long an acknowledgment waits at most.
+    /// Longest delay of an acknowledgment.
     pub ack_timeout: Span,
-    /// Segments acknowledged at once; none: only time tells.
+    /// Number of segments acknowledged at once, or `None` if only the delay decides.
     pub ack_every: Option<u32>,
-    /// How far beyond a host's window is sent.
+    /// How far beyond a host's window it sends.
     pub anticipation: Anticipation,
-    /// The TCP towards the hosts; none: the paper's timer.
+    /// TCP towards the hosts, or `None` for the paper's timer.
     pub tcp: Option<TcpSettings>,
-    /// That TCP has a congestion window.
+    /// Whether that TCP has a congestion window.
     pub congestion_window: bool,
-    /// The fixed timeout; none: adaptive.
+    /// Fixed retransmission timeout, or `None` for an adaptive one.
     pub retransmission_timeout: Option<Span>,
-    /// How long a host may make no progress.
+    /// Time without progress after which a host is given up.
     pub give_up: Span,
-    /// After so long without a packet, a connection is forgotten.
+    /// Idle time after which a connection is forgotten.
     pub idle_timeout: Span,
-    /// What a packet takes; none: no time.
+    /// Processing time, or `None` for no time.
     pub processing: Option<Processing>,
-    /// When it dies, in order.
+    /// Crashes in order.
     pub crashes: Vec<Crash>,
 }
 
 /// How far beyond a host's window a hybrid gateway sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Anticipation {
-    /// As far as there is something to send.
+    /// Without a limit.
     Unlimited,
-    /// Not at all.
+    /// Not beyond the window.
     Strict,
-    /// So many times the window.
+    /// This multiple of the window.
     Factor(f64),
 }
 
-/// Connections, by who takes part.
+/// Selects connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrafficClass {
-    /// Ports that connections are opened to; none: all.
+    /// Destination ports, or `None` for all.
     pub ports: Option<Vec<PortRange>>,
-    /// Nodes at either end, by index, ascending; none: all.
+    /// Indices of nodes at either end, ascending, or `None` for all.
     pub hosts: Option<Vec<usize>>,
 }
 
-/// What a gateway's processor takes.
+/// Processing of packets at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Processing {
     /// Time per packet; above zero.
     pub time: Span,
-    /// Packets that wait at most.
+    /// Capacity of the queue in front of the processor.
     pub queue_packets: u32,
 }

@@ -1,4 +1,4 @@
-//! Scenario files: TOML in, a checked and fully resolved network out.
+//! Scenario files: reads TOML, checks it, and resolves it to a network.
 //!
 //! ```
 //! let text = r#"
@@ -20,9 +20,9 @@
 //! # Ok::<(), bentpipe_scenario::ScenarioError>(())
 //! ```
 //!
-//! A [`Scenario`] holds no name that is still to be looked up and, but for the probes of who names none,
-//! no default that is still to be filled in. What a file may say is in [`schema`]; every refusal is one
-//! line, a [`ScenarioError`].
+//! A [`Scenario`] has indices in place of names, and every default filled in except for the probes
+//! of a file that names none. The keys of a file are in [`schema`]. Every error is one line, a
+//! [`ScenarioError`].
 
 mod access;
 mod acks;

@@ -1,4 +1,4 @@
-//! From a file, or its text, to a [`Scenario`].
+//! Reads a [`Scenario`] from a file or its text.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,16 +18,16 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// One line: what cannot be read, or is not understood, and where.
+    /// One line with the position, if the file cannot be read or is not valid.
     pub fn load(path: impl AsRef<Path>, overrides: &[(&str, &str)]) -> Result<Self, ScenarioError> {
         Self::load_with(path, overrides, &CustomControls::default())
     }
 
-    /// The same, where `custom` names window rules besides those that are built in.
+    /// As [`load`](Self::load), with further congestion control algorithms.
     ///
     /// # Errors
     ///
-    /// One line: what cannot be read, or is not understood, and where.
+    /// One line with the position, if the file cannot be read or is not valid.
     pub fn load_with(
         path: impl AsRef<Path>,
         overrides: &[(&str, &str)],
@@ -44,13 +44,13 @@ impl Scenario {
             ScenarioError::in_file(&name, None, "", &message)
         };
         let mut content = Vec::new();
-        // One byte more than allowed, to tell too much from just enough.
+        // One byte more than allowed, to detect a file that is too long.
         File::open(path)
             .map_err(unreadable)?
             .take(MAX_FILE_BYTES + 1)
             .read_to_end(&mut content)
             .map_err(unreadable)?;
-        // Before decoding: the cut may be within a character.
+        // Checked before decoding, because the cut may be within a character.
         if content.len() as u64 > MAX_FILE_BYTES {
             return Err(ScenarioError::in_file(&name, None, "", TOO_LONG));
         }
@@ -62,14 +62,15 @@ impl Scenario {
         Self::parse_with(&text, &name, overrides, custom)
     }
 
-    /// Reads the text of a scenario file; `file` is what errors call it, and trace files are looked for
-    /// beside it.
+    /// Reads the text of a scenario file. `file` is its name in errors, and the folder of trace
+    /// files is relative to it.
     ///
-    /// An override is a dotted key and a value: TOML if it reads as TOML, else a string.
+    /// An override is a dotted key and a value, which is read as TOML if possible and else as a
+    /// string.
     ///
     /// # Errors
     ///
-    /// One line: what is not understood, and where.
+    /// One line with the position, if the text is not valid.
     pub fn parse(
         text: &str,
         file: &str,
@@ -78,11 +79,11 @@ impl Scenario {
         Self::parse_with(text, file, overrides, &CustomControls::default())
     }
 
-    /// The same, where `custom` names window rules besides those that are built in.
+    /// As [`parse`](Self::parse), with further congestion control algorithms.
     ///
     /// # Errors
     ///
-    /// One line: what is not understood, and where.
+    /// One line with the position, if the text is not valid.
     pub fn parse_with(
         text: &str,
         file: &str,

@@ -1,8 +1,8 @@
-//! Queues: where packets wait for the transmitter, which of them are dropped, and which is sent next.
+//! Queues in front of transmitters: which packets are dropped, and which is sent next.
 //!
-//! A kind of queue is its own file here, over the [`QueueDiscipline`] that it sets up, and an entry in
-//! the table of [`kinds`]: what a file may say, its schema, the defaults, what results say, and the
-//! network follow from these.
+//! Each kind of queue has a file here, which sets up its [`QueueDiscipline`], and an entry in the
+//! table of [`kinds`]. The keys, the schema, the defaults, the results and the network follow from
+//! these.
 
 mod by_class;
 mod delay;
@@ -31,38 +31,39 @@ pub use kinds::{QueueFile, QueueKind, QueueRule};
 pub use pie::Pie;
 pub use red::Red;
 
-/// A full packet on most networks.
+/// Length of a full packet on most networks.
 const FULL_PACKET: u64 = 1500;
-/// The default queue holds no less: a bandwidth-delay product smaller than a burst would drop every
-/// initial window.
+/// Minimum of the default capacity: with a bandwidth-delay product smaller than a burst, every
+/// initial window would be dropped.
 const SMALLEST_DEFAULT_QUEUE: u32 = 100;
 
-/// What the table asks of a kind of queue: its settings, with every default filled in.
+/// The settings of a kind of queue, with every default filled in.
 trait Settings: Sized {
-    /// From what the file says, beside a limit that is known.
+    /// Resolves the keys of a file, given the capacity.
     fn resolve(file: &QueueFile, limit: QueueLimit, classes: &[PacketClass])
     -> Result<Self, Wrong>;
 
-    /// What results say of them: an object.
+    /// Returns the settings as results give them: an object.
     fn measured(&self) -> Value;
 
-    /// An empty queue. `None`: drop-tail, for which the engine has a shorter way.
+    /// Creates an empty queue, or returns `None` for drop-tail, for which the engine has a faster
+    /// path.
     fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>>;
 }
 
-/// Where a queue stands.
+/// Context of a queue.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
-    /// Most that waits.
+    /// Capacity.
     pub(crate) limit: QueueLimit,
-    /// The transmitter's rate.
+    /// Rate of the transmitter.
     pub(crate) rate: BitRate,
-    /// The scenario's classes of traffic.
+    /// Traffic classes of the scenario.
     pub(crate) classes: &'a [TrafficClass],
 }
 
 impl Place<'_> {
-    /// Most that waits, as the engine takes it.
+    /// Returns the capacity in the engine's type.
     pub(crate) fn limit(&self) -> Limit {
         self.limit.into()
     }
@@ -71,22 +72,22 @@ impl Place<'_> {
 /// A queue with every default filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
-    /// Which packets are dropped, and which is sent next.
+    /// Queue discipline.
     pub rule: QueueRule,
-    /// Most that waits.
+    /// Capacity.
     pub limit: QueueLimit,
-    /// The file did not say: a bandwidth-delay product, or 100 packets.
+    /// Whether the file gives no capacity, so that it is a bandwidth-delay product or 100 packets.
     pub limit_is_default: bool,
 }
 
 impl Queue {
-    /// The rule's name.
+    /// Returns the kind of the queue discipline.
     #[must_use]
     pub fn kind(&self) -> QueueKind {
         self.rule.kind()
     }
 
-    /// The queue of a direction with this rate, on a link with this round trip.
+    /// Returns the queue of a direction with this rate, on a link with this round-trip time.
     pub(crate) fn resolve(
         file: Option<&QueueFile>,
         classes: &[PacketClass],
@@ -118,7 +119,7 @@ impl Queue {
         })
     }
 
-    /// What results say of it.
+    /// Returns the queue as results give it.
     pub(crate) fn measured(&self) -> Value {
         let (packets, bytes) = packets_or_bytes(self.limit);
         let mut data = json!({
@@ -134,7 +135,7 @@ impl Queue {
     }
 }
 
-/// Every key that is given means something to the kind.
+/// Checks that every given key applies to the kind.
 fn has_an_effect(file: &QueueFile) -> Result<(), Wrong> {
     let keys = file.kind.keys();
     let Some(foreign) = file.given().find(|key| !keys.contains(key)) else {
@@ -152,10 +153,10 @@ fn has_an_effect(file: &QueueFile) -> Result<(), Wrong> {
     Err((foreign, message))
 }
 
-/// The shortest and the longest delay that a queue may aim at.
+/// Shortest and longest target delay.
 const TARGETS: [Span; 2] = [Span::from_micros(10), Span::from_secs(10)];
 
-/// So much of a limit, but at least one packet or byte.
+/// Returns this fraction of a capacity, but at least one packet or byte.
 fn share(limit: QueueLimit, of: u32) -> QueueLimit {
     match limit {
         QueueLimit::Packets(packets) => QueueLimit::Packets((packets / of).max(1)),
@@ -165,7 +166,7 @@ fn share(limit: QueueLimit, of: u32) -> QueueLimit {
     }
 }
 
-/// A limit in packets and in bytes, of which one is null.
+/// Splits a capacity into packets and bytes, of which one is `None`.
 fn packets_or_bytes(limit: QueueLimit) -> (Option<u32>, Option<u64>) {
     match limit {
         QueueLimit::Packets(packets) => (Some(packets), None),

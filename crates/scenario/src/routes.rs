@@ -1,4 +1,4 @@
-//! Which way packets go, as the engine finds it.
+//! Routes of flows, as the engine computes them.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use bentpipe_sim::{LinkSettings, NetworkBuilder};
 
 use crate::{Direction, Link, NodeKind, Scenario};
 
-/// The directions over which a flow's packets go, by the numbers that
-/// [`direction_index`](Scenario::direction_index) gives them: there, and back.
+/// The directions that a flow's packets pass, there and back, as
+/// [`direction_index`](Scenario::direction_index) numbers them.
 pub type Route = [Vec<usize>; 2];
 
 impl Scenario {
-    /// The route of each flow; `None` for a network that the engine refuses.
+    /// Returns the route of each flow, or `None` for a network that the engine refuses.
     #[must_use]
     pub fn routes(&self) -> Option<Vec<Route>> {
         // The same nodes, links and delays in the same order as in a run, and nothing else.
@@ -37,7 +37,7 @@ impl Scenario {
         let mut of_pair = BTreeMap::new();
         for flow in &self.flows {
             of_pair.insert((flow.from, flow.to), Vec::new());
-            // From a group nothing comes back.
+            // A group sends nothing back.
             if flow.channel.is_none() {
                 of_pair.insert((flow.to, flow.from), Vec::new());
             }
@@ -66,7 +66,7 @@ impl Scenario {
     }
 }
 
-/// A direction that does nothing but lead somewhere.
+/// Returns a direction with nothing but its delay.
 fn settings(direction: &Direction) -> Settings {
     Settings {
         rate: direction.rate,
@@ -83,7 +83,7 @@ fn settings(direction: &Direction) -> Settings {
     }
 }
 
-/// A link that does nothing but lead somewhere.
+/// Returns a link with nothing but its ends.
 fn bare(link: &Link) -> LinkSettings {
     LinkSettings {
         name: String::new(),

@@ -1,20 +1,21 @@
-//! How an end's TCP behaves, once read.
+//! TCP settings of a host or gateway, resolved.
 
 use bentpipe_tcp::Config;
 
 use crate::schema::TcpFile;
 
-/// How a host's TCP behaves.
+/// TCP settings of a host or gateway.
 #[derive(Clone, Debug)]
 pub struct TcpSettings {
-    /// Every setting, as the file says it or by default: what results say, too.
+    /// Every setting, from the file or by default, as results give them.
     pub file: TcpFile,
-    /// The same as a connection takes it, but for the window rule, which the run makes.
+    /// The settings in the form that a connection takes, without the congestion control, which the
+    /// run creates.
     pub config: Config,
 }
 
 impl PartialEq for TcpSettings {
-    /// What a connection takes follows from what the file says.
+    /// Compares the settings of the file, from which the others follow.
     fn eq(&self, other: &Self) -> bool {
         self.file == other.file
     }

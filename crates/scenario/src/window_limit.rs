@@ -1,28 +1,29 @@
-//! Where what a hybrid gateway offers a server, or holds for a host, is what slows a connection, and not a link.
+//! Detects connections that are limited by a hybrid gateway's window or store, and not by a link.
 
 use bentpipe_types::{BitRate, Bytes, Span};
 
 use crate::quantity::{Rate, Size};
 use crate::{Direction, Gateway, HybridGateway, NodeKind, Scenario};
 
-/// No window is larger without scaling: the field has 16 bits (RFC 9293 section 3.1).
+/// Largest window without scaling: the field has 16 bits (RFC 9293 section 3.1).
 const UNSCALED: u64 = u16::MAX as u64;
 
-/// One way of a connection through a gateway that answers for its receiver.
+/// One direction of a connection through a gateway that acknowledges for its receiver.
 struct Way<'s> {
-    /// Of the directions to the receiver, the slowest.
+    /// Lowest rate of the directions to the receiver.
     rate: BitRate,
-    /// Propagation between the gateway and the server, there and back.
+    /// Propagation delay between the gateway and the server, there and back.
     to_server: Span,
-    /// The same between the gateway and the host.
+    /// Propagation delay between the gateway and the host, there and back.
     to_host: Span,
     scaled: bool,
     gateway: &'s HybridGateway,
 }
 
 impl Scenario {
-    /// What to set instead where the windows of the hybrid gateway that is this node hold a connection up: a line, which
-    /// begins with the key. Of several connections, it is about the one that lacks most.
+    /// Returns the setting that removes the limit, if the windows of the hybrid gateway at this
+    /// node limit a connection: one line that begins with the key. Of several connections, it is
+    /// about the one that needs the largest increase.
     #[must_use]
     pub fn window_note(&self, node: usize) -> Option<String> {
         let NodeKind::Gateway(Gateway::Hybrid(gateway)) = &self.nodes.get(node)?.kind else {
@@ -85,7 +86,7 @@ impl Scenario {
     }
 }
 
-/// So many bytes, once a round trip.
+/// A limit of bytes per round trip.
 struct Limit {
     key: &'static str,
     bytes: u64,
@@ -103,8 +104,10 @@ impl Way<'_> {
         self.rate.bits_per_second() as f64
     }
 
-    /// What holds the connection up, if that is the gateway: the window, once a round trip to the server, or what is held, once
-    /// both round trips, since room is taken when it is offered and free when the host has acknowledged.
+    /// Returns the limit of the connection, if it is the gateway. The window allows its bytes once
+    /// per round trip to the server. The store allows its bytes once per sum of both round trips,
+    /// because room is reserved when the window is advertised and freed when the host has
+    /// acknowledged.
     fn limit(&self) -> Option<Limit> {
         let window = self.gateway.receive_buffer.get();
         let window = if self.scaled {
@@ -136,7 +139,8 @@ impl Way<'_> {
         let (window, store) = (fills(self.to_server), fills(self.to_server + self.to_host));
         let as_one = self.gateway.store == self.gateway.receive_buffer;
         let mut wanted = Vec::new();
-        // One key says both where the other follows it; where windows are not scaled, a larger one can't be said.
+        // One key sets both limits if the other follows it. Without window scaling, a larger window
+        // is impossible.
         if as_one && self.scaled {
             wanted.push(("receive_buffer", window.max(store)));
         } else {
@@ -155,7 +159,7 @@ impl Way<'_> {
         } else {
             format!("{} fills it", wanted.join(" and "))
         };
-        // The key that is in the file, or would be.
+        // The key that is in the file, or would have to be.
         let key = if as_one { "receive_buffer" } else { limit.key };
         format!(
             "gateways.{name}.{key}: {} once a round trip of {:.0} ms is {} for a connection, of {}; {instead}",
@@ -167,7 +171,7 @@ impl Way<'_> {
     }
 }
 
-/// To two digits, up.
+/// Rounds up to two digits.
 fn rounded_up(bytes: f64) -> Bytes {
     let mut unit = 1.0;
     while bytes / unit > 100.0 {
@@ -189,7 +193,8 @@ mod tests {
     use super::*;
     use crate::RunOptions;
 
-    /// A download through a hybrid gateway, over 10 Mbit/s and a round trip of 520 ms, 20 of which to the server.
+    /// Returns a download through a hybrid gateway at 10 Mbit/s with a round trip of 520 ms, of
+    /// which 20 ms are to the server.
     fn scenario(gateway: &str, hosts: &str) -> Scenario {
         let text = format!(
             r#"
@@ -206,7 +211,7 @@ mod tests {
         Scenario::parse(&text, "a test", &[]).expect("a sound scenario")
     }
 
-    /// The note, and goodput in Mbit/s.
+    /// Runs it, and returns the notes and the goodput in Mbit/s.
     fn run(gateway: &str, hosts: &str) -> (Vec<String>, f64) {
         let summary = scenario(gateway, hosts)
             .run(&RunOptions::default())
@@ -224,7 +229,7 @@ mod tests {
         let said = "gateways.hub.receive_buffer: 64 kB once a round trip of 520 ms is 985 kbit/s for a connection, of 10 Mbit/s; receive_buffer = \"650 kB\" fills it";
         assert_eq!(notes, [said]);
         assert!(goodput < 0.985, "{goodput}");
-        // What it says is so.
+        // The setting that the note proposes removes the limit.
         let (notes, goodput) = run("receive_buffer = \"650 kB\"", "");
         assert_eq!(notes, [""; 0]);
         assert!(goodput > 7.0, "{goodput}");

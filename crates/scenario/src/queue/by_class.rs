@@ -1,4 +1,4 @@
-//! A queue for each class of traffic, by priority or by weight.
+//! A queue for each traffic class, by priority or by weight.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use crate::class::{self, OTHERS, PacketClass};
 use crate::document::Wrong;
 use crate::quantity::QueueLimit;
 
-/// In thousandths: so that shares are the same on every machine.
+/// Range of weights. They are stored in thousandths, so that shares are the same on every machine.
 const WEIGHTS: RangeInclusive<f64> = 0.001..=1_000_000.0;
 
 /// A class of a queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueueClass {
-    /// Its name.
+    /// Name of the class.
     pub name: Arc<str>,
-    /// Of the scenario's classes, by index; none: what belongs to no other of the queue.
+    /// Index of the scenario's class, or `None` for packets of no other class of the queue.
     pub class: Option<usize>,
-    /// Its share beside the others, in thousandths; by priority, it means nothing.
+    /// Weight relative to the other classes, in thousandths; unused with priorities.
     pub weight: u32,
 }
 
-/// A queue for each class, the first before all others.
+/// A queue for each class, with strict priority in this order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Priority(pub Arc<[QueueClass]>);
 
-/// A queue for each class, by weight.
+/// A queue for each class, served by weight.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Weighted(pub Arc<[QueueClass]>);
 
@@ -83,7 +83,7 @@ impl Settings for Weighted {
     }
 }
 
-/// The classes of a queue, and what belongs to none of them.
+/// Returns the classes of a queue, with a class for all other packets.
 fn of_names(names: Vec<(&str, u32)>, classes: &[PacketClass]) -> Result<Arc<[QueueClass]>, String> {
     if names.is_empty() {
         return Err("expected at least one class".to_owned());

@@ -1,4 +1,4 @@
-//! Controlled delay (RFC 8289), of one queue or of one for each flow (RFC 8290).
+//! Controlled delay: CoDel (RFC 8289) in one queue, or in a queue for each flow (RFC 8290).
 
 use bentpipe_link::{CodelSettings, DelayBounds, FqCodelSettings, QueueDiscipline};
 use bentpipe_types::Span;
@@ -10,25 +10,25 @@ use crate::class::PacketClass;
 use crate::document::Wrong;
 use crate::quantity::{Length, QueueLimit, length_within};
 
-/// RFC 8289 section 4.4, and Linux.
+/// Default target (RFC 8289 section 4.4, and Linux).
 const TARGET: Span = Span::from_millis(5);
-/// RFC 8289 section 4.3, and Linux.
+/// Default interval (RFC 8289 section 4.3, and Linux).
 const INTERVAL: Span = Span::from_millis(100);
 const INTERVALS: [Span; 2] = [Span::from_millis(1), Span::from_secs(100)];
 
 /// CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Codel {
-    /// What the delay is to be kept at.
+    /// Target and interval.
     pub bounds: DelayBounds,
 }
 
 /// FQ-CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FqCodel {
-    /// What each queue's delay is to be kept at.
+    /// Target and interval of each queue.
     pub bounds: DelayBounds,
-    /// Whose turn it is.
+    /// Round robin among the queues.
     pub turns: Fair,
 }
 

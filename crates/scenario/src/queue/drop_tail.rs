@@ -1,4 +1,4 @@
-//! Drop-tail: first in, first out, up to the limit.
+//! Drop-tail: first in, first out, up to the capacity.
 
 use bentpipe_link::QueueDiscipline;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::class::PacketClass;
 use crate::document::Wrong;
 use crate::quantity::QueueLimit;
 
-/// It has nothing to be set but its limit.
+/// Drop-tail, which has no settings but the capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTail;
 

@@ -1,4 +1,4 @@
-//! Early random drop: a fixed share of what arrives, beyond a level.
+//! Early random drop: drops a fixed share of arriving packets above a threshold.
 
 use bentpipe_link::{EarlyRandomDropSettings, QueueDiscipline};
 use serde_json::{Value, json};
@@ -11,9 +11,9 @@ use crate::quantity::{Probability, QueueLimit};
 /// Early random drop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EarlyRandomDrop {
-    /// The level.
+    /// Threshold.
     pub drop_level: QueueLimit,
-    /// The share.
+    /// Share of packets that are dropped.
     pub drop_probability: f64,
 }
 

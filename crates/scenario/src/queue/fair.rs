@@ -11,7 +11,7 @@ use crate::class::PacketClass;
 use crate::document::Wrong;
 use crate::quantity::{QueueLimit, Size};
 
-/// A smaller quantum goes round and round for each packet.
+/// Range of quanta. A smaller quantum needs many rounds for each packet.
 const QUANTUM: RangeInclusive<u64> = 64..=1 << 24;
 const FLOWS: RangeInclusive<u32> = 1..=65_536;
 const DEFAULT_FLOWS: u32 = 1024;
@@ -19,9 +19,9 @@ const DEFAULT_FLOWS: u32 = 1024;
 /// Deficit round robin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fair {
-    /// What a flow sends in its turn.
+    /// Bytes that a flow sends per round.
     pub quantum: Bytes,
-    /// Separate queues.
+    /// Number of separate queues.
     pub flows: u32,
 }
 

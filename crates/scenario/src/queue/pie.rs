@@ -9,23 +9,23 @@ use crate::class::PacketClass;
 use crate::document::Wrong;
 use crate::quantity::{QueueLimit, length_within};
 
-/// QDELAY_REF and T_UPDATE (section 4.2).
+/// Default of QDELAY_REF and T_UPDATE (RFC 8033 section 4.2).
 const FIFTEEN: Span = Span::from_millis(15);
 const UPDATES: [Span; 2] = [Span::from_millis(1), Span::from_secs(10)];
-/// MAX_BURST (section 4.4).
+/// Default of MAX_BURST (RFC 8033 section 4.4).
 const BURST: Span = Span::from_millis(150);
 const BURSTS: [Span; 2] = [Span::ZERO, Span::from_secs(100)];
 
-/// PIE. [`QueueFile`] says what each setting does.
+/// PIE. [`QueueFile`] describes each setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pie {
-    /// The delay that it aims at.
+    /// Target delay.
     pub target: Span,
-    /// How often the probability is worked out again.
+    /// Interval at which the drop probability is computed.
     pub update_interval: Span,
-    /// For how long a burst passes.
+    /// Time for which a burst is not dropped.
     pub burst_allowance: Span,
-    /// Mark instead of drop.
+    /// Whether to mark instead of drop.
     pub ecn: bool,
 }
 

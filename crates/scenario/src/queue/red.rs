@@ -9,10 +9,10 @@ use crate::class::PacketClass;
 use crate::document::Wrong;
 use crate::quantity::{Probability, QueueLimit, Size};
 
-/// RED's usual packet, as in ns-2.
+/// Default of the typical packet length, as in ns-2.
 const MEAN_PACKET: u64 = 1000;
 
-/// Random early detection. [`QueueFile`] says what each setting does.
+/// Random early detection. [`QueueFile`] describes each setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Red {
     /// min_th.
@@ -23,11 +23,11 @@ pub struct Red {
     pub maximum_probability: f64,
     /// w_q, above zero.
     pub weight: f64,
-    /// From max_th to twice that, a share that grows to 1.
+    /// Whether the share grows to 1 between max_th and twice that.
     pub gentle: bool,
-    /// Mark instead of drop.
+    /// Whether to mark instead of drop.
     pub ecn: bool,
-    /// A usual packet.
+    /// Typical packet length.
     pub mean_packet: Bytes,
 }
 

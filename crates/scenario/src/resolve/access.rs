@@ -1,4 +1,4 @@
-//! Capacity on demand: who shares which carrier, and what may be asked for.
+//! Capacity on demand: shared carriers, and what directions may request.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::schema::hints::list;
 use crate::schema::{AccessFile, AccessKind, CarrierFile, Named};
 use crate::{Carrier, Link, OnDemand, Way};
 
-/// OpenSAND's default since 2014.
+/// Default duration of a frame: OpenSAND's since 2014.
 const FRAME: Span = Span::from_micros(26_500);
 const FRAMES: [Span; 2] = [Span::from_millis(1), Span::from_secs(10)];
 
-/// All shared carriers, in the order of the file.
+/// Returns all shared carriers, in the order of the file.
 pub(super) fn carriers(file: &Named<CarrierFile>) -> Result<Vec<Carrier>, Fault> {
     let carriers = file.iter().map(|(name, carrier)| {
         let frame = frame(carrier.frame)
@@ -37,7 +37,7 @@ fn frame(file: Option<Length>) -> Result<Span, Wrong> {
     length_within("frame", file, FRAME, FRAMES)
 }
 
-/// What is constant is granted whatever else is asked for: it has to fit.
+/// Checks that the constant capacities fit on each carrier, because they are always granted.
 pub(super) fn check(carriers: &[Carrier], links: &[Link]) -> Result<(), Fault> {
     for carrier in carriers {
         let directions = links.iter().flat_map(Link::directions);
@@ -62,7 +62,7 @@ pub(super) fn check(carriers: &[Carrier], links: &[Link]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a direction is besides, and what the one that goes back is.
+/// Properties of the direction and of the opposite one on which access depends.
 pub(super) struct Beside<'a> {
     pub(super) rate: BitRate,
     pub(super) delay: Span,
@@ -71,7 +71,7 @@ pub(super) struct Beside<'a> {
 }
 
 impl LinkTable<'_> {
-    /// How the direction comes by its capacity; `None` where it has it to itself.
+    /// Returns how the direction gets its capacity, or `None` if its rate is always available.
     pub(super) fn access(&self, way: Way, beside: &Beside<'_>) -> Result<Option<OnDemand>, Fault> {
         let own = self.own(way).and_then(|own| own.access.as_ref());
         let Some(file) = own.or(self.link.access.as_ref()) else {
@@ -130,8 +130,8 @@ impl LinkTable<'_> {
         }))
     }
 
-    /// A fade takes of the rate that a terminal has in clear sky, by which its carrier counts: there is one, and no other is
-    /// above it.
+    /// Checks the rates of a fade. The carrier counts in the clear-sky rate of the terminal, so
+    /// that there must be one, and no other rate may exceed it.
     fn fits_changes(&self, way: Way, clear: BitRate, changes: &Changes) -> Result<(), Fault> {
         let own = self.own(way);
         let traces = || {

@@ -1,4 +1,4 @@
-//! What is done about acknowledgments.
+//! Reduction of acknowledgments.
 
 use bentpipe_types::Bytes;
 
@@ -9,17 +9,17 @@ use crate::schema::{AcksFile, AcksKind, FilterMode, Spacing};
 use crate::{Acks, WaterMarks};
 
 const LOW: (u32, u32) = (1, 1_000);
-/// The paper's (samaraweera1999, section 5).
+/// Default thresholds (samaraweera1999, section 5).
 const DEFAULT: WaterMarks = WaterMarks {
     low: 4,
     high: 60,
     duplicates: None,
 };
-/// What marks a loss (RFC 5681 section 3.2).
+/// Number of duplicate acknowledgments that signals a loss (RFC 5681 section 3.2).
 const FEWEST_DUPLICATES: u32 = 3;
-/// The count that a compacted acknowledgment carries has one byte (section 6).
+/// The count in a compacted acknowledgment has one byte (samaraweera1999, section 6).
 const MOST_COMPACTED: u32 = 255;
-/// Two segments (RFC 3449 section 5.3.1).
+/// Default threshold: two segments (RFC 3449 section 5.3.1).
 const DEFAULT_THRESHOLD: Bytes = Bytes::new(2 * 1460);
 const MOST_THRESHOLD: u64 = 1 << 20;
 

@@ -20,22 +20,23 @@ use crate::schema::{
 };
 use crate::{App, Link};
 
-/// The least that a random interval may be on average: what goes faster is no traffic of this world.
+/// Shortest mean of a random interval, in seconds. No real traffic is faster.
 const SHORTEST_INTERVAL: f64 = 1e-6;
 const MOST_OBJECTS: u32 = 10_000;
 const MOST_LEVELS: u32 = 100;
 
-/// What a network's datagrams may be.
+/// Limits of the datagrams in a network.
 #[derive(Clone, Copy)]
 pub(super) struct Datagrams<'a> {
-    /// Bytes of the largest, headers not counted.
+    /// Bytes of the largest datagram, without headers.
     largest: u16,
-    /// The link whose tunnel makes it less than elsewhere.
+    /// The link whose tunnel sets this limit, if one does.
     tunnel: Option<&'a str>,
 }
 
 impl<'a> Datagrams<'a> {
-    /// A packet in a tunnel has another header in its 65,535 bytes (RFC 2003 section 3.1).
+    /// Returns the limits. In a tunnel, the 65,535 bytes of a packet include a second header (RFC
+    /// 2003 section 3.1).
     pub(super) fn of(links: &'a [Link], ip: IpName) -> Self {
         let tunnels = |link: &&Link| link.directions().any(|(_, direction)| direction.tunnel);
         match links.iter().find(tunnels) {
@@ -53,7 +54,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// A size that a datagram may have.
+    /// Checks that a datagram can have this size.
     fn size(self, key: &'static str, size: u64) -> Result<u16, Wrong> {
         let fits = |size: &u16| *size <= self.largest;
         (u16::try_from(size).ok().filter(fits)).ok_or_else(|| {
@@ -96,7 +97,7 @@ pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, W
     })
 }
 
-/// The traffic of one thing that a user does: what its file says, once where it doesn't say how often.
+/// Returns the traffic of one activity of a user: once, unless the file gives a number.
 pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traffic, Wrong> {
     let mut file = file.clone();
     let minutes = |minutes: u64| Some(RandomLength(Distribution::Constant(60.0 * minutes as f64)));
@@ -137,7 +138,7 @@ fn at_least_one(key: &'static str, number: Option<u64>) -> Result<Option<u64>, W
     }
 }
 
-/// A size above zero.
+/// Checks that a size is above zero.
 fn some_bytes(key: &'static str, size: Option<Size>) -> Result<Option<Size>, Wrong> {
     match size {
         Some(size) if size.0 == Bytes::ZERO => Err((key, r#"expected at least "1 B""#.to_owned())),
@@ -145,7 +146,7 @@ fn some_bytes(key: &'static str, size: Option<Size>) -> Result<Option<Size>, Wro
     }
 }
 
-/// A size that is not random.
+/// Checks that a size is not random.
 fn one_size(key: &'static str, size: Option<RandomSize>, of: &str) -> Result<Option<Size>, Wrong> {
     let one = size.map(|size| {
         let no = || {
@@ -157,7 +158,7 @@ fn one_size(key: &'static str, size: Option<RandomSize>, of: &str) -> Result<Opt
     some_bytes(key, one.transpose()?)
 }
 
-/// A length of time that is not random.
+/// Checks that a length of time is not random.
 fn one_length(
     key: &'static str,
     length: Option<RandomLength>,
@@ -174,13 +175,13 @@ fn one_length(
     one.transpose()
 }
 
-/// A pause: of no length, if none is given.
+/// Returns the pause, which is zero by default.
 fn pause(file: &AppFile) -> Distribution {
     let pause = file.pause.map(|pause| pause.0);
     pause.unwrap_or(Distribution::Constant(0.0))
 }
 
-/// A random size, above zero on average.
+/// Returns a distribution of sizes with a mean above zero.
 fn sizes(key: &'static str, size: RandomSize) -> Result<Distribution, Wrong> {
     if size.0.mean() < 1.0 {
         return Err((key, r#"expected at least "1 B""#.to_owned()));
@@ -345,7 +346,7 @@ fn packets(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PacketsSettings, 
     })
 }
 
-/// A receiver keeps a bit for each.
+/// Most datagrams of a file: a receiver keeps one bit for each.
 const MOST_DATAGRAMS: u64 = 100_000;
 
 fn carousel(file: &AppFile, datagrams: Datagrams<'_>) -> Result<CarouselSettings, Wrong> {
@@ -448,7 +449,7 @@ fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
         CodecName::G711 => Codec::G711,
         CodecName::G729 => Codec::G729,
     };
-    // A frame of G.729 is 10 ms; more than 200 ms nobody would wait for.
+    // A frame of G.729 is 10 ms; above 200 ms the delay would be unusable.
     let frames = [Span::from_millis(10), Span::from_millis(200)];
     let count = calls(file)?;
     let jitter_buffer = match file.jitter_buffer {
@@ -535,7 +536,7 @@ fn video_call(file: &AppFile, datagrams: Datagrams<'_>) -> Result<VideoCallSetti
     Ok(settings)
 }
 
-/// In kbit/s: from a phone's to 4K's.
+/// Default rates in kbit/s: from a phone's to 4K video.
 const LADDER: [u64; 6] = [400, 800, 1_500, 3_000, 6_000, 12_000];
 const MOST_RATES: usize = 32;
 

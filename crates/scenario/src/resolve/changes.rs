@@ -1,4 +1,4 @@
-//! How a direction changes with time.
+//! Changes of a direction over time.
 
 use bentpipe_link::{
     Changes, FadingSettings, InFlight, LossRates, Outages, Profile, RateCourse, Sending,
@@ -15,16 +15,15 @@ use crate::schema::{
 };
 use crate::traces::{CLOSEST_ATTENUATIONS, CLOSEST_RATES, Files, Reading, Trace, Wrong};
 
-/// The shortest outage, and the shortest time between two.
+/// Shortest outage, and shortest time between two.
 const SHORTEST_OUTAGE: Span = Span::from_millis(1);
-/// The shortest round of a schedule.
+/// Shortest period of a schedule.
 const SHORTEST_ROUND: Span = Span::from_millis(1);
-/// The least that a random time of fading may be on average, in seconds.
+/// Shortest mean of a random time of fading, in seconds.
 const SHORTEST_FADING: f64 = 1e-3;
 pub(super) const MOST_OUTAGES: usize = 10_000;
 
-/// A key of a direction: what it says, and whether the direction has it of its own, or the link for
-/// both.
+/// A key of a direction: its value, and whether it is in the direction's table or in the link's.
 pub(super) struct Key<T> {
     pub(super) value: Option<T>,
     pub(super) own: bool,
@@ -110,7 +109,7 @@ impl LinkTable<'_> {
         Ok((any.then_some(changes), acm))
     }
 
-    /// What happens to packets one by one, and whether they keep their order.
+    /// Sets corruption, duplication and reordering, and returns whether packets keep their order.
     fn mishaps(&self, way: Way, framed: &Framed, changes: &mut Changes) -> Result<bool, Fault> {
         let mut any = false;
         let share = |probability: &Probability| probability.get();
@@ -227,7 +226,7 @@ impl LinkTable<'_> {
         Ok(Some(of_steps(steps, round)))
     }
 
-    /// Takes what files say. Returns whether there are any.
+    /// Adds the contents of trace files. Returns whether there are any.
     fn traces(
         &self,
         way: Way,
@@ -280,7 +279,7 @@ impl LinkTable<'_> {
     }
 }
 
-/// `name:line: message`.
+/// Formats an error as `name:line: message`.
 fn said_of(name: &str, wrong: &Wrong) -> String {
     match wrong.line {
         Some(line) => format!("{name}:{line}: {}", wrong.message),
@@ -333,7 +332,7 @@ impl StepFile {
     }
 }
 
-/// A profile of each quantity that steps speak of: they are in order.
+/// Returns a profile of each quantity that the steps change. The steps are in order.
 fn of_steps(steps: &[StepFile], every: Option<Span>) -> Trace {
     let mut rate = Vec::new();
     let mut attenuation = Vec::new();

@@ -1,4 +1,4 @@
-//! Classes of traffic.
+//! Traffic classes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::class::{OTHERS, PacketClass};
 use crate::document::{Fault, Segment, path};
 use crate::schema::{Named, TrafficClassFile};
 
-/// Most classes of a file: each packet is compared with them.
+/// Most classes of a file: each packet is compared with all of them.
 const MOST: usize = 64;
 
 pub(super) fn resolve(

@@ -1,4 +1,4 @@
-//! Names, and the indices they stand for.
+//! Names and their indices.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -8,11 +8,11 @@ use crate::document::Fault;
 use crate::error::quoted;
 use crate::suggest::suggest;
 
-/// What a name stands for: one thing, or as many as `count` says.
+/// The entries of one name: one, or as many as `count` gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Members {
     pub(super) first: usize,
-    /// None: one thing, of the name itself.
+    /// Number of entries, or `None` for a single one with the name itself.
     pub(super) count: Option<usize>,
 }
 
@@ -21,13 +21,14 @@ impl Members {
         self.count.unwrap_or(1)
     }
 
-    /// Index of the n-th pair's member: the one thing stands in every pair.
+    /// Returns the index of this end in the n-th pair. A single entry is in every pair.
     pub(super) fn nth(self, n: usize) -> usize {
         self.first + if self.count.is_some() { n } else { 0 }
     }
 }
 
-/// How many pairs two ends make, each member of a counted one once; none if the counts differ.
+/// Returns how many pairs two ends make, with each entry of a counted end in one pair. The error is
+/// that the counts differ.
 pub(super) fn pairs(a: Members, b: Members) -> Option<Option<usize>> {
     match (a.count, b.count) {
         (Some(a), Some(b)) if a != b => None,
@@ -35,7 +36,7 @@ pub(super) fn pairs(a: Members, b: Members) -> Option<Option<usize>> {
     }
 }
 
-/// The n-th of `count` things called `name`, counted from 0.
+/// Returns the name of the n-th of `count` entries, counted from 0.
 pub(super) fn member_name(name: &str, count: Option<usize>, n: usize) -> String {
     match count {
         Some(_) => format!("{name}-{}", n + 1),
@@ -43,7 +44,7 @@ pub(super) fn member_name(name: &str, count: Option<usize>, n: usize) -> String 
     }
 }
 
-/// Every name of one kind, with the indices in the order of the file.
+/// All names of one kind, with indices in the order of the file.
 pub(super) struct Directory<'a> {
     what: &'static str,
     names: BTreeMap<&'a str, Members>,
@@ -52,7 +53,7 @@ pub(super) struct Directory<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// Numbers the things of one section. No two may end up with the same name.
+    /// Numbers the entries of one section. All resulting names must differ.
     pub(super) fn of(
         what: &'static str,
         section: &str,
@@ -73,7 +74,7 @@ impl<'a> Directory<'a> {
         Ok(directory)
     }
 
-    /// Adds things under a name that is not there yet; false if it is.
+    /// Adds entries under a new name. Returns false if the name exists.
     pub(super) fn add(&mut self, name: &'a str, count: Option<usize>) -> bool {
         let first = self.len;
         let new = self.names.insert(name, Members { first, count }).is_none();
@@ -82,7 +83,7 @@ impl<'a> Directory<'a> {
         new
     }
 
-    /// A thing called client-2 beside the second of client's.
+    /// Refuses a name such as client-2 if the second of several clients has it.
     pub(super) fn refuse_twin(&self, section: &str, name: &str) -> Result<(), Fault> {
         match self.numbered(name) {
             Some((base, n, count)) if n <= count => {
@@ -95,7 +96,7 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// What the name stands for.
+    /// Returns the entries of a name.
     pub(super) fn find(&self, name: &str) -> Option<Members> {
         if let Some(members) = self.names.get(name) {
             return Some(*members);
@@ -108,7 +109,7 @@ impl<'a> Directory<'a> {
         })
     }
 
-    /// `client-7` as ("client", 7, the number of clients), if there are several.
+    /// Splits `client-7` into ("client", 7, the number of clients), if there are several clients.
     fn numbered<'n>(&self, name: &'n str) -> Option<(&'n str, usize, usize)> {
         let (base, n) = name.rsplit_once('-')?;
         let count = self.names.get(base)?.count?;
@@ -117,7 +118,7 @@ impl<'a> Directory<'a> {
         Some((base, n, count))
     }
 
-    /// Why `find` found nothing.
+    /// Returns the message for a name that does not exist.
     pub(super) fn missing(&self, name: &str) -> String {
         let what = self.what;
         let got = quoted(name);
@@ -139,7 +140,7 @@ impl<'a> Directory<'a> {
         format!("no {what} is named {got}; known: {}", known.join(", "))
     }
 
-    /// How many things there are.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,4 @@
-//! Flows, and whether a route joins their ends.
+//! Flows, and the check that a route joins their ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::schema::hints;
 use crate::schema::{AppKind, FlowFile, Named};
 use crate::{App, Flow, Link, Node, NodeKind};
 
-/// How many flows each table makes.
+/// Returns the number of flows of each table.
 pub(super) fn count<'a>(
     flows: &'a Named<FlowFile>,
     nodes: &Directory<'_>,
@@ -33,15 +33,15 @@ pub(super) fn count<'a>(
         .collect()
 }
 
-/// Whom a table's flows lead to.
+/// Destination of a table's flows.
 enum To<'a> {
-    /// The one host, or each of the counted ones.
+    /// One host, or each of several counted hosts.
     Hosts(Members),
-    /// All of a group.
+    /// All hosts of a group.
     Group(&'a [usize]),
 }
 
-/// Both ends of a table's flows, and how many flows that makes.
+/// Both ends of a table's flows, and the number of flows.
 struct Joined<'a> {
     from: Members,
     to: To<'a>,
@@ -49,7 +49,7 @@ struct Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// The ends of the n-th.
+    /// Returns the ends of the n-th flow.
     fn nth(&self, n: usize) -> (usize, usize) {
         let to = match &self.to {
             To::Hosts(members) => members.nth(n),
@@ -114,7 +114,7 @@ fn ends_of<'a>(
     Ok(Joined { from, to, count })
 }
 
-/// A flow to a group: one host sends, and each member is told of as a flow.
+/// Creates the ends of a flow to a group: one host sends, and each member counts as a flow.
 fn to_group<'a>(
     name: &str,
     flow: &FlowFile,
@@ -155,7 +155,7 @@ fn to_group<'a>(
     })
 }
 
-/// The flows in the order of the file.
+/// Returns the flows in the order of the file.
 pub(super) fn resolve(
     flows: &Named<FlowFile>,
     nodes: &Directory<'_>,
@@ -241,7 +241,7 @@ pub(super) fn resolve(
     Ok(resolved)
 }
 
-/// What many are to get at once are datagrams: a connection has two ends.
+/// Refuses connections to a group: only datagrams can be sent by multicast.
 fn check_multicast(name: &str, flow: &FlowFile, app: &App) -> Result<(), Fault> {
     let message = match app {
         App::Other(_, traffic) if traffic.is_one_way() => return Ok(()),
@@ -264,7 +264,7 @@ fn check_multicast(name: &str, flow: &FlowFile, app: &App) -> Result<(), Fault> 
     Err(fault(&["flows", name, "app", "kind"], message))
 }
 
-/// Every flow joins two hosts that a route joins. Only gateways forward.
+/// Checks that a route joins the two hosts of every flow. Only gateways forward.
 pub(super) fn check_routes(
     flows: &Named<FlowFile>,
     names: &Directory<'_>,
@@ -304,8 +304,7 @@ pub(super) fn check_routes(
             let cut_off = if !reach.joins(ends.0, ends.1) {
                 Some(ends)
             } else {
-                // What flows there is acknowledged on the way back.
-                // From a group nothing comes back.
+                // Acknowledgments need the reverse direction; a group sends nothing back.
                 let ways = [ends, (ends.1, ends.0)];
                 let ways = ways.into_iter().take(if to_group { 1 } else { 2 });
                 directed.as_mut().and_then(|directed| {
@@ -327,11 +326,11 @@ pub(super) fn check_routes(
     Ok(())
 }
 
-/// Who reaches whom through gateways.
+/// Which hosts reach each other through gateways.
 struct Reach {
-    /// Of a gateway: the group of gateways it belongs to.
+    /// For each gateway: the connected component of gateways.
     group: BTreeMap<usize, usize>,
-    /// Of a host: the groups and the hosts it is linked to.
+    /// For each host: the components and the hosts to which it is linked.
     groups: BTreeMap<usize, BTreeSet<usize>>,
     hosts: BTreeSet<(usize, usize)>,
 }
@@ -388,7 +387,7 @@ impl Reach {
     }
 }
 
-/// Every two nodes that a link joins.
+/// Returns every pair of nodes that a link joins.
 fn pairs_of(links: &[Link]) -> impl Iterator<Item = [usize; 2]> {
     let pairs = |link: &'_ Link| -> Vec<[usize; 2]> {
         link.far_ends().map(|end| [link.between[0], end]).collect()
@@ -396,17 +395,17 @@ fn pairs_of(links: &[Link]) -> impl Iterator<Item = [usize; 2]> {
     links.iter().flat_map(pairs)
 }
 
-/// Which node leads to which, where links are one-way.
+/// Reachability of nodes in a network with one-way links.
 struct Directed {
     forwards: Vec<bool>,
     next: Vec<Vec<usize>>,
-    /// What can be reached from a node: as many of them as are worth the memory.
+    /// Nodes that are reachable from a node, for as many nodes as the memory allows.
     found: BTreeMap<usize, Vec<bool>>,
-    /// Steps left before it is for the engine to find out.
+    /// Remaining search steps. Without any left, the engine checks the routes.
     budget: usize,
 }
 
-/// Steps of all searches together: a second or so.
+/// Steps of all searches together: about a second.
 const SEARCH_STEPS: usize = 1 << 26;
 
 impl Directed {
@@ -428,7 +427,8 @@ impl Directed {
         }
     }
 
-    /// Do packets get from the one node to the other? Taken for granted once the budget is used up.
+    /// Whether packets get from one node to the other. Assumed to be true once the steps are used
+    /// up.
     fn leads(&mut self, from: usize, to: usize) -> bool {
         if !self.found.contains_key(&from) {
             if self.budget == 0 {
@@ -461,7 +461,7 @@ impl Directed {
     }
 }
 
-/// The representative of a node's set, with the path to it halved on the way.
+/// Returns the representative of a node's set, and halves the path to it.
 fn root(parents: &mut [usize], mut node: usize) -> usize {
     while parents[node] != node {
         parents[node] = parents[parents[node]];

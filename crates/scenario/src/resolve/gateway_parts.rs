@@ -1,4 +1,4 @@
-//! What gateways of all kinds have.
+//! Settings that all kinds of gateway share.
 
 use bentpipe_types::{Bytes, Span};
 
@@ -11,11 +11,11 @@ use crate::quantity::{Length, QueueLimit};
 use crate::schema::{GatewayFile, IpName, ProcessingFile};
 use crate::{CustomControls, Link};
 
-/// RFC 5382, requirement 5
+/// Default idle timeout (RFC 5382, requirement 5).
 pub(super) const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
 pub(super) const SHORTEST_IDLE_TIMEOUT: Span = Span::from_secs(1);
 pub(super) const MEMORY: Bytes = Bytes::new(256 << 20);
-/// A connection's state and its two first windows, at least.
+/// Minimum memory: a connection's state and its two initial windows.
 pub(super) const LEAST_MEMORY: u64 = 256 << 10;
 pub(super) const MOST_MEMORY: u64 = 1 << 40;
 const LEAST_BUFFER: u64 = 128 << 10;
@@ -23,7 +23,7 @@ const MOST_BUFFER: u64 = 1 << 29;
 const LONGEST_PROCESSING: Span = Span::from_secs(1);
 const PROCESSING_QUEUE: u32 = 1_000;
 
-/// What a gateway's settings are resolved with.
+/// Context for the settings of a gateway.
 pub(super) struct Surroundings<'a> {
     pub(super) nodes: &'a Directory<'a>,
     pub(super) link_names: &'a Directory<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) ip: IpName,
 }
 
-/// The link that the gateway is there for, by index.
+/// Returns the index of the link that the gateway serves.
 pub(super) fn facing(
     name: &str,
     file: &GatewayFile,
@@ -46,7 +46,7 @@ pub(super) fn facing(
     let Some(members) = around.link_names.find(link) else {
         return refuse(around.link_names.missing(link));
     };
-    // Of several gateways, and as many links, each faces its own.
+    // If there are several gateways and as many links, each gateway faces its own link.
     let own = around.nodes.find(name).filter(|own| own.count.is_some());
     let faced = match (own, members.count) {
         (Some(own), Some(count)) if node - own.first < count => members.first + node - own.first,
@@ -76,7 +76,8 @@ pub(super) fn facing(
     Ok(faced)
 }
 
-/// Twice what the link holds: so much is under way while as much is still to be confirmed.
+/// Returns twice the bandwidth-delay product of the link: one for data in flight, and one for data
+/// that are not acknowledged yet.
 pub(super) fn buffer(link: &Link) -> Bytes {
     let rates = link.directions().map(|(_, direction)| direction.rate);
     let rate = rates.max().unwrap_or(link.forward.rate);
@@ -85,7 +86,7 @@ pub(super) fn buffer(link: &Link) -> Bytes {
     Bytes::new(twice.clamp(LEAST_BUFFER, MOST_BUFFER))
 }
 
-/// When the gateway dies.
+/// Returns the crashes of the gateway.
 pub(super) fn crashes(name: &str, file: &GatewayFile) -> Result<Vec<Crash>, Fault> {
     let files = file.crashes.as_deref().unwrap_or_default();
     let mut crashes: Vec<Crash> = Vec::new();
@@ -111,7 +112,7 @@ pub(super) fn crashes(name: &str, file: &GatewayFile) -> Result<Vec<Crash>, Faul
     Ok(crashes)
 }
 
-/// What the processor of a node takes, which stands in this table.
+/// Returns the processing of the node with this table.
 pub(super) fn processing(
     table: &str,
     name: &str,

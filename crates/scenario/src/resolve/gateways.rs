@@ -15,10 +15,10 @@ use crate::quantity::{Buffer, Length, PortRange, Size};
 use crate::schema::{ClassFile, Close, GatewayFile, GatewayKind, SetUp, TcpFile};
 use crate::{Link, Node, NodeKind};
 
-/// Persistent connections to another gateway.
+/// Most persistent connections to another gateway.
 const MOST_CONNECTIONS: u32 = 16;
 
-/// The gateway of this name, which is the node with this index.
+/// Returns the gateway of this name, which is the node with this index.
 pub(super) fn resolve(
     name: &str,
     file: &GatewayFile,
@@ -101,7 +101,7 @@ fn split(
     })
 }
 
-/// The persistent connections to the node at the other end of the link.
+/// Returns the persistent connections to the gateway at the other end of the link.
 fn multiplex(
     name: &str,
     file: &GatewayFile,
@@ -132,7 +132,7 @@ fn multiplex(
     }))
 }
 
-/// Refuses a gateway that would carry connections to one that knows nothing of it.
+/// Refuses `multiplex` if the other gateway does not have it.
 pub(super) fn check_peers(nodes: &[Node], links: &[Link]) -> Result<(), Fault> {
     for node in nodes {
         let NodeKind::Gateway(Gateway::Split(split)) = &node.kind else {

@@ -1,4 +1,4 @@
-//! Groups of hosts that are sent to together.
+//! Multicast groups of hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::schema::{GroupFile, Named};
 
-/// Each group's hosts, by name.
+/// Hosts of each group, by its name.
 pub(super) type Groups<'a> = BTreeMap<&'a str, Vec<usize>>;
 
 pub(super) fn resolve<'a>(

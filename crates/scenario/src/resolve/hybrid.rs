@@ -14,12 +14,13 @@ use crate::quantity::{Buffer, Length, Size};
 use crate::schema::{AnticipationName, GatewayFile};
 
 const RECEIVE_BUFFER: Bytes = Bytes::new(64_000);
-/// A segment has to fit.
+/// Minimum receive buffer: a segment must fit.
 const LEAST_RECEIVE_BUFFER: u64 = 2_000;
-/// What a window of 16 bits and a shift of 14 can say, nearly (RFC 7323 section 2.3).
+/// Maximum receive buffer: about the largest window with 16 bits and a shift of 14 (RFC 7323
+/// section 2.3).
 const MOST_RECEIVE_BUFFER: u64 = 1_000_000_000;
 const ACK_TIMEOUT: Span = Span::from_millis(200);
-/// RFC 9293 section 3.8.6.3
+/// Longest delay of an acknowledgment (RFC 9293 section 3.8.6.3).
 const LONGEST_ACK_TIMEOUT: Span = Span::from_millis(500);
 const RETRANSMISSION_TIMEOUT: Span = Span::from_millis(200);
 const SHORTEST_RETRANSMISSION_TIMEOUT: Span = Span::from_millis(10);
@@ -29,7 +30,7 @@ const SHORTEST_GIVE_UP: Span = Span::from_secs(1);
 const CONNECTIONS: u32 = 65_536;
 const MOST_CONNECTIONS: u32 = 1_000_000;
 
-/// The hybrid gateway of this name, which is the node with this index.
+/// Returns the hybrid gateway of this name, which is the node with this index.
 pub(super) fn resolve(
     name: &str,
     file: &GatewayFile,

@@ -1,4 +1,4 @@
-//! What a scenario may ask for at most, so that no file exhausts the machine.
+//! Limits of a scenario, so that no file exhausts the machine.
 
 use bentpipe_types::Span;
 
@@ -17,25 +17,24 @@ pub const MAX_NODES_AND_DIRECTIONS: usize = 60_000;
 pub const MAX_FLOWS: usize = 60_000;
 /// Most series.
 pub const MAX_SERIES: usize = 10_000;
-/// Most records of all series together that a run keeps, at 16 bytes each.
+/// Most samples of all series together that a run keeps, at 16 bytes each.
 pub const MAX_RECORDS: u64 = 20_000_000;
-/// Most records of all series together, where they are taken as they come: 16 GB, before they are
-/// compressed.
+/// Most samples of all series together if they are taken during the run: 16 GB before compression.
 pub const MAX_TAKEN_RECORDS: u64 = 1_000_000_000;
 /// Most listed packets of all link directions together.
 pub const MAX_LOST_PACKETS: usize = 1_000_000;
 
 /// Longest trace file: 64 MiB.
 pub const MAX_TRACE_BYTES: u64 = 64 << 20;
-/// All trace files together, each read once: 256 MiB.
+/// Most bytes of all trace files together, each read once: 256 MiB.
 pub const MAX_TRACES_BYTES: u64 = 256 << 20;
 
-/// What to do instead of so many hosts.
+/// Suggestion if there are too many hosts.
 pub(super) const SHARE: &str = "users may share a host and its link: give the count to their flow; or simulate a tenth of them at a tenth of the rate";
-/// What to do instead of so many flows.
+/// Suggestion if there are too many flows.
 pub(super) const FEWER: &str = "simulate a tenth of them at a tenth of the rate";
 
-/// What to do instead, in brackets, where something is too much.
+/// Returns a suggestion in brackets if a limit is exceeded.
 pub(super) fn instead(too_much: bool, what: &str) -> String {
     if too_much {
         format!(" ({what})")
@@ -44,10 +43,10 @@ pub(super) fn instead(too_much: bool, what: &str) -> String {
     }
 }
 
-/// How many of these ("hosts") there are: one to `most`.
+/// Checks a number of entries ("hosts"): one to `most`.
 ///
 /// # Errors
-/// What was expected, and, of too many, what to do instead.
+/// The expected range, and a suggestion if there are too many.
 pub(super) fn count_of(what: &str, count: i64, most: usize, then: &str) -> Result<usize, String> {
     let fitting = usize::try_from(count).ok();
     fitting

@@ -21,7 +21,7 @@ use crate::schema::{
 use crate::traces::Files;
 use crate::{Acks, Arp, Carrier, Direction, Errors, Link, OnDemand, Queue, RandomErrors, Way};
 
-/// How many links each table makes.
+/// Returns the number of links of each table.
 pub(super) fn count<'a>(
     links: &'a Named<LinkFile>,
     nodes: &Directory<'_>,
@@ -35,12 +35,12 @@ pub(super) fn count<'a>(
         .collect()
 }
 
-/// The ends of a table's links, and how many links that makes.
+/// The ends of a table's links, and the number of links.
 struct Joined {
     first: Members,
     second: Members,
     count: Option<usize>,
-    /// Who hears a channel besides the first of `second`.
+    /// Receivers of a broadcast channel other than the first of `second`.
     others: Vec<usize>,
 }
 
@@ -123,7 +123,7 @@ fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined,
     })
 }
 
-/// What links refer to.
+/// Context for the settings of links.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub(super) classes: &'a [PacketClass],
@@ -132,7 +132,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) duration: Span,
 }
 
-/// The links in the order of the file.
+/// Returns the links in the order of the file.
 pub(super) fn resolve(
     links: &Named<LinkFile>,
     nodes: &Directory<'_>,
@@ -199,19 +199,20 @@ pub(super) fn resolve(
     Ok(resolved)
 }
 
-/// Lengths that a link may limit packets to: room for a TCP header with all options and some payload.
+/// Range of MTUs. The least has room for a TCP header with all options and some payload.
 const MTU: std::ops::RangeInclusive<u64> = 128..=65_535;
 
-/// The longest packet that goes into a tunnel: what an IPv4 header can say of the outer one (RFC 2003
-/// section 3.1), less that header.
+/// Longest packet in a tunnel: the longest outer IPv4 packet (RFC 2003 section 3.1) without its
+/// header.
 const TUNNELLED: u32 = 65_535 - 20;
 
-/// RFC 1122 section 2.3.2.1: "on the order of a minute".
+/// Default lifetime of a link address (RFC 1122 section 2.3.2.1: "on the order of a minute").
 const ARP_TIMEOUT: Span = Span::from_secs(60);
-/// About what Linux's unres_qlen_bytes has room for: 101 packets of 2 KiB.
+/// Default queue of packets that wait for an address: about as many packets of 2 KiB as fit in
+/// Linux's unres_qlen_bytes.
 const ARP_QUEUE: u32 = 101;
 
-/// RFC 894
+/// MTU of Ethernet (RFC 894).
 const ETHERNET: u32 = 1500;
 
 fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
@@ -226,11 +227,11 @@ fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
     }
 }
 
-/// What of a direction's other settings stands against some changes.
+/// Settings of a direction that exclude some changes.
 pub(super) struct Framed {
-    /// Packets are to come out in the order in which they went in: for a compressor or a tunnel.
+    /// Whether packets must keep their order, for a compressor or a tunnel.
     pub(super) keeps_order: bool,
-    /// Acknowledgments are compacted.
+    /// Whether acknowledgments are compacted.
     pub(super) compacts: bool,
 }
 
@@ -251,7 +252,8 @@ impl<'a> LinkTable<'a> {
         }
     }
 
-    /// The path of a direction's key: in the direction's table if it is there, else in the link's.
+    /// Returns the path of a direction's key: in the direction's table if it is there, else in the
+    /// link's.
     pub(super) fn path(&self, way: Way, in_direction: bool, keys: &[&str]) -> Vec<Segment> {
         let mut full = vec!["links", self.name];
         if in_direction {
@@ -261,8 +263,8 @@ impl<'a> LinkTable<'a> {
         path(&full)
     }
 
-    /// A channel that many hear has one direction, and nothing at its far end that would have to be there
-    /// once for each.
+    /// Checks a broadcast channel: it has one direction, and no setting that would need state at
+    /// each receiver.
     fn check_broadcast(&self) -> Result<(), Fault> {
         let link = self.link;
         if !link.broadcast {
@@ -305,8 +307,8 @@ impl<'a> LinkTable<'a> {
         }
     }
 
-    /// How the ends find out each other's addresses. An answer has to come back, and neither goes through a
-    /// tunnel, which joins IP nodes.
+    /// Returns the address resolution. Answers need both directions, and a tunnel excludes it,
+    /// because a tunnel joins IP nodes.
     fn arp(&self, forward: &Direction, backward: Option<&Direction>) -> Result<Option<Arp>, Fault> {
         let Some(file) = self.link.arp else {
             return Ok(None);
@@ -363,7 +365,7 @@ impl<'a> LinkTable<'a> {
         Ok((forward, Some(backward)))
     }
 
-    /// What the rest of a direction depends on.
+    /// Returns the parts on which the rest of a direction depends.
     fn parts(&self, way: Way) -> Result<Parts, Fault> {
         let own_queue = self.own(way).and_then(|own| own.queue.as_ref());
         let kind = own_queue
@@ -391,7 +393,7 @@ impl<'a> LinkTable<'a> {
         })
     }
 
-    /// The direction, where it takes `back` to come back.
+    /// Returns the direction, given the delay of the opposite one.
     fn direction(&self, way: Way, parts: Parts, back: Span) -> Result<Direction, Fault> {
         let beside = Beside {
             rate: parts.rate,
@@ -400,7 +402,7 @@ impl<'a> LinkTable<'a> {
             changes: parts.changes.as_deref(),
         };
         let access = self.access(way, &beside)?;
-        // What waits for a grant waits here.
+        // Packets that wait for a grant are in this queue.
         let loop_delay = access.as_ref().map_or(Span::ZERO, OnDemand::loop_delay);
         let round_trip = parts.delay + back + loop_delay;
         let own = self.own(way);
@@ -428,8 +430,8 @@ impl<'a> LinkTable<'a> {
         })
     }
 
-    /// Where a key is missed: in the direction, if the other one has it, or there is a table for this
-    /// one; else in the link.
+    /// Returns the fault for a missing key. Its path is in the direction if the other direction has
+    /// the key, or if this one has a table; else in the link.
     pub(super) fn missing(
         &self,
         way: Way,
@@ -491,7 +493,7 @@ impl<'a> LinkTable<'a> {
         })
     }
 
-    /// The delay; where only a trace has one, its average over the run.
+    /// Returns the delay, or its average over the run if only a trace gives it.
     fn delay(&self, way: Way, changes: Option<&Changes>) -> Result<Span, Fault> {
         let own = self.own(way).and_then(|own| own.delay);
         let given = own.or(self.link.delay).map(|delay| delay.0);
@@ -508,7 +510,7 @@ impl<'a> LinkTable<'a> {
         })
     }
 
-    /// What is done about acknowledgments, and whether there is a tunnel.
+    /// Returns the reduction of acknowledgments, and whether there is a tunnel.
     fn acks(&self, way: Way, queue: QueueKind) -> Result<(Acks, bool), Fault> {
         let own = self.own(way);
         let own_acks = own.and_then(|own| own.acks);
@@ -576,7 +578,8 @@ impl<'a> LinkTable<'a> {
         })
     }
 
-    /// A key of the link that both directions overrule is a mistake, most of all in a `--set`.
+    /// Refuses a key of the link that both directions override: it is a mistake, above all in a
+    /// `--set`.
     fn refuse_what_has_no_effect(&self) -> Result<(), Fault> {
         let link = self.link;
         let (Some(forward), Some(backward)) = (&link.forward, &link.backward) else {
@@ -621,7 +624,7 @@ impl<'a> LinkTable<'a> {
     }
 }
 
-/// What a direction is made of, before its queue is known.
+/// Parts of a direction that are resolved before its queue.
 struct Parts {
     rate: BitRate,
     delay: Span,

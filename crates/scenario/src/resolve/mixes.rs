@@ -1,4 +1,4 @@
-//! What users do.
+//! Mixes of applications.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn resolve_one(name: &str, mix: &MixFile, datagrams: Datagrams<'_>) -> Result<Tr
     }))
 }
 
-/// The mix that a flow names.
+/// Returns the mix that a flow names.
 pub(super) fn find(mixes: &Mixes, name: &str) -> Result<Traffic, String> {
     if let Some(mix) = mixes.get(name) {
         return Ok(mix.clone());

@@ -11,7 +11,7 @@ use crate::document::Fault;
 use crate::schema::{GatewayFile, HostFile, ScenarioFile};
 use crate::{HostSettings, Link, Node, NodeKind};
 
-/// Every node's name: hosts first.
+/// Returns the names of all nodes, hosts first.
 pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
     let hosts: Vec<_> = file
         .hosts
@@ -25,7 +25,7 @@ pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
             return Err(fault(&["gateways", name], message));
         }
     }
-    // A host may be called as one of several gateways is, and the other way round.
+    // A host may have the name of one of several gateways, and the other way round.
     for (table, name) in tables(file) {
         directory.refuse_twin(table, name)?;
     }
@@ -53,13 +53,13 @@ fn counted(
     count.map(of).transpose()
 }
 
-/// Every table of a node, and its name.
+/// Returns every table of a node, and its name.
 fn tables(file: &ScenarioFile) -> impl Iterator<Item = (&'static str, &str)> {
     let hosts = file.hosts.iter().map(|(name, _)| ("hosts", name));
     hosts.chain(file.gateways.iter().map(|(name, _)| ("gateways", name)))
 }
 
-/// The nodes in the order of the directory.
+/// Returns the nodes in the order of the directory.
 pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<Vec<Node>, Fault> {
     let mut nodes = Vec::new();
     for (name, host) in file.hosts.iter() {
@@ -96,8 +96,7 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
     Ok(nodes)
 }
 
-/// Refuses a node that no link leads to: a name that was misspelled, most likely, and what is set up there
-/// has no effect.
+/// Refuses a node without links: its name is probably misspelled, and its settings have no effect.
 pub(super) fn check_linked(
     file: &ScenarioFile,
     directory: &Directory<'_>,

@@ -1,5 +1,5 @@
-//! Split gateways that only one direction of a flow passes: no connection can be split there (RFC 3135
-//! section 4.2), and none gets through.
+//! Refuses split gateways that only one direction of a flow passes: no connection can be split
+//! there (RFC 3135 section 4.2), and none gets through.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::document::Fault;
 use crate::error::quoted;
 use crate::{App, Flow, Gateway, NodeKind, Scenario};
 
-/// Refuses a gateway that would split a flow of which it sees one direction. (A gateway that is told which
-/// flows to split is taken at its word.)
+/// Refuses a gateway that would split a flow of which it sees one direction only. A gateway whose
+/// file selects the flows to split is not checked.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     let splits: Vec<usize> = (scenario.nodes.iter().enumerate())
         .filter(|(_, node)| {
@@ -18,7 +18,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         })
         .map(|(index, _)| index)
         .collect();
-    // Where links make a tree there is one way, there and back.
+    // In a tree both directions use the same route.
     if splits.is_empty() || scenario.links.len() < scenario.nodes.len() {
         return Ok(());
     }
@@ -27,7 +27,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     };
     let mut ends = Vec::new();
     for link in &scenario.links {
-        // Of a channel that many hear, which of them is on the way, the next link says.
+        // For a broadcast channel, the next link shows which receiver is on the route.
         let [first, second] = link.between;
         let between = [first, if link.broadcast { first } else { second }];
         ends.extend(link.directions().map(|_| between));

@@ -1,4 +1,4 @@
-//! Which series to record.
+//! The series to record.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::schema::hints::{list, series_meant};
 use crate::suggest::suggest;
 use crate::{FlowQuantity, Link, LinkQuantity, Node, NodeKind, Probe, Probes, Series, Way};
 
-/// Whom a series may be of.
+/// The flows, links and gateways that series may name.
 pub(super) struct Owners<'a> {
     pub(super) flows: &'a Directory<'a>,
     pub(super) links: &'a Directory<'a>,
@@ -87,7 +87,7 @@ fn averages_every(file: &ProbesFile) -> Result<Span, Fault> {
     }
 }
 
-/// How much is recorded at every change, only the run tells; all else is known beforehand.
+/// Checks the number of samples. With every change recorded, it is known only during the run.
 fn check_records(
     interval: Interval,
     averages_every: Span,
@@ -113,7 +113,7 @@ fn check_records(
     Err(fault(&["probes", key], message))
 }
 
-/// What a series is of, but for whose.
+/// The quantity of a series without its owner.
 enum Rest {
     Flow(FlowQuantity),
     Link(Way, LinkQuantity),
@@ -138,7 +138,7 @@ impl Rest {
     }
 }
 
-/// The flow, link or gateway that a series names, and which of its series.
+/// Returns the flow, link or gateway that a series names, and the quantity.
 fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Members), String> {
     let Owners { flows, links, .. } = owners;
     let parts: Vec<&str> = text.splitn(4, '.').collect();
@@ -187,7 +187,7 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
     }
 }
 
-/// The gateway of this name, or the host, if it has something to look at.
+/// Returns the gateway or host of this name, if it has quantities to record.
 fn node_of<'a>(name: &str, owners: &Owners<'a>) -> Option<(Members, &'a NodeKind)> {
     let members = owners.node_names.find(name)?;
     match &owners.nodes.get(members.first)?.kind {
@@ -233,7 +233,7 @@ fn gauge_of(name: &str, series: &str, kind: &NodeKind) -> Result<Rest, String> {
     })
 }
 
-/// The value with this name.
+/// Returns the value with this name.
 fn word<T: Copy>(
     text: &str,
     all: &[T],

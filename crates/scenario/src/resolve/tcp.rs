@@ -1,4 +1,4 @@
-//! The TCP of a host, or of a gateway.
+//! TCP settings of a host or a gateway.
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
@@ -23,23 +23,23 @@ const TIMESTAMPS: u64 = 12;
 /// Headers of a segment with timestamps in an IPv4 packet.
 const HEADERS: u32 = 52;
 const MSS: (u64, u64) = (64, 65_000);
-/// Largest window without scaling, and with the largest scale (RFC 7323 section 2.3).
+/// Largest windows without scaling, and with the largest scale (RFC 7323 section 2.3).
 const UNSCALED: u64 = 65_535;
 const SCALED: u64 = 65_535 << 14;
 const MAX_SEND_BUFFER: u64 = 1 << 30;
 const MAX_MEMORY: u64 = 1 << 30;
-/// Linux's SOCK_MIN_RCVBUF, about
+/// Minimum of a receive buffer's memory: about Linux's SOCK_MIN_RCVBUF.
 const LEAST_MEMORY: u64 = 2304;
-/// More than a counter in a connection needs to hold.
+/// Most retransmissions or probes, within the counters of a connection.
 const MOST_TIMES: u32 = 1_000;
-/// A shorter retransmission timeout is no timeout but a storm.
+/// Shortest retransmission timeout.
 const SHORTEST_RTO: Span = Span::from_millis(1);
-/// Bytes that a header of IPv6 has more than one of IPv4.
+/// Difference between the header lengths of IPv6 and IPv4.
 const LONGER_V6: u64 = 20;
-/// Hybla's RTT0.
+/// Range of Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
-/// What a file doesn't say that depends on whose TCP it is.
+/// Defaults that differ between hosts and gateways.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
     pub(super) send_buffer: Buffer,
@@ -48,7 +48,7 @@ pub(super) struct Defaults {
     pub(super) ip: IpName,
 }
 
-/// A host's: Linux's.
+/// Defaults of a host: Linux's.
 pub(super) const OF_A_HOST: Defaults = Defaults {
     send_buffer: Buffer::Auto,
     receive_buffer: Buffer::Auto,
@@ -56,14 +56,14 @@ pub(super) const OF_A_HOST: Defaults = Defaults {
     ip: IpName::V4,
 };
 
-/// Which key is wrong, below the table, and what is wrong with it.
+/// The path of a wrong key below the table, and the message.
 struct Refusal(Vec<&'static str>, String);
 
 fn refuse<T>(key: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(vec![key], message.into()))
 }
 
-/// `table` is where the file has it: `hosts`, a name, `tcp`.
+/// Resolves the TCP settings at the path `table`: `hosts`, a name, `tcp`.
 pub(super) fn resolve(
     table: [&str; 3],
     file: &TcpFile,
@@ -76,7 +76,7 @@ pub(super) fn resolve(
     })
 }
 
-/// `grows`: the buffers of this end may.
+/// Fills in the defaults and checks all settings; `grows`: whether buffers may be autotuned.
 fn settle(
     file: &TcpFile,
     defaults: Defaults,
@@ -125,7 +125,7 @@ fn is_a_segment(key: &'static str, size: Size) -> Result<(), Refusal> {
     refuse(key, message)
 }
 
-/// How long segments are, and what is counted in them.
+/// Sets the segment size, and the quantities that are counted in segments.
 fn segment(tcp: &mut TcpSettings, ip: IpName) -> Result<(), Refusal> {
     let (version, longer) = match ip {
         IpName::V4 => (IpVersion::V4, 0),
@@ -149,7 +149,7 @@ fn buffers(tcp: &mut TcpSettings, defaults: Defaults, grow: bool) -> Result<(), 
     let file = &mut tcp.file;
     let send = file.send_buffer.unwrap_or(defaults.send_buffer);
     let receive = match file.receive_buffer.unwrap_or(defaults.receive_buffer) {
-        // What is left to us does not ask for more than a window can be.
+        // The default buffer is limited to the largest window.
         Buffer::Of(size) if file.receive_buffer.is_none() && !file.window_scaling => {
             Buffer::Of(Size(size.0.min(Bytes::new(UNSCALED))))
         }
@@ -229,7 +229,7 @@ fn is_long_enough(key: &'static str, length: Length) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What window rules are set up with. The rule itself, the run makes.
+/// Sets the settings of congestion control. The run creates the algorithm itself.
 fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     let file = &tcp.file;
     let reference_rtt = file.hybla.reference_rtt;
@@ -248,7 +248,7 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a profile stands for beyond the defaults of keys.
+/// Sets the behaviour of a profile for which there are no keys.
 fn profile(tcp: &mut TcpSettings) {
     let (linux_quirks, quick_acks, newreno) = match tcp.file.profile {
         Profile::Rfc => (
@@ -256,7 +256,7 @@ fn profile(tcp: &mut TcpSettings) {
             QuickAcks::First(0),
             NewRenoKind::Impatient,
         ),
-        // tcp_rearm_rto, after whatever is acknowledged
+        // tcp_rearm_rto, after each acknowledgment.
         Profile::Linux => (
             LinuxQuirks::ALL,
             QuickAcks::Auto,
@@ -268,8 +268,9 @@ fn profile(tcp: &mut TcpSettings) {
     tcp.config.quick_acks = (*tcp.file.quick_acks.get_or_insert(quick_acks)).into();
 }
 
-/// As an application of Linux's sets a window (SO_RCVBUF): what is advertised is what the memory holds in which so much lies
-/// in full segments, where this end may have such a buffer.
+/// Interprets a fixed receive window as a Linux application's SO_RCVBUF, if this end may have such
+/// a buffer: the advertised window is computed from the memory that holds this much in full
+/// segments.
 fn memory_of_a_window(tcp: &mut TcpSettings, grows: bool) {
     let config = &mut tcp.config;
     if !grows || tcp.file.profile != Profile::Linux || config.receive_sizes.is_some() {
@@ -307,7 +308,7 @@ fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {
             limit_segments: limit.unwrap_or(u32::MAX),
         },
         SlowStart::HyStart => SlowStartKind::HyStart {
-            // RFC 9406 section 4.3: no limit with pacing
+            // RFC 9406 section 4.3: no limit with pacing.
             limit_segments: limit.unwrap_or(match file.pacing {
                 Pacing::Auto | Pacing::Off => HYSTART_LIMIT,
                 Pacing::On | Pacing::AtMost(_) => u32::MAX,
@@ -317,7 +318,7 @@ fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How often it tries again.
+/// Sets the number of retransmissions and probes.
 fn patience(file: &TcpFile) -> Result<(), Refusal> {
     for (key, count) in [
         ("maximum_retransmissions", file.maximum_retransmissions),
@@ -346,7 +347,7 @@ fn keep_alive(file: &KeepAliveFile) -> Result<KeepAlive, Refusal> {
     Ok(keep_alive)
 }
 
-/// The memory of a buffer that grows.
+/// Returns the memory of an autotuned buffer.
 fn memory(
     table: &'static str,
     file: &MemoryFile,
@@ -380,7 +381,7 @@ fn memory(
         }
         least = bytes;
     }
-    // A key that is absent gives way to those that are set.
+    // The default of an absent key is limited by the keys that are set.
     let of = |index: usize| {
         let (_, value, default) = set[index];
         value.map_or(default, |size| size.0.get())
@@ -395,7 +396,7 @@ fn memory(
     }))
 }
 
-/// Loss recovery and what goes with it.
+/// Sets loss recovery and the settings that depend on it.
 fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     let (file, config) = (&mut tcp.file, &mut tcp.config);
     let recovery = *file.recovery.get_or_insert(if file.sack {
@@ -409,7 +410,7 @@ fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
         let message = "needs selective acknowledgments, and sack is false";
         return refuse("recovery", message);
     }
-    // Without SACK, Linux's recovery is as with it, by duplicates that count as SACKs (tcp_add_reno_sack).
+    // Linux without SACK counts duplicate acknowledgments as SACKed segments (tcp_add_reno_sack).
     let counted = config.linux_quirks.counts_duplicates_as_sacks
         && !file.sack
         && recovery == RecoveryKind::NewReno;
@@ -418,7 +419,7 @@ fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     } else {
         recovery
     };
-    // On where it is possible, unless the file says otherwise.
+    // The default is true if the setting is possible.
     let wanted = |key, set: &mut Option<bool>, possible: bool, reason: &str| match *set {
         Some(true) if !possible => refuse(key, format!("has no effect: {reason}")),
         _ => Ok(*set.get_or_insert(possible)),

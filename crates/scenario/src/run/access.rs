@@ -1,4 +1,4 @@
-//! The places on carriers of directions that ask for capacity.
+//! Terminals on carriers, for directions with capacity on demand.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use bentpipe_link::{Access, Carrier, CarrierSettings, TerminalSettings};
 
 use crate::{OnDemand, Scenario, Way};
 
-/// A direction: its link's index, and which of the two.
+/// A direction: the index of its link, and its way.
 type Of = (usize, Way);
-/// Those that share a carrier.
+/// The directions that share a carrier.
 type Members = Vec<(Of, TerminalSettings)>;
 
-/// Each direction's place that has one. Those that share a carrier are on it in the order of the file.
+/// Returns the terminal of each direction with capacity on demand. Those that share a carrier are
+/// in the order of the file.
 pub(crate) fn places(scenario: &Scenario) -> BTreeMap<Of, Access> {
     let links = scenario.links.iter().enumerate();
     let on_demand = links.flat_map(|(index, link)| {

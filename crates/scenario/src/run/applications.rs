@@ -1,4 +1,4 @@
-//! What applications tell, as data.
+//! Application metrics, as data.
 
 use bentpipe_sim::report::{
     Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Seen, Transfers, VideoCall,
@@ -8,16 +8,17 @@ use bentpipe_types::{Span, SpanStatistics, Time, rank};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a flow's applications tell, where they do; or those of many flows together.
+/// Metrics of the applications of a flow, or of many flows together. A field is absent if it does
+/// not apply.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ApplicationSummary {
-    /// request-response: answers.
+    /// request-response: responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responses: Option<ResponsesSummary>,
-    /// web: pages, in order. Not in groups.
+    /// web: pages in order. Not in groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<Vec<PageSummary>>,
-    /// web: navigations begun, those that were cut short by the end of the run included.
+    /// web: navigations begun, including those that the end of the run interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigations: Option<u64>,
     /// web: pages loaded.
@@ -29,7 +30,7 @@ pub struct ApplicationSummary {
     /// web: times to first byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<Quantiles>,
-    /// packets: sent and received.
+    /// packets: packets sent and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesSummary>,
     /// ftp, carousel: files.
@@ -38,19 +39,19 @@ pub struct ApplicationSummary {
     /// mail: messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mails: Option<TransfersSummary>,
-    /// voice: calls, in order. Not in groups.
+    /// voice: calls in order. Not in groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallSummary>>,
     /// voice: calls begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_begun: Option<u64>,
-    /// voice: mean opinion scores, from 1 to 4.5, of each way of each call.
+    /// voice: mean opinion scores, from 1 to 4.5, of each direction of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_mos: Option<Quantiles>,
-    /// voice: delays from mouth to ear, of each way of each call.
+    /// voice: mouth-to-ear delays of each direction of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mouth_to_ear_ms: Option<Quantiles>,
-    /// video: what was watched.
+    /// video: playback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSummary>,
     /// video-call: calls, in order. Not in groups.
@@ -71,57 +72,58 @@ pub struct ApplicationSummary {
     /// video-call: mean opinion scores of the video, from 1 to 5, of each way of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_call_mos: Option<Quantiles>,
-    /// ping: requests and answers.
+    /// ping: requests and replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoesSummary>,
-    /// mix: what users did, by application.
+    /// mix: activities of users, by application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activities: Option<Vec<ActivitySummary>>,
 }
 
-/// Files or messages.
+/// Files or mail messages.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TransfersSummary {
-    /// Begun.
+    /// Transfers begun.
     pub begun: u64,
-    /// Those that came through.
+    /// Transfers completed.
     pub count: u64,
-    /// Bytes of those.
+    /// Bytes of completed transfers.
     pub bytes: u64,
-    /// ftp: from the first command for a file to the reply that it is through. mail: from opening the
-    /// connection to the reply that the message was taken.
+    /// ftp: time from the first command for a file to the reply that confirms it. mail: time from
+    /// opening the connection to the reply that confirms the message.
     pub time_ms: Quantiles,
 }
 
 /// A call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallSummary {
-    /// When it began, in seconds.
+    /// Start time, in seconds.
     pub start_s: f64,
-    /// How long its caller spoke, in seconds; null of one that was going on at the end.
+    /// Time for which the caller spoke, in seconds; null for a call that was in progress at the
+    /// end.
     pub lasts_s: Option<f64>,
-    /// How it sounded to the one who was called; null where nothing can be said as yet.
+    /// Quality at the called party; null before it can be computed.
     pub there: Option<HeardSummary>,
-    /// How it sounded to the caller.
+    /// Quality at the caller; null before it can be computed.
     pub back: Option<HeardSummary>,
 }
 
-/// How a call sounded at one end.
+/// Quality of a call at one end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HeardSummary {
-    /// Packets that there were.
+    /// Packets sent by the other end.
     pub packets: u64,
-    /// Those that did not come.
+    /// Packets that did not arrive.
     pub lost: u64,
-    /// Those that came too late to be played.
+    /// Packets that arrived too late to be played.
     pub late: u64,
-    /// From mouth to ear: packet, codec, network and jitter buffer; null where nothing came.
+    /// Mouth-to-ear delay: packet, codec, network and jitter buffer; null if nothing arrived.
     pub delay_ms: Option<f64>,
-    /// RFC 3550's interarrival jitter at the end.
+    /// Interarrival jitter at the end of the call (RFC 3550).
     pub jitter_ms: f64,
-    /// R of ITU-T G.107: from 93.2 down.
+    /// Rating factor R of ITU-T G.107: at most 93.2.
     pub rating: f64,
-    /// The mean opinion score that goes with it, from 1 to 4.5.
+    /// Mean opinion score that corresponds to it, from 1 to 4.5.
     pub mos: f64,
 }
 
@@ -164,117 +166,118 @@ pub struct SeenSummary {
     pub mos: f64,
 }
 
-/// Video that was watched.
+/// Video playback.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VideoSummary {
-    /// Videos that have begun to play.
+    /// Videos that started to play.
     pub started: u64,
-    /// From pressing play to the first picture.
+    /// Time from the request to the first picture.
     pub start_up_ms: Quantiles,
-    /// Times it stopped for want of data.
+    /// Number of stalls for lack of data.
     pub stalls: u64,
-    /// For how long, in seconds.
+    /// Total duration of stalls, in seconds.
     pub stalled_s: f64,
-    /// How long it played, in seconds.
+    /// Total time played, in seconds.
     pub played_s: f64,
     /// Segments fetched.
     pub segments: u64,
-    /// Mean rate of those, in bits a second; null without any.
+    /// Mean rate of the segments, in bit/s; null without any.
     pub rate_bps: Option<f64>,
-    /// Times another rate was chosen.
+    /// Number of changes to another rate.
     pub switches: u64,
 }
 
-/// Echoes.
+/// Echo requests and replies.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EchoesSummary {
     /// Requests sent.
     pub requests: u64,
-    /// Those that were answered.
+    /// Requests that were answered.
     pub count: u64,
-    /// From request to answer; quantiles are told from buckets, as round trips' are.
+    /// Time from request to reply; quantiles are estimated from buckets, as for round-trip times.
     pub time_ms: Quantiles,
 }
 
-/// What users did of one application.
+/// Activities of users with one application.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivitySummary {
-    /// The application, as the mix calls it.
+    /// Name of the application in the mix.
     pub name: String,
-    /// Times it was begun.
+    /// Activities begun.
     pub begun: u64,
-    /// Times it came to its end.
+    /// Activities completed.
     pub finished: u64,
-    /// Times it could not.
+    /// Activities that failed.
     pub failed: u64,
 }
 
-/// A distribution, of times in milliseconds where its name says so; null where there is none.
+/// A distribution, of times in milliseconds if its name ends in `_ms`; null without values.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Quantiles {
-    /// The shortest.
+    /// Minimum.
     pub min: Option<f64>,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// The median.
+    /// Median.
     pub p50: Option<f64>,
-    /// The 95th percentile.
+    /// 95th percentile.
     pub p95: Option<f64>,
-    /// The 99th percentile.
+    /// 99th percentile.
     pub p99: Option<f64>,
-    /// The longest.
+    /// Maximum.
     pub max: Option<f64>,
     /// In groups: the percentiles from 0 to 100, for a plot of the distribution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percentiles: Option<Vec<f64>>,
 }
 
-/// Answers to requests.
+/// Responses to requests.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ResponsesSummary {
     /// Requests made.
     pub requests: u64,
-    /// Those that were answered.
+    /// Requests that were answered.
     pub count: u64,
-    /// From a request's first byte written to its answer's last byte read.
+    /// Time from writing a request's first byte to reading its response's last byte.
     pub time_ms: Quantiles,
 }
 
-/// A page.
+/// A web page.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PageSummary {
-    /// When navigation started, in seconds.
+    /// Start of navigation, in seconds.
     pub start_s: f64,
-    /// From there to the first byte of the document, in seconds.
+    /// Time from the start of navigation to the first byte of the document, in seconds.
     pub first_byte_s: f64,
-    /// From there to the last byte of the last object, in seconds.
+    /// Time from the start of navigation to the last byte of the last object, in seconds.
     pub load_s: f64,
-    /// Objects, the document among them.
+    /// Number of objects, including the document.
     pub objects: u32,
-    /// Bytes of them all.
+    /// Bytes of all objects.
     pub bytes: u64,
 }
 
 /// Packets of a source.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MessagesSummary {
-    /// Sent, or written.
+    /// Packets sent as datagrams, or written to a connection.
     pub sent: u64,
-    /// Received whole.
+    /// Packets received completely.
     pub received: u64,
-    /// Bytes received, headers not counted.
+    /// Bytes received, without headers.
     pub bytes: u64,
-    /// From sent to received whole; quantiles are told from buckets, as round trips' are.
+    /// Time from sending a packet to its complete reception; quantiles are estimated from buckets,
+    /// as for round-trip times.
     pub delay_ms: Quantiles,
 }
 
 impl ApplicationSummary {
-    /// Of one flow.
+    /// Creates the summary of one flow.
     pub(super) fn new(report: &Report) -> Self {
         Self::of(report, Scope::Flow)
     }
 
-    /// Of many together.
+    /// Creates the summary of many flows together.
     pub(super) fn of_group(report: &Report) -> Self {
         Self::of(report, Scope::Group)
     }
@@ -344,20 +347,20 @@ impl ApplicationSummary {
     }
 }
 
-/// Of whom a distribution is: of many, all of it is told.
+/// Extent of a distribution: groups have all percentiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Scope {
     Flow,
     Group,
 }
 
-/// Shares of the percentiles.
+/// Returns the shares of the percentiles.
 fn hundredths() -> impl Iterator<Item = f64> {
     (0..=100).map(|percent| f64::from(percent) / 100.0)
 }
 
 impl Quantiles {
-    /// Of values of many.
+    /// Creates the distribution of a group.
     pub(super) fn of_group(values: Vec<f64>) -> Self {
         Self::of_values(values, Scope::Group)
     }
@@ -366,7 +369,7 @@ impl Quantiles {
         Self::of_values(times.map(Span::as_millis_f64).collect(), scope)
     }
 
-    /// Of all there are: the quantile p is the smallest that a share p does not exceed ([`rank`]).
+    /// Creates a distribution from all values: the quantile p is the value at [`rank`] p.
     fn of_values(mut values: Vec<f64>, scope: Scope) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let Some(last) = values.len().checked_sub(1) else {
@@ -385,7 +388,7 @@ impl Quantiles {
         }
     }
 
-    /// Of times that were counted in buckets.
+    /// Creates a distribution from times that were counted in buckets.
     fn of_histogram(times: &SpanStatistics, scope: Scope) -> Self {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
         let percentiles = || hundredths().map(|share| ms(times.quantile(share)));

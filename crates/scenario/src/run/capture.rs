@@ -1,4 +1,4 @@
-//! Captures: what one end of a link sends and receives, as pcapng.
+//! Captures of the packets at one end of a link, as pcapng.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -13,46 +13,47 @@ use bentpipe_wire::{Encoder, NodeAddresses};
 
 use super::{CaptureRequest, RunError, RunOptions};
 
-/// A capture that writes as the run goes on.
+/// A capture that is written during the run.
 ///
-/// The engine tells of a packet to be sent when it enters the queue; here it waits for the time at
-/// which its transmission starts, so that the file is in order of time. What waits is bounded by
-/// what the link's queue holds.
+/// The engine reports a packet when it enters the queue. The capture holds it until its
+/// transmission starts, so that the file is in order of time. The number of packets that it holds
+/// is limited by the capacity of the link's queue.
 pub(super) struct Capture {
     encoder: Encoder<NodeAddresses>,
     writer: Writer<BufWriter<File>>,
     interface: Interface,
     waiting: VecDeque<(Time, Vec<u8>)>,
-    /// Buffers used before.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
     failure: Failure,
-    /// It could not be written any further.
+    /// Whether writing has failed.
     cut: bool,
 }
 
-/// Where a capture leaves the error that ended it.
+/// The error that ended a capture, shared with its file.
 type Failure = Arc<Mutex<Option<io::Error>>>;
 
-/// When a capture's file has its name.
+/// When the file of a capture gets its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Named {
-    /// When it is whole: a simulation that was given up can be had again.
+    /// When it is complete: an interrupted simulation can be repeated.
     Whole,
-    /// From the beginning: what real packets did, nobody can have again, and somebody may be looking.
+    /// From the beginning: a capture of real packets cannot be repeated, and may be read while it
+    /// is written.
     AtOnce,
 }
 
-/// A capture's file, for who ends the run. Dropped before it is [kept](Self::keep), a part of a file is
-/// removed.
+/// The file of a capture, held by the code that ends the run. If it is dropped before it is
+/// [kept](Self::keep), a partial file is removed.
 pub(super) struct CaptureFile {
     path: PathBuf,
-    /// What it is called until it is whole, and then.
+    /// Temporary path and final path.
     part: Option<[PathBuf; 2]>,
     failure: Failure,
 }
 
 impl CaptureFile {
-    /// Has all been written so far?
+    /// Returns the error of the capture, if there is one.
     pub(super) fn check(&self) -> Result<(), RunError> {
         let failure = self.failure.lock().ok();
         match failure.and_then(|mut failure| failure.take()) {
@@ -61,7 +62,7 @@ impl CaptureFile {
         }
     }
 
-    /// Gives the file, which is whole, its name.
+    /// Gives the complete file its name.
     pub(super) fn keep(&mut self) -> Result<(), RunError> {
         if let Some([part, whole]) = &self.part {
             fs::rename(part, whole).map_err(|error| RunError::unwritable(&self.path, &error))?;
@@ -74,13 +75,14 @@ impl CaptureFile {
 impl Drop for CaptureFile {
     fn drop(&mut self) {
         if let Some([part, _]) = &self.part {
-            // Nothing can be done about one that stays.
+            // An error here is ignored: the file stays.
             let _ = fs::remove_file(part);
         }
     }
 }
 
-/// What a file at `path` is called until it is whole, and then: where a link leads, if it is one.
+/// Returns the temporary and the final path for `path`. The final path is the target of a symbolic
+/// link.
 fn part_of(path: &Path) -> Option<[PathBuf; 2]> {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = std::ffi::OsString::from(".");
@@ -90,20 +92,20 @@ fn part_of(path: &Path) -> Option<[PathBuf; 2]> {
 }
 
 impl Capture {
-    /// Starts a capture; the interface is named after the link's end.
+    /// Starts a capture; the interface is named after the end of the link.
     pub(super) fn create(
         request: &CaptureRequest,
         named: Named,
         options: &RunOptions,
     ) -> Result<(Self, CaptureFile), RunError> {
         let path = request.path.as_path();
-        // A pipe or a device is nothing that another file could take the place of.
+        // A pipe or a device cannot be replaced by another file.
         let plain = fs::metadata(path).map_or(true, |there| there.is_file());
         let part = part_of(path).filter(|_| plain && named == Named::Whole);
         let place = part.as_ref().map_or(path, |[part, _]| part);
         let unwritable = |error: io::Error| RunError::unwritable(path, &error);
         let output = File::create(place).map_err(unwritable)?;
-        // From here on, what fails removes the file again.
+        // From here on, an error removes the file again.
         let file = CaptureFile {
             path: path.to_owned(),
             part,
@@ -151,8 +153,8 @@ impl Capture {
         }
     }
 
-    /// Keeps the first error, for who looks after the run. Nothing more is written: behind what was cut short it could not be
-    /// read.
+    /// Stores the first error. Nothing more is written, because a reader could not read beyond the
+    /// truncated block.
     fn fail(&mut self, error: io::Error) {
         self.cut = true;
         if let Ok(mut failure) = self.failure.lock() {
@@ -163,7 +165,7 @@ impl Capture {
 
 impl Tap for Capture {
     fn sent(&mut self, at: Time, packet: PacketRef, packets: &PacketStore) {
-        // A capture is of IP packets.
+        // A capture has IP packets only.
         if packets.get(packet).resolves().is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Classes of traffic, as the engine's queues take them.
+//! Traffic classes in the engine's type.
 
 use bentpipe_link::{FlowEnd, TrafficClass};
 use bentpipe_sim::{Traffic, local_ports};
@@ -8,8 +8,8 @@ use super::build::traffic_of;
 use crate::schema::AppKind;
 use crate::{PacketClass, Scenario};
 
-/// The scenario's classes. The hosts that are `outside` are real: from which ports they open connections,
-/// nobody knows.
+/// Returns the scenario's classes. Hosts in `outside` are real: the ports from which they open
+/// connections are unknown.
 pub(super) fn classes(scenario: &Scenario, outside: &[usize]) -> Vec<TrafficClass> {
     if scenario.classes.is_empty() {
         return Vec::new();
@@ -53,7 +53,8 @@ pub(super) fn classes(scenario: &Scenario, outside: &[usize]) -> Vec<TrafficClas
     scenario.classes.iter().map(class).collect()
 }
 
-/// The server's ports at which a flow belongs to a class; `Some(None)`: all of them, `None`: at none.
+/// Returns the server's ports at which a flow belongs to a class: `Some(None)` for all, and `None`
+/// for none.
 #[expect(
     clippy::option_option,
     reason = "whether at all, and whether at all ports"
@@ -77,7 +78,7 @@ fn server_ports(traffic: &Traffic, class: &PacketClass, is_real: bool) -> Option
                 .collect();
             (!found.is_empty()).then_some(Some(found))
         }
-        // What tells flows of a real host apart is where they lead.
+        // Flows of a real host are distinguished by their destination.
         _ if is_real => wanted(traffic).then(|| Some(ports(traffic))),
         _ => wanted(traffic).then_some(None),
     }

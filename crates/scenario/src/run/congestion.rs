@@ -1,4 +1,4 @@
-//! The window rule of a host.
+//! Congestion control of a host.
 
 use bentpipe_tcp::CongestionControlKind;
 
@@ -6,7 +6,7 @@ use super::RunError;
 use crate::CustomControls;
 use crate::schema::CongestionControlName;
 
-/// The window rule of this name.
+/// Returns the congestion control of this name.
 pub(super) fn kind(
     name: &CongestionControlName,
     custom: &CustomControls,

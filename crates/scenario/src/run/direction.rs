@@ -1,4 +1,4 @@
-//! One direction of a scenario's link, as the engine takes it.
+//! One direction of a scenario's link in the engine's type.
 
 use bentpipe_link::{
     Access, DropTail, Ends, ErrorModel, FarEnd, Limit, QueueDiscipline, Queueing, Settings,
@@ -21,19 +21,20 @@ use crate::{
     Way,
 };
 
-/// Flows of which an ACK queue or a far end keeps count. A new one takes the place of the one that has
+/// Most flows of which an ACK queue or a far end keeps state. A new flow replaces the one that has
 /// been idle longest.
 const FLOWS: usize = 4096;
 
-/// What is the same for all directions of a network.
+/// Properties that all directions of a network share.
 pub(super) struct Surroundings {
-    /// Some link of the network cuts packets.
+    /// Whether a link of the network fragments packets.
     pub(super) fragments: bool,
-    /// The scenario's classes of traffic.
+    /// The scenario's traffic classes.
     pub(super) classes: Vec<TrafficClass>,
 }
 
-/// What the engine makes a link's direction of, and of its place on a carrier; `None` where the link has none that way.
+/// Returns the engine's settings of a direction and of its terminal, or `None` if the link does not
+/// have it.
 pub(super) fn settings(
     scenario: &Scenario,
     link: &Link,
@@ -66,12 +67,12 @@ pub(super) fn settings(
     })
 }
 
-/// A node's address in the engine is its index.
+/// Returns the address of a node in the engine: its index.
 fn address(node: usize) -> Address {
     Address(node as u16)
 }
 
-/// What stands at the ends of a direction between these two nodes.
+/// Returns the processing at the ends of a direction between these two nodes.
 fn ends(
     scenario: &Scenario,
     link: &Link,
@@ -87,7 +88,7 @@ fn ends(
         })
     });
     match (link.mtu.filter(|_| link.fragments), entry) {
-        // The outer packets are cut, so they are made before.
+        // Outer packets are fragmented, so encapsulation comes first.
         (Some(mtu), entry) => ends.divider = Some(Box::new(Fragmenter::new(mtu, entry))),
         (None, Some(entry)) => ends.framings.push(Box::new(entry)),
         (None, None) => {}
@@ -111,7 +112,7 @@ fn ends(
         LinkFraming::None => {}
         LinkFraming::Ethernet => ends.framings.push(Box::new(Ethernet::default())),
     }
-    // Behind a host there is only itself.
+    // A host forwards for no other node.
     let is_host = scenario.tcp_of(from).is_some();
     let gate = || {
         let terminal = Terminal {
@@ -163,8 +164,8 @@ fn ends(
     ends
 }
 
-/// What puts fragments together that come to a node: those that are addressed to it, as a host or as a
-/// tunnel's end. A hybrid gateway needs to see whole segments, whoever they are for.
+/// Returns the reassembly of fragments that arrive at a node: those addressed to it, as a host or
+/// as the end of a tunnel. A hybrid gateway must see whole segments for any address.
 fn reassembler(scenario: &Scenario, node: usize) -> Box<dyn FarEnd> {
     let hybrid = matches!(
         scenario.nodes[node].kind,
@@ -175,7 +176,7 @@ fn reassembler(scenario: &Scenario, node: usize) -> Box<dyn FarEnd> {
     Box::new(Reassembler::new(at, settings))
 }
 
-/// The queue that removes acknowledgments, if one is asked for.
+/// Returns the queue that removes acknowledgments, if one is configured.
 fn ack_queue(direction: &Direction, limit: Limit) -> Option<Box<dyn QueueDiscipline>> {
     let marks = |marks: WaterMarks| ack::WaterMarks {
         low: marks.low,
@@ -195,7 +196,7 @@ fn ack_queue(direction: &Direction, limit: Limit) -> Option<Box<dyn QueueDiscipl
     Some(method.queue(limit, FLOWS))
 }
 
-/// What loses packets at random, drawn from streams of this component.
+/// Returns the random losses, drawn from random streams of this component.
 pub(super) fn random_errors(
     direction: &Direction,
     component: &str,
@@ -212,7 +213,7 @@ pub(super) fn random_errors(
 
 fn errors(link: &Link, direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
     let random = random_errors(direction, name, seed);
-    // Of a channel, each that hears it has its own.
+    // For a broadcast channel, each receiver has its own.
     let mut errors: Vec<ErrorModel> = random.into_iter().filter(|_| !link.broadcast).collect();
     if !direction.errors.lost_packets.is_empty() {
         errors.push(ErrorModel::listed(
@@ -229,7 +230,7 @@ fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u
         classes,
     };
     let limit = place.limit();
-    // What removes acknowledgments stands in the place of a drop-tail queue.
+    // The queue that removes acknowledgments replaces a drop-tail queue.
     let queue = (direction.queue.rule)
         .discipline(&place)
         .or_else(|| ack_queue(direction, limit));
@@ -240,14 +241,14 @@ fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u
     Queueing::Discipline { queue, random }
 }
 
-/// What a summary says of a direction that the network does not know.
+/// Properties of a direction for its summary that the network does not have.
 pub(super) struct Known {
     pub(super) queue: Queue,
-    /// The carrier on which it asks for capacity.
+    /// The carrier on which it requests capacity.
     pub(super) carrier: Option<Carrier>,
 }
 
-/// What is known of every direction, in the order in which the network numbers them.
+/// Returns the properties of every direction, in the order in which the network numbers them.
 pub(super) fn known(scenario: &Scenario) -> Vec<Known> {
     let all = scenario.links.iter().flat_map(Link::directions);
     all.map(|(_, direction)| Known {

@@ -1,15 +1,15 @@
-//! Why a run could not be made or finished, in one line.
+//! The error of a run, in one line.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What stopped a run.
+/// Why a run failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RunError {
-    /// What was asked for does not exist or does not fit together.
+    /// The request names something that does not exist, or is inconsistent.
     Request(String),
-    /// It was asked for rightly, and failed.
+    /// The request was valid, and failed.
     Failed(String),
 }
 

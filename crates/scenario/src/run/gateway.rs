@@ -16,13 +16,13 @@ use crate::{
     SplitGateway, TcpSettings, TrafficClass,
 };
 
-/// What is known of a gateway before a run.
+/// Properties of a gateway for its summary.
 pub(super) struct Known {
     pub(super) kind: GatewayKind,
     pub(super) notes: Vec<String>,
 }
 
-/// What is known of each gateway, by name.
+/// Returns the properties of each gateway, by name.
 pub(super) fn known(scenario: &Scenario) -> BTreeMap<String, Known> {
     let nodes = scenario.nodes.iter().enumerate();
     let gateways = nodes.filter_map(|(index, node)| match &node.kind {
@@ -38,8 +38,8 @@ pub(super) fn known(scenario: &Scenario) -> BTreeMap<String, Known> {
     gateways.collect()
 }
 
-/// Puts each gateway that does more than route in its place. `ports` are the ports that each link has
-/// at its two ends. With `bytes`, they keep those of the streams they carry.
+/// Puts each gateway that does more than route into the network. `ports` has the ports of each link
+/// at its two ends. With `bytes`, gateways store the contents of the streams.
 pub(super) fn put(
     scenario: &Scenario,
     nodes: &[NodeId],
@@ -98,7 +98,8 @@ fn with_crashes<A: VolatileAgent + Send + 'static>(
     Box::new(CrashingAgent::new(agent, crashes.iter().map(each)))
 }
 
-/// The longest packet that all links of a node take, of those that are `facing`, or are not.
+/// Returns the longest packet that all links of a node take, counting only the facing link if
+/// `faces` is true, and only the others if it is false.
 fn mtu(scenario: &Scenario, node: usize, facing: usize, faces: bool) -> Option<u32> {
     let links = scenario.links.iter().enumerate();
     let own =
@@ -178,7 +179,7 @@ fn hybrid_settings(
     })
 }
 
-/// What a packet takes, as agents have it.
+/// Converts to the type of agents.
 pub(super) fn processing(processing: Processing) -> bentpipe_types::Processing {
     bentpipe_types::Processing {
         time: processing.time,

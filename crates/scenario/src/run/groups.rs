@@ -1,4 +1,4 @@
-//! The flows of one table together.
+//! Summaries of the flows of each table together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,25 +13,26 @@ use super::applications::{ApplicationSummary, Quantiles};
 /// The flows of one table of the scenario together.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GroupSummary {
-    /// The table's name.
+    /// Name of the table.
     pub name: String,
-    /// Flows.
+    /// Number of flows.
     pub flows: u64,
-    /// How many of them stand how at the end.
+    /// Number of flows with each outcome.
     pub outcomes: BTreeMap<&'static str, u64>,
     /// Bytes delivered in order to all receiving applications.
     pub bytes_delivered: u64,
-    /// Bits delivered over the time from the first start to the last end.
+    /// Bits delivered, divided by the time from the first start to the last end.
     pub goodput_bps: f64,
-    /// Of flows to a group: which share of what was sent the members got, in percent.
+    /// For flows to a group: the share of the sent data that each member received, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_percent: Option<Quantiles>,
-    /// What their applications tell, all together: with `percentiles`, and without each page and call.
+    /// Metrics of all their applications together, with `percentiles`, and without each page and
+    /// call.
     #[serde(flatten)]
     pub application: ApplicationSummary,
 }
 
-/// The groups, in the order of the file. `tables` are those of the flows, in the same order.
+/// Returns the groups in the order of the file. `tables` are those of the flows, in the same order.
 pub(super) fn groups(flows: &[FlowOutcome], tables: &[Arc<str>], ended: Time) -> Vec<GroupSummary> {
     let mut groups = Vec::new();
     let mut first = 0;
@@ -43,7 +44,7 @@ pub(super) fn groups(flows: &[FlowOutcome], tables: &[Arc<str>], ended: Time) ->
     groups
 }
 
-/// Of each of these flows, how much of what was sent came, in percent.
+/// Returns the distribution of the share of the sent data that each flow received, in percent.
 fn received(flows: &[FlowOutcome]) -> Quantiles {
     let messages = flows
         .iter()
@@ -60,7 +61,7 @@ impl GroupSummary {
         for flow in flows {
             *outcomes.entry(flow.state.name()).or_insert(0) += 1;
             let mut report = flow.report.clone();
-            // Of each application once.
+            // Merges activities by application.
             for activity in std::mem::take(&mut report.activities) {
                 let known = told.activities.iter_mut();
                 match known.into_iter().find(|known| known.name == activity.name) {

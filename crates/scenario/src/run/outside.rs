@@ -1,4 +1,4 @@
-//! A scenario's network whose hosts are outside: real ones, in real time.
+//! The network of a scenario with real hosts, in real time.
 
 use std::sync::Arc;
 
@@ -11,25 +11,27 @@ use super::capture::Named;
 use super::{Run, RunError, RunOptions, RunOutput};
 use crate::{Scenario, Series};
 
-/// A network of a scenario with attached nodes in the place of hosts, and what its results need.
+/// The network of a scenario with attached nodes in place of hosts, and the state that its results
+/// need.
 pub struct Outside {
-    /// The network. Flows between hosts that are outside are none of its own.
+    /// The network. It does not have the flows between real hosts.
     pub network: Network,
     /// Its nodes, in the order of the scenario's.
     pub nodes: Vec<NodeId>,
-    /// The scenario's flows, in its order, with ports, starts and luck as in a simulation.
+    /// The scenario's flows in its order, with the ports, starts and random streams of a
+    /// simulation.
     pub plans: Vec<FlowPlan>,
-    /// What is needed besides to sum up.
+    /// State for the summary.
     pub closing: Closing,
 }
 
-/// What a run's results need besides its network.
+/// State that a run's results need besides its network.
 pub struct Closing(Run);
 
 impl Outside {
-    /// Builds the network. `outside` are the hosts that are attached, by index, or have the agent that
-    /// `put` makes for them, given their TCP and all flows; flows with one end inside are left out, too, and so are the
-    /// probes of all flows.
+    /// Builds the network. The hosts with the indices `outside` are attached nodes, or agents that
+    /// `put` creates, given their TCP and all flows. Flows with one end inside are left out, too,
+    /// and so are the probes of all flows.
     ///
     /// # Errors
     ///
@@ -62,14 +64,15 @@ impl Outside {
 }
 
 impl Closing {
-    /// Captures that cannot be written any further: a line each, once. What was written of them stays.
+    /// Returns a line for each capture that has failed since the last call. What was written of it
+    /// stays.
     pub fn cut_captures(&mut self) -> Vec<String> {
         let errors = self.0.captures.iter().filter_map(|file| file.check().err());
         let line = |error: RunError| format!("{error}: the capture ends there");
         errors.map(line).collect()
     }
 
-    /// The results of a network that has finished, and of the flows, which ended at `ended`.
+    /// Returns the results of a finished network, and of the flows, which ended at `ended`.
     ///
     /// # Errors
     ///
@@ -93,7 +96,8 @@ impl Closing {
     }
 }
 
-/// The channels of a scenario whose hosts are all outside: the network has their ways, not their flows.
+/// Returns the multicast channels of a scenario with real hosts only: the network has their routes,
+/// not their flows.
 fn spreads(scenario: &Scenario) -> Vec<Spreading> {
     let mut spreads: Vec<Spreading> = Vec::new();
     for flow in &scenario.flows {
@@ -112,7 +116,7 @@ fn spreads(scenario: &Scenario) -> Vec<Spreading> {
     spreads
 }
 
-/// The flows of a scenario.
+/// Returns the flows of a scenario.
 fn plans(scenario: &Scenario, seed: u64) -> Result<Vec<FlowPlan>, RunError> {
     let flows = &scenario.flows;
     let traffic: Vec<_> = flows.iter().map(traffic_of).collect();

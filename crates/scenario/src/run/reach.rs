@@ -1,4 +1,5 @@
-//! Whether errors so seldom come to anything: the first bit that goes wrong may lie beyond all that a link can carry.
+//! Whether a run can have bit errors at all: the first wrong bit may come after everything a link
+//! can send.
 
 use bentpipe_types::Span;
 
@@ -6,8 +7,9 @@ use super::direction::random_errors;
 use crate::{Direction, Link, RandomErrors, Scenario};
 
 impl Scenario {
-    /// May a packet be lost to errors? Not on links without any, nor where the first wrong bit, as it is drawn with the
-    /// scenario's seed, comes after all that the link can send before the run ends. What cannot be said is answered by yes.
+    /// Whether a packet may be lost to errors. It is false if links have no errors, or if the first
+    /// wrong bit, drawn with the scenario's seed, comes after everything that the link can send
+    /// before the run ends. In case of doubt it is true.
     #[must_use]
     pub fn may_meet_errors(&self) -> bool {
         self.links.iter().any(|link| {
@@ -37,7 +39,7 @@ fn reaches_errors(
     }
     let sure =
         random_errors(direction, component, seed).map_or(u64::MAX, |model| model.sure_bits());
-    // (A hundredth more: how long a packet takes is rounded to whole nanoseconds.)
+    // One percent more, because transmission times are rounded to whole nanoseconds.
     let most = direction.rate.bits_per_second() as f64 * duration.as_secs_f64() * 1.01;
     most >= sure as f64
 }

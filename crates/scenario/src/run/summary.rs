@@ -1,6 +1,6 @@
-//! What a run has come to, as the JSON object that `bentpipe run --json` prints.
+//! The summary of a run: the JSON object that `bentpipe run --json` prints.
 //!
-//! The names are a contract: fields may be added, none renamed, or [`RESULTS_VERSION`] goes up
+//! The names are a contract: fields may be added, but renaming one increments [`RESULTS_VERSION`]
 //! (`tests/results.rs` has the names of this version).
 
 mod access;
@@ -26,32 +26,34 @@ use crate::schema::GatewayKind;
 
 pub use access::AccessSummary;
 
-/// The version of the names below. A field that is added leaves it as it is.
+/// Version of the names below. It does not change when a field is added.
 pub const RESULTS_VERSION: u32 = 1;
 
-/// What a run has come to: the object that `bentpipe run --json` prints.
+/// The summary of a run: the object that `bentpipe run --json` prints.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Summary {
-    /// The version of these names: 1. It goes up when one is renamed or means something else.
+    /// Version of these names: 1. It is incremented when a name or its meaning changes.
     pub results_version: u32,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The seed it ran with.
+    /// Seed of the run.
     pub seed: u64,
-    /// The duration the scenario asks for, in seconds.
+    /// Duration that the scenario gives, in seconds.
     pub duration_s: f64,
-    /// When the last happened that could, or the duration, in simulated seconds.
+    /// Simulated time at the end of the run, in seconds: of the last event, or the duration.
     pub ended_s: f64,
-    /// How long the run took, in seconds of wall time. Zero until whoever drives the run, and has a
-    /// clock, says.
+    /// Wall-clock time that the run took, in seconds. Zero until the program that drives the run
+    /// sets it.
     pub wall_s: f64,
-    /// Packets that arrived at a node, hop by hop; of acknowledgments that a link's far end regenerated, each of them.
+    /// Packets that arrived at nodes, counted at each hop. It includes each acknowledgment that a
+    /// link's far end regenerated.
     pub packet_hops: u64,
-    /// Packets that nodes discarded, for whatever reason.
+    /// Packets that nodes discarded, for any reason.
     pub packets_discarded: u64,
-    /// How many of them for which reason, of those that there were: `no_route`, `no_connection`, `table_full`
-    /// (of connections), `malformed`, `hop_limit`, `processor_busy` (and its queue full), `too_long` (for the
-    /// next link), `wrong_checksum`, `node_down`, `no_link_address` (of the neighbour).
+    /// Number of discarded packets by reason, for reasons that occurred: `no_route`,
+    /// `no_connection`, `table_full` (of connections), `malformed`, `hop_limit`, `processor_busy`
+    /// (and its queue full), `too_long` (for the next link), `wrong_checksum`, `node_down`,
+    /// `no_link_address` (of the neighbour).
     pub discards: BTreeMap<&'static str, u64>,
     /// Flows.
     pub flows: Vec<FlowSummary>,
@@ -63,139 +65,145 @@ pub struct Summary {
     pub gateways: Vec<GatewaySummary>,
 }
 
-/// A flow's summary.
+/// Summary of a flow.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct FlowSummary {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How it stands at the end: `finished`, `running`, `gave up`, `refused` or `reset`.
+    /// State at the end: `finished`, `running`, `gave up`, `refused` or `reset`.
     #[schemars(extend("enum" = ["finished", "running", "gave up", "refused", "reset"]))]
     pub outcome: &'static str,
     /// Bytes delivered in order to the receiving application.
     pub bytes_delivered: u64,
-    /// When it was to start, in seconds.
+    /// Planned start time, in seconds.
     pub start_s: f64,
-    /// When its first segment with payload was sent, in seconds.
+    /// Time at which its first segment with payload was sent, in seconds.
     pub first_data_s: Option<f64>,
-    /// When its last byte was delivered, in seconds; null if it was not.
+    /// Time at which its last byte was delivered, in seconds; null if it was not.
     pub finish_s: Option<f64>,
-    /// When it was over, in seconds: finished, given up, refused or reset; null while it runs.
+    /// Time at which it finished, was given up, was refused or was reset, in seconds; null while it
+    /// runs.
     pub ended_s: Option<f64>,
-    /// Bits delivered in order over (finish, or the end of the run, less start).
+    /// Bits delivered in order, divided by the time from the start to the finish or the end of the
+    /// run.
     pub goodput_bps: f64,
     /// Segments with payload sent, retransmissions included.
     pub segments_sent: u64,
-    /// Segments with payload sent again.
+    /// Segments with payload retransmitted.
     pub segments_retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Times the sender entered fast recovery.
+    /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
     /// Round-trip times that the sender measured, in milliseconds.
     pub rtt_ms: RttSummary,
-    /// What kept the sender from sending more, and for how long.
+    /// Time during which each limit kept the sender from sending more, in seconds.
     pub limited_s: LimitedSummary,
-    /// What the path has said to the sender.
+    /// Path MTU discovery of the sender.
     pub path_mtu: PathMtuSummary,
-    /// What its applications tell: `responses`, `pages`, `messages`, `files`, `mails`, `calls`, `video`,
-    /// `echoes`, `activities`.
+    /// Metrics of its applications: `responses`, `pages`, `messages`, `files`, `mails`, `calls`,
+    /// `video`, `echoes`, `activities`.
     #[serde(flatten)]
     pub application: ApplicationSummary,
 }
 
-/// For how many seconds each of these kept the sender from sending more. Together, they are the time
-/// during which anything was unsent or unacknowledged. Of a flow with several connections, or two senders, the
-/// seconds of all of them are added up: they may be more than the run's.
+/// Time in seconds during which each limit kept the sender from sending more. The sum is the time
+/// during which any data were unsent or unacknowledged. For a flow with several connections, or two
+/// senders, the times are added up and may exceed the duration of the run.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct LimitedSummary {
-    /// The congestion window, which slow start still opened.
+    /// The congestion window, in slow start.
     pub slow_start: f64,
-    /// The congestion window.
+    /// The congestion window, after slow start.
     pub congestion_window: f64,
     /// The window that the receiver advertised.
     pub receive_window: f64,
-    /// The send buffer: all that it can hold was sent.
+    /// The send buffer: all data that it can hold were sent.
     pub send_buffer: f64,
-    /// The application: all that it had written was sent.
+    /// The application: all data that it had written were sent.
     pub application: f64,
-    /// The pace.
+    /// The pacing rate.
     pub pacing: f64,
-    /// Loss recovery: fast recovery, or what follows a timeout.
+    /// Loss recovery: fast recovery, or recovery after a timeout.
     pub recovery: f64,
 }
 
-/// How the sender has learnt how long packets may be (RFC 1191, RFC 8201, RFC 4821).
+/// Path MTU discovery of the sender (RFC 1191, RFC 8201, RFC 4821).
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct PathMtuSummary {
-    /// ICMP errors about what was outstanding: too long a packet, or another.
+    /// ICMP errors about outstanding segments: too long a packet, or another error.
     pub icmp_errors: u64,
-    /// Times that segments became smaller because the path takes no longer ones.
+    /// Number of times that segments became smaller because the path does not take longer ones.
     pub reductions: u64,
-    /// Longer segments sent to see whether the path takes them.
+    /// Longer segments sent to test whether the path takes them.
     pub probes: u64,
 }
 
-/// Round-trip times in milliseconds; null before the first sample. What is told from buckets is off by less than a bucket
-/// is wide, 1/32 of it, and much less where times lie evenly; where all are alike, or three at most, it is exact.
+/// Round-trip times in milliseconds; null before the first sample. Values that are estimated from
+/// buckets have an error below the width of a bucket, 1/32 of the value, and much less for evenly
+/// distributed times. They are exact if all times are equal, or if there are at most three.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct RttSummary {
-    /// The shortest.
+    /// Minimum.
     pub min: Option<f64>,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// The 95th percentile, told from buckets.
+    /// 95th percentile, estimated from buckets.
     pub p95: Option<f64>,
-    /// The longest.
+    /// Maximum.
     pub max: Option<f64>,
 }
 
-/// A link direction's summary.
+/// Summary of a link direction.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct LinkSummary {
-    /// `satellite.forward`.
+    /// Name: `satellite.forward`.
     pub name: String,
     /// Share of the run during which it transmitted.
     pub utilization: f64,
-    /// Packets offered to the queue. At any time `packets_offered` + `packets_duplicated` + `packets_copied` =
-    /// `packets_delivered` + `packets_lost` + `packets_dropped` + `packets_removed` + `packets_undecodable` +
-    /// `packets_in_flight`. Where the link cuts packets into fragments, each fragment is a packet.
+    /// Packets offered to the queue. At any time `packets_offered` + `packets_duplicated` +
+    /// `packets_copied` = `packets_delivered` + `packets_lost` + `packets_dropped` +
+    /// `packets_removed` + `packets_undecodable` + `packets_in_flight`. If the link fragments
+    /// packets, each fragment is a packet.
     pub packets_offered: u64,
-    /// Packets that arrived, corrupted ones too; of one that many hear, at each of them. Not the acknowledgments that
-    /// the far end regenerates from those that arrived.
+    /// Packets that arrived, including corrupted ones; on a broadcast channel, at each receiver.
+    /// Acknowledgments that the far end regenerates do not count.
     pub packets_delivered: u64,
-    /// Packets that arrived a second time: further copies, which `packets_offered` does not count.
+    /// Packets that arrived a second time: additional copies, which `packets_offered` does not
+    /// count.
     pub packets_duplicated: u64,
-    /// Copies beyond the first that were made for all who were to hear a packet: of a link with `broadcast`.
+    /// For a link with `broadcast`: copies beyond the first, made for the receivers of a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_copied: Option<u64>,
-    /// Packets lost on the way: to errors, and to outages and what else of the path changes.
+    /// Packets lost in transit, by errors, outages and other changes of the path.
     pub packets_lost: u64,
     /// Packets that the queue dropped.
     pub packets_dropped: u64,
-    /// Acknowledgments that the queue removed because a later one stands for them (`acks`).
+    /// Acknowledgments that the queue removed because a later one replaces them (`acks`).
     pub packets_removed: u64,
-    /// Packets that arrived and that nobody got: those that could not be decompressed, and those of a link with `broadcast`
-    /// that were for nobody behind it.
+    /// Packets that arrived and were not delivered: those that could not be decompressed, and on a
+    /// link with `broadcast` those without a receiver.
     pub packets_undecodable: u64,
-    /// Packets that were in the queue, in transmission or on the way when the run ended.
+    /// Packets queued, in transmission or in transit at the end of the run.
     pub packets_in_flight: u64,
-    /// Most packets that ever waited.
+    /// Maximum queue length in packets.
     pub queue_max_packets: u64,
-    /// Most bytes that ever waited.
+    /// Maximum queue length in bytes.
     pub queue_max_bytes: u64,
-    /// The queue's limit, if it is in packets.
+    /// Capacity of the queue, if it is in packets.
     pub queue_limit_packets: Option<u64>,
-    /// The queue's limit, if it is in bytes (as the default is).
+    /// Capacity of the queue, if it is in bytes (as the default is).
     pub queue_limit_bytes: Option<u64>,
-    /// Bytes that arrived, as they were on the link: headers as compressed, tunnels' headers too.
+    /// Bytes that arrived, as they were on the link: with compressed headers, and with tunnel
+    /// headers.
     pub bytes_delivered: u64,
-    /// What its parts have counted, where it has parts that count.
+    /// Counters of its components, if they have any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CountersSummary>,
-    /// What it has asked for, got and used, where capacity is on demand.
+    /// Capacity on demand: requests, grants and use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessSummary>,
-    /// The classes of its queue, where it has classes.
+    /// Classes of its queue, if it has classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassSummary>,
 }
@@ -211,10 +219,10 @@ impl WaitSummary {
     }
 }
 
-/// What has become of a class of a queue.
+/// Counters of a class of a queue.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ClassSummary {
-    /// Its name; `others` is what belongs to no class.
+    /// Name; `others` stands for packets of no class.
     pub name: String,
     /// Packets whose transmission has begun.
     pub packets_sent: u64,
@@ -222,20 +230,21 @@ pub struct ClassSummary {
     pub bytes_sent: u64,
     /// Packets that the queue dropped.
     pub packets_dropped: u64,
-    /// Most packets that ever waited.
+    /// Maximum queue length in packets.
     pub queue_max_packets: u64,
-    /// How long packets waited for the transmitter, in milliseconds.
+    /// Queuing time of packets, in milliseconds.
     pub wait_ms: WaitSummary,
 }
 
-/// How long packets waited, in milliseconds; null before the first was sent. Told from buckets as round trips are.
+/// Waiting time in milliseconds; null before the first packet was sent. Quantiles are estimated
+/// from buckets, as for round-trip times.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct WaitSummary {
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// The 95th percentile, told from buckets.
+    /// 95th percentile, estimated from buckets.
     pub p95: Option<f64>,
-    /// The longest.
+    /// Maximum.
     pub max: Option<f64>,
 }
 
@@ -252,8 +261,8 @@ impl ClassSummary {
     }
 }
 
-/// What the parts of a link direction have counted: packets dropped and acknowledgments removed,
-/// restored, delayed and refused, by reason.
+/// Counters of the components of a link direction, by reason: packets dropped, and acknowledgments
+/// removed, restored, delayed and refused.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CountersSummary {
     /// All flows together.
@@ -265,16 +274,17 @@ pub struct CountersSummary {
 /// Counters by name.
 pub type Counted = BTreeMap<&'static str, u64>;
 
-/// A gateway's summary.
+/// Summary of a gateway.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GatewaySummary {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its kind.
+    /// Kind.
     pub kind: GatewayKind,
-    /// Settings that hold connections up, and what to set instead: a line each, which begins with the key.
+    /// Notes about settings that limit connections, and better values: one line each, beginning
+    /// with the key.
     pub notes: Vec<String>,
-    /// What it has counted: a counter called `connections.split` is `split` in the table
+    /// Counters: a counter called `connections.split` is the field `split` in the table
     /// `connections`.
     #[serde(flatten)]
     #[schemars(with = "gateway::GatewayCounters")]
@@ -282,8 +292,8 @@ pub struct GatewaySummary {
 }
 
 impl Summary {
-    /// Sums up. `directions` is what else is known of `outcome.directions`, in the same order, `tables` those of
-    /// `outcome.flows`.
+    /// Creates the summary. `directions` has further properties of `outcome.directions`, and
+    /// `tables` those of `outcome.flows`, in the same order.
     pub(super) fn new(
         scenario: String,
         seed: u64,
@@ -379,7 +389,7 @@ impl FlowSummary {
 }
 
 impl LimitedSummary {
-    /// Of a connection's sender that has been there until `ended`.
+    /// Creates the summary of a connection's sender at the time `ended`.
     #[must_use]
     pub fn new(times: &LimitedTimes, ended: Time) -> Self {
         let spent = |limit| times.spent(limit, ended).as_secs_f64();
@@ -396,7 +406,7 @@ impl LimitedSummary {
 }
 
 impl PathMtuSummary {
-    /// Of what a sender has counted.
+    /// Creates the summary from a sender's statistics.
     #[must_use]
     pub fn new(sender: &Statistics) -> Self {
         Self {
@@ -408,7 +418,7 @@ impl PathMtuSummary {
 }
 
 impl RttSummary {
-    /// Of the round trips that a connection has measured.
+    /// Creates the summary from the round-trip times that a connection measured.
     #[must_use]
     pub fn new(rtt: &SpanStatistics) -> Self {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
@@ -426,7 +436,7 @@ impl GatewaySummary {
         let mut counters = Map::new();
         for (name, value) in &agent.counters {
             put(&mut counters, name, Value::from(*value));
-            // Bytes that have got there are a goodput, too.
+            // The bytes delivered give a goodput, too.
             let seconds = ended.as_secs_f64();
             if let Some(part) = name.strip_suffix(".bytes_delivered")
                 && seconds > 0.0
@@ -448,7 +458,7 @@ impl GatewaySummary {
     }
 }
 
-/// Puts a value where its dotted name says.
+/// Inserts a value at a dotted name.
 fn put(table: &mut Map<String, Value>, name: &str, value: Value) {
     match name.split_once('.') {
         None => {

@@ -24,7 +24,7 @@ fn a_run_sums_up() {
     assert!(flow.rtt_ms.min.expect("sampled") >= 500.0);
     let forward = &summary.links[0];
     assert_eq!(forward.name, "satellite.forward");
-    // One bandwidth-delay product: 1.536 Mbit/s x 500 ms is 96,000 bytes, less than the least.
+    // One bandwidth-delay product, 1.536 Mbit/s x 500 ms = 96,000 bytes, is below the minimum.
     assert_eq!(
         (forward.queue_limit_packets, forward.queue_limit_bytes),
         (Some(100), None)
@@ -109,7 +109,7 @@ fn a_capture_is_refused_where_there_is_no_such_place() {
     ));
 }
 
-/// A capture of the satellite link at this path.
+/// Returns options with a capture of the satellite link at this path.
 fn captured(path: impl Into<PathBuf>) -> RunOptions {
     RunOptions {
         captures: vec![CaptureRequest {
@@ -168,7 +168,7 @@ fn a_capture_has_its_name_when_it_is_whole_and_leaves_nothing_when_it_is_not() {
     let earlier = std::fs::read(&path).expect("it is there");
     assert_eq!(earlier, b"an earlier one");
 
-    // Where a later capture is refused, what was begun for the first goes, too.
+    // If a later capture is refused, the file of the first is removed, too.
     let mut options = captured(&path);
     options
         .captures
@@ -224,7 +224,7 @@ fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
         "{error}"
     );
     assert!(error.contains("every-change"), "{error}");
-    // Nobody looks at them.
+    // No series are wanted.
     let none = RunOptions {
         no_series: true,
         ..few(1)
@@ -233,7 +233,7 @@ fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
     assert!(silent.series.is_empty());
     let json = |output: &RunOutput| serde_json::to_string(&output.summary).expect("JSON");
     assert_eq!(json(&silent), json(&kept));
-    // Taken as they come: a piece at a time, together the same.
+    // Taken piece by piece, the samples are the same in total.
     let mut run = Run::new(&scenario, &few(100)).expect("it fits together");
     let mut taken: Vec<Series> = Vec::new();
     let mut pieces = 0;
@@ -258,7 +258,7 @@ fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
     assert_eq!(taken, kept.series);
 }
 
-/// The same loss rate in bursts and not: as many packets are lost, in far fewer runs.
+/// The same loss rate with and without bursts: the same number of losses, in far fewer runs.
 #[test]
 fn losses_come_in_bursts() {
     let lost = |burst: &str| {
@@ -282,8 +282,8 @@ fn losses_come_in_bursts() {
     let error = 4.0 / (packets * 0.02).sqrt();
     assert!((scattered / 0.02 - 1.0).abs() < error, "{scattered}");
     let (packets, in_bursts, fewer) = lost(", mean_burst_packets = 8");
-    // Bursts of 8 on average have a mean square of 2 x 64 - 8: the standard error of the packets lost
-    // is the square root of 120 times the number of bursts. Four of them.
+    // Bursts of 8 on average have a mean square of 2 x 64 - 8. The standard error of the packets
+    // lost is the square root of 120 times the number of bursts; the tolerance is four of them.
     let bursts = packets * 0.02 / 8.0;
     let error = 4.0 * (120.0 * bursts).sqrt() / (packets * 0.02);
     assert!(
@@ -310,7 +310,7 @@ fn the_longest_queue_between_two_looks_is_recorded() {
         values.iter().copied().fold(0.0, f64::max)
     };
     let counted = output.summary.links[0].queue_max_packets as f64;
-    // Whole windows arrive at once: a look every second misses the longest queue.
+    // Whole windows arrive at once: a sample every second misses the longest queue.
     assert!(most("satellite.forward.queue") < counted);
     assert_eq!(most("satellite.forward.queue_max"), counted);
     let without = scenario(limits)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::OnDemand;
 
-/// `lag`: how many frames after a request its grant comes.
+/// Returns capacity on demand as data; `lag` is the number of frames from a request to its grant.
 pub(super) fn on_demand(access: &OnDemand, lag: u64) -> Value {
     let bps = |rate: Option<BitRate>| rate.map(BitRate::bits_per_second);
     json!({

@@ -1,4 +1,4 @@
-//! How a direction changes with time, as data.
+//! Changes of a direction over time, as data.
 
 use bentpipe_link::{
     Changes, FadingSettings, InFlight, LossRates, Outages, Profile, RateCourse, Sending,
@@ -10,10 +10,10 @@ use crate::Direction;
 use crate::modcod::Acm;
 use crate::quantity::RandomLength;
 
-/// The most steps that are listed.
+/// Most steps that are listed.
 const LONGEST_COURSE: usize = 4_096;
 
-/// Averages are those of the run.
+/// Returns the changes as data, with averages over the run.
 pub(super) fn changes(direction: &Direction, of: &Changes, duration: Span) -> Value {
     json!({
         "rate": rate(direction, &of.rate, duration),
@@ -50,7 +50,8 @@ pub(super) fn changes(direction: &Direction, of: &Changes, duration: Span) -> Va
     })
 }
 
-/// Modes of modulation and coding, each change with its time since the start of the run or of a round.
+/// Returns the modes of modulation and coding, and the time of each change since the start of the
+/// run or of a period.
 pub(super) fn acm(acm: &Acm) -> Value {
     let name = |mode: Option<usize>| mode.map(|mode| acm.modes[mode].name);
     let course = acm.course.iter();
@@ -67,7 +68,7 @@ pub(super) fn acm(acm: &Acm) -> Value {
     })
 }
 
-/// How many steps, and how often they begin again.
+/// Returns the number of steps, and the period of their repetition.
 fn steps<T: Copy>(profile: &Profile<T>) -> Value {
     json!({
         "steps": profile.steps().len(),
@@ -75,7 +76,8 @@ fn steps<T: Copy>(profile: &Profile<T>) -> Value {
     })
 }
 
-/// The steps as pairs of a time in seconds and a value; null where there are too many to list.
+/// Returns the steps as pairs of a time in seconds and a value, or null if there are too many to
+/// list.
 fn listed<T: Copy>(profile: &Profile<T>, value: impl Fn(T) -> Value) -> Value {
     if profile.steps().len() > LONGEST_COURSE {
         return Value::Null;

@@ -1,15 +1,15 @@
-//! Why a machine cannot play a part of a scenario.
+//! The error for a part of a scenario that a machine cannot play.
 
 use std::fmt;
 
 use crate::{KeyPath, ScenarioError, Segment, key_lines};
 
-/// Why a machine cannot play what it was asked to.
+/// Why a machine cannot play a part of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StationError {
-    /// The dotted path of the key in the file; empty where it is about what was asked for.
+    /// Dotted path of the key in the file, or empty if the request itself is wrong.
     pub key: String,
-    /// What was expected.
+    /// The message.
     pub message: String,
 }
 
@@ -21,8 +21,8 @@ impl StationError {
         }
     }
 
-    /// One line, with the place of the key in the file: the line of the nearest table above it that the
-    /// text has.
+    /// Returns one line with the position of the key in the file: the line of the nearest enclosing
+    /// table in the text.
     #[must_use]
     pub fn in_file(&self, file: &str, text: &str) -> String {
         if self.key.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::StationError;
 use crate::{Addresses, Gateway, Multiplex, RealEnds, Scenario, TrafficClass};
 
-/// The gateway, among the links that it has here: `own` are their indices in the file.
+/// Converts the gateway to its links here; `own` has their indices in the file.
 pub(super) fn placed(
     gateway: &Gateway,
     name: &str,
@@ -68,7 +68,8 @@ pub(super) fn placed(
     })
 }
 
-/// Persistent connections to whoever is behind the link that is faced.
+/// Returns the settings of persistent connections to the gateway at the other end of the facing
+/// link.
 fn multiplexing(
     with: Multiplex,
     name: &str,
@@ -91,7 +92,7 @@ fn multiplexing(
         return refuse(format!("{own} and {peer} are no addresses of two gateways"));
     }
     Ok(Multiplex {
-        // The ends that stand for the networks behind the two links have the links' numbers.
+        // The nodes that stand for the networks behind the two links have the indices of the links.
         peer: facing,
         real: Some(RealEnds {
             hosts: 1 - facing,
@@ -101,7 +102,7 @@ fn multiplexing(
     })
 }
 
-/// A class of connections by the hosts of the file: which addresses these have, nobody knows here.
+/// Refuses a class of connections that names hosts of the file: their real addresses are unknown.
 fn has_no_hosts(class: Option<&TrafficClass>, name: &str, key: &str) -> Result<(), StationError> {
     if class.is_some_and(|class| class.hosts.is_some()) {
         let key = format!("gateways.{name}.{key}.hosts");

@@ -1,4 +1,4 @@
-//! The links of a machine's part: what stands at its own ends of real ones.
+//! The links of a machine's part: the sending sides of real links at its own end.
 
 use std::sync::Arc;
 
@@ -13,16 +13,17 @@ use crate::{
     Way,
 };
 
-/// As good as no transmitter at all: a full packet takes 12 ns.
+/// Rate so high that the transmitter has practically no effect: a full packet takes 12 ns.
 pub(super) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
     Some(rate) => rate,
     None => unreachable!(),
 };
 
-/// What may wait at an open transmitter, where at most what was read at once does.
+/// Queue of a transmitter at the open rate: it holds at most the packets that are read at once.
 const OPEN_QUEUE: QueueLimit = QueueLimit::Packets(1 << 20);
 
-/// Whether a gateway does more than route: what it sends itself is to fit its interfaces.
+/// Whether a gateway does more than route, so that packets that it sends itself must fit its
+/// interfaces.
 fn acts_on_connections(scenario: &Scenario, gateway: usize) -> bool {
     !matches!(
         scenario.nodes[gateway].kind,
@@ -30,7 +31,7 @@ fn acts_on_connections(scenario: &Scenario, gateway: usize) -> bool {
     )
 }
 
-/// A real link of a gateway: what the gateway sends there goes to the node `end`, and what comes is its.
+/// Creates a real link of a gateway to the node `end`.
 pub(super) fn real(
     link: &Link,
     gateway: usize,
@@ -54,7 +55,8 @@ pub(super) fn real(
         return Err(StationError::new(key, message));
     };
     let leaves = if side.shaped {
-        // What takes both ends is refused at both: the one that receives would do its half for nobody.
+        // Settings that need both ends are refused in both directions: the peer would not do its
+        // half.
         for (way, direction) in link.directions() {
             takes_no_nodes(direction, &format!("links.{name}.{way}"))?;
         }
@@ -63,7 +65,7 @@ pub(super) fn real(
         open()
     };
     let comes = match comes.acks {
-        // What the far end leaves out, this end can fill in, whoever the far end is.
+        // This end can fill in acknowledgments that any far end has removed.
         acks @ Acks::Reconstruction { .. } if side.shaped => Direction { acks, ..open() },
         _ => open(),
     };
@@ -80,7 +82,7 @@ pub(super) fn real(
         },
         others: Vec::new(),
         broadcast: false,
-        // A router has the kernel say what is too long: it has addresses.
+        // For a router the kernel sends the ICMP errors about long packets: it has addresses.
         mtu: acts_on_connections(scenario, gateway).then_some(side.mtu),
         fragments: false,
         framing: if side.shaped {
@@ -94,7 +96,7 @@ pub(super) fn real(
     })
 }
 
-/// The direction in which a node sends on a link of its own.
+/// Returns the direction in which a node sends on one of its links.
 pub(super) fn sent_by(link: &Link, node: usize) -> Way {
     if link.between[0] == node {
         Way::Forward
@@ -103,7 +105,7 @@ pub(super) fn sent_by(link: &Link, node: usize) -> Way {
     }
 }
 
-/// A direction that costs nothing.
+/// Returns a direction without delay, losses or a relevant rate.
 pub(super) fn open() -> Direction {
     Direction {
         rate: OPEN_RATE,
@@ -127,12 +129,13 @@ pub(super) fn open() -> Direction {
     }
 }
 
-/// A key of a direction that a real interface can't do anything with.
+/// Refuses a key of a direction that a real interface cannot implement.
 fn refused(direction: &str, key: &str, message: &str) -> StationError {
     StationError::new(format!("{direction}.{key}"), message)
 }
 
-/// Refuses what two nodes of the network do to packets between them: real ones have to stay what they are.
+/// Refuses settings by which two nodes change the packets between them: real packets must stay
+/// unchanged.
 fn takes_no_nodes(direction: &Direction, key: &str) -> Result<(), StationError> {
     if let Acks::Compaction { .. } = direction.acks {
         return Err(refused(
@@ -154,7 +157,7 @@ fn takes_no_nodes(direction: &Direction, key: &str) -> Result<(), StationError> 
     Ok(())
 }
 
-/// What stands at the sending end of a direction, and nothing of the way.
+/// Returns the sending side of a direction, without its path.
 fn shaped(
     direction: &Direction,
     key: &str,
@@ -186,7 +189,7 @@ fn shaped(
         queue: direction.queue.clone(),
         redundancy: direction.redundancy,
         acks: match direction.acks {
-            // The far end is another machine's affair.
+            // The far end is on another machine.
             Acks::Reconstruction { marks, .. } => Acks::Suppression(marks),
             acks => acks,
         },
@@ -194,7 +197,7 @@ fn shaped(
     })
 }
 
-/// Of real packets, ports are known, and neither flows nor hosts of the file's.
+/// Checks that classes use ports only: flows and hosts of the file are unknown for real packets.
 pub(super) fn knows_classes(
     scenario: &Scenario,
     direction: &Direction,

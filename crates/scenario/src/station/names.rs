@@ -1,4 +1,4 @@
-//! What of a scenario is meant, by its name.
+//! Looks up the nodes and links of a scenario that are named in a request.
 
 use super::StationError;
 use crate::suggest::suggest;
@@ -11,7 +11,7 @@ pub(super) fn find_gateway(scenario: &Scenario, name: &str) -> Result<usize, Sta
     find("gateway", name, names)
 }
 
-/// A link, of all, or of those of a gateway, which is given with its name.
+/// Returns a link by name, among all or among those of a gateway, which is given with its name.
 pub(super) fn find_link(
     scenario: &Scenario,
     of: Option<(usize, &str)>,
@@ -27,7 +27,7 @@ pub(super) fn find_link(
     }
 }
 
-/// The index of what has this name, among those that may be meant.
+/// Returns the index of the entry with this name among the permitted ones.
 fn find<'n>(
     what: &str,
     name: &str,

@@ -74,7 +74,8 @@ fn a_gateway_is_the_files_between_open_links() {
     assert_eq!(split.facing, 0);
     assert_eq!(split.memory.get(), 3 << 20);
     assert_eq!(split.processing, None);
-    // What a gateway sends of its own fits the interfaces; what a router sends on, the kernel sees to.
+    // Packets that a gateway creates fit the interfaces; for forwarded packets of a router the
+    // kernel checks it.
     let mtus = |part: &Scenario| part.links.iter().map(|link| link.mtu).collect::<Vec<_>>();
     assert_eq!(mtus(part), [Some(1400); 2]);
     let router = scenario(&[("gateways.hub", "{}")]);
@@ -97,7 +98,7 @@ fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
     assert_eq!(satellite.forward.queue, file.links[1].forward.queue);
     assert_eq!(satellite.forward.delay, Span::ZERO);
     assert_eq!(satellite.forward.errors, open().errors);
-    // What the other end has left out is filled in here.
+    // This end fills in the acknowledgments that the other end has removed.
     let back = satellite.backward.as_ref().expect("both directions");
     assert!(matches!(back.acks, Acks::Reconstruction { .. }));
     assert_eq!(back.rate, OPEN_RATE);
@@ -108,7 +109,7 @@ fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
             .iter()
             .any(|note| note.contains("links.satellite.forward.errors"))
     );
-    // At the terminal the return leaves.
+    // The return direction leaves at the terminal.
     let sides = [side("satellite", true), side("home", false)];
     let station = Station::gateway(&file, "terminal", &sides, None).expect("a station");
     let back = station.scenario.links[0]
@@ -136,7 +137,8 @@ fn persistent_connections_are_between_addresses_of_their_own() {
         let sides = [side(other, false), side("satellite", false)];
         Station::gateway(&file, name, &sides, Some(between)).expect("a station")
     };
-    // The one that stands for the other gateway is the end that is faced; hosts are at the other.
+    // The node that stands for the other gateway is on the facing side; hosts are on the other
+    // side.
     let hub = at("hub", "lan", addresses(lower, higher));
     let ends = [(2, lower), (1, higher)].map(|(node, ip)| (node, ip.parse().expect("an address")));
     assert_eq!(hub.persistent_connections(), Some(ends));
@@ -181,7 +183,7 @@ fn a_link_is_the_files_in_both_directions() {
 #[test]
 fn what_cannot_be_is_refused_in_a_line_with_its_place() {
     let both = || [side("lan", false), side("satellite", true)];
-    /// `--set`s, the gateway, its sides, how the line begins.
+    /// `--set` options, the gateway, its sides, and the beginning of the expected line.
     type Case = (
         &'static [(&'static str, &'static str)],
         &'static str,
@@ -237,7 +239,8 @@ fn what_cannot_be_is_refused_in_a_line_with_its_place() {
             [side("satellite", true), side("home", false)],
             "office.toml:24: links.satellite.return.acks: compaction is a tunnel",
         ),
-        // Nor where the acknowledgments arrive, whose half it is to make of them what they were.
+        // The same holds at the receiving end of the acknowledgments, which would have to restore
+        // them.
         (
             &[("links.satellite.return.acks", "{ kind = \"compaction\" }")],
             "hub",

@@ -1,4 +1,4 @@
-//! What became of capacity on demand.
+//! Summary of capacity on demand.
 
 use bentpipe_link::AccessCounts;
 use schemars::JsonSchema;
@@ -7,46 +7,50 @@ use serde::Serialize;
 use super::WaitSummary;
 use crate::Carrier;
 
-/// What a direction with capacity on demand has asked for, got and used. Bytes are those on the air: headers, framing
-/// and redundancy included.
+/// Capacity on demand of a direction: requests, grants and use. Bytes are those on the air:
+/// headers, framing and redundancy included.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct AccessSummary {
     /// The carrier that it shares; null if it has one of its own.
     pub carrier: Option<String>,
-    /// What all who share the carrier send together at most, in bit/s.
+    /// Total rate of all directions on the carrier, in bit/s.
     pub carrier_rate_bps: u64,
-    /// Requests that it made: one a frame at most.
+    /// Number of requests, at most one per frame.
     pub requests: u64,
-    /// Bytes asked for by rate: of each request, what the rate comes to in a frame.
+    /// Bytes requested by rate: for each request, the rate times the duration of a frame.
     pub asked_rate_based_bytes: u64,
-    /// Bytes asked for by volume.
+    /// Bytes requested by volume.
     pub asked_volume_based_bytes: u64,
-    /// Bytes granted in all.
+    /// Bytes granted in total.
     pub granted_bytes: u64,
     /// Bytes granted as constant capacity, in each frame of the run.
     pub granted_constant_bytes: u64,
-    /// Bytes granted of what was asked for by rate.
+    /// Bytes granted of those requested by rate.
     pub granted_rate_based_bytes: u64,
-    /// Bytes granted of what was asked for by volume.
+    /// Bytes granted of those requested by volume.
     pub granted_volume_based_bytes: u64,
-    /// Bytes granted though nobody had asked for them, in frames for which there was something to send or to wait for.
+    /// Bytes granted without a request, in frames in which packets were queued or expected.
     pub granted_free_bytes: u64,
-    /// Bytes that were planned besides, in a mode that the path no longer allowed when the frame came, of frames for which there
-    /// was something to send or to wait for. Only of a direction whose rate changes.
+    /// Bytes planned in addition, for a mode that the path no longer allowed in that frame. It
+    /// counts frames in which packets were queued or expected. Only for a direction whose rate
+    /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faded_bytes: Option<u64>,
     /// Bytes sent.
     pub used_bytes: u64,
-    /// What was granted, but for what was free, as time on the carrier: bytes that could have been sent in it in clear sky. Only of a
-    /// direction whose rate changes; in clear sky it is what was granted.
+    /// Time on the carrier of all grants except free ones, as the bytes that could be sent in it in
+    /// clear sky. Only for a direction whose rate changes; in clear sky it equals the bytes
+    /// granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_air_bytes: Option<u64>,
-    /// What the bytes sent took of the carrier, in the same way.
+    /// Time on the carrier of the bytes sent, in the same unit. Only for a direction whose rate
+    /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_air_bytes: Option<u64>,
-    /// The share of the granted bytes that went unused; null if none were granted.
+    /// Share of the granted bytes that was not used; null if none were granted.
     pub unused_share: Option<f64>,
-    /// How long what came to an idle terminal waited for the first grant that it could use, in milliseconds.
+    /// Time from a packet's arrival at an idle terminal to the first grant that it could use, in
+    /// milliseconds.
     pub wait_ms: WaitSummary,
 }
 

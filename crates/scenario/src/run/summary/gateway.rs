@@ -1,9 +1,10 @@
-//! The fields that the counters of gateways become in results, for the schema: which of them a gateway has, its kind and its
-//! settings say. A test compares them with what runs print.
+//! The fields of gateway counters in results, for the schema. Kind and settings of a gateway
+//! determine which of them it has. A test compares them with the results of runs.
 
 use schemars::JsonSchema;
 
-/// Declares tables of the schema: every counter is a number that is absent where a gateway does not count it.
+/// Declares tables of the schema: every counter is a number that is absent if a gateway does not
+/// count it.
 macro_rules! counters {
     ($($(#[$about:meta])* $table:ident { $($(#[$what:meta])* $counter:ident: $type:ty,)* })*) => {
         $(
@@ -22,61 +23,64 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What a gateway has counted.
+    /// Counters of a gateway.
     GatewayCounters {
-        /// Connections, by what became of them.
+        /// Connections by outcome.
         connections: GatewayConnections,
-        /// Bytes that have arrived from one side, and that the other side has not acknowledged.
+        /// Bytes received on one side and not yet acknowledged on the other.
         bytes_held: GatewayBytes,
-        /// Bytes of memory that connections may claim: what a split gateway holds, and the windows that it offers.
+        /// Bytes of memory that connections may use: the data that a split gateway holds, and the
+        /// windows that it advertises.
         bytes_promised: GatewayBytes,
         /// Packets of a split gateway.
         packets: GatewayPackets,
-        /// The parts of split connections over `facing`, or the persistent connections that carry them.
+        /// Connections over `facing` that are parts of split connections, or the persistent
+        /// connections that carry them.
         facing: GatewayPart,
-        /// The parts of split connections towards the hosts.
+        /// Connections to the hosts that are parts of split connections.
         hosts: GatewayPart,
-        /// The persistent connections of a split gateway with `multiplex`.
+        /// Persistent connections of a split gateway with `multiplex`.
         multiplex: GatewayMultiplex,
-        /// What a hybrid gateway sends to its hosts.
+        /// Segments that a hybrid gateway sends to its hosts.
         to_host: GatewayToHost,
-        /// What a hybrid gateway receives from servers.
+        /// Segments that a hybrid gateway receives from servers.
         from_server: GatewayFromServer,
         /// Acknowledgments at a hybrid gateway.
         acknowledgments: GatewayAcknowledgments,
-        /// Packets that a hybrid gateway forwarded and did nothing else with.
+        /// Packets that a hybrid gateway forwarded unchanged.
         packets_passed: u64,
-        /// Packets that a hybrid gateway's processor had no room for (`processing`).
+        /// Packets that a hybrid gateway's processor dropped at its full queue (`processing`).
         packets_dropped: u64,
-        /// The crashes of a gateway with `crashes`.
+        /// Crashes of a gateway with `crashes`.
         crashes: GatewayCrashes,
     }
 
-    /// A gateway's connections, by what became of them.
+    /// Connections of a gateway, by outcome.
     GatewayConnections {
         /// Connections that were split.
         split: u64,
-        /// Connections that passed unsplit, since they belong to no class that is split.
+        /// Connections that passed unsplit, because `only` or `except` exclude them.
         passed: u64,
-        /// Connections that passed for want of memory; of a hybrid gateway, beyond its most.
+        /// Connections that passed unsplit for lack of memory; for a hybrid gateway, above
+        /// `connections`.
         refused: u64,
         /// Connections that are open at the end.
         open: u64,
-        /// Most connections that were open at once.
+        /// Maximum number of open connections.
         open_max: u64,
         /// Connections that the other side refused.
         refused_by_host: u64,
         /// Connections that the other side did not answer.
         unreachable: u64,
-        /// New connections between the ends of one in TIME-WAIT.
+        /// New connections that reuse the addresses and ports of one in TIME-WAIT.
         followed: u64,
         /// Connections that were reset after `idle_timeout`.
         idle: u64,
-        /// Connections of which one part was reset because the other had failed.
+        /// Connections of which one side was reset because the other side had failed.
         aborted: u64,
-        /// Connections that a hybrid gateway acknowledged for.
+        /// Connections for which a hybrid gateway acknowledged.
         tracked: u64,
-        /// Connections that a hybrid gateway gave up, since the host made no progress.
+        /// Connections that a hybrid gateway gave up because the host made no progress.
         given_up: u64,
         /// Connections of a hybrid gateway that were reset.
         reset: u64,
@@ -86,41 +90,42 @@ counters! {
     GatewayBytes {
         /// At the end.
         now: u64,
-        /// At most.
+        /// Maximum.
         max: u64,
-        /// At most of one connection.
+        /// Maximum of a single connection.
         max_of_one: u64,
     }
 
-    /// The packets of a split gateway.
+    /// Packets of a split gateway.
     GatewayPackets {
-        /// Packets of connections that are split.
+        /// Packets of split connections.
         split: u64,
-        /// Packets that were forwarded as they are.
+        /// Packets that were forwarded unchanged.
         passed: u64,
-        /// Packets that the processor had no room for (`processing`).
+        /// Packets that the processor dropped at its full queue (`processing`).
         dropped: u64,
-        /// Packets of the side that opens a connection that came before it was answered.
+        /// Packets from the side that opens a connection that arrived before the gateway had
+        /// answered it.
         early: u64,
-        /// ICMP errors about segments of the gateway's own.
+        /// ICMP errors about segments that the gateway sent.
         icmp_errors: u64,
     }
 
-    /// The connections of a split gateway on one side.
+    /// Connections of a split gateway on one side.
     GatewayPart {
-        /// Bytes that the other end has acknowledged.
+        /// Bytes that the peer has acknowledged.
         bytes_delivered: u64,
-        /// These bytes in bit/s, over the time of the run.
+        /// These bytes in bit/s, averaged over the run.
         goodput_bps: f64,
         /// Segments with payload sent, retransmissions included.
         segments_sent: u64,
-        /// Segments with payload sent again.
+        /// Segments with payload retransmitted.
         segments_retransmitted: u64,
         /// Retransmission timeouts.
         timeouts: u64,
     }
 
-    /// The persistent connections of a split gateway with `multiplex`.
+    /// Persistent connections of a split gateway with `multiplex`.
     GatewayMultiplex {
         /// Persistent connections at the end.
         connections: u64,
@@ -128,37 +133,37 @@ counters! {
         opened: u64,
         /// Persistent connections that failed.
         failed: u64,
-        /// Those of them that were given up since nothing came on them.
+        /// Persistent connections that failed because nothing arrived on them.
         silent: u64,
-        /// Hosts' connections that were reset with any of them.
+        /// Connections of hosts that were reset with a persistent connection.
         reset: u64,
     }
 
-    /// What a hybrid gateway sends to its hosts.
+    /// Segments that a hybrid gateway sends to its hosts.
     GatewayToHost {
         /// Segments sent for the first time.
         segments: u64,
-        /// Segments sent again.
+        /// Retransmissions.
         retransmissions: u64,
         /// Retransmission timeouts.
         timeouts: u64,
         /// Segments sent beyond the window that the host advertised.
         beyond_window: u64,
-        /// Parts of segments that were cut, since the path takes no longer packets.
+        /// Parts into which segments were cut because the path does not take longer packets.
         parts: u64,
-        /// ICMP errors about what was sent.
+        /// ICMP errors about segments that were sent.
         icmp_errors: u64,
-        /// Probes of closed windows.
+        /// Probes of a zero window.
         window_probes: u64,
     }
 
-    /// What a hybrid gateway receives from servers.
+    /// Segments that a hybrid gateway receives from servers.
     GatewayFromServer {
-        /// Segments that it had already.
+        /// Duplicates of data that it already had.
         duplicates: u64,
-        /// Segments that came before an earlier one.
+        /// Segments that arrived before an earlier one.
         out_of_order: u64,
-        /// Segments for which there was no room.
+        /// Segments that did not fit in its memory.
         no_room: u64,
     }
 
@@ -170,13 +175,13 @@ counters! {
         consumed: u64,
     }
 
-    /// The crashes of a gateway.
+    /// Crashes of a gateway.
     GatewayCrashes {
-        /// Crashes so far.
+        /// Number of crashes so far.
         count: u64,
-        /// Connections that were lost in them.
+        /// Connections that were lost in crashes.
         connections_lost: u64,
-        /// Packets that were lost in them, and that reached the gateway while it was down.
+        /// Packets that were lost in crashes, or that arrived while the gateway was down.
         packets_lost: u64,
     }
 }
