@@ -1,9 +1,11 @@
-//! Adaptive coding and modulation (ACM): which mode of DVB-S2 or DVB-S2X a link uses at which Es/N0, and so
-//! its rate.
+//! Adaptive coding and modulation (ACM): the mode of DVB-S2 or DVB-S2X that a link uses at an
+//! Es/N0, and its rate.
 //!
-//! A mode is a modulation with a code rate (MODCOD). Thresholds are the ideal Es/N0 of the standards' tables:
+//! A mode is a modulation with a code rate (MODCOD). Thresholds are the ideal Es/N0 of the
+//! standards' tables:
 //! - DVB-S2: ETSI EN 302 307-1, table 13: packet error ratio 10^-7, normal frames, no pilots.
-//! - DVB-S2X: ETSI EN 302 307-2, table 20a, linear channel: frame error ratio 10^-5, normal frames, no pilots.
+//! - DVB-S2X: ETSI EN 302 307-2, table 20a, linear channel: frame error ratio 10^-5, normal frames,
+//!   no pilots.
 //!
 //! Efficiencies are bits of baseband frames per symbol, in the same tables.
 
@@ -12,11 +14,11 @@ use bentpipe_types::Span;
 /// A mode of modulation and coding.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mode {
-    /// Its name in the standard.
+    /// Name in the standard.
     pub name: &'static str,
-    /// Information bits a symbol.
+    /// Information bits per symbol.
     pub efficiency: f64,
-    /// The least Es/N0 in dB at which it works, without losses of an implementation.
+    /// Lowest Es/N0 in dB at which it works, without implementation losses.
     pub threshold_db: f64,
 }
 
@@ -28,7 +30,7 @@ const fn mode(name: &'static str, efficiency: f64, threshold_db: f64) -> Mode {
     }
 }
 
-/// DVB-S2: ETSI EN 302 307-1, table 13.
+/// Modes of DVB-S2: ETSI EN 302 307-1, table 13.
 pub const DVB_S2: [Mode; 28] = [
     mode("QPSK 1/4", 0.490243, -2.35),
     mode("QPSK 1/3", 0.656448, -1.24),
@@ -60,7 +62,7 @@ pub const DVB_S2: [Mode; 28] = [
     mode("32APSK 9/10", 4.453027, 16.05),
 ];
 
-/// What DVB-S2X adds: ETSI EN 302 307-2, table 20a.
+/// Additional modes of DVB-S2X: ETSI EN 302 307-2, table 20a.
 pub const DVB_S2X: [Mode; 39] = [
     mode("QPSK 2/9", 0.434841, -2.85),
     mode("QPSK 13/45", 0.567805, -2.03),
@@ -108,33 +110,35 @@ pub const DVB_S2X: [Mode; 39] = [
 pub struct Acm {
     /// The modes that it may use.
     pub modes: Vec<Mode>,
-    /// Symbols a second.
+    /// Symbols per second.
     pub symbol_rate: u64,
     /// Es/N0 in clear sky, in dB.
     pub clear_sky_db: f64,
-    /// Added to each threshold, in dB.
+    /// Margin above each threshold, in dB.
     pub margin_db: f64,
-    /// What a better mode needs beyond its threshold and the margin, in dB.
+    /// Additional Es/N0 for changing to a more efficient mode, in dB.
     pub hysteresis_db: f64,
-    /// The mode from each of these times on (as an index into `modes`; `None`: none works), since the start
-    /// or since the last round began; before the first step, that of clear sky.
+    /// Changes of mode: the time since the start of the run or of the current period, and the index
+    /// of the mode in `modes`, or `None` for an outage. Before the first change, the mode is that
+    /// in clear sky.
     pub course: Vec<(Span, Option<usize>)>,
 }
 
 impl Acm {
-    /// The mode that follows `mode` at this Es/N0; `None` where none works.
+    /// Returns the mode that follows `mode` at this Es/N0, or `None` if no mode works.
     ///
-    /// A mode is left when the Es/N0 is below its threshold and margin, for the most efficient one that still
-    /// has both. A more efficient mode, or one after an outage, needs the hysteresis besides.
+    /// If the Es/N0 falls below the threshold and margin of a mode, the most efficient mode that
+    /// still has both follows. Changing to a more efficient mode, or to any mode after an outage,
+    /// requires the hysteresis in addition.
     fn next(&self, mode: Option<usize>, es_n0_db: f64) -> Option<usize> {
         let current = mode.filter(|mode| self.works(*mode, es_n0_db, 0.0));
         let keeps = |candidate: &usize| match (mode, current) {
-            // Upwards.
+            // To a more efficient mode.
             (_, Some(current)) => {
                 self.modes[*candidate].efficiency > self.modes[current].efficiency
                     && self.works(*candidate, es_n0_db, self.hysteresis_db)
             }
-            // Downwards.
+            // To a more robust mode.
             (Some(_), None) => self.works(*candidate, es_n0_db, 0.0),
             // After an outage.
             (None, None) => self.works(*candidate, es_n0_db, self.hysteresis_db),
@@ -147,24 +151,24 @@ impl Acm {
         best.or(current)
     }
 
-    /// Whether a mode has its threshold, the margin, and so much more. To a millionth of a dB: sums of
-    /// decimals are not exact.
+    /// Whether the Es/N0 exceeds a mode's threshold and the margin by `more_db`. The comparison
+    /// tolerates a millionth of a dB, because sums of decimals are not exact.
     fn works(&self, mode: usize, es_n0_db: f64, more_db: f64) -> bool {
         es_n0_db + 1e-6 >= self.modes[mode].threshold_db + self.margin_db + more_db
     }
 
-    /// The mode in clear sky, which needs the hysteresis as any better mode does; `None` where none works.
+    /// Returns the mode in clear sky, with hysteresis, or `None` if no mode works.
     pub(crate) fn in_clear_sky(&self) -> Option<usize> {
         self.next(None, self.clear_sky_db)
     }
 
-    /// The least Es/N0 in clear sky, in dB, with which there is a mode.
+    /// Returns the lowest Es/N0 in clear sky, in dB, at which a mode works.
     pub(crate) fn least_clear_sky_db(&self) -> f64 {
         let thresholds = self.modes.iter().map(|mode| mode.threshold_db);
         thresholds.fold(f64::INFINITY, f64::min) + self.margin_db + self.hysteresis_db
     }
 
-    /// The mode with the lowest threshold.
+    /// Returns the mode with the lowest threshold.
     fn most_robust(&self) -> usize {
         let by_threshold = |one: &usize, other: &usize| {
             let (one, other) = (&self.modes[*one], &self.modes[*other]);
@@ -173,13 +177,14 @@ impl Acm {
         (0..self.modes.len()).min_by(by_threshold).unwrap_or(0)
     }
 
-    /// The rate of a mode in bit/s; without a mode, that of the most robust one, in which the modulator goes on.
+    /// Returns the rate of a mode in bit/s. In an outage it is the rate of the most robust mode, in
+    /// which the modulator continues.
     pub fn rate(&self, mode: Option<usize>) -> u64 {
         let mode = &self.modes[mode.unwrap_or_else(|| self.most_robust())];
         (mode.efficiency * self.symbol_rate as f64 + 0.5) as u64
     }
 
-    /// Follows the attenuation in dB from the clear sky on.
+    /// Computes the changes of mode from the attenuation in dB, beginning in clear sky.
     pub(crate) fn follow(&mut self, attenuation: &[(Span, f64)]) {
         let mut mode = self.in_clear_sky();
         for (at, attenuation_db) in attenuation {
@@ -191,7 +196,7 @@ impl Acm {
         }
     }
 
-    /// The times without a mode: from when until when; `None`: for the rest.
+    /// Returns the outages: start and end, or `None` for an outage without an end.
     pub(crate) fn away(&self) -> impl Iterator<Item = (Span, Option<Span>)> {
         let ends = self.course.iter().skip(1).map(|(at, _)| Some(*at));
         let steps = self.course.iter().zip(ends.chain([None]));
@@ -214,8 +219,8 @@ mod tests {
         }
     }
 
-    /// The bits of a baseband frame that the standards' tables of codes have (Kbch, EN 302 307-1 table 5a and
-    /// EN 302 307-2), by the numerator and denominator of the rate.
+    /// Returns the payload bits of a baseband frame (Kbch, EN 302 307-1 table 5a and EN 302 307-2)
+    /// for the code rate in a mode's name.
     fn payload(name: &str) -> Option<f64> {
         let rate = name.split(' ').nth(1)?;
         let is_linear = rate.ends_with("-L");
@@ -223,8 +228,9 @@ mod tests {
         let (numerator, denominator): (f64, f64) =
             (numerator.parse().ok()?, denominator.parse().ok()?);
         let coded = 64_800.0 * numerator / denominator;
-        // S2's codes correct 12 errors, at 2/3 and 5/6 10, and at 8/9 and 9/10 8; S2X's all correct 12. S2X's
-        // 32APSK 2/3-L and 64APSK 5/6 use S2's codes. Each error takes 16 bits.
+        // DVB-S2's codes correct 12 errors; at 2/3 and 5/6 they correct 10, and at 8/9 and 9/10
+        // they correct 8. All codes of DVB-S2X correct 12. DVB-S2X's 32APSK 2/3-L and 64APSK 5/6
+        // use DVB-S2's codes. Each error takes 16 bits.
         let is_s2 = DVB_S2.iter().any(|mode| mode.name == name);
         let errors = match rate {
             "2/3" | "5/6" if is_s2 || name == "64APSK 5/6" => 10.0,
@@ -249,7 +255,7 @@ mod tests {
                 Some("256APSK") => 8.0,
                 other => panic!("{other:?}"),
             };
-            // A frame's symbols fill slots of 90: with 7 bits a symbol the last one is padded.
+            // A frame's symbols fill slots of 90: with 7 bits per symbol the last slot is padded.
             let symbols = f64::ceil(64_800.0 / bits / 90.0) * 90.0 + 90.0;
             let expected = (payload(mode.name).expect("a rate") - 80.0) / symbols;
             assert!(
@@ -268,7 +274,7 @@ mod tests {
             (-1.35, Some("QPSK 1/4")),
             (-0.25, Some("QPSK 1/4")),
             (-0.24, Some("QPSK 1/3")),
-            // 8PSK 3/5 needs less than QPSK 8/9, and is better.
+            // 8PSK 3/5 has a lower threshold than QPSK 8/9, and a higher efficiency.
             (7.4, Some("8PSK 3/5")),
             (30.0, Some("32APSK 9/10")),
         ] {
@@ -288,16 +294,16 @@ mod tests {
             }
             name(mode)
         };
-        // QPSK 1/2 from 1.0 dB on: up at 1.5, down below 1.0.
+        // QPSK 1/2 works from 1.0 dB: the link changes to it at 1.5 dB, and from it below 1.0 dB.
         assert_eq!(after(&[1.4]), Some("QPSK 2/5"));
         assert_eq!(after(&[1.5]), Some("QPSK 1/2"));
         assert_eq!(after(&[1.5, 1.0]), Some("QPSK 1/2"));
         assert_eq!(after(&[1.5, 0.99]), Some("QPSK 2/5"));
-        // Away below -2.35 dB, back at -1.85.
+        // The outage begins below -2.35 dB and ends at -1.85 dB.
         assert_eq!(after(&[-2.36]), None);
         assert_eq!(after(&[-2.36, -1.86]), None);
         assert_eq!(after(&[-2.36, -1.85]), Some("QPSK 1/4"));
-        // However it got there, in clear sky it is the same.
+        // In clear sky the mode does not depend on the previous modes.
         let clear = acm.in_clear_sky();
         for start in (0..acm.modes.len()).map(Some).chain([None]) {
             assert_eq!(acm.next(start, acm.clear_sky_db), clear);

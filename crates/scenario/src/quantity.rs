@@ -1,7 +1,7 @@
-//! Quantities as a scenario file writes them: strings of a number and a unit.
+//! Quantities in a scenario file: strings of a number and a unit.
 //!
 //! A number may have decimals and an exponent (`"1.536 Mbit/s"`, `"1e-3 s"`) and is rounded to the
-//! base unit: bit/s, nanosecond, byte. The space before the unit may be left out.
+//! base unit: bit/s, nanosecond, byte. The space before the unit is optional.
 
 mod buffer;
 mod count;
@@ -46,7 +46,7 @@ pub use units::{UnitOf, number_and_unit, units};
 
 use std::fmt;
 
-/// The number at the start of a quantity, as a regular expression (for the JSON Schema).
+/// Regular expression of the number at the start of a quantity, for the JSON Schema.
 macro_rules! number {
     () => {
         r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
@@ -54,10 +54,10 @@ macro_rules! number {
 }
 use number;
 
-/// A unit and what it is worth in the base unit.
+/// A unit and its value in base units.
 type Unit = (&'static str, u64);
 
-/// Splits `"1.536 Mbit/s"` into number and unit. No sign: nothing here is negative.
+/// Splits `"1.536 Mbit/s"` into number and unit. It accepts no sign: quantities are not negative.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let digits = |from: usize| {
@@ -83,12 +83,12 @@ fn split(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
-/// The number of base units in `text`, to the nearest; `u64::MAX` for more than that. `None` where it has none of
-/// these units. What is above zero does not become zero unsaid.
+/// Returns the number of base units in `text`, rounded to the nearest and at most `u64::MAX`, or
+/// `None` for other units. A number above zero that would be rounded to zero is an error.
 fn in_base_units(text: &str, units: &[Unit]) -> Option<Result<u64, QuantityError>> {
     let (number, unit) = split(text)?;
     let (_, worth) = units.iter().find(|(name, _)| *name == unit)?;
-    // Exact after rounding up to 2^52, which every limit here stays below.
+    // Exact up to 2^52, and every limit is below.
     let rounded = (number * *worth as f64 + 0.5) as u64;
     if rounded > 0 || number == 0.0 {
         return Some(Ok(rounded));
@@ -109,7 +109,7 @@ fn write_in(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Resu
     write!(f, "{} {}", value / best.1, best.0)
 }
 
-/// What `serde` and `schemars` need of a quantity that is a string in the file.
+/// Implements the traits of `serde` and `schemars` for a quantity that is a string in the file.
 macro_rules! string_quantity {
     ($type:ident, $what:literal, pattern: $pattern:expr, examples: [$($example:literal),+]) => {
         impl serde::Serialize for $type {

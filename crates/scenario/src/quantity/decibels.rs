@@ -1,15 +1,15 @@
-//! Ratios of powers in decibels.
+//! Power ratios in decibels.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{QuantityError, split, string_quantity};
 
-/// A ratio in decibels: `"12.5 dB"`, `"-1 dB"`.
+/// A power ratio: `"12.5 dB"`, `"-1 dB"`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Decibels(pub f64);
 
-/// No link budget has a ratio beyond it.
+/// Upper limit, beyond the ratios of any link budget.
 pub(crate) const MOST_DECIBELS: f64 = 200.0;
 
 impl FromStr for Decibels {

@@ -1,4 +1,4 @@
-//! How long a receiver holds packets of a call back.
+//! Jitter buffers of calls.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use super::{Length, QuantityError, number, string_quantity};
 /// A jitter buffer: `"adaptive"`, or a length of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JitterBuffer {
-    /// As long as the delays of the packets so far ask for.
+    /// Follows the delays of the packets so far.
     Adaptive,
-    /// This long.
+    /// Fixed length.
     Fixed(Span),
 }
 
@@ -25,7 +25,7 @@ impl FromStr for JitterBuffer {
         }
         match text.parse() {
             Ok(Length(length)) => Ok(Self::Fixed(length)),
-            // A number with a unit is wrong for a reason of its own.
+            // For a number with a unit, the error about the length of time is the right one.
             Err(error) if super::split(text).is_some() => Err(error),
             Err(_) => {
                 let expected = r#""adaptive", or a length of time such as "60 ms""#;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
 
-/// Symbols a second: `"20 Mbaud"`. Units: baud, kbaud, Mbaud, Gbaud (powers of 1000).
+/// Symbols per second: `"20 Mbaud"`. Units: baud, kbaud, Mbaud, Gbaud (powers of 1000).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SymbolRate(pub u64);
 

@@ -1,4 +1,4 @@
-//! Adaptive coding and modulation of a direction: rate and outages that follow from the attenuation.
+//! Adaptive coding and modulation of a direction: rate and outages from the attenuation.
 
 use bentpipe_link::{Changes, Outages, Profile, RateCourse};
 
@@ -11,7 +11,7 @@ use crate::quantity::{Decibels, LONGEST, SymbolRate};
 use crate::schema::{AcmFile, ModesName};
 
 impl LinkTable<'_> {
-    /// What `acm` says, with nothing attenuated yet.
+    /// Returns the settings of `acm`, without attenuation.
     pub(super) fn acm(&self, key: &Key<&AcmFile>, way: Way) -> Result<Option<Acm>, Fault> {
         let Some(file) = key.value else {
             return Ok(None);
@@ -21,7 +21,7 @@ impl LinkTable<'_> {
             .map_err(|(name, message)| Fault::new(self.path(way, key.own, &["acm", name]), message))
     }
 
-    /// Takes rate and outages from the modes that the attenuation leaves.
+    /// Sets rate and outages according to the modes that the attenuation allows.
     pub(super) fn fade(
         &self,
         way: Way,
@@ -42,7 +42,7 @@ impl LinkTable<'_> {
         let outages = acm.away().map(|(at, until)| {
             let until = until.or(every).unwrap_or(LONGEST);
             let lasts = until.saturating_sub(at);
-            // One that lasts for the whole round never ends.
+            // An outage of the whole period never ends.
             let is_whole = every == Some(lasts);
             Outages {
                 at,

@@ -1,4 +1,5 @@
-//! `schedule`, `traces`, `outages`, `fading` and what else a link does to packets besides losing them.
+//! Changes of a link over time (`schedule`, `traces`, `outages`, `fading`), and changes of packets
+//! other than losses.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -6,56 +7,60 @@ use serde::Deserialize;
 use crate::quantity::{Decibels, Delay, Length, Probability, RandomLength, ScheduledRate};
 use bentpipe_types::words;
 
-/// A step of a schedule. What it does not say stays as it was.
+/// A step of a schedule. Keys that are absent leave their values unchanged.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepFile {
-    /// From when on: since the start of the run, or of the round (`schedule_every`). 100 us or more
-    /// after the step before it.
+    /// Time of the step since the start of the run, or of the period (`schedule_every`). At least
+    /// 100 us after the previous step.
     pub at: Length,
-    /// Rate of the transmitter. A packet that is being sent goes on at the new rate. "0 bit/s": nothing
-    /// is sent. Beside `access`, what the terminal's modulation and coding allow, from the next frame on: at most the
-    /// direction's `rate`, which it has in clear sky.
+    /// Rate of the transmitter. A packet in transmission continues at the new rate. "0 bit/s":
+    /// nothing is sent. With `access`: the rate that the terminal's modulation and coding allow
+    /// from the next frame on, at most the direction's `rate`, which is that in clear sky.
     pub rate: Option<ScheduledRate>,
-    /// Attenuation of the signal, which `acm` takes off the Es/N0 in clear sky. 1 ms or more after the
-    /// attenuation before it.
+    /// Attenuation of the signal, which `acm` subtracts from the Es/N0 in clear sky. At least 1 ms
+    /// after the previous attenuation.
     pub attenuation: Option<Decibels>,
     /// Propagation delay of packets whose last bit is sent from then on.
     pub delay: Option<Delay>,
-    /// Probability that a packet is lost, besides what `errors` loses.
+    /// Probability that a packet is lost, in addition to the losses of `errors`.
     pub packet_loss_rate: Option<Probability>,
-    /// Probability that a bit is wrong, besides what `errors` says.
+    /// Probability that a bit is wrong, in addition to the bit errors of `errors`.
     pub bit_error_rate: Option<Probability>,
 }
 
-/// A file that says how a direction changes with time.
+/// A file with the changes of a direction over time.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceFile {
-    /// The file, relative to the scenario file's folder.
+    /// Path of the file, relative to the scenario file's folder.
     pub file: String,
-    /// What kind of file. Default: "csv" of a name that ends in ".csv".
+    /// Format of the file. Default: "csv" if the name ends in ".csv".
     pub format: Option<TraceFormat>,
-    /// Of an IRTT log: which of its columns this direction has.
+    /// For an IRTT log: the column of this direction.
     pub column: Option<IrttColumn>,
-    /// Of a CSV file: it begins again that often. The other formats begin again at their end. Default: the
-    /// last line holds until the end.
+    /// For a CSV file: period after which the file repeats. The other formats repeat at their end.
+    /// Default: the last line holds until the end of the run.
     pub every: Option<Length>,
 }
 
 words! {
-    /// A kind of trace file.
+    /// Format of a trace file.
     TraceFormat {
-        /// A table with names and units in its first line: "time (s), rate (Mbit/s), attenuation (dB), delay (ms),
-        /// packet_loss_rate, bit_error_rate". An empty field leaves the value as it was.
+        /// A table with names and units in its first line: "time (s), rate (Mbit/s), attenuation
+        /// (dB), delay (ms), packet_loss_rate, bit_error_rate". An empty field leaves the value
+        /// unchanged.
         Csv = "csv",
-        /// The same table in a Parquet file, of columns of numbers; an empty cell leaves the value as it was.
+        /// The same table in a Parquet file with columns of numbers; an empty cell leaves the value
+        /// unchanged.
         Parquet = "parquet",
-        /// Mahimahi's packet-delivery trace: a line for each 1500 bytes that may go, in milliseconds.
+        /// Mahimahi's packet-delivery trace: each line is a time in milliseconds at which 1500
+        /// bytes may be sent.
         Mahimahi = "mahimahi",
-        /// LeoReplayer's delays: a line for each 10 ms, in milliseconds.
+        /// LeoReplayer's delays in milliseconds: a line for every 10 ms.
         LeoReplayer = "leoreplayer",
-        /// OpenSAND's delays: "time delay", in seconds and milliseconds, straight from line to line.
+        /// OpenSAND's delays: lines of "time delay", in seconds and milliseconds, with linear
+        /// interpolation between lines.
         OpenSand = "opensand",
         /// IRTT's log as CSV: "timestamp,rtt,uplink,downlink", in ns and ms; -1 is a lost packet.
         Irtt = "irtt",
@@ -65,77 +70,79 @@ words! {
 words! {
     /// A column of an IRTT log.
     IrttColumn {
-        /// From the client to the server. Packets that were lost nobody knows which way are lost here.
+        /// From the client to the server. Packets for which the direction of loss is unknown count
+        /// as lost here.
         Uplink = "uplink",
         /// From the server to the client.
         Downlink = "downlink",
     }
 }
 
-/// When a direction goes away, and what becomes of packets.
+/// An outage of a direction, and its effect on packets.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutageFile {
-    /// When it first goes away.
+    /// Start of the first outage.
     pub at: Length,
-    /// For how long: 1 ms or more.
+    /// Duration of an outage: at least 1 ms.
     pub lasts: Length,
-    /// How often: 1 ms or more longer than it lasts. Default: once.
+    /// Period of repeated outages: at least 1 ms longer than `lasts`. Default: a single outage.
     pub every: Option<Length>,
-    /// What becomes of packets that are to be sent meanwhile. Default: "lost".
+    /// Effect on packets that would be sent during an outage. Default: "lost".
     pub sending: Option<SendingName>,
-    /// What becomes of packets that are on their way when it begins. Default: "lost".
+    /// Effect on packets in transit when an outage begins. Default: "lost".
     pub in_flight: Option<InFlightName>,
 }
 
 words! {
-    /// What becomes of packets that are to be sent during an outage.
+    /// Effect of an outage on packets that would be sent during it.
     SendingName {
-        /// The transmitter does not know, and sends them: they are lost.
+        /// The transmitter is not aware of the outage and sends them: they are lost.
         Lost = "lost",
-        /// They wait, and the queue fills. A packet that is being sent goes on afterwards.
+        /// They wait, and the queue fills. A packet in transmission continues afterwards.
         Held = "held",
     }
 }
 
 words! {
-    /// What becomes of packets whose first bit has been sent and whose last has not arrived when an
-    /// outage begins.
+    /// Effect of an outage on packets in transit: those whose first bit has been sent and whose
+    /// last bit has not arrived when it begins.
     InFlightName {
         /// They are lost.
         Lost = "lost",
-        /// They arrive when it is over (a handover that forwards them), unless it is later anyway.
+        /// They arrive at the end of the outage (as in a handover that forwards them), or at their
+        /// usual time if that is later.
         Held = "held",
-        /// They arrive as if nothing had happened.
+        /// They arrive as if there were no outage.
         Arrive = "arrive",
     }
 }
 
-/// A link that is clear or faded, by turns, for random times (E. Lutz et al., IEEE Transactions on
-/// Vehicular Technology 40(2), 1991). It begins clear.
+/// A link that alternates between clear and faded for random times (E. Lutz et al., IEEE
+/// Transactions on Vehicular Technology 40(2), 1991). It begins clear.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FadingFile {
-    /// How long it is clear: "exponential(30 s)", or a fixed time. 1 ms or more on average.
+    /// Duration of clear periods: "exponential(30 s)", or a fixed time. At least 1 ms on average.
     pub clear: RandomLength,
-    /// How long it is faded.
+    /// Duration of fades. At least 1 ms on average.
     pub faded: RandomLength,
-    /// Rate of the transmitter in a fade, if that is below what it has. Beside `access`, what the terminal's modulation and
-    /// coding then allow, from the next frame on.
+    /// Rate of the transmitter in a fade, if that is below its current rate. With `access`: the
+    /// rate that the terminal's modulation and coding then allow, from the next frame on.
     pub rate: Option<ScheduledRate>,
-    /// Probability that a packet is lost in a fade. Default: 1, where neither `rate` nor
-    /// `bit_error_rate` is there.
+    /// Probability that a packet is lost in a fade. Default: 1, if neither `rate` nor
+    /// `bit_error_rate` is given.
     pub packet_loss_rate: Option<Probability>,
     /// Probability that a bit is wrong in a fade.
     pub bit_error_rate: Option<Probability>,
 }
 
-/// Packets that others overtake.
+/// Reordering: some packets are delayed, so that others overtake them.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingFile {
-    /// The share of the packets.
+    /// Share of packets that are delayed.
     pub probability: Probability,
-    /// How much later than else they arrive: "20 ms", "uniform(1 ms, 30 ms)".
+    /// Additional delay of these packets: "20 ms", "uniform(1 ms, 30 ms)".
     pub late_by: RandomLength,
 }

@@ -13,34 +13,37 @@ use bentpipe_types::words;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowFile {
-    /// The host that begins: it opens connections, and sends, where only one does.
+    /// The host that begins: it opens connections, and sends if only one end does.
     pub from: String,
-    /// The host that it speaks to; or a group, whose members all get what is sent, by multicast: NAME-1 is
-    /// what the first gets. Only datagrams can be sent so: those of `carousel`, and of `packets` over UDP.
+    /// The other host; or a group, whose members all receive what is sent, by multicast. NAME-1 is
+    /// then what the first member receives. Only datagrams can be sent to a group: those of
+    /// `carousel`, and of `packets` over UDP.
     pub to: String,
-    /// When it begins; may be random: with "uniform(0 s, 1 s)" each seed is another draw, also where nothing
-    /// else is random, and of several flows each draws its own. Default: "0 s".
+    /// Start time. It may be random: with "uniform(0 s, 1 s)" each seed gives another start, even
+    /// if nothing else is random, and each of several flows has its own. Default: "0 s".
     #[serde(default = "at_once")]
     pub start: RandomLength,
-    /// Makes this many alike, NAME-1 to NAME-count, between two hosts that have no count of their own.
+    /// Creates this many flows, NAME-1 to NAME-count, between two hosts that have no count of their
+    /// own.
     #[schemars(range(min = 1, max = 60_000))]
     pub count: Option<i64>,
-    /// Where a count makes several of this flow: how long after one the next starts. It may be random:
-    /// "exponential(2 s)" makes their starts a Poisson process, which begins at `start`. Default: "0 s",
-    /// all at once.
+    /// With `count`: time from the start of one flow to the start of the next. It may be random:
+    /// "exponential(2 s)" makes the starts a Poisson process, which begins at `start`. Default: "0
+    /// s", all at once.
     #[serde(default = "none_between")]
     pub spacing: RandomLength,
-    /// What it does: this, or `mix`.
+    /// The application. Either `app` or `mix` is required.
     pub app: Option<AppFile>,
-    /// The flow is a user of this mix, who does one thing after another.
+    /// Makes the flow a user of this mix, who uses one application after another.
     pub mix: Option<String>,
 }
 
-/// Hosts that are sent to together.
+/// A group of hosts for multicast.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupFile {
-    /// The hosts: all of a counted one, by its name, or one of them, as in "terminal-7".
+    /// The hosts: the name of a counted host for all of its hosts, or a single host, such as
+    /// "terminal-7".
     pub members: Vec<String>,
 }
 
@@ -52,146 +55,155 @@ fn at_once() -> RandomLength {
     RandomLength(Distribution::Constant(0.0))
 }
 
-/// What a flow does. Which keys it has, its kind says.
+/// The application of a flow. Its `kind` determines which keys apply.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppFile {
     /// The application.
     pub kind: AppKind,
-    /// bulk: bytes to transfer, headers not counted; default: until the scenario ends. packets: bytes of a
-    /// packet, headers not counted. ftp, mail: bytes of a file (default: "1 MB"), of a message (default:
-    /// "exponential(75 kB)"). Those three may be random, as in "exponential(1000 B)". carousel: bytes of a
-    /// file. ping: bytes of data. Default: "56 B".
+    /// bulk: bytes to transfer, without headers; default: until the scenario ends. packets: bytes
+    /// of a packet, without headers. ftp, mail: bytes of a file (default: "1 MB") or of a message
+    /// (default: "exponential(75 kB)"). For these three it may be random, as in "exponential(1000
+    /// B)". carousel: bytes of a file. ping: bytes of data. Default: "56 B".
     pub size: Option<RandomSize>,
-    /// bulk, ftp: which way the bytes go, seen from the host that opens the connection. Default: "upload",
-    /// and "download" for ftp.
+    /// bulk, ftp: direction of the data, seen from the host that opens the connection. Default:
+    /// "upload"; "download" for ftp.
     pub direction: Option<DirectionName>,
-    /// bulk: transfers, one after another on the connection. Default: 1.
+    /// bulk: number of transfers, in sequence on one connection. Default: 1.
     pub transfers: Option<u64>,
-    /// bulk: from when all of a transfer is acknowledged to the next. request-response: from an answer to
-    /// the next request. ftp, mail, voice, video-call: from the end of a file, a message, a call to the next.
-    /// Random, if it is to be, but for bulk. Default: "0 s", and "exponential(30 s)" for mail.
+    /// Pause. bulk: from the acknowledgment of a whole transfer to the next. request-response: from
+    /// a response to the next request. ftp, mail, voice, video-call: from the end of a file, a
+    /// message or a call to the next. It may be random, except for bulk. Default: "0 s";
+    /// "exponential(30 s)" for mail.
     pub pause: Option<RandomLength>,
-    /// request-response, web: bytes of a request; random where it is one of request-response. Default:
-    /// "200 B", and "400 B" for web.
+    /// request-response, web: bytes of a request; may be random for request-response. Default: "200
+    /// B"; "400 B" for web.
     pub request: Option<RandomSize>,
-    /// request-response: bytes of an answer; may be random.
+    /// request-response: bytes of a response; may be random.
     pub response: Option<RandomSize>,
-    /// request-response, web: how long the server thinks about a request. Default: "0 s".
+    /// request-response, web: processing time of the server for each request. Default: "0 s".
     pub think: Option<Length>,
-    /// request-response, ping: requests in all. Default: until the scenario ends.
+    /// request-response, ping: number of requests. Default: until the scenario ends.
     pub requests: Option<u64>,
     /// web: HTTP/1.1 on up to six connections, or HTTP/2 on one. Default: "2".
     pub http: Option<HttpName>,
-    /// web: TLS. Default: "1.3".
+    /// web: version of TLS. Default: "1.3".
     pub tls: Option<TlsName>,
-    /// web: the first connection resumes a session of an earlier visit. Default: false.
+    /// web: the first connection resumes a TLS session of an earlier visit. Default: false.
     pub resumption: Option<bool>,
-    /// web: what pages consist of. Default: "web-almanac".
+    /// web: content of pages. Default: "web-almanac".
     pub page: Option<PageName>,
     /// web, page = "fixed": bytes of the document. Default: "30 kB".
     pub document: Option<Size>,
-    /// web, page = "fixed": objects besides the document. Default: 20.
+    /// web, page = "fixed": number of objects besides the document. Default: 20.
     pub objects: Option<u32>,
-    /// web, page = "fixed": bytes of each. Default: "30 kB".
+    /// web, page = "fixed": bytes of each object. Default: "30 kB".
     pub object_size: Option<Size>,
-    /// web: levels on which objects are found: on the first in the document, on the second in objects of
-    /// the first (a style sheet that names a font), and so on. Default: 2.
+    /// web: levels of discovery. The browser finds objects of the first level in the document,
+    /// objects of the second level in those of the first (such as a font in a style sheet), and so
+    /// on. Default: 2.
     pub levels: Option<u32>,
-    /// web: from a page's end to the next navigation; may be random. Default: "exponential(30 s)".
+    /// web: reading time from the end of a page to the next navigation; may be random. Default:
+    /// "exponential(30 s)".
     pub reading: Option<RandomLength>,
-    /// web: pages in all. Default: until the scenario ends.
+    /// web: number of pages. Default: until the scenario ends.
     pub pages: Option<u64>,
-    /// packets: each a datagram, or each written to a connection as it comes. Default: "udp".
+    /// packets: "udp" sends each packet as a datagram, "tcp" writes it to a connection at its time.
+    /// Default: "udp".
     pub transport: Option<TransportName>,
-    /// packets: from one to the next; may be random, as in "exponential(20 ms)". carousel: from a file's
-    /// start to the next one's; default: one follows the other. ping: from one request to the next. Default:
-    /// "1 s".
+    /// Interval. packets: from one packet to the next; may be random, as in "exponential(20 ms)".
+    /// carousel: from the start of a file to the start of the next; default: each follows the
+    /// previous one at once. ping: from one request to the next. Default: "1 s".
     pub interval: Option<RandomLength>,
-    /// packets: how long the source is on, by turns with `off`; may be random. Default: all the time.
+    /// packets: duration of the periods in which the source is on, alternating with `off`; may be
+    /// random. Default: always on.
     pub on: Option<RandomLength>,
-    /// packets: how long the source is off, by turns with `on`; may be random.
+    /// packets: duration of the periods in which the source is off, alternating with `on`; may be
+    /// random.
     pub off: Option<RandomLength>,
-    /// packets: how long the source goes on in all. video: its length. voice, video-call: the length of a call;
-    /// may be random. Default: until the scenario ends.
+    /// Duration. packets: of the source. video: of the video. voice, video-call: of a call; may be
+    /// random. Default: until the scenario ends.
     pub lasts: Option<RandomLength>,
-    /// ftp: who opens the connections for data: the client ("passive") or the server ("active"). Default:
-    /// "passive".
+    /// ftp: whether the client ("passive") or the server ("active") opens the data connections.
+    /// Default: "passive".
     pub mode: Option<FtpModeName>,
-    /// ftp, carousel: files in all. Default: until the scenario ends.
+    /// ftp, carousel: number of files. Default: until the scenario ends.
     pub files: Option<u64>,
-    /// carousel: bits of files per second while one is being sent, headers not counted.
+    /// carousel: rate of the content of a file while it is sent, in bit/s without headers.
     pub rate: Option<Rate>,
-    /// carousel: times that each file is sent, one right after the other: what is missed the first time may
-    /// come the next. Default: 1.
+    /// carousel: number of times that each file is sent, in immediate succession, so that a
+    /// receiver can get what it missed. Default: 1.
     pub turns: Option<u64>,
-    /// carousel: bytes of a file in a datagram. Default: "1400 B". video-call: bytes of a datagram at most, RTP
-    /// header included. Default: "1200 B".
+    /// carousel: bytes of a file in a datagram. Default: "1400 B". video-call: most bytes of a
+    /// datagram, with its RTP header. Default: "1200 B".
     pub datagram: Option<Size>,
-    /// mail: messages in all. Default: until the scenario ends.
+    /// mail: number of messages. Default: until the scenario ends.
     pub mails: Option<u64>,
-    /// mail: MAIL, RCPT and DATA go together (RFC 2920). Default: false.
+    /// mail: send MAIL, RCPT and DATA together (RFC 2920). Default: false.
     pub pipelining: Option<bool>,
-    /// voice: how speech is coded. Default: "g711".
+    /// voice: speech codec. Default: "g711".
     pub codec: Option<CodecName>,
-    /// voice: speech in a packet. Default: "20 ms".
+    /// voice: duration of the speech in a packet. Default: "20 ms".
     pub packet: Option<Length>,
-    /// voice: how long the first packet of a call is held back, so that later ones are there in time; or
-    /// "adaptive": as long as the delays so far ask for (Ramjee et al., INFOCOM 1994, algorithm 4).
-    /// Default: "60 ms".
+    /// voice: time for which the first packet of a call is held back, so that later packets arrive
+    /// in time; or "adaptive": it follows the delays so far (Ramjee et al., INFOCOM 1994, algorithm
+    /// 4). Default: "60 ms".
     pub jitter_buffer: Option<JitterBuffer>,
-    /// voice, video-call: calls in all, one after another. Default: 1.
+    /// voice, video-call: number of calls, in sequence. Default: 1.
     pub calls: Option<u64>,
-    /// video-call: the least rate of the video each way, RTP headers included, and its rate at the start.
-    /// Default: "150 kbit/s".
+    /// video-call: lowest rate of the video in each direction, with RTP headers. It is also the
+    /// initial rate. Default: "150 kbit/s".
     pub min_rate: Option<Rate>,
-    /// video-call: the highest rate of the video each way. Default: "1.5 Mbit/s".
+    /// video-call: highest rate of the video in each direction. Default: "1.5 Mbit/s".
     pub max_rate: Option<Rate>,
-    /// video-call: frames a second. Default: 30.
+    /// video-call: frames per second. Default: 30.
     pub frame_rate: Option<u32>,
-    /// video: length of a segment. Default: "4 s".
+    /// video: duration of a segment. Default: "4 s".
     pub segment: Option<Length>,
-    /// video: the rates that there are, rising. Default: 0.4, 0.8, 1.5, 3, 6 and 12 Mbit/s.
+    /// video: available rates in ascending order. Default: 0.4, 0.8, 1.5, 3, 6 and 12 Mbit/s.
     pub ladder: Option<Vec<Rate>>,
-    /// video: how much is buffered at most. Default: "30 s".
+    /// video: most playing time that is buffered. Default: "30 s".
     pub buffer: Option<Length>,
-    /// video: how much is buffered before it plays, at first and after a stall. Default: a segment.
+    /// video: playing time that is buffered before playback starts, at first and after a stall.
+    /// Default: one segment.
     pub start_up: Option<Length>,
-    /// ping: what carries the requests. Default: "icmp".
+    /// ping: protocol of the requests. Default: "icmp".
     pub protocol: Option<EchoName>,
 }
 
 words! {
     /// An application.
     AppKind {
-        /// Sends as fast as TCP takes it, then closes.
+        /// Sends as fast as TCP allows, then closes.
         Bulk = "bulk",
-        /// Asks, waits for the answer, pauses, and asks again, over one connection.
+        /// Sends a request, waits for the response, pauses, and repeats, on one connection.
         RequestResponse = "request-response",
         /// Loads web pages. The host `from` is the browser, `to` the server.
         Web = "web",
         /// Sends packets of random sizes at random times.
         Packets = "packets",
-        /// Sends files in datagrams to whoever listens, each a number of times, and again and again: what
-        /// reaches a group at once. Says how much each has got, and how long whole files took.
+        /// Sends files in datagrams to all members of a group, each file a number of times, and
+        /// repeats. Results have the share that each receiver got, and the time that whole files
+        /// took.
         Carousel = "carousel",
         /// Transfers files by FTP, with a connection for commands and one for each file.
         Ftp = "ftp",
         /// Sends mail by SMTP, step by step.
         Mail = "mail",
-        /// Calls by voice over IP, both ways; says how they sound.
+        /// Voice calls over IP, in both directions. Results have their quality.
         Voice = "voice",
-        /// Watches a video in segments, each at the highest rate that the path sustains.
+        /// Plays a video in segments, each at the highest rate that the path sustains.
         Video = "video",
-        /// Video calls, both ways, at a rate that follows the path (NADA, RFC 8698); says what each end sees.
+        /// Video calls in both directions, at a rate that adapts to the path (NADA, RFC 8698).
+        /// Results have the quality at each end.
         VideoCall = "video-call",
-        /// Asks for echoes, and says how long they take.
+        /// Sends echo requests. Results have the times until the replies.
         Ping = "ping",
     }
 }
 
 words! {
-    /// Who opens FTP's connections for data.
+    /// The end that opens FTP's data connections.
     FtpModeName {
         /// The client (PASV).
         Passive = "passive",
@@ -201,7 +213,7 @@ words! {
 }
 
 words! {
-    /// How speech is coded.
+    /// A speech codec.
     CodecName {
         /// 64 kbit/s; lost packets are concealed.
         G711 = "g711",
@@ -211,7 +223,7 @@ words! {
 }
 
 words! {
-    /// What carries echo requests.
+    /// Protocol of echo requests.
     EchoName {
         /// ICMP: every host answers.
         Icmp = "icmp",
@@ -221,7 +233,7 @@ words! {
 }
 
 words! {
-    /// Which way a bulk transfer goes, seen from the host that opens the connection.
+    /// Direction of a bulk transfer, seen from the host that opens the connection.
     DirectionName {
         /// The host `from` sends.
         Upload = "upload",
@@ -233,7 +245,7 @@ words! {
 }
 
 words! {
-    /// HTTP's version.
+    /// Version of HTTP.
     HttpName {
         /// HTTP/1.1: one request at a time on each of up to six connections.
         One = "1.1",
@@ -243,23 +255,25 @@ words! {
 }
 
 words! {
-    /// TLS's version.
+    /// Version of TLS.
     TlsName {
-        /// RFC 8446: a round trip.
+        /// TLS 1.3 (RFC 8446): one round trip.
         V13 = "1.3",
-        /// RFC 5246: two round trips, one where a session is resumed.
+        /// TLS 1.2 (RFC 5246): two round trips, or one if a session is resumed.
         V12 = "1.2",
-        /// http:, without TLS.
+        /// No TLS (http:).
         Off = "off",
     }
 }
 
 words! {
-    /// What web pages consist of.
+    /// Content of web pages.
     PageName {
-        /// Desktop pages of today, by the HTTP Archive's Web Almanac: 2.4 MB and 71 requests at the median.
+        /// Current desktop pages, by the HTTP Archive's Web Almanac: 2.4 MB and 71 requests at the
+        /// median.
         WebAlmanac = "web-almanac",
-        /// 3GPP's of about 2003 (TR 25.892): 10.7 kB, and 3.95 objects of 7.8 kB, on average.
+        /// 3GPP's pages of about 2003 (TR 25.892): on average a document of 10.7 kB and 3.95
+        /// objects of 7.8 kB.
         ThreeGpp = "3gpp",
         /// All alike: `document`, `objects`, `object_size`.
         Fixed = "fixed",
@@ -267,17 +281,17 @@ words! {
 }
 
 words! {
-    /// What carries packets.
+    /// Transport of packets.
     TransportName {
-        /// Each is a datagram.
+        /// Each packet is a datagram.
         Udp = "udp",
-        /// Each is written to one connection.
+        /// Each packet is written to one connection.
         Tcp = "tcp",
     }
 }
 
 impl AppKind {
-    /// The keys that mean something to this kind.
+    /// Returns the keys that apply to this kind.
     #[must_use]
     pub fn keys(self) -> &'static [&'static str] {
         match self {
@@ -323,7 +337,7 @@ impl AppKind {
         }
     }
 
-    /// What this kind has, where something else is asked of it.
+    /// Returns the keys of this kind, for the message about a key of another kind.
     fn has(self) -> String {
         format!(
             "a {:?} application has {}",
@@ -332,12 +346,12 @@ impl AppKind {
         )
     }
 
-    /// What is said of a key of another kind.
+    /// Returns the message about a key of another kind.
     pub(crate) fn has_no(self) -> String {
         format!("has no effect: {}", self.has())
     }
 
-    /// What is wrong with this key, whatever its value, if it is none of this kind's.
+    /// Returns the message for a key that this kind does not have, whatever its value.
     pub(crate) fn refuses(self, key: &str) -> Option<String> {
         if key == "kind" || self.keys().contains(&key) {
             return None;
@@ -352,7 +366,7 @@ impl AppKind {
 }
 
 impl AppFile {
-    /// One of this kind, of which nothing more is said.
+    /// Creates an application of this kind with defaults only.
     pub(crate) fn of(kind: AppKind) -> Self {
         Self {
             kind,
@@ -401,7 +415,7 @@ impl AppFile {
         }
     }
 
-    /// The keys that the file gives, besides `kind`.
+    /// Returns the keys that the file gives, except `kind`.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             ("size", self.size.is_some()),

@@ -1,10 +1,10 @@
-//! What messages say about keys and values that are not there.
+//! Suggestions in messages about unknown keys and values.
 
 use super::AppKind;
 use crate::error::quoted;
 use crate::suggest::suggest;
 
-/// What a missing key should hold.
+/// Describes the value of a missing key.
 pub(crate) fn expected(key: &str) -> Option<&'static str> {
     Some(match key {
         "name" => r#"a name such as "geo-download""#,
@@ -31,7 +31,7 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
     })
 }
 
-/// What the table, or the array, of this name looks like, where a message says that one was expected.
+/// Returns an example of the table or array of this name, for the message that one was expected.
 pub(crate) fn shape(key: &str, expected: &str) -> Option<&'static str> {
     Some(match (expected, key) {
         ("expected a table", "app") => r#"{ kind = "bulk" }"#,
@@ -65,7 +65,7 @@ pub(crate) fn shape(key: &str, expected: &str) -> Option<&'static str> {
     })
 }
 
-/// What a missing `kind` should be, in a table of this name.
+/// Describes the missing `kind` in a table of this name.
 pub(crate) fn kind_of(table: &str) -> Option<&'static str> {
     Some(match table {
         "app" => r#"an application such as "bulk""#,
@@ -76,7 +76,7 @@ pub(crate) fn kind_of(table: &str) -> Option<&'static str> {
     })
 }
 
-/// What others call a gateway that ends connections.
+/// Other names of a gateway that splits connections.
 const SPLITTING: [&str; 6] = [
     "pep",
     "proxy",
@@ -86,7 +86,7 @@ const SPLITTING: [&str; 6] = [
     "accelerator",
 ];
 
-/// What others call what a file has another key for; a key that is further in has its table before it.
+/// Other programs' names of keys. The path of a key in a subtable includes the subtable.
 const KEYS: [(&str, &str); 47] = [
     ("cra", "constant"),
     ("rbdc", "rate_based"),
@@ -137,7 +137,8 @@ const KEYS: [(&str, &str); 47] = [
     ("length", "duration"),
 ];
 
-/// The key of `known`, or the path to one in a table of `known`, that is called `written` elsewhere.
+/// Returns the key of `known`, or the path to a key in a table of `known`, that others call
+/// `written`.
 pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
     let written = written.to_lowercase().replace('-', "_");
     let of_this_table = |path: &str| {
@@ -150,7 +151,7 @@ pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
         .map(|(_, path)| *path)
 }
 
-/// What others call a series.
+/// Other programs' names of series.
 const SERIES: [(&str, &str); 14] = [
     ("cwnd", "congestion_window"),
     ("window", "congestion_window"),
@@ -168,41 +169,41 @@ const SERIES: [(&str, &str); 14] = [
     ("load", "utilization"),
 ];
 
-/// The series of `known` that is called `written` elsewhere.
+/// Returns the series of `known` that others call `written`.
 pub(crate) fn series_meant<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let (_, meant) = SERIES.iter().find(|(name, _)| *name == written)?;
     known.iter().copied().find(|name| name == meant)
 }
 
-/// What is said of an unknown key that is nearly this one.
+/// Returns the message about an unknown key that resembles this one.
 pub(crate) fn unknown_key_near(near: &str) -> String {
     format!("unknown key; did you mean {}?", quoted(near))
 }
 
-/// What is wrong with a key of a table of this name and kind, whatever its value, if it is none of the kind's.
+/// Returns the message about a key that this kind of table does not have, whatever its value.
 pub(crate) fn foreign(table: &str, kind: &str, key: &str) -> Option<String> {
     let mut kinds = AppKind::ALL.iter().filter(|_| table == "app");
     kinds.find(|each| each.name() == kind)?.refuses(key)
 }
 
-/// Tables with at most this many keys are listed whole.
+/// Largest table whose keys are all listed.
 const LISTED_WHOLE: usize = 24;
 
 /// Number of keys that are listed of a larger table.
 const CLOSEST: usize = 12;
 
-/// Lists the keys of a table for a message about an unknown key, the closest first. Returns whether the
-/// list is complete.
+/// Returns the keys of a table to list in a message about an unknown key, the most similar first,
+/// and whether the list is complete.
 pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str>, bool) {
     let unknown = unknown.to_lowercase().replace('-', "_");
-    // "of", "to" and "rto" have nothing to do with one another.
+    // Short words such as "of", "to" and "rto" show no similarity.
     let words = || unknown.split('_').filter(|word| word.len() > 3);
     let shares_a_word = |key: &str| {
         let mut parts = key.split('_');
         parts.any(|part| words().any(|word| suggest(word, [part]).is_some()))
     };
     let mut keys = known.to_vec();
-    // Stable: the others stay in the table's order.
+    // The sort is stable: other keys keep the table's order.
     keys.sort_by_key(|key| !shares_a_word(key));
     let complete = keys.len() <= LISTED_WHOLE;
     if !complete {
@@ -218,7 +219,7 @@ pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str
     (keys, complete)
 }
 
-/// What others call a word of a file's.
+/// Other programs' words for values.
 const WORDS: [(&str, &str); 16] = [
     ("ipv4", "v4"),
     ("ipv6", "v6"),
@@ -238,10 +239,10 @@ const WORDS: [(&str, &str); 16] = [
     ("webrtc", "video-call"),
 ];
 
-/// Queues of others that are none of ours.
+/// Queue disciplines of other programs that do not exist here.
 const DELAY_QUEUES: [&str; 5] = ["cake", "cobalt", "fq_pie", "fq-pie", "dualpi2"];
 
-/// What is wrong with a word that is none of `known`.
+/// Returns the message about a word that is not in `known`.
 pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
     if known.first() == Some(&"router") && SPLITTING.contains(&word) {
         let expected = one_of(known);

@@ -1,9 +1,10 @@
-//! Tables: names and units in the first line, then a line for each time at which something changes.
+//! Reader of CSV tables: names and units in the first line, then a line for each time at which
+//! something changes.
 //!
-//! "time (s), rate (Mbit/s), attenuation (dB), delay (ms), packet_loss_rate, bit_error_rate", in any order; the unit may
-//! also be in brackets or behind an underscore ("delay_ms"), and a loss rate may be in "%". Between the fields
-//! are commas, semicolons or tabs. An empty field leaves the value as it was; lines that begin with "#" say
-//! nothing.
+//! The columns are "time (s), rate (Mbit/s), attenuation (dB), delay (ms), packet_loss_rate,
+//! bit_error_rate", in any order. The unit may also be in square brackets or after an underscore
+//! ("delay_ms"), and a loss rate may be in "%". Fields are separated by commas, semicolons or tabs.
+//! An empty field leaves the value unchanged; lines that begin with "#" are ignored.
 
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
@@ -13,7 +14,7 @@ use crate::error::quoted;
 use crate::quantity::MOST_DECIBELS;
 use crate::suggest::suggest;
 
-/// What a column holds.
+/// Quantity in a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Column {
     Time,
@@ -33,7 +34,7 @@ const NAMES: [(&str, Column); 6] = [
     ("bit_error_rate", Column::BitError),
 ];
 
-/// What a unit is worth: in seconds, bit/s, milliseconds, one.
+/// Values of units in seconds, bit/s, milliseconds or one.
 const TIMES: [(&str, f64); 6] = [
     ("ns", 1e-9),
     ("us", 1e-6),
@@ -136,7 +137,7 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
     steps.finish(every)
 }
 
-/// A column's name and unit.
+/// Returns the quantity and unit of a column.
 fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
     let header = header.trim().trim_matches('"').trim();
     let (name, unit) = match header.split_once(['(', '[']) {
@@ -161,7 +162,8 @@ fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
         ));
     };
     let units = kind.units();
-    // mbps and Mbps are the same, as they are written in files; ms and Ms need not be told apart.
+    // Case is ignored: files have both mbps and Mbps, and no unit differs from another by case
+    // alone.
     let found = units
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(unit));

@@ -1,9 +1,10 @@
-//! IRTT's logs as CSV (J. Zhao and J. Pan, "LENS: A LEO Satellite Network Measurement Dataset", ACM MMSys
-//! 2024): "timestamp,rtt,uplink,downlink", when each probe was sent in ns and how long it took in ms.
+//! Reader of IRTT's logs as CSV (J. Zhao and J. Pan, "LENS: A LEO Satellite Network Measurement
+//! Dataset", ACM MMSys 2024): "timestamp,rtt,uplink,downlink", the sending time of each probe in ns
+//! and its delays in ms.
 //!
-//! -1 is a probe that was lost: that way, or, under `rtt`, nobody knows which way, which is taken for the
-//! uplink. 0 is a time that is not known, since the probe was lost the other way. A probe stands for what is
-//! sent until the next. At its end the file begins again, an average interval after the last line.
+//! -1 is a lost probe. Under `rtt` the direction of the loss is unknown, and the uplink is assumed.
+//! 0 is an unknown delay, because the probe was lost in the other direction. A probe stands for all
+//! packets sent until the next probe. The log repeats an average interval after the last line.
 
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
@@ -13,7 +14,7 @@ use crate::error::quoted;
 use crate::quantity::LONGEST;
 use crate::schema::IrttColumn;
 
-/// As often as the data set's probes are sent.
+/// Interval of the probes in the data set.
 const USUAL_INTERVAL: Span = Span::from_millis(10);
 const LOST: f64 = -1.0;
 
@@ -82,7 +83,7 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
             step(&mut delays, now, delay(line, taken)?);
         }
     }
-    // Until the first that is known, what is known first.
+    // Unknown delays at the start take the first known one.
     let Some(earliest) = delays.first_mut() else {
         let message = format!("expected a delay in the column \"{column}\", got none");
         return Err(Wrong::file(message));

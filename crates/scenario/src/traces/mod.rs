@@ -1,7 +1,7 @@
-//! Files that say how a direction changes with time: one reader for each format.
+//! Trace files with the changes of a direction over time: one reader for each format.
 //!
-//! A reader takes text and gives a [`Trace`], or says what is wrong with which line. None looks at
-//! anything but the text; only [`Files`] opens files.
+//! A reader converts text to a [`Trace`], or returns an error with a line number. Readers access
+//! only the text; only [`Files`] opens files.
 
 mod csv;
 mod files;
@@ -22,11 +22,11 @@ use bentpipe_types::Span;
 use crate::quantity::{LONGEST, LONGEST_DELAY};
 use crate::schema::{IrttColumn, TraceFormat};
 
-/// What a file says.
+/// Contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trace {
     pub(crate) rate: Option<RateCourse>,
-    /// In dB.
+    /// Attenuation in dB.
     pub(crate) attenuation: Option<Profile<f64>>,
     pub(crate) delay: Option<Profile<Span>>,
     pub(crate) losses: Option<Profile<LossRates>>,
@@ -40,7 +40,7 @@ pub(crate) struct Reading {
     pub(crate) every: Option<Span>,
 }
 
-/// What is wrong with a file, and with which of its lines.
+/// An error in a file, with the line number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong {
     pub(crate) line: Option<usize>,
@@ -55,7 +55,7 @@ impl Wrong {
         }
     }
 
-    /// Of the file as a whole.
+    /// Creates an error about the whole file.
     fn file(message: impl Into<String>) -> Self {
         Self {
             line: None,
@@ -64,13 +64,14 @@ impl Wrong {
     }
 }
 
-/// Steps of a rate are no closer: a packet that takes long meets them all.
+/// Shortest time between steps of a rate: a slow packet processes all steps during its
+/// transmission.
 pub(crate) const CLOSEST_RATES: Span = Span::from_micros(100);
 
-/// Steps of the attenuation are no closer: an outage lasts for 1 ms at least.
+/// Shortest time between steps of the attenuation, because the shortest outage is 1 ms.
 pub(crate) const CLOSEST_ATTENUATIONS: Span = Span::from_millis(1);
 
-/// Reads a file's text.
+/// Reads the text of a file.
 pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, Wrong> {
     // Some programs write a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -84,10 +85,11 @@ pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, Wrong> {
     }
 }
 
-/// Reads a text as a file of this format would be read (Parquet's as what its reader makes of it). For fuzzing.
+/// Reads a text as a file of this format; for Parquet, as the text that its reader returns. For
+/// fuzzing.
 ///
 /// # Errors
-/// What is wrong, in a line.
+/// The error in the text, as one line.
 #[doc(hidden)]
 pub fn check_trace(format: TraceFormat, text: &str) -> Result<(), String> {
     let reading = Reading {
@@ -102,14 +104,14 @@ pub fn check_trace(format: TraceFormat, text: &str) -> Result<(), String> {
     })
 }
 
-/// The lines, counted from 1, without what ends them.
+/// Returns the lines without line ends, with numbers from 1.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(index, line)| (index + 1, line))
 }
 
-/// A finite number.
+/// Parses a finite number.
 fn number(line: usize, field: &str, expected: &str) -> Result<f64, Wrong> {
     let read = field
         .trim()
@@ -122,7 +124,7 @@ fn number(line: usize, field: &str, expected: &str) -> Result<f64, Wrong> {
     })
 }
 
-/// A delay in milliseconds.
+/// Converts a delay in milliseconds.
 fn delay(line: usize, milliseconds: f64) -> Result<Span, Wrong> {
     let nanoseconds = milliseconds * 1e6;
     if !(0.0..=LONGEST_DELAY.as_nanos() as f64).contains(&nanoseconds) {
@@ -132,7 +134,7 @@ fn delay(line: usize, milliseconds: f64) -> Result<Span, Wrong> {
     Ok(Span::from_nanos((nanoseconds + 0.5) as u64))
 }
 
-/// A time since the start, in seconds.
+/// Converts a time since the start, in seconds.
 fn time(line: usize, seconds: f64) -> Result<Span, Wrong> {
     let nanoseconds = seconds * 1e9;
     if !(0.0..=LONGEST.as_nanos() as f64).contains(&nanoseconds) {
@@ -142,14 +144,14 @@ fn time(line: usize, seconds: f64) -> Result<Span, Wrong> {
     Ok(Span::from_nanos((nanoseconds + 0.5) as u64))
 }
 
-/// Appends a step, unless the value is as before.
+/// Appends a step, unless the value is unchanged.
 fn step<T: Copy + PartialEq>(steps: &mut Vec<(Span, T)>, at: Span, value: T) {
     if steps.last().is_none_or(|(_, before)| *before != value) {
         steps.push((at, value));
     }
 }
 
-/// The rate's course, if it keeps to what a transmitter can follow.
+/// Creates the course of a rate, and checks that a transmitter can follow it.
 pub(crate) fn rates(steps: Vec<(Span, u64)>, every: Option<Span>) -> Result<RateCourse, String> {
     let close = |pair: &[(Span, u64)]| pair[1].0.saturating_sub(pair[0].0) < CLOSEST_RATES;
     if steps.windows(2).any(close) {
