@@ -431,7 +431,7 @@ fn mail(file: &AppFile) -> Result<MailSettings, Wrong> {
     })
 }
 
-/// How many calls there are.
+/// Returns the number of calls.
 fn calls(file: &AppFile) -> Result<u64, Wrong> {
     let count = at_least_one("calls", file.calls)?.unwrap_or(1);
     if count > 1 && file.lasts.is_none() {
@@ -474,7 +474,7 @@ fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
     })
 }
 
-/// Rates of video in bit/s: no video is that little, no call that much.
+/// Range of video rates in bit/s.
 const VIDEO_RATES: [u64; 2] = [10_000, 50_000_000];
 const MOST_FRAMES: u32 = 120;
 

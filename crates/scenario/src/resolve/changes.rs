@@ -40,7 +40,8 @@ macro_rules! key {
 }
 
 impl LinkTable<'_> {
-    /// How the direction changes; `None` where it does not. And its modes, where it adapts them.
+    /// Returns the changes of the direction, and its adaptive coding and modulation, each `None`
+    /// without any.
     pub(super) fn changes(
         &self,
         way: Way,
@@ -156,7 +157,7 @@ impl LinkTable<'_> {
         Ok(any)
     }
 
-    /// Where the schedule is.
+    /// Returns the path of the schedule.
     fn steps_path(&self, way: Way) -> Vec<Segment> {
         self.path(way, key!(self, way, schedule).own, &["schedule"])
     }
@@ -388,7 +389,7 @@ fn outage(file: &OutageFile) -> Result<Outages, (&'static str, String)> {
     })
 }
 
-/// What the transmitter does during an outage.
+/// Converts the effect of an outage on packets that would be sent; the default is loss.
 pub(super) fn sending(name: Option<SendingName>) -> Sending {
     match name.unwrap_or(SendingName::Lost) {
         SendingName::Lost => Sending::Lost,
@@ -396,7 +397,7 @@ pub(super) fn sending(name: Option<SendingName>) -> Sending {
     }
 }
 
-/// What becomes of packets that are on their way when an outage begins.
+/// Converts the effect of an outage on packets in transit; the default is loss.
 pub(super) fn in_flight(name: Option<InFlightName>) -> InFlight {
     match name.unwrap_or(InFlightName::Lost) {
         InFlightName::Lost => InFlight::Lost,

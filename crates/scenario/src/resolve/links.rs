@@ -448,7 +448,8 @@ impl<'a> LinkTable<'a> {
         Fault::new(self.path(way, here, &[key]), message)
     }
 
-    /// The rate; where only a trace has one, its average over the run; where modes make it, that of clear sky.
+    /// Returns the rate. It is the average over the run if only a trace gives it, and the rate in
+    /// clear sky with adaptive coding and modulation.
     fn rate(
         &self,
         way: Way,

@@ -54,22 +54,22 @@ pub struct ApplicationSummary {
     /// video: playback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSummary>,
-    /// video-call: calls, in order. Not in groups.
+    /// video-call: calls in order. Not in groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_calls: Option<Vec<VideoCallSummary>>,
     /// video-call: calls begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_calls_begun: Option<u64>,
-    /// video-call: mean rates of the video that arrived in bits a second, of each way of each call.
+    /// video-call: mean rates of the received video in bit/s, of each direction of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_call_rate_bps: Option<Quantiles>,
-    /// video-call: mean times from capture to display, of each way of each call.
+    /// video-call: mean times from capture to display, of each direction of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_call_delay_ms: Option<Quantiles>,
-    /// video-call: shares of the frames that were not shown, of each way of each call.
+    /// video-call: shares of frames that were not shown, of each direction of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_call_frames_missing: Option<Quantiles>,
-    /// video-call: mean opinion scores of the video, from 1 to 5, of each way of each call.
+    /// video-call: mean opinion scores of the video, from 1 to 5, of each direction of each call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video_call_mos: Option<Quantiles>,
     /// ping: requests and replies.
@@ -130,37 +130,38 @@ pub struct HeardSummary {
 /// A video call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VideoCallSummary {
-    /// When it began, in seconds.
+    /// Start time, in seconds.
     pub start_s: f64,
-    /// How long its caller sent, in seconds; null of one that was going on at the end.
+    /// Time for which the caller sent, in seconds; null for a call that was in progress at the end.
     pub lasts_s: Option<f64>,
-    /// What the end that was called saw; null where nothing can be said as yet.
+    /// Quality at the called party; null before it can be computed.
     pub there: Option<SeenSummary>,
-    /// What the caller saw.
+    /// Quality at the caller; null before it can be computed.
     pub back: Option<SeenSummary>,
 }
 
-/// What one end of a video call saw of the other.
+/// Quality of the video that one end of a call receives.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SeenSummary {
-    /// Packets of video sent, up to the last that arrived.
+    /// Packets of video sent by the other end, up to the last that arrived.
     pub packets: u64,
     /// Packets that did not arrive.
     pub lost: u64,
     /// Packets that arrived after their frame or a later one had been shown.
     pub late: u64,
-    /// Frames whose turn has come.
+    /// Frames whose display time has passed.
     pub frames: u64,
     /// Frames that were shown.
     pub shown: u64,
-    /// Freezes: times from one frame shown to the next that are at least 150 ms longer than the average of the
-    /// 30 before, and at least three times as long (freezeCount of W3C's WebRTC statistics).
+    /// Number of freezes: times between two shown frames that are at least 150 ms longer than the
+    /// average of the 30 previous ones, and at least three times as long (freezeCount of W3C's
+    /// WebRTC statistics).
     pub freezes: u64,
-    /// How long those were in all, in seconds.
+    /// Total duration of freezes, in seconds.
     pub frozen_s: f64,
-    /// Mean time from capture to display; null where nothing was shown.
+    /// Mean time from capture to display; null if nothing was shown.
     pub delay_ms: Option<f64>,
-    /// Mean rate of the video that arrived in bits a second, RTP headers included.
+    /// Mean rate of the received video in bit/s, with RTP headers.
     pub rate_bps: f64,
     /// Mean opinion score of the video by ITU-T G.1070, from 1 to 5.
     pub mos: f64,
