@@ -9,7 +9,7 @@ use crate::quantity::PortRange;
 use crate::schema::{Close, GatewayKind, SetUp};
 use crate::tcp_settings::TcpSettings;
 
-/// What a gateway does with the packets it forwards.
+/// A gateway: how it treats the packets that it forwards.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Gateway {
     /// Forwards them unchanged.
@@ -112,7 +112,7 @@ pub struct RealEnds {
 }
 
 /// The addresses of a gateway's persistent connections. Each belongs to the network of its side,
-/// but to no machine there: routers send packets for it to the gateway's machine, and that
+/// but to no machine there. So routers send packets for it to the gateway's machine, and that
 /// machine's kernel does not take them for its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {

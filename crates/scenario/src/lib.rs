@@ -5,8 +5,12 @@
 //!     name = "t1"
 //!     duration = "60 s"
 //!     hosts = { server = {}, client = {} }
-//!     links.satellite = { between = ["server", "client"], rate = "1.536 Mbit/s", delay = "250 ms" }
 //!     flows.download = { from = "server", to = "client", app = { kind = "bulk" } }
+//!
+//!     [links.satellite]
+//!     between = ["server", "client"]
+//!     rate = "1.536 Mbit/s"
+//!     delay = "250 ms"
 //! "#;
 //! let scenario = bentpipe_scenario::Scenario::parse(text, "t1.toml", &[])?;
 //! assert_eq!(scenario.links[0].forward.rate.bits_per_second(), 1_536_000);

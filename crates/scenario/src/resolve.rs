@@ -1,4 +1,4 @@
-//! From what a file says to what it means: defaults filled in, names looked up, limits kept.
+//! Resolves a scenario file: fills in defaults, looks up names, and checks limits.
 
 mod access;
 mod acks;
@@ -28,8 +28,8 @@ use crate::traces::Files;
 use crate::{CustomControls, Scenario};
 use directory::Directory;
 
-/// The scenario that the file describes. `custom` names window rules besides those built in, `files`
-/// opens traces.
+/// Resolves a file. `custom` has the congestion control algorithms that are not built in, and
+/// `files` opens traces.
 pub(crate) fn resolve(
     file: &ScenarioFile,
     custom: &CustomControls,
@@ -45,7 +45,7 @@ pub(crate) fn resolve(
     let groups = groups::resolve(&file.groups, &node_names)?;
     let flow_counts = flows::count(&file.flows, &node_names, &groups)?;
     let flow_names = Directory::of("flow", "flows", &flow_counts)?;
-    // Nothing is made before all of it is known to fit.
+    // Limits are checked before anything is created.
     limits::check(&node_names, &link_names, &flow_names)?;
     let classes = classes::resolve(&file.classes, &node_names, &flow_names)?;
     let carriers = access::carriers(&file.carriers)?;

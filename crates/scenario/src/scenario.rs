@@ -1,4 +1,4 @@
-//! A scenario with every default filled in and every name looked up.
+//! A scenario with every default filled in and every name resolved.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::schema::{AppKind, Compression, IpName, LinkFraming};
 use crate::tcp_settings::TcpSettings;
 use crate::{Acks, Gateway, OnDemand, PacketClass, Processing, Queue};
 
-/// A network, what flows through it, and what to record.
+/// A network, its traffic, and what to record.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
-    /// What the results are called.
+    /// Name of the results.
     pub name: String,
-    /// What it shows.
+    /// Description.
     pub description: Option<String>,
-    /// When the run ends; above zero, at most three days.
+    /// End of the run; above zero, at most three days.
     pub duration: Span,
-    /// Key of all randomness.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// The IP version of all packets.
+    /// IP version of all packets.
     pub ip: IpName,
-    /// Hosts, then gateways, in the order of the file. Flows and links name them by index.
+    /// Hosts, then gateways, in the order of the file. Flows and links refer to them by index.
     pub nodes: Vec<Node>,
-    /// Links in the order of the file. Probes name them by index.
+    /// Links in the order of the file. Probes refer to them by index.
     pub links: Vec<Link>,
-    /// Flows in the order of the file; each has a route. Probes name them by index.
+    /// Flows in the order of the file; each has a route. Probes refer to them by index.
     pub flows: Vec<Flow>,
     /// Classes of traffic, for queues that know classes.
     pub classes: Vec<PacketClass>,
-    /// What to record over time.
+    /// Series to record over time.
     pub probes: Probes,
 }
 
 impl Scenario {
-    /// The number of a link's direction among all there are: those of a link one after the other, in the
-    /// order of the file. `None` where the link has none that way.
+    /// Returns the number of a link direction: all directions are counted in the order of the file,
+    /// those of a link together. Returns `None` if the link does not have this direction.
     #[must_use]
     pub fn direction_index(&self, link: usize, way: Way) -> Option<usize> {
         let directions = |link: &Link| 1 + usize::from(link.backward.is_some());
@@ -48,7 +48,7 @@ impl Scenario {
         Some(before + usize::from(way == Way::Return))
     }
 
-    /// The names of all directions, in the order of their numbers.
+    /// Returns the names of all directions, in the order of their numbers.
     pub(crate) fn direction_names(&self) -> Vec<String> {
         let names = self.links.iter().flat_map(|link| {
             let ways = link.directions();
@@ -70,73 +70,74 @@ impl Scenario {
 /// A host or a gateway.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// Its name: `client-3` for the third of `count`.
+    /// Name: `client-3` for the third of `count`.
     pub name: String,
-    /// Which of the two.
+    /// Host or gateway.
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// Kind of a node, with its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NodeKind {
-    /// It begins and ends flows, and forwards nothing. Hosts made by one `count` share settings.
+    /// A host, which starts and ends flows, and does not forward. Hosts of one `count` share
+    /// settings.
     Host(HostSettings),
-    /// It forwards packets.
+    /// A gateway, which forwards packets.
     Gateway(Gateway),
 }
 
-/// What a host is like.
+/// Settings of a host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostSettings {
-    /// Its TCP.
+    /// TCP.
     pub tcp: Arc<TcpSettings>,
-    /// What its processor takes for each packet; none: no time.
+    /// Processing time, or `None` for no time.
     pub processing: Option<Processing>,
 }
 
-/// A link: two one-way links, one each way, or a single one.
+/// A link: two one-way links, one in each direction, or a single one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
-    /// Its name: `access-3` for the third that a counted host made.
+    /// Name: `access-3` for the third link of a counted host.
     pub name: String,
-    /// The two nodes, by index; not the same one.
+    /// Indices of its two nodes, which differ.
     pub between: [usize; 2],
-    /// It is a channel that all of these hear too, besides the second node. Empty of any other link.
+    /// Further receivers of a broadcast channel, besides the second node. Empty for any other link.
     pub others: Vec<usize>,
-    /// It has as many far ends as hear it: one, maybe.
+    /// Whether it is a broadcast channel, which may have one receiver only.
     pub broadcast: bool,
-    /// The longest IP packet that it takes, in bytes; none: any.
+    /// MTU in bytes, or `None` for no limit.
     pub mtu: Option<u32>,
-    /// It cuts what is longer.
+    /// Whether packets longer than the MTU are fragmented.
     pub fragments: bool,
-    /// What packets travel in.
+    /// Framing.
     pub framing: LinkFraming,
-    /// How its ends find out each other's link addresses; none: they know them.
+    /// Address resolution, or `None` if the ends know each other's link addresses.
     pub arp: Option<Arp>,
     /// From the first node to the second.
     pub forward: Direction,
-    /// From the second node to the first; none on a one-way link.
+    /// From the second node to the first, or `None` on a one-way link.
     pub backward: Option<Direction>,
 }
 
 impl Link {
-    /// All nodes that it leads to, going forward.
+    /// Returns all nodes that it leads to in forward direction.
     pub fn far_ends(&self) -> impl Iterator<Item = usize> {
         std::iter::once(self.between[1]).chain(self.others.iter().copied())
     }
 
-    /// All nodes that it joins.
+    /// Returns all nodes that it joins.
     pub fn ends(&self) -> impl Iterator<Item = usize> {
         std::iter::once(self.between[0]).chain(self.far_ends())
     }
 
-    /// The longest packet that goes over it in one piece, if longer ones don't go at all.
+    /// Returns the MTU, if longer packets are not fragmented.
     #[must_use]
     pub fn whole_mtu(&self) -> Option<u32> {
         self.mtu.filter(|_| !self.fragments)
     }
 
-    /// One of its directions, if it is there.
+    /// Returns one of its directions, if it exists.
     #[must_use]
     pub fn direction(&self, way: Way) -> Option<&Direction> {
         match way {
@@ -145,13 +146,13 @@ impl Link {
         }
     }
 
-    /// Its directions, forward first.
+    /// Returns its directions, forward first.
     pub fn directions(&self) -> impl Iterator<Item = (Way, &Direction)> {
         let back = self.backward.as_ref().map(|back| (Way::Return, back));
         std::iter::once((Way::Forward, &self.forward)).chain(back)
     }
 
-    /// Propagation there and back; of a one-way link, twice there.
+    /// Returns the round-trip propagation delay; on a one-way link, twice the delay.
     #[must_use]
     pub fn round_trip(&self) -> Span {
         let back = self.backward.as_ref().unwrap_or(&self.forward);
@@ -159,12 +160,12 @@ impl Link {
     }
 }
 
-/// How the ends of a link find out each other's link addresses.
+/// Address resolution on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arp {
-    /// How long an address is good for.
+    /// Lifetime of an address.
     pub timeout: Span,
-    /// Packets that wait for one at most; above zero.
+    /// Most packets that wait for an address; above zero.
     pub queue_packets: u32,
 }
 
@@ -186,121 +187,122 @@ pub struct Direction {
     pub rate: BitRate,
     /// Propagation delay; at most an hour.
     pub delay: Span,
-    /// Where packets wait for the transmitter.
+    /// Queue in front of the transmitter.
     pub queue: Queue,
-    /// What loses packets on the way.
+    /// Losses in transit.
     pub errors: Errors,
     /// Bits on the air per bit of packet.
     pub redundancy: Redundancy,
-    /// How it comes by capacity, if it has to ask.
+    /// Capacity on demand, or `None` if the rate is always available.
     pub access: Option<OnDemand>,
-    /// What is done about acknowledgments that are too many.
+    /// Reduction of acknowledgments.
     pub acks: Acks,
-    /// What makes headers shorter.
+    /// Header or data compression.
     pub compression: Compression,
-    /// All packets travel in a tunnel from the sending node to the receiving one.
+    /// Whether all packets travel in a tunnel from the sending node to the receiving one.
     pub tunnel: bool,
-    /// How it changes with time, and what it does to packets besides losing them. Where rate or delay are
-    /// always those of a trace, `rate` and `delay` are their averages.
+    /// Changes over time, and changes of packets other than losses. If rate or delay always come
+    /// from a trace, `rate` and `delay` are their averages.
     pub changes: Option<Arc<Changes>>,
     /// Its modes of modulation and coding, where they make the rate.
     pub acm: Option<Arc<Acm>>,
 }
 
-/// What loses packets on the way.
+/// Losses of packets in transit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Errors {
-    /// At random.
+    /// Random losses.
     pub random: RandomErrors,
-    /// These packets, counted from 1 as they enter the link; ascending, each once.
+    /// Numbers of packets that are lost, counted from 1 as they enter the link; ascending, each
+    /// once.
     pub lost_packets: Arc<[u64]>,
 }
 
-/// What loses packets at random. Rates are from 0 to 1.
+/// Random losses. Rates are from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RandomErrors {
-    /// Packets, in bursts.
+    /// Packet losses in bursts.
     Bursts(BurstSettings),
-    /// Nothing.
+    /// No losses.
     None,
-    /// Wrong bits, independently.
+    /// Independent bit errors.
     BitErrorRate(f64),
-    /// Lost packets, independently.
+    /// Independent packet losses.
     PacketLossRate(f64),
 }
 
-/// One TCP connection and what fills it.
+/// An application between two hosts, with its connections.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flow {
-    /// Its name: `download-3` for the third that a counted host made.
+    /// Name: `download-3` for the third flow of a counted host.
     pub name: String,
-    /// The host that begins, by index.
+    /// Index of the host that begins.
     pub from: usize,
-    /// The host that it speaks to, by index; another one.
+    /// Index of the other host.
     pub to: usize,
-    /// It is what one member of a group gets, of what the first flow of its table sends to that group: by the
-    /// number of such a table among all.
+    /// For a flow to a group: the number of its table among all such tables. This flow is what one
+    /// member receives of the data that the first flow of that table sends to the group.
     pub channel: Option<usize>,
-    /// When it begins; before the end. Where `late` or `wait` says so, later.
+    /// Start time, before the end of the run. `late` or `wait` are added to it.
     pub start: Time,
-    /// How much later than `start`: each run draws that anew.
+    /// Distribution of the delay after `start`, drawn in each run.
     pub late: Option<Distribution>,
-    /// How long after the one before it of the same table, or the first of them after `start`, it begins:
-    /// each run draws that anew.
+    /// Distribution of the time after the start of the previous flow of the same table (for the
+    /// first of them, after `start`), drawn in each run.
     pub wait: Option<Distribution>,
-    /// The table that it is of.
+    /// Name of the table that it comes from.
     pub table: Arc<str>,
-    /// What it sends.
+    /// Application.
     pub app: App,
 }
 
-/// What a flow does.
+/// Application of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum App {
-    /// One transfer from the host that opens: as much as TCP takes.
+    /// One transfer from the host that opens the connection, as fast as TCP sends.
     Bulk {
-        /// Bytes to transfer, above zero; none: until the end.
+        /// Bytes to transfer, above zero, or `None` until the end of the run.
         size: Option<Bytes>,
     },
-    /// Anything else.
+    /// Any other application.
     Other(AppKind, Traffic),
     /// A user of the mix of this name.
     Mix(Arc<str>, Traffic),
 }
 
-/// What to record over time.
+/// Series to record over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Probes {
     /// The series, each once, in the order of the file.
     pub series: Vec<Probe>,
-    /// How often.
+    /// Recording interval.
     pub interval: Interval,
-    /// How often averages are recorded: the interval, if it is one.
+    /// Recording interval of averages: `interval`, if it is a length of time.
     pub averages_every: Span,
 }
 
 /// A series to record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// Its name: `download-3.goodput`.
+    /// Name: `download-3.goodput`.
     pub name: String,
-    /// What it is a series of.
+    /// Quantity that is recorded.
     pub of: Series,
 }
 
-/// What a series is of.
+/// Subject and quantity of a series.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Series {
-    /// Something about a flow, by index.
+    /// Index of a flow, and its quantity.
     Flow(usize, FlowQuantity),
-    /// Something about a direction of a link, by index.
+    /// Index of a link, its direction, and its quantity.
     Link(usize, Way, LinkQuantity),
-    /// Something about a gateway: the node and its gauge, by index, and the gauge's unit.
+    /// A gateway: the index of its node, the index of its gauge, and the gauge's unit.
     Gateway(usize, usize, &'static str),
 }
 
 impl Series {
-    /// The unit of its values, as [`Trace`](bentpipe_types::Trace) has it; "1" for a share.
+    /// Returns the unit as in a [`Trace`](bentpipe_types::Trace); "1" for a share.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -310,7 +312,8 @@ impl Series {
         }
     }
 
-    /// Is each value an average, or the most, since the last? Such a series has no value at an instant.
+    /// Whether each value is an average or a maximum since the last sample, and so undefined at an
+    /// instant.
     #[must_use]
     pub fn is_average(self) -> bool {
         match self {

@@ -1,8 +1,8 @@
-//! The scenario file, key by key.
+//! The keys of the scenario file.
 //!
-//! The structs are what `serde` reads, and their comments are the scenario reference: the JSON
-//! Schema carries them to editors and to the documentation. They hold what a file says; what it
-//! means, with every default filled in, is a [`Scenario`](crate::Scenario).
+//! `serde` reads the structs, and their comments are the scenario reference: the JSON Schema passes
+//! them to editors and to the documentation. They hold the contents of a file; a
+//! [`Scenario`](crate::Scenario) is the result with every default filled in.
 
 mod access;
 mod acks;
@@ -60,40 +60,40 @@ pub use tcp::{KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
-    /// What the results are called: letters, digits, "-" and "_".
+    /// Name of the results: letters, digits, "-" and "_".
     pub name: Name,
-    /// What this scenario shows, in a sentence or two. `bentpipe list scenarios` prints it.
+    /// Purpose of the scenario, in one or two sentences. `bentpipe list scenarios` prints it.
     pub description: Option<String>,
     /// Simulated time at which the run ends, finished or not. At most 72 h.
     pub duration: Length,
-    /// Key of all randomness. The same seed and file give the same result, byte for byte.
+    /// Seed of all random draws. The same seed and file give the same result, byte for byte.
     #[serde(default = "one")]
     pub seed: u64,
     /// The IP version of all packets: a header of 20 bytes ("v4"), or of 40 ("v6"). Default: "v4".
     #[serde(default)]
     pub ip: IpName,
-    /// Where flows begin and end. A host does not forward packets.
+    /// Hosts: the ends of flows, by name. A host does not forward packets.
     pub hosts: Named<HostFile>,
-    /// What stands between links and forwards packets on the shortest route.
+    /// Gateways: they connect links and forward packets on the shortest route, by name.
     #[serde(default)]
     pub gateways: Named<GatewayFile>,
-    /// What joins two nodes.
+    /// Links between two nodes, by name.
     pub links: Named<LinkFile>,
-    /// What links share on which capacity is asked for, by name.
+    /// Carriers that links with capacity on demand share, by name.
     #[serde(default)]
     pub carriers: Named<CarrierFile>,
-    /// Who sends what to whom.
+    /// Flows: applications that send between hosts, by name.
     pub flows: Named<FlowFile>,
-    /// Hosts that are sent to together, by name: a flow may lead to a group.
+    /// Multicast groups of hosts, by name: a flow may lead to a group.
     #[serde(default)]
     pub groups: Named<GroupFile>,
-    /// What users do who do not one thing all the time, by name.
+    /// Mixes: users who use several applications in sequence, by name.
     #[serde(default)]
     pub mixes: Named<MixFile>,
     /// Classes of traffic, by name, for queues that know classes.
     #[serde(default)]
     pub classes: Named<TrafficClassFile>,
-    /// What to record over time. Totals are always kept.
+    /// Series to record over time. Totals are always kept.
     #[serde(default)]
     pub probes: ProbesFile,
 }
@@ -105,7 +105,7 @@ words! {
         /// IPv4: a header of 20 bytes.
         #[default]
         V4 = "v4",
-        /// IPv6: a header of 40 bytes; `mss` is 20 bytes less, unless it is given.
+        /// IPv6: a header of 40 bytes; `mss` is 20 bytes less by default.
         V6 = "v6",
     }
 }

@@ -1,4 +1,5 @@
-//! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
+//! A resolved scenario as data for reports and formulas, with units in the names, and nodes by
+//! name.
 
 mod access;
 mod changes;
@@ -59,7 +60,7 @@ impl Serialize for Scenario {
     }
 }
 
-/// A sequence, one item made at a time.
+/// A sequence whose items are created one at a time.
 struct Each<'a, T, F>(&'a [T], F);
 
 impl<T, F: Fn(&T) -> Value> Serialize for Each<'_, T, F> {
@@ -176,7 +177,8 @@ fn tcp(tcp: &TcpSettings) -> Value {
     tcp.file.measured()
 }
 
-/// `lag`: how many frames after a request of a direction its grant comes, if it has to ask.
+/// Returns a link as data; `lag` is the number of frames from a request of a direction to its
+/// grant, if it has capacity on demand.
 fn link<'a>(
     link: &Link,
     lag: impl Fn(Way) -> Option<u64>,
@@ -294,7 +296,7 @@ fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
     })
 }
 
-/// The directions that a flow's packets pass, by name.
+/// Returns the names of the directions that a flow's packets pass.
 fn route(route: Option<&Route>, directions: &[String]) -> Value {
     let names = |path: &[usize]| -> Vec<&str> {
         let names = path
@@ -333,7 +335,7 @@ fn app(app: &App) -> Value {
     }
 }
 
-/// The kind of what a user does.
+/// Returns the application of an activity.
 fn kind_of(traffic: &Traffic) -> Option<AppKind> {
     Some(match traffic {
         Traffic::Bulk(_) => AppKind::Bulk,
@@ -351,7 +353,7 @@ fn kind_of(traffic: &Traffic) -> Option<AppKind> {
     })
 }
 
-/// An application's settings, and its kind.
+/// Returns an application's kind and settings.
 fn of_kind(kind: Value, traffic: &Traffic) -> Value {
     let mut data = match traffic {
         Traffic::Bulk(bulk) => json!({

@@ -1,8 +1,8 @@
 //! The part of a scenario that one real machine plays: a gateway with two of its links, or a link.
 //!
-//! What is real is not simulated: of a gateway's links, the rates, delays and losses are those of the
-//! machine's interfaces. What stands at the machine's own end of a link may be wanted still, where it is
-//! `shaped`: the transmitter at the file's rate, its queue, what that does about acknowledgments.
+//! Real links are not simulated: rates, delays and losses of a gateway's links are those of the
+//! machine's interfaces. A link that is `shaped` has the sending side of the machine's own end in
+//! addition: a transmitter at the file's rate, its queue, and its reduction of acknowledgments.
 
 mod error;
 mod gateway;
@@ -26,38 +26,40 @@ use names::{find_gateway, find_link};
 
 pub use error::StationError;
 
-/// One of the two links of a gateway that are real.
+/// One of the two real links of a gateway.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Side {
-    /// The link, by name.
+    /// Name of the link.
     pub link: String,
-    /// The longest packet that its interface takes, in bytes.
+    /// MTU of its interface, in bytes.
     pub mtu: u32,
-    /// What leaves here is sent at the file's rate, through the file's queue.
+    /// Whether packets are sent at the file's rate, through the file's queue.
     pub shaped: bool,
 }
 
-/// What a machine plays: a scenario of its own, in which [`ENDS`](Station::ENDS) are outside.
+/// The part of a machine: a scenario in which the nodes [`ENDS`](Station::ENDS) are real networks.
 #[derive(Clone, Debug)]
 pub struct Station {
     /// The scenario. It has no flows, and its links have the names of the file's.
     pub scenario: Scenario,
-    /// The directions of links, by name, that are as the file has them, and not merely real: what results
-    /// say of these means something.
+    /// Names of the link directions that are simulated as in the file. Only their results are
+    /// meaningful.
     pub simulated: Vec<String>,
-    /// Settings that have no effect here, or hold connections up: a line each, which begins with the key.
+    /// Notes about settings that have no effect here, or that limit connections: one line each,
+    /// beginning with the key.
     pub notes: Vec<String>,
 }
 impl Station {
-    /// The nodes that are outside, by index: the real networks behind the two links, in the order in which
-    /// these were given.
+    /// Indices of the nodes that stand for the real networks behind the two links, in the order in
+    /// which the links were given.
     pub const ENDS: [usize; 2] = [0, 1];
 
-    /// A gateway with these two links, one of which is the one it faces; with these addresses, if it carries connections over
-    /// few persistent ones.
+    /// Creates the part of a gateway with these two links, one of which is the link that it faces.
+    /// The addresses are those of its persistent connections, if it multiplexes.
     ///
     /// # Errors
-    /// No such gateway or link, and settings that one machine between real networks cannot have.
+    /// There is no such gateway or link, or a setting is impossible on one machine between real
+    /// networks.
     pub fn gateway(
         scenario: &Scenario,
         name: &str,
@@ -106,8 +108,8 @@ impl Station {
         })
     }
 
-    /// The ends of persistent connections to another gateway, where there are any: the gateway's node, and the one that stands for
-    /// the other, by index, each with its address.
+    /// Returns the ends of the persistent connections to another gateway, if there are any: the
+    /// gateway's node and the node that stands for the other gateway, each with its address.
     #[must_use]
     pub fn persistent_connections(&self) -> Option<[(usize, IpAddr); 2]> {
         let mut nodes = self.scenario.nodes.iter().enumerate();
@@ -121,11 +123,13 @@ impl Station {
         })
     }
 
-    /// A link, as the file has it in both directions, between the machines that play its two ends: for
-    /// where there is no satellite to be had. `ends` are its nodes in the order of the interfaces.
+    /// Creates the part of a link, as the file has it in both directions, between the machines that
+    /// play its two ends. It replaces a satellite that is not available. `ends_of` names its nodes
+    /// in the order of the interfaces.
     ///
     /// # Errors
-    /// No such link, other nodes than its own, and settings that only simulated nodes can have.
+    /// There is no such link, the nodes are not its own, or a setting is possible only between
+    /// simulated nodes.
     pub fn link(scenario: &Scenario, name: &str, ends_of: [&str; 2]) -> Result<Self, StationError> {
         let link = &scenario.links[find_link(scenario, None, name)?];
         let nodes = link.between.map(|end| scenario.nodes[end].name.as_str());
@@ -186,10 +190,10 @@ impl Station {
     }
 }
 
-/// Why what needs an address of the box's own in the network is refused.
+/// Reason for refusing settings that need an address of the machine in the network.
 const NO_ADDRESS: &str = "not between real networks: what is tunnelled or cut is for a node of the network, and a gateway's machine has no address there that is not the kernel's";
 
-/// The two nodes that are outside. Their TCP is the real hosts' affair.
+/// Returns the two nodes that stand for real networks. Their TCP is that of the real hosts.
 fn ends(names: [&str; 2]) -> Vec<Node> {
     let tcp = Arc::new(TcpSettings {
         file: TcpFile::default(),

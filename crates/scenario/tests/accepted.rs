@@ -1,4 +1,4 @@
-//! What right files mean: defaults, inheritance, counts, and the ready-made scenarios.
+//! Meaning of valid files: defaults, inheritance, counts, and the ready-made scenarios.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ fn defaults() {
     let tcp = &scenario.tcp_of(0).unwrap().config;
     assert_eq!(
         (tcp.mss, tcp.receive_buffer),
-        // 1448 of the 2304 bytes that a segment takes of 32 MiB, as the kernel rounds it
+        // 1448 of the 2304 bytes of memory per segment, of 32 MiB, as the kernel rounds it.
         (1448, (32 << 20) * 160 / 256)
     );
     assert_eq!(tcp.receive_sizes, Some(BufferSizes::RECEIVE));
@@ -249,7 +249,7 @@ fn it_serializes_with_units_in_the_names() {
     );
 }
 
-/// The ready-made scenarios, by path.
+/// Returns the paths of the ready-made scenarios.
 fn ready_made() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let mut files: Vec<_> = std::fs::read_dir(folder)
@@ -289,7 +289,7 @@ fn what_the_comments_of_the_ready_made_scenarios_say_to_try_works() {
                 .split("--set ")
                 .skip(1)
                 .map(|setting| {
-                    // Single quotes around it all, as for a shell.
+                    // The setting is in single quotes, as for a shell.
                     let whole = setting.strip_prefix('\'').and_then(|s| s.split_once('\''));
                     if let Some((whole, _)) = whole {
                         return whole.split_once('=').unwrap();

@@ -1,4 +1,5 @@
-//! Capacity on demand: closed forms of what a packet waits and a terminal gets, carriers that many share, what is refused.
+//! Capacity on demand: waiting times and shares against closed forms, shared carriers, and refused
+//! files.
 
 use bentpipe_scenario::{AccessSummary, RunOptions, RunOutput, Scenario};
 
@@ -39,7 +40,7 @@ fn access<'a>(output: &'a RunOutput, direction: &str) -> &'a AccessSummary {
     access.expect("it has to ask")
 }
 
-/// In nanoseconds: of the packets that have arrived, what each took.
+/// Returns the delay of each packet that arrived, in nanoseconds.
 fn delays(output: &RunOutput) -> Vec<u64> {
     let values = &output.series[0].values;
     values.iter().map(|s| (s * 1e9).round() as u64).collect()
@@ -47,10 +48,10 @@ fn delays(output: &RunOutput) -> Vec<u64> {
 
 const ACCESS: &str = "links.satellite.return.access";
 const MS: u64 = 1_000_000;
-/// OpenSAND's frame.
+/// OpenSAND's frame duration, in nanoseconds.
 const FRAME: u64 = 26_500_000;
 
-/// The first frame that begins after `at`, where a request can be made.
+/// Returns the start of the first frame after `at`, when a request can be made.
 fn next_frame(at: u64) -> u64 {
     (at / FRAME + 1) * FRAME
 }
@@ -63,14 +64,14 @@ fn a_packet_alone_waits_for_a_frame_for_the_way_up_for_the_hub_and_for_the_way_d
         assert_eq!(delays.len(), 11);
         for (delay, number) in delays.iter().zip(1_u64..) {
             let sent = number * 5_000 * MS;
-            // 1000 bytes at 1 Mbit/s are 8 ms: the frame has room for them.
+            // 1000 bytes at 1 Mbit/s take 8 ms: they fit in the frame.
             let plan = next_frame(sent) + wait_ms * MS;
             let grant = plan.div_ceil(FRAME) * FRAME;
             assert_eq!(*delay, grant + 8 * MS + 250 * MS - sent, "packet {number}");
         }
         let access = access(&output, "satellite.return");
         assert_eq!((access.granted_bytes, access.used_bytes), (11_000, 11_000));
-        // None of what was on its way when the run ended.
+        // The grants of packets that were in transit at the end of the run are not included.
         assert_eq!(access.requests, 11);
         let longest = delays.iter().max().expect("not empty") - 258 * MS;
         assert_eq!(access.wait_ms.max, Some(longest as f64 / 1e6));
@@ -78,21 +79,22 @@ fn a_packet_alone_waits_for_a_frame_for_the_way_up_for_the_hub_and_for_the_way_d
     alone(&[], 500);
     let processing = r#"{ kind = "on-demand", processing = "30 ms" }"#;
     alone(&[(ACCESS, processing)], 530);
-    // A hub elsewhere: in the satellite, say.
+    // The hub may be elsewhere, for example in the satellite.
     let near = r#"{ kind = "on-demand", request_delay = "125 ms", grant_delay = "125 ms" }"#;
     alone(&[(ACCESS, near)], 250);
 }
 
 #[test]
 fn headers_that_are_put_around_a_packet_are_asked_for_too() {
-    // What waits is shorter than what goes: what it lacks would have to be asked for when it is sent.
+    // Headers added at transmission: the queued packet is shorter than the transmitted one.
     for others in [
         &[("links.satellite.return.tunnel", "true")] as &[(&str, &str)],
         &[("links.satellite.framing", "\"ethernet\"")],
         &[("links.satellite.return.compression", "\"rfc1144\"")],
     ] {
         let longest = delays(&run(others)).into_iter().max().expect("not empty");
-        // The frame that it is asked in, 19 frames, its own length at 1 Mbit/s, the way.
+        // The frame of the request, 19 frames, the transmission time at 1 Mbit/s, and the
+        // propagation delay.
         assert!(
             longest < 20 * FRAME + 9 * MS + 250 * MS,
             "{others:?}: {longest}"
@@ -102,9 +104,10 @@ fn headers_that_are_put_around_a_packet_are_asked_for_too() {
 
 #[test]
 fn a_stream_that_asks_by_rate_waits_for_what_constant_capacity_leaves_of_it() {
-    // 80 kbit/s of packets, half of them by constant capacity. Until the first grant, half of what comes is left: that
-    // waits from then on, since what is asked for and on its way is as much. So packets wait for half of the loop of 20
-    // frames, and for the frame that they are asked for in.
+    // 80 kbit/s of packets, half of them by constant capacity. Until the first grant, half of the
+    // arriving packets are queued. This backlog remains, because an equal amount is requested and
+    // not yet granted. So packets wait for half of the loop of 20 frames, and for the frame of
+    // their request.
     let constant = r#"{ kind = "on-demand", constant = "40 kbit/s", rate_based = "100 kbit/s" }"#;
     let output = run(&[
         (ACCESS, constant),
@@ -121,8 +124,8 @@ fn a_stream_that_asks_by_rate_waits_for_what_constant_capacity_leaves_of_it() {
         mean.abs_diff(expected) < FRAME,
         "{mean} ns instead of {expected}"
     );
-    // With a constant part as large as the stream, within two frames: its burst is over early in each, and takes the
-    // packets that came during the frame before.
+    // With constant capacity for the whole stream, packets wait at most two frames: its burst is at
+    // the start of each frame, and sends the packets that arrived during the previous one.
     let all = r#"{ kind = "on-demand", constant = "88 kbit/s" }"#;
     let output = run(&[
         (ACCESS, all),
@@ -148,7 +151,7 @@ fn round_trips_of_tcp_are_longer_by_what_acknowledgments_wait() {
         settings.push((ACCESS, access));
         run(&settings).summary.flows[0].rtt_ms.min.expect("sampled")
     };
-    // At least the 19 frames, begun ones too, that 500 ms are, after the one in which it was asked for.
+    // The request comes in the next frame, and the grant at least 19 whole frames (500 ms) later.
     let asked = least(r#"{ kind = "on-demand" }"#);
     assert!(asked > 500.0 + 19.0 * 26.5, "{asked}");
     let free = least(r#"{ kind = "on-demand", free = true }"#);
@@ -167,7 +170,7 @@ fn as_continuous_it_is_a_link_like_any_other() {
     assert!(!text(&plain).contains("access"));
 }
 
-/// Hosts that share a carrier, each with a link of its own.
+/// Hosts that share a carrier, each with its own link.
 const MANY: &str = r#"
 name = "many"
 duration = "60 s"
@@ -202,11 +205,12 @@ fn counted_links_share_a_carrier_to_the_byte() {
     let alone = run(&[]);
     let alone = access(&alone, "satellite.return");
     assert_eq!((&alone.carrier, alone.carrier_rate_bps), (&None, 1_000_000));
-    // 8 Mbit/s are wanted. The first packets come at 100 ms, and are in the requests of 125 ms; the first full frame begins
-    // at 625 ms, the last that is counted at the end, 60 s: 2376 frames of 12,500 bytes.
+    // 8 Mbit/s are offered. The first packets arrive at 100 ms, and are in the requests of 125 ms.
+    // The first full frame begins at 625 ms, and the last one that counts at the end, 60 s: 2376
+    // frames of 12,500 bytes.
     let full = 2_376 * 12_500;
     let all: u64 = granted.iter().sum();
-    // Each rounds down by less than a byte.
+    // Each share is rounded down by less than a byte.
     assert!((full - 100..=full).contains(&all), "{all} of {full}");
     let each = full / 100;
     assert!(
@@ -217,7 +221,7 @@ fn counted_links_share_a_carrier_to_the_byte() {
 
 #[test]
 fn who_does_not_ask_does_not_take() {
-    // One of a hundred alone on the carrier is as fast as its own rate.
+    // One terminal alone on the carrier reaches its own rate.
     let scenario = Scenario::parse(
         MANY,
         "many.toml",
@@ -233,7 +237,7 @@ fn who_does_not_ask_does_not_take() {
     let output = output.expect("it runs");
     let of = |number: usize| access(&output, &format!("satellite-{number}.forward")).clone();
     assert_eq!((of(6).granted_bytes, of(6).requests), (0, 0));
-    // All that has come by 60 s - 525 ms is granted.
+    // All packets that arrived by 60 s - 525 ms are granted.
     assert!(of(7).used_bytes > (59_475 / 8 - 4) * 1_000, "{:?}", of(7));
 }
 
@@ -254,7 +258,7 @@ fn probes_tell_what_is_granted_and_what_waits() {
     };
     let bits: f64 = granted.values.iter().map(|rate| rate * 0.1).sum();
     let access = access(&output, "satellite.return");
-    // The summary has the whole of the last frame.
+    // The summary includes the whole of the last frame.
     let told = 8.0 * access.granted_bytes as f64;
     assert!(
         (bits - told).abs() < 8_000.0 * 0.0265 + 8.0,
@@ -355,10 +359,10 @@ fn delays_and_losses_may_change_on_the_way() {
     ];
     let output = run(&settings);
     let link = &output.summary.links[1];
-    // 100 until then all arrive, of 200 afterwards a half.
+    // 100 packets until then all arrive, of 200 afterwards one half.
     assert!((60..140).contains(&link.packets_lost), "{link:?}");
     let delays = delays(&output);
-    // Requests go on taking what the file says of `delay`.
+    // The delay of requests stays that of the key `delay`.
     let (first, last) = (delays[0], *delays.last().expect("not empty"));
     assert!(
         first - last > 120 * MS && first - last < 180 * MS,
@@ -366,7 +370,7 @@ fn delays_and_losses_may_change_on_the_way() {
     );
 }
 
-/// With whatever else a direction does: all arrives, and a debug build counts every packet.
+/// All packets arrive with any other setting of a direction; a debug build counts every packet.
 #[test]
 fn it_goes_with_everything_that_makes_packets_others() {
     let bulk = [
@@ -438,7 +442,7 @@ fn it_goes_with_everything_that_makes_packets_others() {
                 access.used_bytes <= access.granted_bytes,
                 "{others:?} {access:?}"
             );
-            // A retransmission aside, all of the 300 kB go here.
+            // All of the 300 kB but a retransmission are sent here.
             assert!(access.used_bytes > 290_000, "{others:?} {access:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! Capacity on demand under rain: what a fade takes from a terminal and from those that share its carrier, outages, what is
-//! refused.
+//! Capacity on demand in rain: effects of a fade on a terminal and on others on its carrier,
+//! outages, and refused files.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use bentpipe_scenario::{AccessSummary, RunOptions, RunOutput, Scenario};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Twenty terminals on one carrier, and one more with a link of its own: all have more to send than there is.
+/// Twenty terminals on one carrier, and one more with its own link. All offer more than the
+/// capacity.
 const NETWORK: &str = r#"
 name = "rain"
 duration = "60 s"
@@ -60,8 +61,8 @@ fn counter(output: &RunOutput, direction: &str, name: &str) -> Option<u64> {
     link.counters.as_ref()?.total.get(name).copied()
 }
 
-/// Frames of the run for which all have asked: the first packets come at 20 ms, are in the requests of 25 ms, and the first
-/// frame that is full begins at 525 ms.
+/// Number of frames with requests of all terminals: the first packets arrive at 20 ms and are in
+/// the requests of 25 ms, so that the first full frame begins at 525 ms.
 const FULL: u64 = (60_000 - 525) / 25 + 1;
 /// A twenty-first of the carrier in a frame, in bytes.
 const SHARE: u64 = 625;
@@ -83,11 +84,11 @@ fn one_in_a_fade_gets_less_for_its_time_and_the_others_keep_theirs() {
     let far = access(&faded, "far.forward");
     assert_eq!(far.granted_bytes, FULL * SHARE / 4);
     assert_eq!(far.faded_bytes, Some(0));
-    // Of the carrier it has as much as the others.
+    // It has the same share of the carrier as the others.
     assert_eq!(far.granted_air_bytes, Some(FULL * SHARE));
     assert_eq!(far.used_air_bytes, Some(4 * far.used_bytes));
     assert_eq!(access(&clear, "far.forward").granted_air_bytes, None);
-    // What is granted and not used is the last of a packet that had not come.
+    // The unused rest of the grants is smaller than a packet.
     assert!(far.granted_bytes - far.used_bytes < 1_000, "{far:?}");
 }
 
@@ -101,7 +102,7 @@ fn what_is_constant_takes_more_of_a_carrier_in_a_fade_and_leaves_the_others_less
             ("links.far.forward.schedule", &schedule),
         ])
     };
-    // 200 kbit/s of 1 Mbit/s, then of 250 kbit/s: a fifth of the terminal's time, and four fifths.
+    // 200 kbit/s at 1 Mbit/s take a fifth of the terminal's time, at 250 kbit/s four fifths.
     for (rate, takes) in [("1 Mbit/s", 200_000), ("250 kbit/s", 800_000)] {
         let output = with(rate);
         let far = access(&output, "far.forward");
@@ -120,7 +121,8 @@ fn what_is_constant_takes_more_of_a_carrier_in_a_fade_and_leaves_the_others_less
 
 #[test]
 fn a_storm_over_a_group_is_a_carrier_of_less() {
-    // From 30 s on all homes send at a third. What was planned for clear sky until the hub knew is good for a third, too.
+    // From 30 s all terminals send at a third of the rate. Grants planned for clear sky before the
+    // hub knew are worth a third, too.
     let output = run(&[(
         "links.homes.forward.schedule",
         r#"[{ at = "30 s", rate = "333 kbit/s" }]"#,
@@ -150,7 +152,8 @@ fn random_fades_are_each_terminals_own() {
         all.iter().all(|one| (least..=most).contains(one)),
         "{all:?}"
     );
-    // Half of the time each, on average: a deviation of the mean over sixty seconds is a tenth or so of twenty.
+    // Each half of the time on average: the standard deviation of the mean over sixty seconds is
+    // about a tenth for twenty.
     let mean = all.iter().sum::<u64>() / 20;
     assert!(
         mean.abs_diff(FULL * SHARE * 3 / 4) < FULL * SHARE / 10,
@@ -180,7 +183,7 @@ fn an_outage_takes_requests_too() {
         run(&settings)
     };
     let lost = outage("lost");
-    // One a frame, from 10 s on to before 11 s.
+    // One request per frame is lost from 10 s to 11 s.
     assert_eq!(counter(&lost, "far.forward", "requests_lost"), Some(40));
     assert_eq!(counter(&run(&alone), "far.forward", "requests_lost"), None);
     let held = outage("held");
@@ -194,15 +197,15 @@ fn an_outage_takes_requests_too() {
             .cloned()
     };
     let (lost, held) = (link(&lost).expect("there"), link(&held).expect("there"));
-    // Half a second of grants is sent in vain; then no plan has heard of anything, and what waits is held up, as where the
-    // terminal knows.
+    // Packets sent in half a second of grants are lost. Later plans have received no requests, so
+    // that packets wait, as if the terminal were aware of the outage.
     assert_eq!(lost.packets_lost, 25);
     assert_eq!(held.packets_lost, 0);
     let all = |link: &bentpipe_scenario::LinkSummary| link.packets_delivered + link.packets_lost;
-    // What is on its way or waits for its grant when the run ends.
+    // Packets in transit or waiting for a grant at the end of the run are missing.
     assert!(all(&held) > 2_999 - 50, "{held:?}");
     let wasted = held.access.as_ref().expect("it asks");
-    // What was granted for the second in which nothing was sent.
+    // Grants of the second in which nothing was sent.
     let unused = wasted.granted_bytes - wasted.used_bytes;
     assert!((24_000..28_000).contains(&unused), "{wasted:?}");
 }
@@ -227,7 +230,7 @@ fn the_granted_rate_follows_a_fade() {
     assert!((at(50) - 100_000.0).abs() < 1.0, "{}", at(50));
     let bits: f64 = series.values.iter().sum();
     let granted = access(&output, "far.forward").granted_bytes * 8;
-    // The summary has the whole of the last frame.
+    // The summary includes the whole of the last frame.
     assert!(
         (bits - granted as f64).abs() < 2_600.0,
         "{bits} of {granted}"
@@ -282,7 +285,7 @@ fn what_does_not_fit_is_refused_in_a_line() {
         let refusal = refusal.to_string();
         assert!(refusal.ends_with(message), "{refusal}");
     }
-    // In the file it is told with its line.
+    // For a trace file, the message has the line.
     let text = NETWORK.replace(
         "[flows.home]",
         "[links.far.forward]\nschedule = [\n    { at = \"1 s\", rate = \"9 Mbit/s\" },\n]\n[flows.home]",
@@ -333,7 +336,7 @@ const CHANGES: [(&str, &str); 7] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A debug build counts every packet, and what each frame of a carrier has.
+    /// A debug build counts every packet and the capacity of each frame of a carrier.
     #[test]
     fn whatever_the_weather_nothing_is_lost_that_is_not_counted(
         homes in (select(&ACCESSES), select(&CHANGES)),
@@ -369,7 +372,7 @@ proptest! {
                 + access.granted_rate_based_bytes
                 + access.granted_volume_based_bytes
                 + access.granted_free_bytes;
-            // Each is rounded down.
+            // Each part is rounded down.
             prop_assert!(parts <= access.granted_bytes && access.granted_bytes <= parts + 3);
             prop_assert!(link.bytes_delivered <= access.used_bytes, "{link:?}");
             let free = access.granted_free_bytes;
@@ -379,7 +382,8 @@ proptest! {
                 prop_assert!(access.used_bytes <= used, "{access:?}");
             }
         }
-        // No more than the carrier has, in the frames of 8 s and the one in which they end.
+        // Not above the capacity of the carrier, in the frames of 8 s and the one in which they
+        // end.
         let rate = output.summary.links.iter().find_map(|link| link.access.as_ref());
         let frames = rate.map_or(0, |access| access.carrier_rate_bps * 20 * 401 / 8_000);
         prop_assert!(on_air <= frames + 8, "{on_air} of {frames}");

@@ -1,9 +1,9 @@
-//! Rain in decibels: rate and outages that follow from attenuation, modes, margin and hysteresis.
+//! Rain attenuation in dB: rate and outages that follow from it, modes, margin and hysteresis.
 
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::Value;
 
-/// A download over a link whose forward direction has these keys.
+/// Returns a download over a link whose forward direction has these keys.
 fn file(forward: &str) -> String {
     format!(
         r#"
@@ -38,7 +38,8 @@ fn run(text: &str) -> Value {
     serde_json::to_value(&output.expect("it runs").summary).expect("it is JSON")
 }
 
-/// 10 Mbaud of DVB-S2 with 15 dB in clear sky: 32APSK 3/4, whose 12.73 dB with 1.5 are below that.
+/// 10 Mbaud of DVB-S2 with 15 dB in clear sky: 32APSK 3/4, whose threshold of 12.73 dB plus 1.5 dB
+/// is below that.
 const ACM: &str = r#"acm = { modes = "dvb-s2", symbol_rate = "10 Mbaud", es_n0 = "15 dB" }"#;
 
 const FADE: &str = r#"
@@ -51,7 +52,7 @@ schedule = [
     { at = "50 s", attenuation = "0 dB" },
 ]"#;
 
-/// The same, worked out by hand: efficiencies times 10 Mbaud.
+/// The same as a schedule that was computed by hand: efficiencies times 10 Mbaud.
 const BY_HAND: &str = r#"
 rate = "37032950 bit/s"
 schedule = [
@@ -70,7 +71,7 @@ fn a_fade_is_the_same_as_its_rates_by_hand() {
     assert_eq!(fade["links"], by_hand["links"]);
     let lost = fade["links"][0]["counters"]["total"]["lost_to_outages"].as_u64();
     assert!(lost.is_some_and(|lost| lost > 0), "{lost:?}");
-    // And the same when packets wait for the end of the outage.
+    // The same if packets wait for the end of the outage.
     let held = r#"sending = "held", in_flight = "arrive""#;
     let fade = file(&format!("{ACM}{FADE}")).replace("es_n0", &format!("{held}, es_n0"));
     let by_hand =
@@ -143,7 +144,7 @@ fn margin_hysteresis_and_table_say_which_mode_there_is() {
             .rate
             .bits_per_second()
     };
-    // 256APSK 3/4 of DVB-S2X needs 19.57 dB, and margin and hysteresis.
+    // 256APSK 3/4 of DVB-S2X needs 19.57 dB plus margin and hysteresis.
     assert_eq!(rate(r#"es_n0 = "21.07 dB""#), 59_008_550);
     assert_eq!(rate(r#"es_n0 = "21.06 dB""#), 57_689_870);
     assert_eq!(
@@ -154,7 +155,7 @@ fn margin_hysteresis_and_table_say_which_mode_there_is() {
         rate(r#"es_n0 = "19.57 dB", hysteresis = "0 dB", margin = "0 dB""#),
         59_008_550
     );
-    // DVB-S2 ends with 32APSK 9/10.
+    // The last mode of DVB-S2 is 32APSK 9/10.
     assert_eq!(rate(r#"modes = "dvb-s2", es_n0 = "30 dB""#), 44_530_270);
     assert_eq!(rate(r#"es_n0 = "-1.35 dB""#), 4_348_410);
 }

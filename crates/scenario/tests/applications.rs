@@ -1,9 +1,10 @@
-//! Applications in a scenario file: what is understood, what is refused and how, and what comes out.
+//! Applications in a scenario file: valid and refused keys, and results.
 
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::Value;
 
-/// server and browser over a satellite of 50 Mbit/s and 600 ms, and a flow of this application.
+/// Returns a scenario with server and browser over a satellite of 50 Mbit/s and 600 ms, and a flow
+/// of this application.
 fn file(app: &str) -> String {
     format!(
         r#"
@@ -35,7 +36,8 @@ fn flow(app: &str) -> Value {
     summary["flows"][0].clone()
 }
 
-/// A source is done when it has sent its last; its flow, when that has come, or would have: no flow is faster than its link.
+/// A source finishes with its last packet, and its flow when that has arrived or would have
+/// arrived: no flow is faster than its link.
 #[test]
 fn a_flow_finishes_with_the_last_packet_that_comes() {
     for app in [
@@ -56,12 +58,12 @@ fn a_flow_finishes_with_the_last_packet_that_comes() {
             let output = scenario.expect("it is right").run(&RunOptions::default());
             output.expect("it runs").summary.flows[0].clone()
         };
-        // 400 packets of 1 kB take 32 s of the link, and four files of 100 kB a little more.
+        // 400 packets of 1 kB take 32 s on the link, and four files of 100 kB a little more.
         let flow = run("200 s");
         let finish_s = flow.finish_s.expect("it finishes");
         assert!((32.0..37.0).contains(&finish_s), "{app}: {finish_s}");
         assert!(flow.goodput_bps < 100e3, "{app}: {}", flow.goodput_bps);
-        // While packets that were written are on their way, they are missing; datagrams may be lost.
+        // Written packets that are still in transit are missing; datagrams may be lost.
         let cut = run("10 s");
         assert!(cut.goodput_bps < 100e3, "{app}: {}", cut.goodput_bps);
         assert_eq!(cut.finish_s.is_some(), !app.contains("tcp"), "{app}");
@@ -75,7 +77,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
             r#"{ kind = "bulk", pages = 3 }"#,
             r#"pages: has no effect: a "bulk" application has size, direction, transfers, pause"#,
         ),
-        // Whatever its value: what another kind would take there is no help.
+        // A key of another kind is refused for any value.
         (
             r#"{ kind = "bulk", codec = "g7" }"#,
             r#"codec: has no effect: a "bulk" application has size, direction, transfers, pause"#,
@@ -167,7 +169,7 @@ fn pages_are_in_the_results() {
     assert_eq!(flow["outcome"], "finished");
     let pages = flow["pages"].as_array().expect("pages");
     assert_eq!((pages.len(), &flow["navigations"]), (3, &Value::from(3)));
-    // TCP, TLS, document, objects: four round trips of 0.6 s; the next pages have their connection.
+    // TCP, TLS, document, objects: four round trips of 0.6 s; later pages reuse the connection.
     for (page, rounds) in pages.iter().zip([4.0, 2.0, 2.0]) {
         let load = page["load_s"].as_f64().expect("a number");
         assert!((load - 0.6 * rounds).abs() < 0.02, "{page}");
@@ -218,7 +220,7 @@ fn bulk_goes_either_way() {
         assert_eq!(flow["outcome"], "finished");
         assert_eq!(flow["bytes_delivered"], bytes);
         assert!(flow["segments_sent"].as_u64() >= Some(690), "{flow}");
-        // What is not said is not there.
+        // Metrics of other applications are absent.
         assert!(flow.get("pages").is_none() && flow.get("responses").is_none());
     }
 }
@@ -250,7 +252,7 @@ fn a_resolved_application_says_all_of_itself() {
     }
 }
 
-/// server and users over a satellite, with these tables.
+/// Returns a scenario with a server and users over a satellite, and these tables.
 fn users(tables: &str) -> Result<Scenario, String> {
     let text = format!(
         r#"
@@ -380,7 +382,8 @@ app = { kind = "ping", requests = 1 }
     let mut gaps: Vec<f64> = one.windows(2).map(|two| two[1] - two[0]).collect();
     gaps.push(one[0] - 10.0);
     assert!(gaps.iter().all(|gap| *gap >= 0.0));
-    // 400 gaps: the mean within four of its standard deviations of 0.5 s, and a variance like an exponential's.
+    // 400 gaps: the mean is within four standard deviations of 0.5 s, and the variance is that of
+    // an exponential.
     let mean = gaps.iter().sum::<f64>() / 400.0;
     assert!((mean - 0.5).abs() < 0.1, "{mean}");
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 400.0;
@@ -418,7 +421,7 @@ app = {{ kind = "ping", requests = 1 }}
     assert_ne!(one, other);
     assert_eq!(one, starts("uniform(2 s, 4 s)", 1));
     assert!(one.iter().all(|start| (2.0..4.0).contains(start)));
-    // The mean of 400 draws, within four of its standard deviations: 2 / sqrt(12 * 400).
+    // The mean of 400 draws is within four standard deviations: 2 / sqrt(12 * 400).
     let mean = one.iter().sum::<f64>() / 400.0;
     assert!((mean - 3.0).abs() < 0.12, "{mean}");
     assert_ne!(one[0], one[1]);
@@ -485,7 +488,7 @@ fn users_that_make_no_sense_are_refused() {
         let error = users(&tables).err().unwrap_or_default();
         assert!(error.contains(message), "{tables}\n{error}\n{message}");
     }
-    // All keys of its kind are named, so that it is not said how many those of all kinds are.
+    // All keys of this kind are listed, so the number of keys of all kinds is not mentioned.
     let error = scenario(r#"{ kind = "bulk", version = 3 }"#).err();
     assert!(error.is_some_and(|error| error.ends_with("direction, transfers, pause")));
 }
@@ -513,8 +516,9 @@ fn services_are_in_the_results() {
         flow(r#"{ kind = "voice", codec = "g729", lasts = "10 s", calls = 2, pause = "1 s" }"#);
     let calls = voice["calls"].as_array().expect("calls");
     assert_eq!((&voice["outcome"], calls.len()), (&"finished".into(), 2));
-    // 93.2 - 11, and after 385 ms: 5.68 for the talker's echo, 1.21 for the listener's, 0.15 of which is in the 93.2, and 22.87
-    // for the delay as such (G.107 equations 7-18 to 7-28, worked out apart from this code)
+    // 93.2 - 11, and for a delay of 385 ms: 5.68 for talker echo, 1.21 for listener echo, of which
+    // 0.15 are in the 93.2, and 22.87 for the delay itself (G.107 equations 7-18 to 7-28, computed
+    // independently of this code).
     let rating = calls[0]["back"]["rating"].as_f64().expect("a number");
     assert!((rating - 52.59).abs() < 0.1, "{rating}");
     let video = flow(r#"{ kind = "video", lasts = "60 s" }"#);
@@ -550,7 +554,7 @@ fn services_are_in_the_results() {
     }
 }
 
-/// Each would like 256 local ports, of 60,000: they share them.
+/// Each user needs up to 256 of 60,000 local ports: they share them.
 #[test]
 fn a_thousand_users_of_a_mix_share_a_host() {
     let text = r#"
@@ -572,7 +576,7 @@ fn a_thousand_users_of_a_mix_share_a_host() {
     assert!(busy.count() > 990);
 }
 
-/// A server's flows share its port, and what one sends again is not another's.
+/// The flows of a server share its port; retransmissions must be counted for the right flow.
 #[test]
 fn what_a_server_sends_again_is_told_of_the_flow_that_it_is_for() {
     let text = r#"

@@ -1,4 +1,4 @@
-//! Link addresses that are asked for (`arp`): against a closed form, and what becomes of who is not answered.
+//! Address resolution (`arp`): delays against a closed form, and packets without a reply.
 
 use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
 
@@ -26,7 +26,7 @@ fn run(settings: &[(&str, &str)]) -> RunOutput {
     scenario.run(&RunOptions::default()).expect("it runs")
 }
 
-/// In nanoseconds: of the packets that have arrived, what each took.
+/// Returns the delay of each packet that arrived, in nanoseconds.
 fn delays(output: &RunOutput) -> Vec<u64> {
     let values = &output.series[0].values;
     values.iter().map(|s| (s * 1e9).round() as u64).collect()
@@ -37,25 +37,27 @@ fn delivered(output: &RunOutput, link: &str) -> u64 {
     found.expect("it is there").packets_delivered
 }
 
-/// 990 bytes of IP packet are 1028 on the cable, 822.4 us; on the satellite 792 us.
+/// Delay without resolution: 990 bytes of IP packet are 1028 on the cable, 822.4 us; on the
+/// satellite 792 us.
 const PLAIN: u64 = 1_000_000 + 822_400 + 100_000_000 + 792_000;
-/// 84 bytes on the cable, there and back.
+/// Delay of request and reply: 84 bytes on the cable, there and back.
 const EXCHANGE: u64 = 2 * (1_000_000 + 67_200);
 
 #[test]
 fn a_packet_waits_for_an_answer_and_then_for_none_until_it_is_old() {
-    // At 5, 10 and 15 s: asked first and, with "8 s", at 15 s.
+    // Packets at 5, 10 and 15 s: requests for the first and, with a lifetime of 8 s, at 15 s.
     let output = run(&[("links.lan.arp.timeout", "\"8 s\"")]);
     assert_eq!(delays(&output), [PLAIN + EXCHANGE, PLAIN, PLAIN + EXCHANGE]);
     assert_eq!(delivered(&output, "lan.forward"), 3 + 2);
     assert_eq!(delivered(&output, "lan.return"), 2);
-    // With the default of a minute, once; and known from the topology, never.
+    // One request with the default of a minute, and none if addresses are known from the topology.
     let output = run(&[]);
     assert_eq!(delays(&output), [PLAIN + EXCHANGE, PLAIN]);
     assert_eq!(delivered(&output, "lan.return"), 1);
 }
 
-/// Neighbour discovery: 72 bytes of IPv6 packet, 110 on the cable; the packet's header is 20 longer.
+/// Neighbour discovery: 72 bytes of IPv6 packet, 110 on the cable; the packet's header is 20 bytes
+/// longer.
 #[test]
 fn ipv6_asks_by_neighbour_discovery() {
     let output = run(&[("ip", "\"v6\"")]);
@@ -65,7 +67,8 @@ fn ipv6_asks_by_neighbour_discovery() {
 
 #[test]
 fn who_was_asked_knows_who_asked() {
-    // Data goes both ways; the hub, which was asked, asks nobody for its own packets to the server.
+    // Data in both directions: the hub learns the server's address from its request, and sends
+    // none.
     let output = run(&[(
         "flows.stream.app",
         "{ kind = \"request-response\", request = \"100 B\", response = \"1000 B\", requests = 3 }",
@@ -78,7 +81,8 @@ fn who_was_asked_knows_who_asked() {
     assert_eq!(back, delivered(&output, "satellite.return") + 1);
 }
 
-/// A lost request is sent again after a second, three times in all; then what waits is given up.
+/// A lost request is repeated after a second, up to three times; then the waiting packets are
+/// dropped.
 #[test]
 fn a_request_goes_again_and_not_for_ever() {
     let lost = |list: &str| run(&[("links.lan.forward.errors.lost_packets", list)]);
@@ -86,7 +90,7 @@ fn a_request_goes_again_and_not_for_ever() {
     assert_eq!(delays(&lost("[1, 2]"))[0], PLAIN + EXCHANGE + 2_000_000_000);
     let output = lost("[1, 2, 3]");
     assert_eq!(output.summary.packets_discarded, 1);
-    // The next one asks anew.
+    // The next packet causes a new request.
     assert_eq!(delays(&output), [PLAIN + EXCHANGE, PLAIN]);
 }
 
@@ -98,7 +102,7 @@ fn so_many_wait_and_the_oldest_goes() {
         ("flows.stream.app.interval", "\"100 ms\""),
         ("flows.stream.app.lasts", "\"990 ms\""),
     ]);
-    // Nine wait for the second request, 1 s after the first of them.
+    // Nine packets wait for the second request, 1 s after the first of them.
     assert_eq!(output.summary.packets_discarded, 6);
     assert_eq!(output.summary.flows[0].bytes_delivered, 3 * 962);
 }

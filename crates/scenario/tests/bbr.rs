@@ -1,10 +1,10 @@
-//! BBR from scenario files: what its authors publish of it shows in the traces.
+//! BBR in scenario files: the behaviour that its authors publish, in the recorded series.
 
 use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
 
 const SEGMENT: f64 = 1448.0;
 
-/// A bulk transfer over one link.
+/// Runs a bulk transfer over one link.
 fn run(rate_mbps: u32, delay_ms: u32, seconds: u32, overrides: &[(&str, &str)]) -> RunOutput {
     let text = format!(
         r#"
@@ -33,7 +33,7 @@ fn run(rate_mbps: u32, delay_ms: u32, seconds: u32, overrides: &[(&str, &str)]) 
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A series from `from` seconds on: (seconds, value).
+/// Returns the samples of a series from `from` seconds: (seconds, value).
 fn series(output: &RunOutput, name: &str, from: f64) -> Vec<(f64, f64)> {
     let series = output
         .series
@@ -49,7 +49,7 @@ fn series(output: &RunOutput, name: &str, from: f64) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// When it is in ProbeRTT: at most four segments in flight.
+/// Returns the start times of ProbeRTT, in which at most four segments are in flight.
 fn probes_of_rtt(output: &RunOutput, from: f64) -> Vec<f64> {
     let mut starts: Vec<f64> = Vec::new();
     let mut was = false;
@@ -63,12 +63,13 @@ fn probes_of_rtt(output: &RunOutput, from: f64) -> Vec<f64> {
     starts
 }
 
-/// The most that the path can deliver, in bits of payload a second.
+/// Returns the highest rate of payload that the path can deliver, in bit/s.
 fn capacity(rate_mbps: u32) -> f64 {
     f64::from(rate_mbps) * 1e6 * SEGMENT / 1500.0
 }
 
-/// Mean goodput between ProbeRTTs: `settled` seconds after one until a second before the next.
+/// Returns the mean goodput between ProbeRTTs, from `settled` seconds after one until a second
+/// before the next.
 fn goodput_between_probes(output: &RunOutput, from: f64, settled: f64) -> f64 {
     let starts = probes_of_rtt(output, from);
     let goodput = series(output, "goodput", from);
@@ -89,10 +90,10 @@ fn goodput_between_probes(output: &RunOutput, from: f64, settled: f64) -> f64 {
 fn fills_a_terrestrial_path_and_queues_little() {
     let output = run(10, 50, 60, &[]);
     let flow = &output.summary.flows[0];
-    // All of it, with Startup, ProbeRTT and Drain.
+    // The whole transfer, with Startup, ProbeRTT and Drain.
     assert!(flow.goodput_bps > 0.95 * capacity(10), "{flow:?}");
     assert_eq!((flow.segments_retransmitted, flow.timeouts), (0, 0));
-    // The product is 83 packets.
+    // The bandwidth-delay product is 83 packets.
     let queue = series(&output, "queue", 3.0);
     let most = queue
         .iter()
@@ -102,14 +103,14 @@ fn fills_a_terrestrial_path_and_queues_little() {
     assert!(most < 83.0 && mean < 0.15 * 83.0, "{most} {mean}");
 }
 
-/// 600 ms: each ProbeRTT empties the path for two round trips, which "2%" (200 ms of 10 s) does not
-/// count. Between them the path is full.
+/// 600 ms: each ProbeRTT empties the path for two round trips, which BBR's "2%" (200 ms of 10 s)
+/// does not include. Between them the path is full.
 #[test]
 fn fills_a_satellite_path_but_for_probe_rtt() {
     let output = run(100, 300, 120, &[]);
     let between = goodput_between_probes(&output, 20.0, 2.0);
     assert!(between > 0.95 * capacity(100), "{between}");
-    // The product is 5000 packets.
+    // The bandwidth-delay product is 5000 packets.
     let queue = series(&output, "queue", 20.0);
     let most = queue
         .iter()
@@ -130,10 +131,10 @@ fn four_segments_every_ten_seconds() {
     let starts = probes_of_rtt(&output, 3.0);
     assert_eq!(starts.len(), 5, "{starts:?}");
     for pair in starts.windows(2) {
-        // Ten seconds, the stay, and the round trips around it
+        // Ten seconds, the duration of ProbeRTT, and the round trips around it.
         assert!((10.0..11.0).contains(&(pair[1] - pair[0])), "{starts:?}");
     }
-    // 200 ms with so little in flight
+    // 200 ms with at most four segments in flight.
     let low = series(&output, "in_flight", 3.0)
         .iter()
         .filter(|(_, bytes)| *bytes <= 4.0 * SEGMENT)
@@ -142,8 +143,8 @@ fn four_segments_every_ten_seconds() {
     assert!((0.2..0.35).contains(&stay), "{stay}");
 }
 
-/// Startup: the rate doubles every round trip, fills the pipe, sees three rounds without growth and
-/// stops.
+/// Startup: the rate doubles every round trip until the path is full; after three rounds without
+/// growth it stops.
 #[test]
 fn startup_doubles_and_stops() {
     let output = run(10, 50, 5, &[]);
@@ -152,8 +153,8 @@ fn startup_doubles_and_stops() {
         let index = rate.partition_point(|(at, _)| *at < time);
         rate[index.min(rate.len() - 1)].1
     };
-    // A round trip is 100 ms; the first window is acknowledged at 0.2 s. The rate that it left at was
-    // 2.9 windows a round trip already, which the samples first have to reach.
+    // A round trip is 100 ms; the first window is acknowledged at 0.2 s. Its sending rate was
+    // already 2.9 windows per round trip, which the samples must reach first.
     for n in 4..6 {
         let growth = at(0.1 * f64::from(n + 1)) / at(0.1 * f64::from(n));
         assert!((1.8..2.5).contains(&growth), "{n}: {growth}");
@@ -161,7 +162,7 @@ fn startup_doubles_and_stops() {
     let bandwidth = capacity(10);
     let full = at(1.2) / bandwidth;
     assert!((2.7..2.95).contains(&full), "{full}");
-    // Drain: the inverse gain, and then none
+    // Drain: the inverse of Startup's gain, and then a gain of one.
     let least = rate
         .iter()
         .filter(|(at, _)| *at > 1.2)
@@ -171,7 +172,7 @@ fn startup_doubles_and_stops() {
     assert!((0.7..1.3).contains(&(at(2.5) / bandwidth)));
 }
 
-/// ProbeBW: 1.25, 0.75, six times 1.
+/// ProbeBW: gains of 1.25, 0.75, and six times 1.
 #[test]
 fn the_cycle_of_gains() {
     let output = run(10, 50, 10, &[]);
@@ -183,7 +184,7 @@ fn the_cycle_of_gains() {
             phases.push((at, gain));
         }
     }
-    // (What was under way when the look began is seen in part.)
+    // The phase in progress at the start of the period is seen only in part.
     let phases = &phases[1..];
     let first = phases
         .iter()
@@ -194,7 +195,7 @@ fn the_cycle_of_gains() {
     for cycle in cycles {
         let gains: Vec<f64> = cycle.iter().map(|(_, gain)| *gain).collect();
         assert_eq!(gains, [1.25, 0.75, 1.0]);
-        // The first lasts a round trip at least; so do the other two together.
+        // The first phase lasts a round trip at least; so do the other two together.
         assert!(cycle[1].0 - cycle[0].0 >= 0.09);
     }
     let begins: Vec<f64> = phases[first..]
@@ -203,12 +204,13 @@ fn the_cycle_of_gains() {
         .map(|(at, _)| *at)
         .collect();
     for pair in begins.windows(2) {
-        // Eight round trips
+        // Eight round trips.
         assert!((0.75..1.0).contains(&(pair[1] - pair[0])), "{begins:?}");
     }
 }
 
-/// The loss rate does not set the rate: 0.1% costs next to nothing, where Reno would get 4 Mbit/s.
+/// The loss rate does not determine the rate: 0.1% has little effect, while Reno would get 4
+/// Mbit/s.
 #[test]
 fn a_little_loss_costs_little() {
     let loss = [("links.path.forward.errors.packet_loss_rate", "0.001")];
@@ -226,7 +228,7 @@ fn pacing_holds_any_rule_to_a_rate() {
     let output = run(10, 50, 20, &overrides);
     let flow = &output.summary.flows[0];
     assert!((3.8e6..4.0e6).contains(&flow.goodput_bps), "{flow:?}");
-    // Of bursts of two segments, one waits.
+    // With bursts of two segments, one is queued.
     assert!(output.summary.links[0].queue_max_packets <= 10);
 }
 
@@ -243,14 +245,14 @@ fn paced_slow_start_queues_less() {
         ];
         run(10, 50, 2, &overrides).summary.links[0].queue_max_packets
     };
-    // 30 segments of each round trip's doubled window, against a burst or two
+    // 30 segments of each round trip's doubled window, against one or two bursts.
     let (off, on) = (most("off"), most("on"));
     assert!(off >= 20 && on <= 12, "{off} {on}");
 }
 
 const THREE: (&str, &str) = ("hosts.server.tcp.congestion_control", "bbr3");
 
-/// With a window of two products in Startup, where version 1 has 2.9.
+/// Startup has a window of two bandwidth-delay products, while version 1 has 2.9.
 #[test]
 fn version_3_fills_the_path_and_queues_less() {
     let output = run(10, 50, 60, &[THREE]);
@@ -260,7 +262,7 @@ fn version_3_fills_the_path_and_queues_less() {
     let one = run(10, 50, 60, &[]);
     let most = |output: &RunOutput| output.summary.links[0].queue_max_packets;
     assert!(most(&output) < most(&one));
-    // The product, and no more
+    // The bandwidth-delay product, and no more.
     assert!(most(&output) <= 95, "{}", most(&output));
 }
 
@@ -275,7 +277,7 @@ fn version_3_keeps_half_of_the_path_while_it_probes_its_round_trip_time() {
     assert!((0.4..0.55).contains(&(least / product)), "{least}");
 }
 
-/// Losses that are no congestion: version 1 does not heed them; version 3 tolerates 2% a round trip.
+/// Losses without congestion: version 1 ignores them; version 3 tolerates 2% per round trip.
 #[test]
 fn two_percent_is_where_version_3_yields() {
     let goodput = |rule: &str, loss: &str| {

@@ -1,10 +1,10 @@
-//! Calls as today's programs make them: adaptive jitter buffers, and video calls at a rate that follows the path.
+//! Calls of current programs: adaptive jitter buffers, and video calls with an adaptive rate.
 
 use bentpipe_scenario::{RunOptions, Scenario};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Two hosts and a link, which has these keys besides, and these flows.
+/// Returns two hosts and a link with these additional keys, and these flows.
 fn file(link: &str, flows: &str) -> String {
     format!(
         r#"
@@ -40,7 +40,7 @@ fn number(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("a number, not {value}"))
 }
 
-/// What both ends of the first call of a flow heard or saw.
+/// Returns the quality at both ends of the first call of a flow.
 fn ways(flow: &Value, calls: &str) -> [Value; 2] {
     let call = &flow[calls][0];
     [call["there"].clone(), call["back"].clone()]
@@ -56,7 +56,8 @@ fn an_adaptive_buffer_holds_nothing_back_where_there_is_no_jitter() {
     let link = "rate = \"50 Mbit/s\"\ndelay = \"300 ms\"";
     let fixed = voice(link, "60 ms");
     for (adaptive, fixed) in voice(link, "adaptive").iter().zip(&fixed) {
-        // 20 ms of packet and 300 of path; the first packets wait for 60 ms, which comes off in the first second.
+        // 20 ms of packet and 300 ms of path; the initial 60 ms of the buffer shrink in the first
+        // second.
         let delay = number(&adaptive["delay_ms"]);
         assert!((320.0..321.0).contains(&delay), "{delay}");
         assert_eq!(
@@ -71,15 +72,15 @@ fn an_adaptive_buffer_holds_nothing_back_where_there_is_no_jitter() {
 fn an_adaptive_buffer_follows_a_step_of_the_delay() {
     let link = "rate = \"50 Mbit/s\"\ndelay = \"100 ms\"\nschedule = [{ at = \"30 s\", delay = \"300 ms\" }]";
     for heard in voice(link, "60 ms") {
-        // Half of the call is too late for ever.
+        // Half of the call is always too late.
         let unheard = number(&heard["lost"]) + number(&heard["late"]);
         assert!((1_490.0..1_510.0).contains(&unheard), "{heard}");
     }
     for heard in voice(link, "adaptive") {
-        // 200 ms are ten packets, and time scaling takes as many again to catch up.
+        // 200 ms are ten packets, and time scaling needs as many again to adapt.
         assert!((19.0..=20.0).contains(&number(&heard["late"])), "{heard}");
         assert_eq!(heard["lost"], 0);
-        // Half of the call at 120 ms, half at 320.
+        // Half of the call at 120 ms, half at 320 ms.
         assert!(
             (215.0..225.0).contains(&number(&heard["delay_ms"])),
             "{heard}"
@@ -87,7 +88,7 @@ fn an_adaptive_buffer_follows_a_step_of_the_delay() {
     }
 }
 
-/// Bits a second of a video call from 20 to 120 s, each way.
+/// Returns the rate of a video call in bit/s from 20 to 120 s, in each direction.
 fn settled(rate: &str, delay: &str) -> [f64; 2] {
     let bits = |lasts: u32| {
         let link = format!("rate = \"{rate}\"\ndelay = \"{delay}\"");
@@ -108,15 +109,16 @@ fn settled(rate: &str, delay: &str) -> [f64; 2] {
 
 #[test]
 fn a_video_call_alone_takes_what_the_link_has() {
-    // Per frame at 30 a second: 1 Mbit/s are 4166 B, 112 of them headers of IP and UDP in four packets; 500 kbit/s
-    // 2083 B, 56 of them headers in two.
+    // Per frame at 30 per second: 1 Mbit/s are 4166 B, of which 112 are headers of IP and UDP in
+    // four packets; 500 kbit/s are 2083 B, of which 56 are headers in two.
     for (rate, expected) in [("1 Mbit/s", 973_120.0), ("500 kbit/s", 486_560.0)] {
         for measured in settled(rate, "25 ms") {
             let share = measured / expected;
             assert!((0.98..=1.0).contains(&share), "{rate}: {measured}");
         }
     }
-    // Where the link has more, it goes up to its highest rate, which ramps up slowly over a satellite.
+    // If the link has more capacity, the rate rises to its maximum, which takes long over a
+    // satellite.
     for (delay, least) in [("25 ms", 0.995), ("270 ms", 0.93)] {
         for measured in settled("10 Mbit/s", delay) {
             let share = measured / 1.5e6;
@@ -157,7 +159,8 @@ fn video_calls_share_a_link() {
 
 #[test]
 fn a_video_call_lives_beside_a_download() {
-    // RFC 8698 section 4.2: warping keeps a flow alive beside loss-based ones. What it gets depends on the queue.
+    // RFC 8698 section 4.2: warping keeps a flow alive beside loss-based ones. Its share depends on
+    // the queue.
     for (queue, least) in [
         (r#"{ kind = "drop-tail", limit = "20 packets" }"#, 0.3e6),
         (r#"{ kind = "drop-tail", limit = "300 ms" }"#, 0.5e6),
@@ -168,7 +171,7 @@ fn a_video_call_lives_beside_a_download() {
         let rate = number(&there["rate_bps"]);
         assert!((least..1.4e6).contains(&rate), "{queue}: {rate}");
         assert!(number(&flows[1]["goodput_bps"]) > 0.4e6, "{queue}");
-        // On the way back are acknowledgments only.
+        // The reverse direction has acknowledgments only.
         assert!(number(&back["rate_bps"]) > 1.4e6, "{back}");
     }
 }
@@ -178,10 +181,11 @@ fn a_video_call_follows_steps_of_the_rate() {
     let link = "rate = \"1 Mbit/s\"\ndelay = \"25 ms\"\nschedule = [{ at = \"60 s\", rate = \"400 kbit/s\" }, { at = \"120 s\", rate = \"1 Mbit/s\" }]";
     let app = r#"{ kind = "video-call", lasts = "180 s" }"#;
     for seen in ways(&run(&file(link, &flow(app)))["flows"][0], "video_calls") {
-        // A third of the time at 400 kbit/s, the rest at 1 Mbit/s: 0.8 Mbit/s, less headers and ramps.
+        // A third of the time at 400 kbit/s, the rest at 1 Mbit/s: 0.8 Mbit/s, less headers and
+        // ramps.
         let rate = number(&seen["rate_bps"]);
         assert!((0.70e6..0.78e6).contains(&rate), "{seen}");
-        // The step down loses frames; the picture comes back.
+        // The decrease of the rate loses frames; then the picture returns.
         assert!(
             number(&seen["shown"]) > 0.8 * number(&seen["frames"]),
             "{seen}"
@@ -251,8 +255,8 @@ fn what_a_video_call_cannot_be_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
-    /// Whatever the network does to packets: each call ends, nothing is shown that was not sent, and the
-    /// same seed gives the same.
+    /// For any impairments, each call ends, only frames that were sent are shown, and the same seed
+    /// gives the same result.
     #[test]
     fn calls_add_up_whatever_happens_to_packets(
         seed in 0_u64..1_000_000,
@@ -291,7 +295,7 @@ proptest! {
                 prop_assert!((1.0..=5.0).contains(&of("mos")), "{}", seen);
                 prop_assert!(of("freezes") <= of("shown"), "{}", seen);
                 prop_assert!(of("frozen_s") <= 40.0, "{}", seen);
-                // What came fits through the link.
+                // The received rate is at most that of the link.
                 prop_assert!(of("rate_bps") <= 1.2e3 * f64::from(rate), "{}", seen);
                 let lasts = number(&call["lasts_s"]);
                 prop_assert!((of("frames") / f64::from(frame_rate) - lasts).abs() < 2.0, "{}", call);

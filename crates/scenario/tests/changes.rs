@@ -1,4 +1,4 @@
-//! Paths that change, from file to result.
+//! Paths that change over time, from file to result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn scenario(settings: &[(&str, &str)]) -> Scenario {
 fn refusal(settings: &[(&str, &str)]) -> String {
     let error = Scenario::parse(TEXT, "changing.toml", settings).expect_err("it is wrong");
     let error = error.to_string();
-    // What was set is said again in front.
+    // The message begins with the option.
     error
         .rsplit_once("]: ")
         .or(error.rsplit_once("}: "))
@@ -38,7 +38,7 @@ fn run(scenario: &Scenario) -> RunOutput {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A folder of a test's own.
+/// Creates a folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("changes-{name}"));
     fs::create_dir_all(&folder).expect("a folder for a test");
@@ -64,7 +64,7 @@ fn a_schedule_of_the_same_rate_is_the_plain_link() {
 
 #[test]
 fn goodput_follows_the_rate() {
-    // 8 Mbit/s for a half of the time, 2 Mbit/s for the other.
+    // 8 Mbit/s for one half of the time, 2 Mbit/s for the other.
     let output = run(&scenario(&[
         (
             "links.satellite.forward.schedule",
@@ -134,7 +134,7 @@ fn what_is_corrupted_is_lost_to_tcp_and_counted_by_its_receiver() {
     let corrupted = count(forward, "corrupted");
     assert!(corrupted > 50, "{corrupted}");
     assert_eq!(forward.packets_lost, 0);
-    // But for those still under way at the end.
+    // Except packets in transit at the end.
     assert!(corrupted - output.summary.packets_discarded < 5);
     assert!(count(back, "duplicated") > 20 && count(back, "reordered") > 20);
     assert!(output.summary.flows[0].segments_retransmitted >= output.summary.packets_discarded - 5);
@@ -185,7 +185,7 @@ fn a_trace_lies_beside_its_scenario() {
         (5.5e6..=6e6 * 1448.0 / 1500.0).contains(&goodput),
         "{goodput}"
     );
-    // What is wrong with it is told with its line.
+    // The message about an error in the file has the line.
     fs::write(folder.join("down.trace"), "2\n1\n").expect("written");
     let error = Scenario::load(&file, &[])
         .expect_err("a time that goes back")
@@ -309,7 +309,7 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
-/// Down by satellite, back by modem, as in the first figure of gaid1998 and obata2000.
+/// Download by satellite and return by modem, as in figure 1 of gaid1998 and obata2000.
 const ONE_WAY: &str = r#"
 name = "satellite-down-modem-back"
 duration = "60 s"
@@ -351,7 +351,8 @@ fn down_by_satellite_and_back_by_modem() {
     );
     let flow = &output.summary.flows[0];
     assert_eq!(flow.outcome, "finished");
-    // 5 + 250 ms there, 50 + 10 ms back, and what a SYN takes on each: 60 bytes there, a 60-byte answer.
+    // 5 + 250 ms there, 50 + 10 ms back, and the transmission time of a SYN on each: 60 bytes
+    // there, a 60-byte answer.
     let (there, back) = (4.8e-3 + 120e-3, 7500e-3 + 48e-3);
     let expected = 315.0 + there + back;
     let shortest = flow.rtt_ms.min.expect("measured");
@@ -381,7 +382,7 @@ fn a_one_way_link_has_one_direction_to_probe() {
     let settings = [("probes.series", r#"["backbone.return.queue_max"]"#)];
     let scenario = Scenario::parse(ONE_WAY, "one-way.toml", &settings).expect("there is one");
     let output = scenario.run(&RunOptions::default()).expect("it runs");
-    // The acknowledgments take the backbone's forward direction.
+    // The acknowledgments use the backbone's forward direction.
     assert_eq!(
         output.series[0]
             .values

@@ -1,4 +1,4 @@
-//! Queues with classes of traffic: by priority, by weight.
+//! Queues with traffic classes: by priority, by weight.
 
 use bentpipe_scenario::{ClassSummary, LinkSummary, RunOptions, Scenario, Summary};
 
@@ -20,7 +20,7 @@ fn class<'a>(link: &'a LinkSummary, name: &str) -> &'a ClassSummary {
         .expect("this class")
 }
 
-/// Three Poisson sources of datagrams at a link of 8 Mbit/s.
+/// Returns three Poisson sources of datagrams at a link of 8 Mbit/s.
 fn sources(queue: &str, seconds: u64, intervals_us: [f64; 3]) -> String {
     let flow = |name: &str, size: &str, interval: f64| {
         format!(
@@ -55,8 +55,8 @@ fn sources(queue: &str, seconds: u64, intervals_us: [f64; 3]) -> String {
     )
 }
 
-/// Cobham 1954: with rates l_k and times of service S_k, class k waits W_0 / ((1 - s_(k-1)) (1 - s_k)), where
-/// W_0 = sum l_i E(S_i^2) / 2 and s_k the loads of the classes up to k.
+/// Cobham 1954: with rates l_k and service times S_k, class k waits W_0 / ((1 - s_(k-1)) (1 -
+/// s_k)), where W_0 = sum l_i E(S_i^2) / 2 and s_k is the load of the classes up to k.
 #[test]
 fn by_priority_each_class_waits_as_cobham_says() {
     let intervals_us = [1_000.0, 2_500.0, 3_000.0];
@@ -66,7 +66,7 @@ fn by_priority_each_class_waits_as_cobham_says() {
         intervals_us,
     ));
     let link = link(&summary, "l.forward");
-    // Microseconds, a byte each, with 28 bytes of headers.
+    // A byte takes a microsecond; headers are 28 bytes.
     let (low, high) = (128.0_f64, 1028.0_f64);
     let uniform = [
         (low + high) / 2.0,
@@ -94,7 +94,7 @@ fn by_priority_each_class_waits_as_cobham_says() {
     assert_eq!(link.packets_dropped, 0);
 }
 
-/// All have more to send than their share: they get just that, of the bytes.
+/// All classes offer more than their share, and each gets exactly that share of the bytes.
 #[test]
 fn by_weight_each_class_gets_its_share() {
     let summary = run(&sources(
@@ -121,7 +121,7 @@ fn by_weight_each_class_gets_its_share() {
     assert_eq!(dropped, link.packets_dropped);
 }
 
-/// Who sends less than its share leaves the rest to the others, as their weights are.
+/// Capacity that a class does not use goes to the others in proportion to their weights.
 #[test]
 fn what_a_class_leaves_goes_to_the_others_by_their_weights() {
     let summary = run(&sources(
@@ -137,7 +137,8 @@ fn what_a_class_leaves_goes_to_the_others_by_their_weights() {
     assert!((bytes("second") / bytes("others") / 2.0 - 1.0).abs() < 0.01);
 }
 
-/// Connections and datagrams, both ways, one application of a mix, hosts and ports: each finds its class.
+/// Connections and datagrams in both directions, one application of a mix, hosts and ports: each
+/// finds its class.
 #[test]
 fn packets_find_their_class() {
     let summary = run(r#"
@@ -187,9 +188,9 @@ fn packets_find_their_class() {
         let sent = |name| class(link, name).packets_sent;
         assert!(sent("calls") > 200, "{way}: both ways of each call");
         assert!(sent("pages") > 20 && sent("mail") > 5, "{way}");
-        // What the third user does besides calls: the file, and all of its own.
+        // Activities of the third user other than calls: the file, and all of its own.
         assert!(sent("third") > 300, "{way}");
-        // Only pings belong to none.
+        // Only pings belong to no class.
         assert!(
             (50..=61).contains(&sent("others")),
             "{way}: {}",

@@ -1,10 +1,10 @@
-//! Window rules and slow starts from scenario files, on simulated paths.
+//! Congestion control and slow start in scenario files, on simulated paths.
 
 use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
 
 const SEGMENT: f64 = 1448.0;
 
-/// A bulk transfer over one link of 600 ms, without loss but for what `overrides` says.
+/// Runs a bulk transfer over one link of 600 ms, without losses other than those in `overrides`.
 fn run(control: &str, rate_mbps: u32, queue: u32, overrides: &[(&str, &str)]) -> RunOutput {
     let text = format!(
         r#"
@@ -30,7 +30,7 @@ fn run(control: &str, rate_mbps: u32, queue: u32, overrides: &[(&str, &str)]) ->
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A series: (seconds, value).
+/// Returns the samples of a series: (seconds, value).
 fn series(output: &RunOutput, name: &str) -> Vec<(f64, f64)> {
     let series = output
         .series
@@ -45,7 +45,7 @@ fn series(output: &RunOutput, name: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The last threshold, in segments; none while there is none.
+/// Returns the last slow-start threshold in segments, if there is one.
 fn threshold(output: &RunOutput) -> Option<f64> {
     let last = series(output, "slow_start_threshold").last()?.1;
     (last < 1e15).then_some(last / SEGMENT)
@@ -53,9 +53,9 @@ fn threshold(output: &RunOutput) -> Option<f64> {
 
 #[test]
 fn hystart_ends_slow_start_before_the_queue_overflows() {
-    // 20 Mbit/s for 0.6 s: a pipe of 1000 packets. A round's shortest round trip gets longer once the
-    // whole round meets a queue, and shows it a round trip later: the window is then 1 to 4 pipes. Five
-    // conservative rounds triple it.
+    // 20 Mbit/s for 0.6 s: a bandwidth-delay product of 1000 packets. The minimum round-trip time
+    // of a round increases once the whole round is queued, which is measured a round trip later:
+    // the window is then 1 to 4 products. Five conservative rounds triple it.
     let plain = run("reno", 20, 10_000, &[]);
     assert!(plain.summary.links[0].packets_dropped > 1000);
     let hystart = [("hosts.server.tcp.slow_start", "hystart++")];
@@ -81,7 +81,7 @@ fn hybla_finds_its_initial_threshold() {
             let found = threshold(&output).expect("an estimate");
             assert!((found / pipe - 1.0).abs() < 0.02, "{rate}: {found} {pipe}");
             assert_eq!(output.summary.links[0].packets_dropped, 0);
-            // The window jumps there: 2^24 an acknowledgment.
+            // The window increases at once: by 2^24 per acknowledgment.
             let windows = series(&output, "congestion_window");
             let (_, at_two_seconds) = windows[200];
             assert!(at_two_seconds / SEGMENT > 0.98 * pipe);
@@ -91,13 +91,14 @@ fn hybla_finds_its_initial_threshold() {
 
 #[test]
 fn a_single_loss_leaves_each_rule_what_it_says() {
-    // A pipe of 1000 packets, filled from the start; one loss when it is.
+    // A bandwidth-delay product of 1000 packets, filled from the start, with one loss once it is
+    // full.
     for (control, lost, share) in [
         ("reno", "[5000]", 0.5),
         ("hybla", "[5000]", 0.5),
         ("cubic", "[5000]", 0.7),
-        // A full pipe: what it delivers is what it holds. Westwood's filter needs some twenty round
-        // trips to see it.
+        // The path is full, so that it delivers what it holds. Westwood's filter needs about twenty
+        // round trips to measure it.
         ("westwood", "[50000]", 1.0),
         ("enhanced-hybla", "[5000]", 1.0),
     ] {
@@ -122,7 +123,7 @@ fn a_single_loss_leaves_each_rule_what_it_says() {
         let expected = if share < 1.0 {
             share * before
         } else {
-            // Enhanced Hybla: or three quarters of what was in flight, its queue included.
+            // Enhanced Hybla: or three quarters of the data in flight, including its queue.
             pipe.max(if control == "westwood" {
                 0.0
             } else {

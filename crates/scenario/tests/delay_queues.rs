@@ -1,9 +1,9 @@
-//! Queues that bound delays, with TCP over them: CoDel, FQ-CoDel, PIE.
+//! Queues that limit delay, with TCP: CoDel, FQ-CoDel, PIE.
 
 use bentpipe_scenario::{RunOptions, Scenario, Summary};
 use serde_json::Value;
 
-/// Four downloads and a call share a satellite's 10 Mbit/s.
+/// Four downloads and a call share a satellite link of 10 Mbit/s.
 const NETWORK: &str = r#"
 name = "delays"
 duration = "120 s"
@@ -36,14 +36,14 @@ fn run(queue: &str, settings: &[(&str, &str)]) -> Summary {
     output.summary
 }
 
-/// What comes of it.
+/// Results of a run.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
-    /// Of all downloads, in Mbit/s.
+    /// Total goodput of the downloads, in Mbit/s.
     goodput: f64,
-    /// Mean, in ms, of a download.
+    /// Mean round-trip time of a download, in ms.
     round_trip_ms: f64,
-    /// Of a download at the call's, packets lost or late of a hundred.
+    /// Percentage of the call's packets that are lost or late at the receiver.
     call_missed: f64,
     retransmitted: u64,
     dropped: u64,
@@ -77,7 +77,7 @@ fn outcome(queue: &str, settings: &[(&str, &str)]) -> Outcome {
     outcome
 }
 
-/// One queue for all, and deep: the downloads fill it, and nobody can talk.
+/// In one deep queue for all flows, the downloads fill it, and the call becomes unusable.
 #[test]
 fn a_flow_of_its_own_keeps_a_call_alive() {
     let deep = outcome("", &[]);
@@ -95,8 +95,8 @@ fn a_flow_of_its_own_keeps_a_call_alive() {
     assert!(pie.retransmitted >= pie.dropped * 9 / 10);
 }
 
-/// RFC 8289 section 4.3: an interval is about a round trip. Linux's 100 ms, over a satellite, tells senders again before
-/// they can have heard, and costs throughput.
+/// RFC 8289 section 4.3: the interval should be about a round trip. Over a satellite, Linux's 100
+/// ms signal again before senders can have reacted, and reduce throughput.
 #[test]
 fn an_interval_is_about_a_round_trip() {
     for kind in [
@@ -116,7 +116,7 @@ fn an_interval_is_about_a_round_trip() {
     }
 }
 
-/// Where both ends agree, nothing is lost for the delay's sake.
+/// If both ends support ECN, no packet is dropped to limit the delay.
 #[test]
 fn marks_instead_of_drops() {
     let settings = [("hosts.server.tcp.ecn", "request")];

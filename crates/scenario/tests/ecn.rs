@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168): RED marks, and nothing needs to be dropped.
+//! Explicit congestion notification (RFC 3168): RED marks, and drops nothing.
 
 use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
 
@@ -41,11 +41,11 @@ fn red_marks_where_both_ends_agree_and_drops_where_they_do_not() {
     let (dropped, some) = run("accept");
     assert_eq!((none, marked.segments_retransmitted), (0, 0));
     assert!(some > 0 && dropped.segments_retransmitted >= some);
-    // The window saws in both, and the link is as good as full.
+    // Both have a sawtooth window, and nearly fill the link.
     for flow in [&marked, &dropped] {
         assert!(flow.goodput_bps > 8.5e6, "{}", flow.goodput_bps);
     }
-    // A queue that is not kept short would add up to 1.2 s.
+    // A long queue would add up to 1.2 s.
     let longest = marked.rtt_ms.max.expect("samples");
     assert!(longest < 500.0, "{longest} ms");
 }

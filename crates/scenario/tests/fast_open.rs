@@ -1,9 +1,9 @@
-//! TCP Fast Open (RFC 7413) between hosts: text goes with the SYN.
+//! TCP Fast Open (RFC 7413) between hosts: data in the SYN.
 
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::Value;
 
-/// A page of a document, and of six objects that are found in it, each on a connection of its own.
+/// A page with a document and six objects, each on its own connection.
 const NETWORK: &str = r#"
 name = "fast"
 duration = "60 s"
@@ -41,8 +41,8 @@ fn pages(settings: &[(&str, &str)]) -> (Vec<f64>, Value) {
     (loads.collect(), summary)
 }
 
-/// The first connection asks for a cookie; those for the objects have one, and need no round trip of their own. The second
-/// page goes over connections that are there.
+/// The first connection requests a cookie. Those for the objects have one, and need no round trip
+/// for the handshake. The second page reuses connections.
 #[test]
 fn connections_after_the_first_take_a_round_trip_less() {
     let (plain, _) = pages(&[]);
@@ -52,14 +52,14 @@ fn connections_after_the_first_take_a_round_trip_less() {
     assert!((fast[0] - 3.0 * round_trip_ms).abs() < 10.0, "{fast:?}");
     assert!((fast[1] - plain[1]).abs() < 1.0, "{plain:?} {fast:?}");
     assert_eq!(summary["flows"][0]["outcome"], "finished");
-    // One of them alone does nothing, but for an option of the SYN.
+    // If only one end supports it, nothing changes except an option of the SYN.
     for one in BOTH {
         let (loads, _) = pages(&[one]);
         assert!((loads[0] - plain[0]).abs() < 0.1, "{one:?} {loads:?}");
     }
 }
 
-/// What is on a SYN that is lost goes again, without cookie, and arrives once.
+/// Data of a lost SYN are retransmitted without the cookie, and delivered once.
 #[test]
 fn what_is_lost_goes_again() {
     let losses = |seed: u32| {
@@ -82,7 +82,7 @@ fn what_is_lost_goes_again() {
     }
 }
 
-/// Split gateways hand text and cookies on; hybrid ones leave them alone.
+/// Split gateways forward data and cookies; hybrid gateways do not change them.
 #[test]
 fn gateways_let_it_pass() {
     for kind in ["split", "hybrid"] {
@@ -96,7 +96,7 @@ fn gateways_let_it_pass() {
     }
 }
 
-/// A transfer's first segment, too: a host that was asked before takes it at once.
+/// The first segment of a transfer is sent with the SYN, too, to a host that has issued a cookie.
 #[test]
 fn uploads_send_their_first_text_with_the_syn() {
     let bulk = |settings: &[(&str, &str)]| {

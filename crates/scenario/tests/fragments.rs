@@ -1,4 +1,4 @@
-//! Links that cut what is too long for them, and Ethernet's frames: against closed forms.
+//! Links that fragment packets, and Ethernet framing, against closed forms.
 
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn goodput(results: &Value) -> f64 {
         .expect("a number")
 }
 
-/// What the narrow link counts: what the end of the path counts is at `home`.
+/// Returns a counter of a link: `narrow` fragments, and the end of the path is at `home`.
 fn count(results: &Value, link: &str, name: &str) -> u64 {
     let links = results["links"].as_array().expect("links");
     let link = (links.iter())
@@ -46,20 +46,20 @@ fn count(results: &Value, link: &str, name: &str) -> u64 {
     link["counters"]["total"][name].as_u64().expect("counted")
 }
 
-/// Goodput is the link's rate times payload per byte of fragments.
+/// Goodput is the link's rate times the payload per byte of fragments.
 #[test]
 fn each_fragment_has_a_header() {
     let fragment = ("links.narrow.fragment", "true");
     for (settings, bytes) in [
-        // 1480 bytes behind the header: 552 + 552 + 376.
+        // 1480 bytes after the header: 552 + 552 + 376.
         (vec![("links.narrow.mtu", "x.25"), fragment], 1480 + 3 * 20),
-        // 272 five times and 120.
+        // Five times 272, and 120.
         (
             vec![("links.narrow.mtu", "point-to-point"), fragment],
             1480 + 6 * 20,
         ),
         (vec![("links.narrow.mtu", "ethernet"), fragment], 1500),
-        // With the tunnel's header 1500 behind the outer one: 1480 + 20.
+        // With the tunnel's header 1500 bytes after the outer one: 1480 + 20.
         (
             vec![
                 ("links.narrow.mtu", "ethernet"),
@@ -68,13 +68,13 @@ fn each_fragment_has_a_header() {
             ],
             1500 + 2 * 20,
         ),
-        // 14 + 4 + 20 around a frame.
+        // 14 + 4 + 20 bytes around a frame.
         (vec![("links.narrow.framing", "ethernet")], 1538),
     ] {
         let results = run(&settings);
         let expected = 1e6 * 1460.0 / f64::from(bytes);
         let goodput = goodput(&results);
-        // Slow start takes a little of the minute.
+        // Slow start takes a small part of the minute.
         assert!(
             (0.99..=1.0).contains(&(goodput / expected)),
             "{settings:?}: {goodput} of {expected}"
@@ -82,7 +82,7 @@ fn each_fragment_has_a_header() {
     }
 }
 
-/// Of datagrams in n fragments, of which p are lost, (1 - p)^n arrive.
+/// If a share p of fragments is lost, (1 - p)^n of the datagrams with n fragments arrive.
 #[test]
 fn one_fragment_lost_loses_the_datagram() {
     let results = run(&[
@@ -99,15 +99,15 @@ fn one_fragment_lost_loses_the_datagram() {
     assert!(sent >= 2999, "{sent}");
     let arrived = count(&results, "home.forward", "reassembled");
     let share = arrived as f64 / sent as f64;
-    // 0.857; three deviations are 0.019.
+    // 0.857; three standard deviations are 0.019.
     assert!((share - 0.95_f64.powi(3)).abs() < 0.02, "{share}");
-    // Their time is over 30 s after they came, if the run is still going then.
+    // Reassembly times out 30 s after their arrival, if the run lasts until then.
     let late = count(&results, "home.forward", "reassembly_timeouts");
     assert!(late > (sent - arrived) / 3, "{late}");
 }
 
-/// Of datagrams in n fragments, of which c go wrong, c of the last link's too, (1 - c)^(n + n) arrive sound: nobody
-/// finds out on the way, and the receiver throws the others away.
+/// If a share c of packets is corrupted on each of two links, (1 - c)^(n + n) of the datagrams with
+/// n fragments arrive intact. No node on the path checks them; the receiver discards the others.
 #[test]
 fn one_fragment_gone_wrong_spoils_the_datagram() {
     let results = run(&[
@@ -124,11 +124,12 @@ fn one_fragment_gone_wrong_spoils_the_datagram() {
     assert!(whole >= 2990, "{whole}");
     let sound = &results["flows"][0]["messages"]["received"];
     let share = sound.as_u64().expect("counted") as f64 / whole as f64;
-    // 0.833; three deviations are 0.02.
+    // 0.833; three standard deviations are 0.02.
     assert!((share - 0.97_f64.powi(6)).abs() < 0.021, "{share}");
 }
 
-/// Pieces that come twice make one datagram, or two where each came twice; those of one may come in any order.
+/// Duplicate fragments make one datagram, or two if all of its fragments are duplicated. Fragments
+/// of a datagram may arrive in any order.
 #[test]
 fn fragments_may_come_twice_and_in_any_order() {
     let narrow = [
@@ -149,10 +150,10 @@ fn fragments_may_come_twice_and_in_any_order() {
     let whole = count(&results, "home.forward", "reassembled");
     let sent = count(&results, "narrow.forward", "fragmented");
     assert!(sent >= 199, "{sent}");
-    // All three of them twice: 0.027 of 200.
+    // All three fragments twice: 0.027 of 200.
     assert!((sent..=sent + 20).contains(&whole), "{whole}");
     assert_eq!(received, Some(whole));
-    // And TCP's bytes are what was sent, in order, exactly once: a debug build compares them.
+    // TCP delivers the bytes as sent, in order, exactly once: a debug build compares them.
     let wrong = ("links.narrow.corruption", "0.002");
     let transfer = (
         "flows.download.app",
@@ -174,7 +175,7 @@ fn a_tunnel_s_fragments_end_where_it_ends() {
     ]);
     // 576 bytes, and 20 more in the tunnel.
     let cut = count(&results, "narrow.forward", "fragmented");
-    // All but the last, which is shorter.
+    // All segments but the last, which is shorter.
     assert_eq!(cut, 1_000_000 / 536);
     assert_eq!(count(&results, "narrow.forward", "fragments"), 2 * cut);
     let joined = count(&results, "narrow.forward", "reassembled");
@@ -183,8 +184,8 @@ fn a_tunnel_s_fragments_end_where_it_ends() {
     assert!(count(&results, "narrow.forward", "decapsulated") >= joined);
 }
 
-/// What a hybrid gateway sees of a fragmented connection is whole: it answers for its host as if nothing
-/// had been cut.
+/// A hybrid gateway reassembles fragmented segments, and acknowledges for its host as if they were
+/// whole.
 #[test]
 fn a_hybrid_gateway_puts_fragments_together() {
     let settings = [

@@ -33,7 +33,7 @@ fn run_of(network: &str, overrides: &[(&str, &str)]) -> RunOutput {
     scenario.run(&RunOptions::default()).expect("it runs")
 }
 
-/// What a run of another network says of itself.
+/// Returns the summary of a run of another network.
 fn told(network: &str, overrides: &[(&str, &str)]) -> serde_json::Value {
     let summary = run_of(network, overrides).summary;
     serde_json::to_value(&summary).expect("it is JSON")
@@ -59,7 +59,7 @@ fn the_host_has_everything_and_sooner_than_its_window_allows() {
     assert_eq!(hub["bytes_held"]["now"], 0);
     assert!(hub["bytes_held"]["max"].as_u64() <= Some(64_000));
     assert!(hub["to_host"]["beyond_window"].as_u64() > Some(0));
-    // The handshake aside, the server's round trip is that to the gateway.
+    // Except for the handshake, the server's round trip is that to the gateway.
     let rtt = flow.rtt_ms.p95.expect("samples");
     let through_router = [
         ("gateways.hub", r#"{ kind = "router" }"#),
@@ -71,7 +71,7 @@ fn the_host_has_everything_and_sooner_than_its_window_allows() {
         "{rtt}"
     );
     let seconds = flow.finish_s.expect("finished");
-    // 4,096 bytes in 0.25 s at best.
+    // At most 4,096 bytes per 0.25 s.
     assert!(finish(&through_router) > 1e6 / 16_384.0);
     assert!(seconds < 40.0, "{seconds}");
     let held: Vec<_> = output.series.iter().map(|series| series.unit).collect();
@@ -145,9 +145,9 @@ fn mistakes_are_named() {
     assert!(Scenario::parse(HYBRID, "hybrid.toml", &both).is_err());
 }
 
-/// The host's packets come back another way: the gateway sees one direction only, whoever opens, and never both
-/// ends established (gaid1998, section 4.3). So it acknowledges nothing, keeps nothing, and is a router: the same
-/// packets at the same times.
+/// The host's packets return by another path, so that the gateway sees one direction only, whoever
+/// opens the connection, and never considers both ends established (gaid1998, section 4.3). It then
+/// acknowledges and stores nothing, and is a router: the same packets at the same times.
 #[test]
 fn where_one_direction_passes_it_is_a_router() {
     const ASYMMETRIC: &str = r#"
@@ -187,8 +187,8 @@ app = { kind = "request-response", request = "200 B", response = "20 kB", reques
     assert_eq!(hub["bytes_held"]["max"], 0);
 }
 
-/// What a hybrid gateway has acknowledged, its sender sends no shorter any more, whoever says that it is too long: so
-/// nothing comes in longer than what the link to the host takes.
+/// If a hybrid gateway has acknowledged data, the server no longer reduces their segments after an
+/// ICMP error. So no segments longer than the link to the host takes may arrive.
 #[test]
 fn servers_are_told_of_no_longer_segments_than_reach_the_host() {
     for ip in ["v4", "v6"] {
@@ -202,8 +202,9 @@ fn servers_are_told_of_no_longer_segments_than_reach_the_host() {
     }
 }
 
-/// Beyond the gateway's own link: what it has acknowledged when a router says so it cuts itself, and the server, told
-/// of the next segment that is too long, sends shorter ones from then on.
+/// A smaller MTU beyond the gateway's own link: the gateway cuts the data that it has acknowledged
+/// into shorter segments after an ICMP error. The server gets an error for its next segment, and
+/// sends shorter ones from then on.
 #[test]
 fn where_a_link_further_on_takes_less_what_is_held_is_cut() {
     const FURTHER_ON: &str = r#"
@@ -259,12 +260,13 @@ app = { kind = "bulk", size = "1 MB" }
             "{how}: {hub}"
         );
         let seconds = |flow: &serde_json::Value| flow["finish_s"].as_f64().expect("finished");
-        // What is held goes again, a round trip later: half a second, or as many timeouts as there are in that.
+        // Stored data are retransmitted a round trip later: half a second, or the timeouts in that
+        // time.
         let longer = seconds(flow) - seconds(wide);
         assert!((0.5..2.0).contains(&longer), "{how}: {longer} s longer");
         let parts = hub["to_host"]["parts"].as_u64().expect("a number");
         if how == "a server that hears nothing" {
-            // All of its segments go on as two, and it is told as often as that is news.
+            // Each of its segments is forwarded as two, and each reduction is reported to it.
             assert!(parts > 2 * 600, "{how}: {parts}");
             assert_eq!(flow["path_mtu"]["reductions"], 0);
             assert!(flow["path_mtu"]["icmp_errors"].as_u64() < Some(12), "{how}");
@@ -275,8 +277,9 @@ app = { kind = "bulk", size = "1 MB" }
     }
 }
 
-/// A gateway gives up a host that takes a mail's replies too slowly, and resets its connection; what the host has
-/// already sent arrives at the server all the same, of a connection whose client is no more.
+/// A gateway gives up a host that receives a mail's replies too slowly, and resets its connection.
+/// Data that the host had sent before still arrive at the server, on a connection whose client no
+/// longer exists.
 #[test]
 fn what_a_lost_client_had_sent_arrives_at_the_server() {
     let text = r#"

@@ -1,4 +1,4 @@
-//! `ip = "v6"`: a header of 40 bytes in front of everything.
+//! `ip = "v6"`: a header of 40 bytes in every packet.
 
 use bentpipe_scenario::{RunOptions, Scenario, Summary};
 
@@ -19,7 +19,7 @@ fn run(settings: &[(&str, &str)]) -> Summary {
     output.unwrap_or_else(|error| panic!("{error}")).summary
 }
 
-/// Bytes on the satellite, and how many packets: there.
+/// Returns the bytes and packets on the satellite's forward direction.
 fn carried(summary: &Summary) -> (u64, u64) {
     let link = summary
         .links
@@ -31,17 +31,17 @@ fn carried(summary: &Summary) -> (u64, u64) {
 
 #[test]
 fn a_full_packet_is_as_long_and_carries_less() {
-    // So long a queue that nothing is dropped, and so nothing sent again.
+    // The queue is long enough that nothing is dropped or retransmitted.
     let queue = ("links.satellite.queue.limit", "10 MB");
     let (four, six) = (run(&[queue]), run(&[queue, ("ip", "v6")]));
-    // 5 MB in segments of 1448 and of 1428 bytes, a SYN-ACK aside which goes the other way; the SYN and the
-    // acknowledgments of the close are in the count, too.
+    // 5 MB in segments of 1448 and of 1428 bytes. The SYN-ACK goes in the other direction; the SYN
+    // and the acknowledgments of the close are included.
     for (summary, payload, header) in [(&four, 1448, 52), (&six, 1428, 72)] {
         let segments = 5_000_000_u64.div_ceil(payload);
         let (bytes, packets) = carried(summary);
         assert_eq!(summary.flows[0].segments_retransmitted, 0);
         let bare = packets - segments;
-        // SYN, handshake, FIN and its acknowledgment: 8 more bytes of options in the SYN.
+        // SYN, handshake, FIN and its acknowledgment: the SYN has 8 more bytes of options.
         assert!((2..=4).contains(&bare), "{bare}");
         assert_eq!(bytes, 5_000_000 + packets * header + 8);
         assert_eq!(summary.flows[0].outcome, "finished");

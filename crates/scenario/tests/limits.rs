@@ -1,4 +1,4 @@
-//! What limited a sender, where it is known beforehand what does.
+//! Limits of a sender (`limited_s`), in networks where the limit is known.
 
 use bentpipe_scenario::{LimitedSummary, RunOptions, Scenario};
 
@@ -10,7 +10,7 @@ links.satellite = { between = ["server", "client"], rate = "4 Mbit/s", delay = "
 flows.download = { from = "server", to = "client", app = { kind = "bulk", size = "10 MB" } }
 "#;
 
-/// The shares of the time in which the sender had anything to do, and that time.
+/// Returns each limit as a share of the busy time, and that time.
 fn limited(overrides: &[(&str, &str)]) -> (LimitedSummary, f64) {
     let scenario = Scenario::parse(NETWORK, "path.toml", overrides).expect("it is right");
     let output = scenario.run(&RunOptions::default()).expect("it runs");
@@ -19,7 +19,7 @@ fn limited(overrides: &[(&str, &str)]) -> (LimitedSummary, f64) {
     let finish = flow.finish_s.expect("it finished");
     let mut shares = flow.limited_s.clone();
     let busy: f64 = seconds(&mut shares).iter().map(|each| **each).sum();
-    // The acknowledgment of the last byte is on its way for one more delay, plus what is between.
+    // The acknowledgment of the last byte takes one more delay, plus the transmission times.
     assert!(
         busy > finish - first && busy < finish - first + 2.0,
         "{busy}"
@@ -54,7 +54,7 @@ fn seconds(times: &mut LimitedSummary) -> [&mut f64; 7] {
 #[test]
 fn a_small_window_at_the_receiver() {
     let (shares, busy) = limited(&[("hosts.client.tcp.receive_buffer", "32 KiB")]);
-    // 10 MB at 32 KiB a round trip: all but the first and the last round trips.
+    // 10 MB at 32 KiB per round trip, for all but the first and the last round trips.
     assert!(busy > 150.0, "{busy}");
     assert!(shares.receive_window > 0.98, "{shares:?}");
 }
@@ -83,7 +83,7 @@ fn slow_start_that_ends_with_the_transfer() {
         ("flows.download.app.size", "100 kB"),
         ("hosts.server.tcp.initial_window", "1 segment"),
     ]);
-    // Seven round trips to 64 segments, and one in which there is nothing left to send.
+    // Seven round trips to 64 segments, and one with nothing left to send.
     assert!(shares.slow_start > 0.7, "{shares:?}");
     assert!(
         shares.application > 0.1 && shares.application < 0.3,
@@ -98,7 +98,7 @@ fn losses_that_are_recovered_from() {
     let scenario = Scenario::parse(NETWORK, "path.toml", &[loss, size]).expect("it is right");
     let output = scenario.run(&RunOptions::default()).expect("it runs");
     let flow = &output.summary.flows[0];
-    // A recovery takes a round trip, or two where what was sent again is lost as well.
+    // A recovery takes a round trip, or two if a retransmission is lost.
     let round_trips = flow.limited_s.recovery / 0.5;
     let recoveries = (flow.fast_recoveries + flow.timeouts) as f64;
     assert!(recoveries > 10.0, "{recoveries}");
@@ -108,8 +108,8 @@ fn losses_that_are_recovered_from() {
     );
 }
 
-/// What limits a transfer with losses at 50 Mbit/s and 500 ms: a window of 3.1 MB fills the link, and as
-/// much again arrives behind each gap.
+/// Returns the limits of a transfer with losses at 50 Mbit/s and 500 ms: a window of 3.1 MB fills
+/// the link, and the same amount arrives after each gap.
 fn limited_with_losses(rule: &str, buffer: (&str, &str)) -> LimitedSummary {
     let (shares, _) = limited(&[
         ("links.satellite.rate", "50 Mbit/s"),
@@ -144,7 +144,7 @@ fn a_receive_window_that_is_full_while_losses_are_repaired() {
 
 #[test]
 fn recovery_limits_where_the_buffers_have_room() {
-    // A window of 60 segments halves; neither buffer is ever full.
+    // A window of 60 segments is halved; neither buffer is ever full.
     let (shares, _) = limited(&[
         ("links.satellite.forward.errors.packet_loss_rate", "0.002"),
         ("hosts.server.tcp.congestion_control", "reno"),
@@ -173,6 +173,6 @@ fn nothing_is_counted_where_nothing_was_sent() {
         .run(&RunOptions::default())
         .expect("it runs");
     let times = &mut output.summary.flows[0].limited_s.clone();
-    // Its first segments leave half a second after the SYN.
+    // Its first segments are sent half a second after the SYN.
     assert!(seconds(times).iter().map(|each| **each).sum::<f64>() < 0.5);
 }

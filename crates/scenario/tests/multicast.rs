@@ -1,4 +1,4 @@
-//! Groups, links that many hear, and carousels: from file to result, and what is refused.
+//! Groups, broadcast channels and carousels: from file to result, and refused files.
 
 use bentpipe_scenario::{RunOptions, Scenario, Summary};
 
@@ -51,7 +51,7 @@ fn run(settings: &[(&str, &str)]) -> Summary {
 #[test]
 fn each_member_is_told_of_and_all_together() {
     let summary = run(&[]);
-    // 72 datagrams a file.
+    // 72 datagrams per file.
     let names: Vec<&str> = summary
         .flows
         .iter()
@@ -65,7 +65,7 @@ fn each_member_is_told_of_and_all_together() {
         assert_eq!((messages.sent, messages.received), (360, 360));
         let files = flow.application.files.as_ref().expect("files came");
         assert_eq!((files.begun, files.count), (5, 5));
-        // The last datagram of 600 bytes is sent after 99.4 kB; the way of the longest is 256.35 ms.
+        // The last datagram of 600 bytes is sent after 99.4 kB; the longest path takes 256.35 ms.
         let longest = files.time_ms.max.expect("five came");
         let expected = 795.2 + 255.0 + 628.0 * 8.0 * 1.1e-4;
         let further = if flow.name == "news-21" {

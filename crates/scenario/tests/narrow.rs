@@ -1,4 +1,4 @@
-//! Links with an MTU, routers that say so or don't, and what a connection makes of it.
+//! Links with an MTU, routers with and without ICMP errors, and path MTU discovery of connections.
 
 use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
 
@@ -31,7 +31,8 @@ fn a_router_says_so_and_a_black_hole_has_to_be_looked_for() {
     let discovery = |how| ("hosts.server.tcp.path_mtu_discovery", how);
     let told = run(&[]);
     assert_eq!((told.bytes_delivered, told.timeouts), (1_000_000, 0));
-    // The initial window of ten goes again, each segment as two; then segments have 948 bytes.
+    // The initial window of ten is retransmitted, each segment as two; later segments have 948
+    // bytes.
     let after = (1_000_000_u64 - 10 * 1448).div_ceil(948);
     assert_eq!(told.segments_sent, 10 + 20 + after);
     assert_eq!(told.segments_retransmitted, 20);
@@ -68,8 +69,9 @@ fn a_router_says_so_and_a_black_hole_has_to_be_looked_for() {
     }
 }
 
-/// What a router has said to one connection, the others to the same host know: those that are there, and those that
-/// begin within ten minutes. What one has found out by itself is its own, as in Linux.
+/// An ICMP error to one connection also reduces the path MTU of others to the same host: existing
+/// ones, and those that start within ten minutes. A path MTU found by probing applies to that
+/// connection only, as in Linux.
 #[test]
 fn a_host_remembers_what_routers_have_said() {
     let flow = |name: &str, start: &str, size: &str| {
@@ -92,8 +94,8 @@ fn a_host_remembers_what_routers_have_said() {
         let again = flows.iter().map(|flow| flow.segments_retransmitted);
         (told.collect::<Vec<_>>(), again.collect::<Vec<_>>())
     };
-    // Of those at once, the second had its handshake when the first was told; ten minutes after that it is said
-    // anew.
+    // Of two simultaneous connections, the second had its handshake when the first got the error.
+    // After ten minutes there is a new error.
     let (told, again) = run(&[]);
     assert_eq!(told, [10, 0, 0, 10, 0]);
     assert_eq!(again, [20, 0, 0, 20, 0]);
@@ -140,8 +142,9 @@ fn lengths_that_make_no_sense_are_refused() {
     }
 }
 
-/// A path that is narrower than what a gateway's own links take: what a router says goes to the leg whose
-/// segments it speaks of, or to the persistent connection, and not to the host in whose name it was sent.
+/// A path that is narrower than a gateway's own links: an ICMP error reaches the gateway's
+/// connection whose segment it quotes, or the persistent connection, and not the host with the
+/// quoted address.
 #[test]
 fn a_gateways_leg_hears_what_routers_say_of_its_segments() {
     let network = NETWORK
@@ -165,7 +168,7 @@ fn a_gateways_leg_hears_what_routers_say_of_its_segments() {
             .summary;
         let flow = &summary.flows[0];
         let hub = serde_json::to_value(&summary.gateways[0]).expect("JSON");
-        // The host has nothing to do with it.
+        // The host receives no error.
         assert_eq!(flow.path_mtu.icmp_errors, 0);
         if speaks == "true" {
             assert_eq!(flow.bytes_delivered, 1_000_000);

@@ -1,4 +1,4 @@
-//! Gateways whose processor takes its time, whatever their kind: against a closed form.
+//! Processing time of all kinds of gateway, against a closed form.
 
 use bentpipe_scenario::{RunOptions, Scenario};
 use serde_json::{Value, json};
@@ -30,12 +30,12 @@ fn run(settings: &[(&str, &str)]) -> Value {
         .values
         .iter()
         .fold(0.0, |a: f64, b| a.max(*b));
-    // The one that is being processed is there, too.
+    // The packet in processing is included.
     assert!((10.0..=11.0).contains(&queue), "{queue}");
     serde_json::to_value(&output.summary).expect("it is JSON")
 }
 
-/// A thousand packets a second come, five hundred are served, the rest are dropped.
+/// A thousand packets per second arrive, five hundred are processed, and the rest are dropped.
 #[test]
 fn every_kind_serves_so_many_packets_a_second() {
     let facing = ("gateways.hub.facing", "\"satellite\"");
@@ -63,7 +63,7 @@ fn every_kind_serves_so_many_packets_a_second() {
     }
 }
 
-/// A host's processor serves what it sends and what it gets, one after the other.
+/// A host's processor handles sent and received packets one at a time.
 #[test]
 fn a_host_serves_so_many_packets_a_second() {
     let plain = [("gateways.hub.processing.time", "\"1 ns\"")];
@@ -83,8 +83,9 @@ fn a_host_serves_so_many_packets_a_second() {
     }
 }
 
-/// Requests and answers, one at a time: each of four packets at a host passes its processor, and nothing else
-/// changes. There and back over 101 ms, and each packet's time on two links.
+/// Requests and responses, one at a time: each of four packets at a host is processed once, and
+/// nothing else changes. The round trip takes 101 ms, and each packet has its transmission time on
+/// two links.
 #[test]
 fn a_host_takes_its_time_for_each_packet() {
     let times: Vec<f64> = ["server", "client"]
@@ -114,7 +115,7 @@ fn a_host_takes_its_time_for_each_packet() {
                 .values[0]
         })
         .to_vec();
-    // Two of each host's: 3 ms twice.
+    // Two packets at each host: 3 ms twice.
     assert!(
         times.iter().all(|time| (0.208..0.2081).contains(time)),
         "{times:?}"
@@ -122,11 +123,11 @@ fn a_host_takes_its_time_for_each_packet() {
     assert_eq!(times[0], times[1]);
 }
 
-/// A run is over when nothing is left to happen, and not while a packet waits for a processor. Whether probes look in
-/// the meantime, which is when a run is seen to be over, makes no difference.
+/// A run ends when no events are left, and not while a packet waits for a processor. The interval
+/// of probes, at which the end of a run is detected, has no effect.
 #[test]
 fn a_run_does_not_end_while_a_packet_is_being_served() {
-    // Nobody waits for the answer to a datagram: the last is all that there is, wherever it is.
+    // Datagrams are not answered, so that the last one is the last event.
     let datagrams = r#"{ kind = "packets", size = "1000 B", interval = "200 ms", lasts = "1 s" }"#;
     for kind in ["router", "split", "hybrid"] {
         let quoted = format!("{kind:?}");
@@ -150,8 +151,8 @@ fn a_run_does_not_end_while_a_packet_is_being_served() {
         };
         let looked_at = r#"["lan.forward.utilization"]"#;
         let plain = run("100 ms", "[]");
-        // Four, from 0.2 s on: the first is at the hub 1 ms later, the last is done 1.2 s after that, and takes 100 ms
-        // more to the client; and 0.16 ms on two links of 100 Mbit/s.
+        // Four packets from 0.2 s: the first is at the hub 1 ms later. The last is processed 1.2 s
+        // after that, and takes 100 ms more to the client, and 0.16 ms on two links of 100 Mbit/s.
         assert_eq!(plain.2, 4_000, "{kind}");
         assert!((plain.0 - 1.501_164).abs() < 1e-5, "{kind}: {}", plain.0);
         for interval in ["1 ms", "7 ms", "100 ms"] {

@@ -1,4 +1,4 @@
-//! `profile = "linux"`: what it changes, and that settings beside it override it.
+//! `profile = "linux"`: its effects, and overrides by other keys.
 
 use bentpipe_scenario::quantity::QuickAcks;
 use bentpipe_scenario::schema::SlowStart;
@@ -42,7 +42,7 @@ fn linux_has_its_own_slow_start_and_quick_acknowledgments() {
     let linux = server(&[LINUX]);
     let expected = (Some(SlowStart::LinuxHyStart), Some(QuickAcks::Auto));
     assert_eq!((linux.file.slow_start, linux.file.quick_acks), expected);
-    // Another window rule has another slow start.
+    // Another congestion control has another slow start.
     let reno = server(&[LINUX, ("hosts.server.tcp.congestion_control", "reno")]);
     assert_eq!(reno.file.slow_start, Some(SlowStart::ByteCounting));
 }
@@ -76,12 +76,14 @@ fn linux_leaves_slow_start_sooner() {
             .unwrap_or_else(|error| panic!("{error}"));
         output.summary.links[0].queue_max_packets
     };
-    // HyStart++ goes on for five rounds at a quarter of the pace, Linux's HyStart ends at once.
+    // HyStart++ continues for five rounds with a quarter of the growth, Linux's HyStart ends at
+    // once.
     let (rfc, linux) = (peak(&[]), peak(&[LINUX]));
     assert!(linux < rfc, "{linux} {rfc}");
 }
 
-/// What `emulate` gives the kernel: memory for so much in full segments, and the window as a clamp.
+/// The settings that `emulate` gives the kernel: memory for this much in full segments, and the
+/// window as a clamp.
 #[test]
 fn a_window_of_a_size_lies_in_memory_with_linux() {
     let size = ("hosts.server.tcp.receive_buffer", "24946 B");
@@ -93,7 +95,7 @@ fn a_window_of_a_size_lies_in_memory_with_linux() {
     );
     let rfc = server(&[size]).config;
     assert_eq!((rfc.receive_sizes, rfc.window_clamp), (None, None));
-    // Packets of the same length, without options; then 20 bytes longer ones.
+    // Packets of the same length, without options; then packets that are 20 bytes longer.
     let without = ("hosts.server.tcp.timestamps", "false");
     let bare = server(&[LINUX, size, without]).config;
     assert_eq!(

@@ -1,9 +1,10 @@
-//! Recording a run changes nothing of its result, nor does a part of the file that has nothing to do with its flows:
-//! properties of random networks of every kind.
+//! Properties of random networks of every kind: recording does not change the result of a run, and
+//! neither does an unrelated part of the file.
 //!
-//! `BENTPIPE_RANDOM_NETWORKS` is how many (300 if it is not set), `BENTPIPE_FIRST_NETWORK` the first one's seed (0). The seeds
-//! of networks that fail are printed; `BENTPIPE_FIRST_NETWORK=SEED BENTPIPE_RANDOM_NETWORKS=1` runs one of them alone, and
-//! prints its file.
+//! `BENTPIPE_RANDOM_NETWORKS` is the number of networks (default 300), `BENTPIPE_FIRST_NETWORK` the
+//! first one's seed (default 0). The test prints the seeds of networks that fail.
+//! `BENTPIPE_FIRST_NETWORK=SEED BENTPIPE_RANDOM_NETWORKS=1` runs one of them alone, and prints its
+//! file.
 
 mod networks;
 
@@ -36,7 +37,7 @@ fn json(output: &RunOutput) -> Value {
     serde_json::to_value(&output.summary).expect("it is JSON")
 }
 
-/// The places where two values differ, the first few of them.
+/// Returns the first few paths at which two values differ.
 fn differences(path: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) if one.keys().eq(other.keys()) => {
@@ -65,14 +66,14 @@ fn expect_same(what: &str, plain: &Value, other: &Value) -> Result<(), String> {
     }
 }
 
-/// Every quantity that may be recorded of this network.
+/// Returns every series of this network, as an override.
 fn all_series(recorded: &RunOutput) -> String {
     let names = recorded.series.iter().map(|series| &series.name);
     let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// Checks that of each link direction, every packet offered is accounted for.
+/// Checks for each link direction that every packet offered is accounted for.
 fn packets_are_accounted_for(result: &Value) -> Result<(), String> {
     for link in result["links"].as_array().expect("an array") {
         let of = |name: &str| link[format!("packets_{name}")].as_u64().unwrap_or(0);
@@ -85,7 +86,7 @@ fn packets_are_accounted_for(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one network without recording, and with each way to record.
+/// Runs one network without recording, and with each kind of recording.
 fn recording_changes_nothing(seed: u64, text: &str) -> Result<(), String> {
     let silent = RunOptions {
         no_series: true,
@@ -97,7 +98,7 @@ fn recording_changes_nothing(seed: u64, text: &str) -> Result<(), String> {
     };
     let plain = json(&run(text, &[], &silent)?);
     packets_are_accounted_for(&plain)?;
-    // What `--out`, `--flent` and Python record.
+    // The default probes, as for `--out`, `--flent` and Python.
     let recorded = run(text, &[], &usual)?;
     expect_same("the usual probes", &plain, &json(&recorded))?;
     let all = all_series(&recorded);
@@ -134,7 +135,7 @@ fn recording_changes_nothing(seed: u64, text: &str) -> Result<(), String> {
     expect_same("a capture", &plain, &json(&output?))
 }
 
-/// Two hosts with a link and a flow that no other flow of the file has to do with.
+/// Two hosts with a link and a flow, unrelated to all other flows of the file.
 const UNRELATED: &str = r#"
 [hosts.unrelated-a]
 [hosts.unrelated-b]
@@ -149,7 +150,7 @@ to = "unrelated-b"
 app = { kind = "bulk", size = "20 kB" }
 "#;
 
-/// Adds an unrelated pair of hosts, and compares all else.
+/// Adds an unrelated pair of hosts, and compares everything else.
 fn the_unrelated_changes_nothing(text: &str) -> Result<(), String> {
     let silent = RunOptions {
         no_series: true,
@@ -157,7 +158,7 @@ fn the_unrelated_changes_nothing(text: &str) -> Result<(), String> {
     };
     let alone = json(&run(text, &[], &silent)?);
     let mut beside = json(&run(&format!("{text}{UNRELATED}"), &[], &silent)?);
-    // It may be what ends last. Then what is said "until the end of the run" is not the same.
+    // If the pair determines the end of the run, values "until the end of the run" differ.
     if alone["ended_s"] != beside["ended_s"] {
         return Ok(());
     }
@@ -239,7 +240,7 @@ fn recording_and_what_is_unrelated_change_no_result() {
     );
 }
 
-/// The results of a file without recording, and with the usual probes.
+/// Returns the results of a file without recording, and with the default probes.
 fn plain_and_recorded(text: &str) -> [Value; 2] {
     let options = |default_probes| RunOptions {
         default_probes,
@@ -249,7 +250,8 @@ fn plain_and_recorded(text: &str) -> [Value; 2] {
     [false, true].map(|record| json(&run(text, &[], &options(record)).expect("it runs")))
 }
 
-/// A sample of the probes comes in the 100 us for which the application of a Linux host sleeps, after the handshake.
+/// A sample falls in the 100 us for which the application of a Linux host sleeps after the
+/// handshake.
 #[test]
 fn a_run_goes_on_while_an_application_wakes_up() {
     let text = r#"
@@ -264,7 +266,7 @@ fn a_run_goes_on_while_an_application_wakes_up() {
     assert_eq!(expect_same("probes", &plain, &recorded), Ok(()));
 }
 
-/// Each message has a connection of its own, so that applications wake up again and again.
+/// Each message has its own connection, so that applications wake up again and again.
 #[test]
 fn a_run_goes_on_while_mail_waits_for_a_greeting() {
     let text = r#"

@@ -1,5 +1,5 @@
-//! The names in results are a contract: what is there stays, under its name and with its type, or
-//! `RESULTS_VERSION` goes up.
+//! The names in results are a contract: each field keeps its name and type, or `RESULTS_VERSION` is
+//! incremented.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,11 +7,11 @@ use std::fs;
 use bentpipe_scenario::{RESULTS_VERSION, RunOptions, Scenario, results_schema};
 use serde_json::Value;
 
-/// The fields of version 1, each with its type. When a field is added, a line is added. A line that
-/// has to be changed or removed breaks other people's tools: then the version goes up.
+/// The fields of version 1, each with its type. A new field needs a new line. If a line must be
+/// changed or removed, which breaks other programs, the version is incremented.
 const VERSION_1: &str = include_str!("results-1.txt");
 
-/// `flows[].rtt_ms.p95 number null` for every field that the schema describes.
+/// Adds a line such as `flows[].rtt_ms.p95 number null` for every field of the schema.
 fn fields(root: &Value, schema: &Value, path: &str, found: &mut BTreeSet<String>) {
     let references = [
         Some(schema),
@@ -68,7 +68,7 @@ fn a_renamed_field_breaks_this_test() {
     );
 }
 
-/// What a run prints has all of the fields, and no others.
+/// The output of a run has all of the fields, and no others.
 #[test]
 fn a_run_has_the_fields_of_the_schema() {
     let text = r#"
@@ -116,7 +116,7 @@ fn a_run_has_the_fields_of_the_schema() {
     let missing: Vec<_> = names
         .iter()
         .filter(|name| !seen.contains(**name) && !name.starts_with("gateways[]"))
-        // What only groups have, and what they don't.
+        // Fields that only groups have, or do not have.
         .filter(|name| !(name.starts_with("flows[]") && name.contains(".percentiles")))
         .filter(|name| {
             !["groups[].pages[", "groups[].calls["]
@@ -146,7 +146,7 @@ fn walk(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
     }
 }
 
-/// Where a value is not what the schema says; a field that it does not know is wrong, too.
+/// Adds the paths at which a value does not match the schema; unknown fields are errors, too.
 fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#'));
@@ -230,8 +230,8 @@ fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut V
     }
 }
 
-/// Each ready-made scenario, for as long as there is something of everything; what it prints is what the schema says, and each
-/// packet offered to a link direction is accounted for.
+/// Runs each ready-made scenario until every kind of result exists. The output matches the schema,
+/// and each packet offered to a link direction is accounted for.
 #[test]
 fn ready_made_scenarios_print_what_the_schema_says() {
     let schema = results_schema();
@@ -270,7 +270,7 @@ fn ready_made_scenarios_print_what_the_schema_says() {
     assert!(in_flight > 0, "some run ends with packets on their way");
 }
 
-/// The schema in the docs is the one that is printed.
+/// The schema in the docs equals the one that is printed.
 #[test]
 fn the_schema_in_the_docs_is_up_to_date() {
     let kept = concat!(

@@ -1,11 +1,11 @@
 //! A fast download acknowledged through a slow return link: the network of samaraweera1999, and the
-//! parts that fight the queue of acknowledgments, in any combination.
+//! methods that reduce the queue of acknowledgments, in any combination.
 
 use bentpipe_scenario::{LinkSummary, RunOptions, RunOutput, Scenario};
 use proptest::prelude::*;
 
-/// Section 3.4 of the paper: Reno, MSS 1024, 720 kB, every segment acknowledged; 10 Mbit/s and 280 ms
-/// down, 9.6 kbit/s and 200 ms back.
+/// Network of samaraweera1999, section 3.4: Reno, MSS 1024, 720 kB, every segment acknowledged; 10
+/// Mbit/s and 280 ms down, 9.6 kbit/s and 200 ms back.
 const PAPER: &str = r#"
 name = "dvb"
 duration = "300 s"
@@ -67,7 +67,7 @@ fn finish(output: &RunOutput) -> f64 {
     flow.finish_s.expect("it finishes")
 }
 
-/// The last value of a series.
+/// Returns the last value of a series.
 fn last(output: &RunOutput, name: &str) -> f64 {
     let series = output.series.iter().find(|series| series.name == name);
     let values = &series.expect("recorded").values;
@@ -79,8 +79,8 @@ const ACKS: &str = "links.satellite.return.acks";
 #[test]
 fn acknowledgments_are_what_limits_the_download_until_something_is_done() {
     let plain = run(&[]);
-    // 4,883 segments, of which the last 703 fill the window: an acknowledgment of 40 bytes for each of
-    // the others, at 9.6 kbit/s, is 139 s, when the download could take 4.
+    // 4,883 segments, of which the last 703 fill the window: an acknowledgment of 40 bytes for each
+    // of the others takes 139 s at 9.6 kbit/s, while the download could take 4 s.
     let acknowledged = (4_883.0 - 703.0) * 40.0 * 8.0 / 9_600.0;
     let time = finish(&plain);
     assert!(time > acknowledged && time < acknowledged + 5.0, "{time}");
@@ -93,7 +93,8 @@ fn acknowledgments_are_what_limits_the_download_until_something_is_done() {
     let times = [&compacted, &suppressed, &compressed, &plain].map(finish);
     assert!(times.is_sorted(), "{times:?}");
     assert!(finish(&spaced) < finish(&suppressed));
-    // Neither leaves a queue: more than the low mark, and what one burst of data brings, never waits.
+    // The backlog is never larger than the low threshold plus the acknowledgments of one burst of
+    // data.
     for output in [&suppressed, &compacted, &spaced] {
         assert!(return_link(output).queue_max_packets < 400);
     }
@@ -109,7 +110,7 @@ fn every_acknowledgment_is_counted() {
     let link = return_link(&output);
     let removed = count(&output, "acks_removed");
     assert!(removed > 3_000, "{removed}");
-    // Nothing was lost: all that was removed is restored.
+    // No acknowledgment was lost, so all removed ones are restored.
     assert_eq!(count(&output, "acks_regenerated"), removed);
     assert_eq!(
         last(&output, "satellite.return.acks_removed"),
@@ -127,7 +128,7 @@ fn every_acknowledgment_is_counted() {
     assert_eq!(flows.keys().collect::<Vec<_>>(), ["download"]);
     assert_eq!(flows["download"]["acks_removed"], removed);
     assert_eq!(flows["download"]["acks_regenerated"], removed);
-    // 60 bytes each in the tunnel; three more where one stands for several; 64 for a SYN with MSS.
+    // 60 bytes each in the tunnel; three more if one stands for several; 64 for a SYN with MSS.
     let compacted = count(&output, "acks_compacted");
     let expected = 60 * link.packets_delivered + 3 * compacted;
     let syn = link.bytes_delivered - expected;
@@ -202,9 +203,9 @@ fn acks() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Whatever is switched on, and whatever is lost: every byte of both transfers arrives, once and in
-    /// order (receivers compare offsets: a debug build fails where one is out of place), and every
-    /// packet is accounted for.
+    /// For any settings and losses, every byte of both transfers arrives once and in order, and
+    /// every packet is accounted for. Receivers compare offsets: a debug build fails if one is
+    /// wrong.
     #[test]
     fn every_transfer_completes(
         seed in any::<u32>(),
@@ -284,15 +285,16 @@ proptest! {
         }
         let counts = |name| count(&output, name);
         if acks.contains("compaction") {
-            // What one lost or dropped acknowledgment stood for is gone; never is there more.
+            // The far end cannot restore what a lost or dropped acknowledgment stood for, and never
+            // restores more.
             prop_assert!(counts("acks_regenerated") <= counts("acks_removed"), "{text}");
             prop_assert_eq!(counts("refused_high_mark"), 0, "{}", text);
         }
     }
 }
 
-/// Early random drop that never drops early is a drop-tail queue, run the other way: the whole run is the
-/// same, every change of the queue included.
+/// Early random drop that never drops early equals a drop-tail queue, with another implementation
+/// in the engine: the whole runs are the same, including every change of the queue.
 #[test]
 fn both_ways_to_run_a_queue_give_the_same_run() {
     let run_with = |kind: &str, seed: &str| {
@@ -344,7 +346,7 @@ fn both_ways_to_run_a_queue_give_the_same_run() {
         assert_eq!(json(&quick), json(&managed));
         for (quick, managed) in quick.series.iter().zip(&managed.series) {
             assert_eq!(quick.name, managed.name);
-            // What it was after each instant: within one, several changes may come as one.
+            // The value after each instant: several changes at one instant may be recorded as one.
             let records = |series: &bentpipe_scenario::RecordedSeries| {
                 let mut records: Vec<(u64, f64)> = Vec::new();
                 for (time, value) in series.times_ns.iter().zip(&series.values) {
@@ -372,9 +374,9 @@ fn both_ways_to_run_a_queue_give_the_same_run() {
     }
 }
 
-/// docs/queues.md: the packet being transmitted does not wait. A limit below one packet lets a sender
-/// through that sends one after another, whatever the queue; and what no queue holds up comes through
-/// in the same time.
+/// docs/queues.md: the packet in transmission is not queued. With a capacity below one packet, a
+/// sender that sends one packet after another succeeds with any queue; and packets that are never
+/// queued take the same time.
 #[test]
 fn a_limit_below_one_packet_is_the_same_for_every_queue() {
     let limit = r#"limit = "1 KiB""#;

@@ -1,4 +1,4 @@
-//! Whatever the file says: an answer, in one line if it is no, and no panic.
+//! Arbitrary files: the reader accepts them or returns an error of one line, and never panics.
 
 use bentpipe_scenario::Scenario;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::sample::{Index, select};
 
 const GOOD: &str = include_str!("../../../scenarios/geo-consumer.toml");
 
-/// Pieces that a scenario file is made of, right and wrong.
+/// Valid and invalid fragments of scenario files.
 const PIECES: &[&str] = &[
     "\n",
     "\n[",
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// Files of the greatest size allowed, built to cost as much as they can.
+/// Files of the maximum size, built to take as long as possible.
 #[test]
 fn large_files_are_answered() {
     let head = "name = \"x\"\nduration = \"1 s\"\n";
@@ -156,7 +156,7 @@ fn large_files_are_answered() {
     );
 }
 
-/// As many hosts, links and flows as allowed, joined in the most expensive way.
+/// The maximum number of hosts, links and flows, joined in the most expensive way.
 #[test]
 fn the_largest_network_is_checked_quickly() {
     let mut text = "name = \"x\"\nduration = \"1 s\"\n".to_owned();

@@ -1,4 +1,4 @@
-//! The JSON Schema against real scenario files: what loads, validates.
+//! The JSON Schema against real scenario files: files that load are valid.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use bentpipe_scenario::{Scenario, json_schema};
 use serde_json::{Value, json};
 
-/// Why the value does not validate, in the part of draft 7 that the schema uses. Any other keyword
-/// is an error: a validator that skips what it does not know proves nothing.
+/// Returns why the value is not valid, for the part of draft 7 that the schema uses. Any other
+/// keyword is an error, because a validator that ignores keywords proves nothing.
 fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<String> {
     let keywords = match schema {
         Value::Bool(true) => return None,

@@ -1,8 +1,9 @@
-//! Several gateways by one table: sites behind a hub.
+//! Several gateways in one table: sites behind a hub.
 
 use bentpipe_scenario::Scenario;
 
-/// Two sites, each with a split gateway that faces its own link, a router's LAN of two hosts behind it.
+/// Two sites, each with a split gateway that faces its own link, and a router's LAN of two hosts
+/// behind it.
 const COUNTED: &str = r#"
 name = "sites"
 duration = "20 s"
@@ -22,7 +23,7 @@ fn parse(text: &str) -> Result<Scenario, String> {
     Scenario::parse(text, "sites.toml", &[]).map_err(|error| error.to_string())
 }
 
-/// The same without a count: each table twice.
+/// Returns the same network without counts: each table twice.
 fn written_out() -> String {
     let twice = |line: &str, names: &[&str]| {
         let one = |n: usize| {
@@ -62,7 +63,7 @@ fn counted_gateways_are_those_written_out_one_by_one() {
     assert_eq!(counted["links"], written["links"]);
     assert_eq!(counted["probes"], written["probes"]);
     for n in 0..4 {
-        // (Its table is another one.)
+        // Their tables have different names.
         let [flow, other] = [&counted, &written].map(|scenario| &scenario["flows"][n]);
         for key in ["name", "from", "to", "app", "route"] {
             assert_eq!(flow[key], other[key], "{key} of flow {n}");

@@ -46,7 +46,8 @@ fn a_file_comes_through_two_gateways() {
     assert!(hub["facing"]["goodput_bps"].as_f64() > Some(5e6));
     assert_eq!(hub["bytes_held"]["now"], 0);
     assert!(hub["bytes_held"]["max"].as_u64() > Some(100_000));
-    // The server sees the LAN, not the satellite; but never more window than the gateway has room.
+    // The server's round trip is that of the LAN, not of the satellite; its window is limited by
+    // the gateway's memory.
     let rtt = flow.rtt_ms.max.expect("samples");
     assert!(
         (20.0..500.0).contains(&flow.rtt_ms.min.expect("samples")),
@@ -60,7 +61,7 @@ fn a_file_comes_through_two_gateways() {
     assert!(buffered.values.iter().any(|value| *value > 100_000.0));
 }
 
-/// All connections of readers over two persistent ones, with losses, beside a download.
+/// All connections of readers share two persistent ones, with losses, beside a download.
 #[test]
 fn connections_share_persistent_ones() {
     let text = format!(
@@ -87,7 +88,7 @@ fn connections_share_persistent_ones() {
         assert_eq!(gateway["multiplex"]["connections"], 2);
         assert_eq!(gateway["multiplex"]["opened"], 2);
         assert_eq!(gateway["multiplex"]["failed"], 0);
-        // The download's, and one of each reader.
+        // The download's connection, and one of each reader.
         assert_eq!(gateway["connections"]["split"], 11);
         assert_eq!(gateway["connections"]["aborted"], 0);
         assert_eq!(gateway["packets"]["passed"], 0);
@@ -99,7 +100,7 @@ fn connections_share_persistent_ones() {
     assert_eq!(serde_json::to_value(summary.flows).expect("JSON"), again);
 }
 
-/// Seconds from the start to the last byte.
+/// Returns the seconds from the start to the last byte.
 fn finish(overrides: &[(&str, &str)]) -> f64 {
     run(overrides).summary.flows[0]
         .finish_s
@@ -127,14 +128,14 @@ fn what_belongs_to_no_class_passes() {
         assert_eq!(hub["packets"]["split"], 0);
         let flow = &output.summary.flows[0];
         assert_eq!(flow.bytes_delivered, 10_000_000);
-        // Through the other gateway alone: the satellite is in the server's round trip.
+        // Only the other gateway splits it: the satellite is in the server's round trip.
         assert!(flow.rtt_ms.min.expect("samples") > 500.0);
     }
 }
 
 #[test]
 fn a_slow_processor_is_the_bottleneck_and_drops_what_finds_no_room() {
-    // 100 us a packet, and two ACKs for three packets.
+    // 100 us per packet, and two ACKs for three packets.
     let slow = (
         "gateways.hub.processing",
         r#"{ time = "2 ms", queue = "20 packets" }"#,
@@ -142,7 +143,7 @@ fn a_slow_processor_is_the_bottleneck_and_drops_what_finds_no_room() {
     let output = run(&[slow]);
     let hub = serde_json::to_value(&output.summary.gateways[0]).expect("JSON");
     assert!(hub["packets"]["dropped"].as_u64() > Some(0));
-    // 500 packets a second, data and ACKs of both sides: at most half of them data.
+    // 500 packets per second, data and ACKs of both sides: at most half of them data.
     let goodput = output.summary.flows[0].goodput_bps;
     assert!(goodput < 250.0 * 1448.0 * 8.0 * 1.4, "{goodput}");
     assert_eq!(output.summary.flows[0].bytes_delivered, 10_000_000);
@@ -175,8 +176,9 @@ fn many_share_little_memory_fairly() {
     }
 }
 
-/// Down by satellite, back by modem, two one-way links through different nodes that both begin or end at the hub:
-/// each leg goes out where its host is, not where its packets come from.
+/// Download by satellite, return by modem: two one-way links through different nodes that both
+/// begin or end at the hub. The gateway must send to a host on the link towards it, not on the link
+/// from which its packets arrive.
 const ONE_WAY: &str = r#"
 name = "one-way"
 duration = "300 s"
@@ -229,14 +231,14 @@ fn a_gateway_may_face_one_way_links() {
             let gateway = serde_json::to_value(gateway).expect("JSON");
             assert_eq!(gateway["connections"][kind], 2, "{gateway}");
         }
-        // What a gateway sends over the satellite has the settings that are for it.
+        // Packets that a gateway sends over the satellite have the settings for that link.
         let hub = serde_json::to_value(&summary.gateways[0]).expect("JSON");
         if kind == "split" {
             assert_eq!(hub["facing"]["bytes_delivered"], 3_000_000);
             assert_eq!(hub["hosts"]["bytes_delivered"], 100_000);
         }
     }
-    // Nobody faces what only comes to him.
+    // A gateway cannot face a link on which it only receives.
     let wrong = [("gateways.terminal", split.as_str())];
     let error = Scenario::parse(ONE_WAY, "one-way.toml", &wrong).expect_err("it can't send there");
     let line = error.to_string();
@@ -245,7 +247,7 @@ fn a_gateway_may_face_one_way_links() {
     assert!(line.ends_with(why), "{line}");
 }
 
-/// RFC 3135 section 4.2: down by a dish, back by a modem, around the gateway.
+/// RFC 3135 section 4.2: the download passes the gateway, and the return path does not.
 #[test]
 fn where_one_direction_passes_no_connection_is_split() {
     let text = r#"
@@ -284,14 +286,14 @@ app = { kind = "bulk", size = "100 kB" }
         outcome("gateways.hub.except"),
         ("finished".into(), Some(100_000))
     );
-    // Who insists gets what there is: nothing, until the host gives up.
+    // If the file insists on splitting, no connection gets through, and the host gives up.
     assert_eq!(outcome("gateways.hub.only"), ("gave up".into(), Some(0)));
-    // What isn't TCP passes in any case.
+    // Other protocols than TCP always pass.
     let voice = [("flows.download.app", r#"{ kind = "voice" }"#)];
     assert!(Scenario::parse(text, "dish.toml", &voice).is_ok());
 }
 
-/// When a run ends, and all that it has come to, whatever looks meanwhile.
+/// Runs with and without probes, and checks that the end and the results are the same.
 fn ends_alike(overrides: &[(&str, &str)]) -> RunOutput {
     let run = |probes: &[(&str, &str)]| {
         let mut output = run(&[overrides, probes].concat());
@@ -310,8 +312,8 @@ fn ends_alike(overrides: &[(&str, &str)]) -> RunOutput {
     plain
 }
 
-/// What a gateway has promised connections in TIME-WAIT, it has promised at the end of the run, also where no probe
-/// sees that nothing else is left.
+/// Memory promised to connections in TIME-WAIT is still promised at the end of the run, even if no
+/// probe detects that nothing else is left.
 #[test]
 fn a_run_ends_before_time_wait_does() {
     let output = ends_alike(&[
@@ -324,7 +326,7 @@ fn a_run_ends_before_time_wait_does() {
     assert!(output.summary.ended_s < 4.0, "{}", output.summary.ended_s);
 }
 
-/// Persistent connections ask every minute whether the other gateway is there, which is no work.
+/// Persistent connections send keep-alives every minute, which do not extend a run.
 #[test]
 fn a_run_ends_when_nothing_but_keep_alives_is_left() {
     let output = ends_alike(&[
@@ -336,7 +338,7 @@ fn a_run_ends_when_nothing_but_keep_alives_is_left() {
     assert!((0.0..5.0).contains(&after), "{after}");
 }
 
-/// A flow's end may be a hanging up, for which nothing is sent.
+/// A flow may end by hanging up, for which no packet is sent.
 #[test]
 fn a_run_is_not_over_before_its_flows_are() {
     let output = ends_alike(&[(
@@ -348,8 +350,8 @@ fn a_run_is_not_over_before_its_flows_are() {
     assert!(flow.ended_s > Some(10.4), "{:?}", flow.ended_s);
 }
 
-/// A persistent connection stays open, and its last acknowledgment may be a delayed one: a run is not over before
-/// that, however often probes look.
+/// A persistent connection stays open, and its last acknowledgment may be delayed: a run does not
+/// end before it is sent, however often probes sample.
 #[test]
 fn a_run_ends_with_the_last_acknowledgment_of_a_persistent_connection() {
     let run = |interval: &str, series: &str| {

@@ -1,10 +1,10 @@
-//! Whatever stands in the table of window rules or of queues runs, by its name alone.
+//! Every congestion control and every queue in the tables runs, given its name alone.
 
 use bentpipe_scenario::schema::QueueKind;
 use bentpipe_scenario::{RunOptions, Scenario, WindowRule};
 
-/// 100 kB through 1 Mbit/s, with more waiting than the queue takes. What is offered to a link is
-/// accounted for at the end of every run of a debug build.
+/// Runs 100 kB through 1 Mbit/s, with a backlog larger than the queue. A debug build checks at the
+/// end of every run that each packet offered to a link is accounted for.
 fn completes(tcp: &str, queue: &str) {
     let text = format!(
         r#"

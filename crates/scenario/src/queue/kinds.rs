@@ -16,8 +16,8 @@ use crate::quantity::{Length, LinkQueueLimit, Probability, QueueLimit, Size};
 use crate::schema::Named;
 
 /// Each entry is a kind: its name in a scenario file, its description, which is the reference, and
-/// the keys that apply to it in addition to `kind` and `limit`: its own ones, and the names of
-/// shared ones. Its settings have the type of the same name.
+/// its keys. The keys are its own ones, and the names of shared ones; `kind` and `limit` apply to
+/// all kinds. Its settings have the type of the same name.
 macro_rules! kinds {
     (
         shared {

@@ -1,4 +1,4 @@
-//! A scenario's network.
+//! Builds the network of a scenario.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,19 @@ use crate::quantity::Interval;
 use crate::schema::IpName;
 use crate::{App, CustomControls, Flow, Gateway, Link, NodeKind, Scenario, Series, Way};
 
-/// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
+/// Creates an agent for a real host, given its index and its TCP, or returns `None` for an attached
+/// node.
 pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
 
-/// A channel between hosts that are outside: its address, its source, its members, by index.
+/// A multicast channel between real hosts: its address, and the indices of its source and members.
 pub(super) struct Spreading {
     pub(super) channel: Address,
     pub(super) from: usize,
     pub(super) members: Vec<usize>,
 }
 
-/// The network, without probes. The hosts that are `outside` are attached nodes, but for those that
-/// `put` makes agents for.
+/// Builds the network, without probes. Hosts in `outside` are attached nodes, except those for
+/// which `put` creates agents.
 pub(super) fn network(
     scenario: &Scenario,
     seed: u64,
@@ -50,7 +51,7 @@ pub(super) fn network(
                 }
             }
             NodeKind::Host(_) => builder.host(&node.name),
-            // What does more is put in its place once links have given it ports.
+            // Other gateways are put in its place once links have given it ports.
             NodeKind::Gateway(_) => builder.router(&node.name),
         });
     }
@@ -95,7 +96,7 @@ pub(super) fn network(
                 builder.divides(second, second_port);
             }
         }
-        // Among real hosts nobody asks: theirs are point-to-point devices.
+        // Real hosts use point-to-point devices, without address resolution.
         if let Some(arp) = link.arp.filter(|_| outside.is_empty()) {
             for (own, port, other) in [(first, first_port, second), (second, second_port, first)] {
                 let neighbourhood = Neighbourhood {
@@ -115,7 +116,7 @@ pub(super) fn network(
     }
     for (node, id) in scenario.nodes.iter().zip(&nodes) {
         if let NodeKind::Host(host) = &node.kind {
-            // By the wall's clock, hosts take what time they take.
+            // In real time, hosts have their real timing.
             if host.tcp.config.linux_quirks == LinuxQuirks::ALL && outside.is_empty() {
                 builder.sleeps_when_idle(*id);
             }
@@ -132,7 +133,7 @@ pub(super) fn network(
             }
         }
     }
-    // Real packets have bytes.
+    // Real packets have contents.
     let bytes = !outside.is_empty();
     gateway::put(scenario, &nodes, &ports, custom, bytes, &mut builder)?;
     let starts = starts(scenario, seed);
@@ -172,7 +173,8 @@ pub(super) fn network(
     Ok((network, nodes))
 }
 
-/// Adds a link that many hear. Returns the ports that lead to each, and their own.
+/// Adds a broadcast channel. Returns the ports that lead to each receiver, and the receivers' own
+/// ports.
 fn broadcast(
     scenario: &Scenario,
     link: &Link,
@@ -186,7 +188,8 @@ fn broadcast(
         return Default::default();
     };
     let hearers = link.far_ends().map(|end| {
-        // Keyed by who hears: one more changes nobody else's luck.
+        // The random stream depends on the receiver's name: another receiver changes no other
+        // draws.
         let component = format!("{}.{}", link.name, scenario.nodes[end].name);
         let errors = direction::random_errors(&link.forward, &component, seed);
         (nodes[end], errors.into_iter().collect())
@@ -203,7 +206,7 @@ fn broadcast(
     [own, theirs]
 }
 
-/// What a flow does, as the engine takes it.
+/// Returns the traffic of a flow in the engine's type.
 pub(super) fn traffic_of(flow: &Flow) -> Traffic {
     match &flow.app {
         App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
@@ -211,8 +214,8 @@ pub(super) fn traffic_of(flow: &Flow) -> Traffic {
     }
 }
 
-/// When each flow begins. What is random about it, each flow draws by its own name: one more changes none
-/// of those before it.
+/// Returns the start of each flow. Random starts are drawn by the flow's name: another flow changes
+/// no other draws.
 pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
     let mut starts: Vec<Time> = Vec::with_capacity(scenario.flows.len());
     let mut before: Option<(&str, Time)> = None;
@@ -220,7 +223,7 @@ pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
         let alone = || match flow.late {
             None => flow.start,
             Some(late) => {
-                // What is sent to a group, all members are to get at once.
+                // All members of a group receive at once, so their table's name is used.
                 let drawn_by = flow.channel.map_or(&*flow.name, |_| &*flow.table);
                 flow.start + late.span(&mut RandomStream::new(seed, drawn_by, "late"))
             }
@@ -239,8 +242,8 @@ pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
     starts
 }
 
-/// Of every node, the longest packets that all of its links take whole; `None`: of any length. Found in one
-/// pass, for there may be as many links as nodes.
+/// Returns for every node the longest packet that all of its links take unfragmented, or `None`
+/// without a limit. It takes one pass, because there may be as many links as nodes.
 fn mtus(scenario: &Scenario) -> Vec<Option<u32>> {
     let mut mtus: Vec<Option<u32>> = vec![None; scenario.nodes.len()];
     for link in &scenario.links {
@@ -254,15 +257,16 @@ fn mtus(scenario: &Scenario) -> Vec<Option<u32>> {
     mtus
 }
 
-/// Flows and links beyond these get no default probes: nobody reads a hundred plots.
+/// Most flows and links with default probes.
 const DEFAULT_PROBES_OF: usize = 8;
-/// But one figure shows what all flows get, two thousand values of each: where one table has more than
-/// these, together.
+/// Most flows with a default probe of goodput, because one figure can show many flows. Above this,
+/// the flows of a table are recorded together.
 const GOODPUT_OF: usize = 100;
 
-/// Sets the scenario's probes, or the usual ones where it names none and they are wanted.
+/// Sets the scenario's probes, or the default ones if it names none and `defaults` is set.
 ///
-/// `real_time`: it is known how long it takes, and looking often would make packets late.
+/// `real_time`: whether the run takes real time, so that its duration is known, and frequent
+/// samples would delay packets.
 pub(super) fn probe(
     scenario: &Scenario,
     default_probes: bool,
@@ -296,9 +300,9 @@ pub(super) fn probe(
     }
 }
 
-/// Two thousand points of a run are more than a plot has pixels. But a run may end long before its time, with the last
-/// transfer: how long it takes is known when it has ended, and until then there are at most twice as many. That must be kept
-/// meanwhile, which it is not where so many look that it is [too much](MANY_RECORDS).
+/// Returns the sampling of default probes: about two thousand points, as many as a plot has pixels.
+/// A run may end early, with its last transfer. The interval is therefore halved or doubled during
+/// the run, and up to twice as many points are kept, unless they exceed [`MANY_RECORDS`].
 fn usual_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
     const POINTS: u32 = 2_000;
     const FINEST: Span = Span::from_millis(1);
@@ -314,8 +318,8 @@ fn usual_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
     }
 }
 
-/// A queue that is looked at now and then has been longer in between: what is to be plotted says how
-/// long.
+/// Adds a series of maxima for each sampled queue length, because the queue may be longer between
+/// samples.
 fn add_peaks(probes: &mut Vec<Probe>) {
     let of = |quantity| {
         move |probe: &Probe| match probe.target {
@@ -402,8 +406,8 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
     flows.chain(goodputs).chain(links).collect()
 }
 
-/// Chooses at most `most` of items in `tables`: the first of each table, then the second of each, and
-/// so on. Returns their indices, in order.
+/// Chooses at most `most` of the items in `tables`: the first of each table, then the second of
+/// each, and so on. Returns their indices in order.
 fn one_of_each_first<'t>(tables: impl Iterator<Item = &'t str>, most: usize) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let mut chosen: Vec<(usize, usize)> = tables
@@ -421,12 +425,12 @@ fn one_of_each_first<'t>(tables: impl Iterator<Item = &'t str>, most: usize) -> 
     indices
 }
 
-/// What a series looks at.
+/// Returns the probe target of a series.
 fn target(scenario: &Scenario, series: Series) -> ProbeTarget {
     match series {
         Series::Flow(flow, of) => ProbeTarget::Flow(flow, of),
         Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
-        // Of a direction that is not there nothing is recorded: the file is refused.
+        // A direction that does not exist cannot be named: the file would have been refused.
         Series::Link(link, way, of) => ProbeTarget::Direction(
             scenario.direction_index(link, way).unwrap_or(usize::MAX),
             of,

@@ -1,4 +1,4 @@
-//! From a scenario to a network that runs, and from there to results.
+//! Builds the network of a scenario, runs it, and summarises the results.
 
 mod access;
 mod applications;
@@ -44,39 +44,39 @@ pub use summary::{
 /// A capture to write during a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureRequest {
-    /// `LINK`: what its first node sends and receives there. `LINK@NODE`: what that node does.
+    /// `LINK`: the packets of its first node on that link. `LINK@NODE`: the packets of that node.
     pub place: String,
     /// The pcapng file.
     pub path: PathBuf,
 }
 
-/// What a run is to do besides running.
+/// Options of a run.
 #[derive(Clone, Default, Debug)]
 pub struct RunOptions {
-    /// Another seed than the scenario's.
+    /// Seed in place of the scenario's.
     pub seed: Option<u64>,
     /// Captures to write.
     pub captures: Vec<CaptureRequest>,
-    /// What captures take the run's beginning for: nanoseconds since the Unix epoch.
+    /// Start of the run in captures, in nanoseconds since the Unix epoch.
     pub captures_begin_ns: u64,
-    /// Most bytes that captures keep of each packet; none: all.
+    /// Most bytes of each packet in captures, or `None` for all.
     pub snap_length: Option<u32>,
-    /// Record the usual series of every flow and link where the scenario names none.
+    /// Whether to record the default series of every flow and link if the scenario names none.
     pub default_probes: bool,
-    /// Record no series, whatever the scenario names: nobody will look at them.
+    /// Whether to record no series at all.
     pub no_series: bool,
-    /// Most records of series to keep, if not [`MAX_RECORDS`].
+    /// Most samples to keep, or `None` for [`MAX_RECORDS`].
     pub most_records: Option<u64>,
-    /// Window rules that are not built in.
+    /// Congestion control algorithms that are not built in.
     pub custom_controls: CustomControls,
 }
 
-/// A run's results.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutput {
-    /// The summary.
+    /// Summary.
     pub summary: Summary,
-    /// The probes' series.
+    /// Recorded series.
     pub series: Vec<Series>,
 }
 
@@ -87,17 +87,17 @@ pub struct Run {
     scenario: String,
     seed: u64,
     directions: Vec<direction::Known>,
-    /// The tables of the flows.
+    /// Names of the flows' tables.
     tables: Vec<Arc<str>>,
-    /// Nodes that are gateways, by name.
+    /// Properties of the gateways, by name.
     gateways: BTreeMap<String, gateway::Known>,
     captures: Vec<CaptureFile>,
-    /// Records of series that were taken out.
+    /// Number of samples that were taken out.
     taken: u64,
     most_records: u64,
 }
 
-/// Most packets that may be queued, in flight or held at once: 2 GiB of them.
+/// Most packets that may be queued, in transit or stored at once: 2 GiB of them.
 const MOST_PACKETS: usize = 1 << 25;
 
 impl Run {
@@ -105,13 +105,13 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// A capture's place that does not exist, a file that cannot be written, a network that does
-    /// not fit together.
+    /// A capture of an unknown place, a file that cannot be written, or an inconsistent network.
     pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
         Ok(Self::build(scenario, options, Named::Whole, &[], &[], &mut |_, _| None)?.0)
     }
 
-    /// The same with these hosts outside, by index; and the network's nodes.
+    /// As [`new`](Self::new), with real hosts at the indices `outside`. Also returns the network's
+    /// nodes.
     fn build(
         scenario: &Scenario,
         options: &RunOptions,
@@ -160,17 +160,18 @@ impl Run {
         Ok((run, nodes))
     }
 
-    /// Takes the network out, and puts another in: none is an empty one.
+    /// Takes the network out and puts another in; `None` stands for an empty one.
     fn exchange(&mut self, network: Option<Network>) -> Network {
         std::mem::replace(&mut self.network, network.unwrap_or_default())
     }
 
-    /// Runs for at most `budget` events: fewer, where that gives [`MANY_RECORDS`] that could be
-    /// taken.
+    /// Runs for at most `budget` events. Stops earlier once there are [`MANY_RECORDS`] samples to
+    /// take.
     ///
     /// # Errors
     ///
-    /// More packets at once, or more records of series, than fit in memory; a capture that cannot be written.
+    /// Too many packets at once or too many samples for the memory, or a capture that cannot be
+    /// written.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
         let mut progress = Progress::Running;
         let mut left = budget;
@@ -187,14 +188,14 @@ impl Run {
         Ok(progress)
     }
 
-    /// Takes the records that series have got since this was last asked, so that they need not be
-    /// kept until the end. Every series is there each time, in the same order.
+    /// Takes the samples since the last call, so that they need not be kept until the end. Every
+    /// series is there each time, in the same order.
     pub fn take_records(&mut self) -> Vec<Series> {
         self.taken += self.network.records();
         self.network.take_records()
     }
 
-    /// Records of series that are kept.
+    /// Returns the number of samples that are kept.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.network.records()
@@ -224,13 +225,13 @@ impl Run {
         Ok(())
     }
 
-    /// The simulated time so far, as a share of the scenario's duration.
+    /// Returns the simulated time so far, as a share of the scenario's duration.
     #[must_use]
     pub fn share_done(&self) -> f64 {
         self.network.now().as_secs_f64() / self.end.as_secs_f64()
     }
 
-    /// The results of a run that has ended.
+    /// Returns the results of a finished run.
     ///
     /// # Errors
     ///
@@ -239,7 +240,7 @@ impl Run {
         self.finish_with(|_| ())
     }
 
-    /// The same, with what else is known of the outcome.
+    /// As [`finish`](Self::finish), after `know` has completed the outcome.
     fn finish_with(mut self, know: impl FnOnce(&mut Outcome)) -> Result<RunOutput, RunError> {
         // Dropping a tap closes its file.
         drop(self.network.take_taps());
@@ -277,13 +278,13 @@ impl Scenario {
     }
 }
 
-/// Events between two looks at what is held.
+/// Events between two checks of the memory.
 const EVENTS_AT_ONCE: u64 = 50_000;
 
-/// Records at which [`Run::advance`] stops early, to let them be taken: 16 MiB of them.
+/// Number of samples (16 MiB) at which [`Run::advance`] stops early, so that they can be taken.
 pub const MANY_RECORDS: u64 = 1 << 20;
 
-/// The link and the end that a capture's place names.
+/// Returns the link and the end that a capture's place names.
 fn place<'s>(scenario: &'s Scenario, place: &str) -> Result<(&'s str, End), RunError> {
     let (name, node) = match place.split_once('@') {
         Some((link, node)) => (link, Some(node)),

@@ -64,8 +64,8 @@ impl Outside {
 }
 
 impl Closing {
-    /// Returns a line for each capture that has failed since the last call. What was written of it
-    /// stays.
+    /// Returns a line for each capture that has failed since the last call. The part already
+    /// written stays.
     pub fn cut_captures(&mut self) -> Vec<String> {
         let errors = self.0.captures.iter().filter_map(|file| file.check().err());
         let line = |error: RunError| format!("{error}: the capture ends there");

@@ -7,9 +7,9 @@ use super::direction::random_errors;
 use crate::{Direction, Link, RandomErrors, Scenario};
 
 impl Scenario {
-    /// Whether a packet may be lost to errors. It is false if links have no errors, or if the first
-    /// wrong bit, drawn with the scenario's seed, comes after everything that the link can send
-    /// before the run ends. In case of doubt it is true.
+    /// Whether a packet may be lost to errors. It is false if links have no errors. It is also
+    /// false if the first wrong bit, drawn with the scenario's seed, comes after everything that
+    /// the link can send before the run ends. In case of doubt it is true.
     #[must_use]
     pub fn may_meet_errors(&self) -> bool {
         self.links.iter().any(|link| {

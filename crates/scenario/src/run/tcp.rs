@@ -1,4 +1,4 @@
-//! The TCP of ends, as their scenario, their window rule and their links have it.
+//! TCP configurations of the ends of flows, from scenario, congestion control and links.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -36,7 +36,7 @@ impl Ends {
     }
 }
 
-/// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.
+/// Limits the segments of an end to packets of `mtu` bytes, the MTU of its own link.
 pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
     let Some(mtu) = mtu else {
         return config;
@@ -49,7 +49,7 @@ pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
     }
 }
 
-/// The settings of an end.
+/// Returns the configuration of an end.
 pub(super) fn config(tcp: &TcpSettings, custom: &CustomControls) -> Result<Config, RunError> {
     Ok(Config {
         congestion_control: congestion::kind(&tcp.file.congestion_control, custom)?,

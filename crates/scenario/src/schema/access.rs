@@ -18,12 +18,12 @@ pub struct AccessFile {
     pub constant: Option<Rate>,
     /// Highest rate that the direction requests by rate (RBDC), in addition to `constant`. In each
     /// frame it requests the arrival rate of packets or the rate that empties its backlog,
-    /// whichever is higher. At most its `rate`. What the carrier cannot grant is refused, and
-    /// requested again. Default: none.
+    /// whichever is higher. At most its `rate`. The carrier refuses requests beyond its capacity,
+    /// and they are repeated. Default: none.
     pub rate_based: Option<Rate>,
     /// Request capacity by volume (VBDC) for the backlog, except for bytes that are already
-    /// requested or granted in this frame. What the carrier cannot grant at once is granted later.
-    /// Default: true if neither `constant` nor `rate_based` is given.
+    /// requested or granted in this frame. The carrier grants the rest of a request in later
+    /// frames. Default: true if neither `constant` nor `rate_based` is given.
     pub volume_based: Option<bool>,
     /// Take a share of the capacity that no terminal has requested (FCA), without a request.
     /// Default: false.
@@ -49,8 +49,8 @@ words! {
     AccessKind {
         /// The direction may always send: its rate is for itself.
         Continuous = "continuous",
-        /// A hub assigns capacity (MF-TDMA with capacity on demand, as on the return link of
-        /// DVB-RCS2): the direction requests capacity at the beginning of each frame, and the hub
+        /// A hub assigns capacity: MF-TDMA with capacity on demand, as on the return link of
+        /// DVB-RCS2. The direction requests capacity at the beginning of each frame, and the hub
         /// grants it a part of a later frame.
         OnDemand = "on-demand",
     }

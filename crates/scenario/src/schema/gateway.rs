@@ -17,7 +17,8 @@ pub struct GatewayFile {
     /// gateway faces its own. Default: one gateway, NAME.
     #[schemars(range(min = 1, max = 60_000))]
     pub count: Option<i64>,
-    /// What the gateway does with the packets it forwards. Default: "router".
+    /// Whether the gateway only routes, splits connections, or is a hybrid gateway. Default:
+    /// "router".
     #[serde(default = "router")]
     pub kind: GatewayKind,
     /// Send an ICMP error to the source of a packet that is too long for the next link (RFC 1191).
@@ -109,7 +110,7 @@ fn router() -> GatewayKind {
 }
 
 words! {
-    /// What a gateway does with the packets it forwards.
+    /// How a gateway treats the packets it forwards.
     GatewayKind {
         /// Forwards packets unchanged.
         Router = "router",

@@ -96,7 +96,7 @@ with_direction_keys! {
             /// `broadcast`, there may be more than one after the first.
             pub between: Between,
             /// A broadcast channel from the first node of `between` to all others, which may be
-            /// counted hosts. What the first node sends is transmitted once. A packet to one
+            /// counted hosts. Each packet is transmitted once. A packet to one
             /// receiver is delivered to that one; a packet to a group, to each receiver that leads
             /// to members. Random `errors` are independent at each receiver. Queue, changes and
             /// `lost_packets` belong to the channel, and are the same for all. It needs `one_way =

@@ -12,7 +12,7 @@ use super::{AppFile, Name};
 use crate::quantity::RandomLength;
 use crate::scalar::inline_schema;
 
-/// What a user does in sequence: applications, each with its share of the activities.
+/// A sequence of a user's activities: applications, each with its share.
 #[derive(Clone, Debug, Default)]
 pub struct MixFile {
     /// Time from the end of one activity to the start of the next.

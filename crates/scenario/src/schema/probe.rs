@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::quantity::{Interval, Length};
 
-/// What to record over time.
+/// Series to record over time.
 ///
 /// Series of a flow, at the sender: FLOW.congestion_window (B), FLOW.slow_start_threshold (B),
 /// FLOW.in_flight (B), FLOW.sent, FLOW.retransmitted and FLOW.acknowledged (B: offsets in the

@@ -23,7 +23,8 @@ macro_rules! settings {
         }
     ) => {
         $(#[$of])*
-        #[derive(Clone, PartialEq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, PartialEq, Debug)]
+        #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct $table {
             $($(#[$doc])* pub $key: $type,)+

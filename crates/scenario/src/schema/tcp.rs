@@ -228,7 +228,7 @@ words! {
 }
 
 words! {
-    /// What increases the congestion window in slow start.
+    /// Growth of the congestion window in slow start.
     SlowStart {
         /// Each acknowledgment increases the window by one segment (RFC 5681 equation 2): with
         /// delayed acknowledgments, the window grows by half per round trip.

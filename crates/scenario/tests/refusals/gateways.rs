@@ -78,7 +78,7 @@ fn split_gateways() {
     ] {
         assert_eq!(refusal(&changed(gateway, &line(keys)), &[]), message);
     }
-    // What is a split gateway's is not a router's; what is not there has no series.
+    // A router does not have the series of a split gateway; series of unknown nodes do not exist.
     assert_eq!(
         refusal(&changed(gateway, "facing = \"satellite\""), &[]),
         r#"geo.toml:13: gateways.hub.facing: has no effect: the gateway's kind is "router""#
@@ -112,7 +112,7 @@ fn split_gateways() {
     );
 }
 
-/// Two gateways that are to carry connections for each other have to agree on it.
+/// Two gateways with `multiplex` must agree on it.
 #[test]
 fn gateways_that_face_each_other() {
     let with = |far: &str| {

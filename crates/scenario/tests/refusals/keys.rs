@@ -1,4 +1,4 @@
-//! What is no key, or is missing.
+//! Unknown and missing keys.
 
 use bentpipe_scenario::Scenario;
 
@@ -120,7 +120,7 @@ fn keys() {
     ]);
 }
 
-/// A missing key is told where it is missed, and as what its table is about.
+/// The message about a missing key names its place, and its table.
 #[test]
 fn what_is_missing_is_told_of_its_own_table() {
     let network = |link: &str, more: &str| {

@@ -1,4 +1,4 @@
-//! What a link's directions do: queues, acknowledgments, losses.
+//! Directions of links: queues, acknowledgments, losses.
 
 use bentpipe_scenario::Scenario;
 
@@ -266,7 +266,7 @@ fn losses_in_bursts() {
     }
 }
 
-/// An outer header is in a packet's 65,535 bytes, too.
+/// The outer header counts in a packet's 65,535 bytes, too.
 #[test]
 fn what_is_too_long_for_a_tunnel() {
     check(&[

@@ -1,5 +1,5 @@
-//! Wrong files, and exactly what is said about each: one line with the place, the key, what was
-//! expected and what stood there.
+//! Invalid files, and the exact message for each: one line with the place, the key, what was
+//! expected and what was found.
 
 mod gateways;
 mod keys;
@@ -12,7 +12,7 @@ mod values;
 
 use bentpipe_scenario::Scenario;
 
-/// A scenario that loads. The tests change one thing.
+/// A valid scenario, of which the tests change one thing.
 const GEO: &str = r#"name = "geo"
 duration = "20 s"
 seed = 7
@@ -62,7 +62,7 @@ fn refusal(text: &str, overrides: &[(&str, &str)]) -> String {
     }
 }
 
-/// `GEO` with the one place where `from` stands changed into `to`.
+/// Returns `GEO` with the single occurrence of `from` replaced by `to`.
 fn changed(from: &str, to: &str) -> String {
     assert_eq!(GEO.matches(from).count(), 1, "{from:?}");
     GEO.replace(from, to)

@@ -1,4 +1,4 @@
-//! What fits together: names, and what makes sense.
+//! Consistency of the network: names and combinations.
 
 use crate::check;
 

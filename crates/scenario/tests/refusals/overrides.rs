@@ -1,4 +1,4 @@
-//! What `--set` says.
+//! Errors in `--set` options.
 
 use bentpipe_scenario::Scenario;
 
@@ -141,7 +141,7 @@ fn overrides() {
             "--set {key}={value}"
         );
     }
-    // Several describe something that the file has not; one that no link leads to is nothing.
+    // Several options may describe a new node, but a node without links is refused.
     let host = ("hosts.third.tcp.nagle", "false");
     let link = ("links.more.between", "[\"hub\", \"third\"]");
     let rate = ("links.more.rate", "1 Mbit/s");
@@ -151,7 +151,7 @@ fn overrides() {
         refusal(GEO, &[host, ("hosts.third.tcp.mss", "500 B")]),
         r#"--set hosts.third.tcp.nagle=false: no host is named "third"; known: server, client"#
     );
-    // The last one counts, and an error in the file is still the file's.
+    // The last option counts, and an error in the file is attributed to the file.
     let twice = [("seed", "x"), ("seed", "9")];
     assert_eq!(Scenario::parse(GEO, "geo.toml", &twice).unwrap().seed, 9);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What goes with what in a host's TCP.
+//! Combinations of a host's TCP settings.
 
 use crate::check;
 

@@ -1,4 +1,4 @@
-//! What is no scenario file at all.
+//! Texts that are not scenario files.
 
 use bentpipe_scenario::Scenario;
 
@@ -59,7 +59,7 @@ fn files_that_cannot_be_read() {
     let error = Scenario::load(directory, &[]).unwrap_err();
     assert_eq!(error.message(), "a directory, not a scenario file");
     let file = std::env::temp_dir().join(format!("bentpipe-{}.toml", std::process::id()));
-    // The read ends within a character.
+    // The limit of the read falls within a character.
     std::fs::write(&file, format!("name = \"{}\"\n", "ä".repeat(1 << 20))).unwrap();
     let error = Scenario::load(&file, &[]).unwrap_err();
     assert_eq!(error.message(), "longer than 1 MiB: not a scenario file");

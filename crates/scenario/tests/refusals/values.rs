@@ -1,4 +1,4 @@
-//! What is no value of its kind: quantities, words.
+//! Invalid values: quantities, words.
 
 use crate::check;
 
@@ -50,7 +50,7 @@ fn quantities() {
             "-280 ms",
             r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "-280 ms""#,
         ),
-        // Nothing above zero becomes zero.
+        // A number above zero is not rounded to zero.
         (
             "280 ms",
             "0.4 ns",
@@ -261,7 +261,7 @@ fn what_other_tools_write_is_told_in_our_words() {
     ]);
 }
 
-/// What has the wrong shape is told with what it should look like.
+/// The message about a value of the wrong type has an example of the right one.
 #[test]
 fn the_wrong_shape_is_told_with_the_right_one() {
     check(&[
