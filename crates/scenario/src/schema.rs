@@ -53,10 +53,10 @@ pub use node::HostFile;
 pub use probe::ProbesFile;
 pub use tcp::{KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile};
 
-/// A network, what flows through it, and what to record: one scenario of bentpipe.
+/// A scenario of bentpipe: a network, its traffic, and what to record.
 ///
 /// Quantities are strings with a unit ("1.536 Mbit/s", "250 ms", "64 KiB", "100 packets"); a bare
-/// number is refused where a unit is meant. KB = 1000 B, KiB = 1024 B.
+/// number is refused if a unit is needed. KB = 1000 B, KiB = 1024 B.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
@@ -90,7 +90,7 @@ pub struct ScenarioFile {
     /// Mixes: users who use several applications in sequence, by name.
     #[serde(default)]
     pub mixes: Named<MixFile>,
-    /// Classes of traffic, by name, for queues that know classes.
+    /// Traffic classes, for queues that use classes, by name.
     #[serde(default)]
     pub classes: Named<TrafficClassFile>,
     /// Series to record over time. Totals are always kept.

@@ -61,7 +61,7 @@ impl Scalar for CongestionControlName {
             "anyOf": [
                 built,
                 {
-                    "description": "One of your own, by the name it is registered with in Python.",
+                    "description": "An algorithm of your own, by the name with which it is registered in Python.",
                     "type": "string",
                     "pattern": PATTERN,
                 },

@@ -111,11 +111,11 @@ impl JsonSchema for MixFile {
         let share = generator.subschema_for::<ShareFile>();
         let pause = generator.subschema_for::<Option<RandomLength>>();
         json_schema!({
-            "description": "What users do, one thing after another, each drawn anew: the share of every application, by its name, and the pause between two. An application that is not what its name says with all its defaults is given as { share = 0.7, app = { kind = ... } }; it has to come to an end by itself.",
+            "description": "A sequence of activities of a user, each drawn at random: the share of every application by its name, and the pause between two. For an application with other settings than its defaults, write { share = 0.7, app = { kind = ... } }; it must end by itself.",
             "type": "object",
             "properties": {
                 "pause": {
-                    "description": "From the end of one thing to the next; may be random. Default: \"exponential(30 s)\".",
+                    "description": "Time from the end of one activity to the start of the next; may be random. Default: \"exponential(30 s)\".",
                     "allOf": [pause],
                 },
             },
