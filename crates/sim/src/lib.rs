@@ -4,8 +4,8 @@
 //! flow and link direction. The same seed gives the same run on every machine.
 
 mod attached;
-mod front;
-mod neighbour;
+mod processing_and_arp;
+mod address_resolution;
 mod network;
 mod node;
 mod outcome;
@@ -17,15 +17,15 @@ mod topology;
 
 pub use bentpipe_host::report;
 pub use bentpipe_host::{Distribution, Ports, Report, Traffic, applications};
-pub use neighbour::Neighbourhood;
+pub use address_resolution::ArpSettings;
 pub use network::{Departure, Network, Progress};
 pub use node::NodeId;
 pub use outcome::{
-    AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, FlowTold, Outcome, Violation,
+    AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, FlowEndData, Outcome, Violation,
 };
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::{End, Tap};
 pub use topology::{
-    BuildError, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, Spread, local_ports,
+    BuildError, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, ExternalChannel, local_ports,
 };

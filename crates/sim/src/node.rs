@@ -8,7 +8,7 @@ use bentpipe_types::{
 
 use crate::Router;
 use crate::attached::Attached;
-use crate::front::Front;
+use crate::processing_and_arp::ProcessingAndArp;
 
 /// A node of a network being built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ pub(crate) enum Node {
     Attached(Attached),
     Custom(Box<dyn Agent + Send>),
     /// Another node with a processor or address resolution.
-    Front(Box<Front>),
+    ProcessingAndArp(Box<ProcessingAndArp>),
 }
 
 impl Node {
@@ -51,7 +51,7 @@ impl Node {
     pub(crate) fn host(&self) -> Option<&Host<Ranges>> {
         match self {
             Self::Host(host) => Some(host),
-            Self::Front(front) => front.node().host(),
+            Self::ProcessingAndArp(front) => front.node().host(),
             Self::Router(_) | Self::Attached(_) | Self::Custom(_) => None,
         }
     }
@@ -60,7 +60,7 @@ impl Node {
     pub(crate) fn host_mut(&mut self) -> Option<&mut Host<Ranges>> {
         match self {
             Self::Host(host) => Some(host),
-            Self::Front(front) => front.node_mut().host_mut(),
+            Self::ProcessingAndArp(front) => front.node_mut().host_mut(),
             Self::Router(_) | Self::Attached(_) | Self::Custom(_) => None,
         }
     }
@@ -69,7 +69,7 @@ impl Node {
     pub(crate) fn is_custom(&self) -> bool {
         match self {
             Self::Custom(_) => true,
-            Self::Front(front) => front.node().is_custom(),
+            Self::ProcessingAndArp(front) => front.node().is_custom(),
             Self::Host(_) | Self::Router(_) | Self::Attached(_) => false,
         }
     }
@@ -81,7 +81,7 @@ impl Node {
             Self::Router(router) => router,
             Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_mut(),
-            Self::Front(front) => front.as_mut(),
+            Self::ProcessingAndArp(front) => front.as_mut(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Node {
             Self::Router(router) => router,
             Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_ref(),
-            Self::Front(front) => front.as_ref(),
+            Self::ProcessingAndArp(front) => front.as_ref(),
         }
     }
 }

@@ -65,7 +65,7 @@ pub struct FlowOutcome {
 
 /// Data of the two ends of a flow, whatever their implementation.
 #[derive(Clone, Debug, Default)]
-pub struct FlowTold {
+pub struct FlowEndData {
     /// Whether it is one member's part of a multicast flow.
     pub multicast: bool,
     /// The flow's name.
@@ -89,8 +89,8 @@ pub struct FlowTold {
 impl FlowOutcome {
     /// Computes the outcome of a flow from the data of its ends.
     #[must_use]
-    pub fn of(told: FlowTold) -> Self {
-        let FlowTold {
+    pub fn of(told: FlowEndData) -> Self {
+        let FlowEndData {
             multicast,
             name,
             start,

@@ -34,7 +34,7 @@ fn link(name: &str) -> LinkSettings {
 }
 
 fn loss(rate: f64, who: usize) -> Vec<ErrorModel> {
-    let random = RandomStream::new(7, &format!("hearer {who}"), "errors");
+    let random = RandomStream::new(7, &format!("receiver {who}"), "errors");
     vec![ErrorModel::packet_loss(rate, random)]
 }
 
@@ -87,8 +87,8 @@ fn one_packet_on_the_channel_serves_all_who_hear_it() {
     let hub = builder.router("hub");
     builder.link(station, hub, link("studio"));
     let terminals: Vec<NodeId> = (0..100).map(|n| builder.host(&format!("t-{n}"))).collect();
-    let hearers = terminals.iter().map(|node| (*node, Vec::new())).collect();
-    builder.broadcast(hub, hearers, "satellite", direction(10_000_000, 1_000));
+    let receivers = terminals.iter().map(|node| (*node, Vec::new())).collect();
+    builder.broadcast(hub, receivers, "satellite", direction(10_000_000, 1_000));
     // Members with even numbers only.
     let members: Vec<NodeId> = terminals.iter().copied().step_by(2).collect();
     builder.channel(channel(station, &members, &datagrams()));
@@ -114,9 +114,9 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
     let mut builder = NetworkBuilder::new(1);
     let station = builder.host("station");
     let terminals: Vec<NodeId> = (0..50).map(|n| builder.host(&format!("t-{n}"))).collect();
-    let hearers = terminals.iter().enumerate();
-    let hearers = hearers.map(|(n, node)| (*node, loss(0.1, n))).collect();
-    builder.broadcast(station, hearers, "satellite", direction(10_000_000, 1_000));
+    let receivers = terminals.iter().enumerate();
+    let receivers = receivers.map(|(n, node)| (*node, loss(0.1, n))).collect();
+    builder.broadcast(station, receivers, "satellite", direction(10_000_000, 1_000));
     // Files of 50 datagrams, each sent twice in direct succession.
     let carousel = CarouselSettings {
         size: 50_000,
@@ -220,7 +220,7 @@ struct Mesh {
     routers: usize,
     links: Vec<(usize, usize)>,
     homes: Vec<usize>,
-    hearers: usize,
+    receivers: usize,
     members: Vec<bool>,
     loss: f64,
     queue: u64,
@@ -228,11 +228,11 @@ struct Mesh {
 }
 
 fn meshes() -> impl Strategy<Value = Mesh> {
-    (2..6_usize, 1..8_usize, 0..6_usize).prop_flat_map(|(routers, homes, hearers)| {
+    (2..6_usize, 1..8_usize, 0..6_usize).prop_flat_map(|(routers, homes, receivers)| {
         (
             prop::collection::vec((0..routers, 0..routers), 0..8),
             prop::collection::vec(0..routers, homes),
-            prop::collection::vec(any::<bool>(), homes + 2 * hearers),
+            prop::collection::vec(any::<bool>(), homes + 2 * receivers),
             prop_oneof![Just(0.0), 0.0..0.5],
             prop_oneof![Just(2_u64), Just(1_000)],
             0..3_usize,
@@ -242,7 +242,7 @@ fn meshes() -> impl Strategy<Value = Mesh> {
                     routers,
                     links,
                     homes,
-                    hearers,
+                    receivers,
                     members,
                     loss,
                     queue,
@@ -277,13 +277,13 @@ impl Mesh {
         }
         // Behind the last router: a channel received by hosts, and by routers with a host each.
         let last = routers[self.routers - 1];
-        let mut hearers = Vec::new();
-        for n in 0..self.hearers {
+        let mut receivers = Vec::new();
+        for n in 0..self.receivers {
             let host = builder.host(&format!("dish-{n}"));
-            hearers.push((host, loss(self.loss, 2 * n)));
+            receivers.push((host, loss(self.loss, 2 * n)));
             hosts.push(host);
             let site = builder.router(&format!("site-{n}"));
-            hearers.push((site, loss(self.loss, 2 * n + 1)));
+            receivers.push((site, loss(self.loss, 2 * n + 1)));
             let host = builder.host(&format!("behind-{n}"));
             builder.link(site, host, link(&format!("lan-{n}")));
             hosts.push(host);
@@ -296,7 +296,7 @@ impl Mesh {
                 builder.link(node, last, back);
             }
         }
-        builder.broadcast(last, hearers, "channel", direction(5_000_000, self.queue));
+        builder.broadcast(last, receivers, "channel", direction(5_000_000, self.queue));
         let chosen = hosts
             .iter()
             .zip(&self.members)

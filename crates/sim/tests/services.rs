@@ -363,7 +363,7 @@ fn services() -> Vec<(&'static str, Traffic)> {
 }
 
 /// Returns the random draws of a user: its first activities.
-fn told(flow: &FlowOutcome) -> String {
+fn number_that_run_ahead(flow: &FlowOutcome) -> String {
     format!("{:?}", flow.report)
 }
 
@@ -410,7 +410,7 @@ proptest! {
         prop_assert!(open <= 1);
         let again = run(path, &services(), 2_000);
         for (one, other) in outcome.flows.iter().zip(&again.flows) {
-            prop_assert_eq!(told(one), told(other));
+            prop_assert_eq!(number_that_run_ahead(one), number_that_run_ahead(other));
         }
     }
 }

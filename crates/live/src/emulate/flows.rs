@@ -9,7 +9,7 @@ use std::thread;
 use bentpipe_host::applications::{EchoBy, Ends, Side};
 use bentpipe_host::{Application, Limits, Ports};
 use bentpipe_scenario::{App, Flow, Scenario};
-use bentpipe_sim::{FlowOutcome, FlowPlan, FlowTold, Traffic};
+use bentpipe_sim::{FlowOutcome, FlowPlan, FlowEndData, Traffic};
 use bentpipe_tcp::{Config, Rings};
 use bentpipe_types::{Address, Span, Time};
 
@@ -391,7 +391,7 @@ impl Playing<'_> {
             curve: receives.curve,
         };
         debug_assert_eq!(plan.name, self.scenario.flows[index].name, "in one order");
-        let outcome = FlowOutcome::of(FlowTold {
+        let outcome = FlowOutcome::of(FlowEndData {
             multicast: plan.channel.is_some(),
             name: plan.name.clone(),
             start: plan.opens,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bentpipe_link::Settings;
 use bentpipe_sim::{
-    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Neighbourhood, Network, NetworkBuilder,
-    NodeId, Probe, ProbeTarget, Sampling, Spread, Traffic,
+    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, ArpSettings, Network, NetworkBuilder,
+    NodeId, Probe, ProbeTarget, Sampling, ExternalChannel, Traffic,
 };
 use bentpipe_tcp::{Config, LinuxQuirks};
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
@@ -99,7 +99,7 @@ pub(super) fn network(
         // Real hosts use point-to-point devices, without address resolution.
         if let Some(arp) = link.arp.filter(|_| outside.is_empty()) {
             for (own, port, other) in [(first, first_port, second), (second, second_port, first)] {
-                let neighbourhood = Neighbourhood {
+                let neighbourhood = ArpSettings {
                     own: own.address(),
                     other: other.address(),
                     version: match scenario.ip {
@@ -161,7 +161,7 @@ pub(super) fn network(
         builder.channel(channel.1);
     }
     for each in spreads {
-        builder.spread(Spread {
+        builder.spread(ExternalChannel {
             channel: each.channel,
             from: nodes[each.from],
             members: each.members.iter().map(|member| nodes[*member]).collect(),

@@ -8,13 +8,13 @@
 use bentpipe_link::Direction;
 use bentpipe_types::{PacketRef, Time};
 
-use super::fetch::NextEnds;
+use super::prefetch::NextEnds;
 use super::{ANYWHERE, DirectionSlot, Network};
 
 impl DirectionSlot {
     /// Whether the direction is in a chain and has a queue other than drop-tail.
     fn is_chained_queue(&self) -> bool {
-        let is_chained = self.upstream != ANYWHERE || self.onward.is_some();
+        let is_chained = self.upstream != ANYWHERE || self.chain_routing.is_some();
         is_chained && matches!(self.direction, Direction::Queued(_))
     }
 }
@@ -48,14 +48,14 @@ impl Network {
     #[inline(never)]
     pub(super) fn hand_on(&mut self, index: u16) {
         self.schedule.remove_first();
-        self.directions[usize::from(index)].seldom.scheduled = None;
+        self.directions[usize::from(index)].rare.scheduled = None;
         self.catch_up(index, self.now);
         let mut ends = self.is_large().then(NextEnds::new);
         while let Direction::Queued(queued) = &mut self.directions[usize::from(index)].direction
             && let Some((at, packet, length)) = queued.hand_on(&self.packets)
         {
             if let Some(ends) = &mut ends {
-                let later = queued.later(NextEnds::EARLY - 1);
+                let later = queued.later(NextEnds::PREFETCH_DISTANCE - 1);
                 self.fetch_end(ends, index, later);
             }
             self.follow(index, at, packet, length);

@@ -48,7 +48,7 @@ impl Network {
     #[inline(never)]
     pub(super) fn on_managed(&mut self, index: u16) -> Option<PacketRef> {
         let slot = &mut self.directions[usize::from(index)];
-        if slot.seldom.scheduled != Some(self.now) {
+        if slot.rare.scheduled != Some(self.now) {
             self.schedule.remove_first();
             return None;
         }
@@ -59,8 +59,8 @@ impl Network {
         });
         // Its entry is still the first: moving it is cheaper than pop and push.
         let slot = &mut self.directions[usize::from(index)];
-        slot.seldom.scheduled = slot.next_event(self.now);
-        self.schedule.first_goes_on(slot.seldom.scheduled);
+        slot.rare.scheduled = slot.next_event(self.now);
+        self.schedule.first_goes_on(slot.rare.scheduled);
         if self.packets.held() < held {
             // A packet was lost.
             self.last_activity = self.now;
@@ -88,7 +88,7 @@ impl Network {
     #[inline]
     pub(super) fn schedule_queue(&mut self, index: u16) {
         if self.directions[usize::from(index)]
-            .seldom
+            .rare
             .scheduled
             .is_none()
         {
@@ -97,8 +97,8 @@ impl Network {
     }
 
     /// Makes every event of this direction observable from now on.
-    pub(super) fn attend(&mut self, index: u16) {
-        self.tell_in_turn_around(index);
+    pub(super) fn observe(&mut self, index: u16) {
+        self.disable_run_ahead_around(index);
         let slot = &mut self.directions[usize::from(index)];
         slot.direction.attend(self.now, &mut self.packets);
         self.reschedule_direction(index);
@@ -108,9 +108,9 @@ impl Network {
     fn reschedule_direction(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         if let Some(at) = slot.next_event(self.now)
-            && slot.seldom.scheduled.is_none_or(|scheduled| at < scheduled)
+            && slot.rare.scheduled.is_none_or(|scheduled| at < scheduled)
         {
-            slot.seldom.scheduled = Some(at);
+            slot.rare.scheduled = Some(at);
             self.schedule.push(at, ComponentId(index));
         }
     }
@@ -140,10 +140,10 @@ impl Network {
         };
         let mut watch = AtTaps {
             taps: &mut self.taps,
-            ends: slot.seldom.taps,
+            ends: slot.rare.taps,
         };
         let result = run(self.now, managed, &mut self.packets, &mut watch);
-        if slot.seldom.watched {
+        if slot.rare.watched {
             self.probe_queue(index);
         }
         Some(result)

@@ -1,15 +1,15 @@
 //! The engine: processes events in order.
 
-mod account;
-mod ahead;
-mod audience;
-mod chain;
+mod outcome;
+mod host_run_ahead;
+mod multicast;
+mod link_chain;
 mod chained_queues;
-mod fetch;
-mod hop;
+mod prefetch;
+mod packet_hop;
 mod managed;
-mod outside;
-mod passing;
+mod external_clock;
+mod queue_history;
 mod probing;
 mod segments;
 mod slots;
@@ -24,12 +24,12 @@ use crate::Tap;
 use crate::node::NodeId;
 use crate::schedule::Schedule;
 use crate::tap::End;
-use ahead::Lookahead;
+use host_run_ahead::Lookahead;
 use probing::Probes;
 use slots::{ANYWHERE, RECEIVING, SENDING};
 
-pub(crate) use audience::{Audience, Hearer, MANY};
-pub use outside::Departure;
+pub(crate) use multicast::{MulticastReceivers, MulticastReceiver, MANY};
+pub use external_clock::Departure;
 pub(crate) use slots::{DirectionSlot, NodeSlot};
 
 /// An application, by its node and its number there.
@@ -77,7 +77,7 @@ pub struct Network {
     /// Multicast branch points: the link directions a packet is copied to.
     branches: Vec<Box<[u16]>>,
     /// Receivers of a broadcast packet, reused.
-    hearers: Vec<(u16, Port)>,
+    receivers: Vec<(u16, Port)>,
     outbox: Outbox,
     /// Packets that a managed direction has released and that were not delivered yet, first one
     /// last; empty between events.
@@ -124,7 +124,7 @@ impl Network {
             directions,
             flows,
             branches,
-            hearers: Vec::new(),
+            receivers: Vec::new(),
             outbox: Outbox::new(),
             arrived: Vec::new(),
             trace: Trace::default(),
@@ -150,7 +150,7 @@ impl Network {
     pub fn direction_named(&self, name: &str) -> Option<usize> {
         self.directions
             .iter()
-            .position(|slot| slot.seldom.name == name)
+            .position(|slot| slot.rare.name == name)
     }
 
     /// Returns the index of a node.
@@ -199,7 +199,7 @@ impl Network {
         self.taps.push(tap);
         for index in 0..self.directions.len() {
             let slot = &mut self.directions[index];
-            let direction = slot.seldom.name.strip_prefix(link);
+            let direction = slot.rare.name.strip_prefix(link);
             let direction = direction.and_then(|s| s.strip_prefix('.'));
             let end = match direction {
                 Some(direction) if direction == sent => SENDING,
@@ -207,7 +207,7 @@ impl Network {
                 _ => continue,
             };
             slot.set_tap(end, Some(number));
-            self.attend(index as u16);
+            self.observe(index as u16);
         }
     }
 
@@ -234,12 +234,12 @@ impl Network {
             }
             let horizon = self.lookahead.horizon;
             let first = self.schedule.first().filter(|(at, _)| *at <= horizon);
-            if self.lookahead.is_time_to_tell(first) {
-                left = self.tell_all(left);
+            if self.lookahead.must_run_hosts(first) {
+                left = self.run_all_hosts(left);
                 continue;
             }
             let Some((at, component)) = first else {
-                if self.look_further(until) {
+                if self.move_horizon(until) {
                     continue;
                 }
                 return self.end(until);
@@ -310,8 +310,8 @@ impl Network {
     /// Whether nothing is scheduled except the next sample. Such a run is over: without probes it
     /// would have ended for lack of events.
     fn nothing_is_scheduled(&self) -> bool {
-        let samples = usize::from(self.next_look().is_some());
-        !self.schedule.exceeds(samples) && !self.lookahead.tells_later()
+        let samples = usize::from(self.next_sample().is_some());
+        !self.schedule.exceeds(samples) && !self.lookahead.has_later_arrivals()
     }
 
     /// Whether the run may end at a sample of the probes, or at the deadline of a quiet agent.

@@ -26,7 +26,7 @@ pub(super) struct Probes {
     /// Maximum backlog of directions since the last sample.
     peaks: Vec<(u16, u64)>,
     /// For tests: every probe observes each event, without fast paths.
-    pub(super) attend: bool,
+    pub(super) observe: bool,
     /// Whether it is settled which directions are observed at each event; true once the run has
     /// begun.
     pub(super) settled: bool,
@@ -76,7 +76,7 @@ impl Network {
                 ProbeTarget::Direction(direction, quantity)
                     if each_change && !quantity.is_average() =>
                 {
-                    self.attend(direction as u16);
+                    self.observe(direction as u16);
                     self.directions[direction].watch();
                     self.probes.at_queues.push((direction as u16, active));
                 }
@@ -117,14 +117,14 @@ impl Network {
             let is_most = quantity == LinkQuantity::QueueMax;
             let slot = &mut self.directions[usize::from(index)];
             let is_managed = matches!(slot.direction, Direction::Managed(_));
-            if self.probes.attend || is_most && (is_managed || slot.is_attended()) {
-                self.attend(index);
+            if self.probes.observe || is_most && (is_managed || slot.is_observed()) {
+                self.observe(index);
                 if is_most {
                     self.directions[usize::from(index)].watch();
                     self.probes.peaks.push((index, 0));
                 }
             } else if is_most && matches!(slot.direction, Direction::Fifo(_)) {
-                slot.begin_noting();
+                slot.begin_recording();
             }
         }
     }
@@ -178,14 +178,14 @@ impl Network {
     }
 
     /// Returns the time of the next sample.
-    pub(super) fn next_look(&self) -> Option<Time> {
+    pub(super) fn next_sample(&self) -> Option<Time> {
         self.probes.interval.map(|_| self.probes.next)
     }
 
     /// Takes the last sample at the end of the run.
     pub(super) fn finish_probes(&mut self, ended: Time) {
         for index in 0..self.directions.len() {
-            if self.directions[index].seldom.watched {
+            if self.directions[index].rare.watched {
                 self.probe_queue(index as u16);
             }
         }
@@ -243,14 +243,14 @@ impl Network {
         let now = self.now;
         let slot = &mut self.directions[index];
         slot.direction.settle(now, &mut self.packets);
-        let value = match (quantity, &mut slot.seldom.passing) {
-            (LinkQuantity::Queue, Some(passing)) => passing.waiting_packets(now) as f64,
-            (LinkQuantity::QueueBytes, Some(passing)) => passing.waiting_bytes(now) as f64,
-            (LinkQuantity::QueueMax, Some(passing)) => passing.take_most(now) as f64,
+        let value = match (quantity, &mut slot.rare.history) {
+            (LinkQuantity::Queue, Some(history)) => history.waiting_packets(now) as f64,
+            (LinkQuantity::QueueBytes, Some(history)) => history.waiting_bytes(now) as f64,
+            (LinkQuantity::QueueMax, Some(history)) => history.take_most(now) as f64,
             (LinkQuantity::QueueMax, None) => self.take_peak(index),
-            (LinkQuantity::Utilization, passing) => {
-                let busy = match passing {
-                    Some(passing) => passing.busy(now),
+            (LinkQuantity::Utilization, history) => {
+                let busy = match history {
+                    Some(history) => history.busy(now),
                     None => slot.direction.busy(now),
                 };
                 rate(probe, busy.as_secs_f64(), elapsed)

@@ -3,21 +3,21 @@
 use bentpipe_link::{Direction, Settings};
 use bentpipe_types::{Agent, Port, RandomStream, Time};
 
-use super::audience::{Audience, MANY};
-use super::chain::Onward;
-use super::passing::{Attention, Passing};
+use super::multicast::{MulticastReceivers, MANY};
+use super::link_chain::ChainRouting;
+use super::queue_history::{Observation, QueueHistory};
 use crate::node::Node;
 
 /// The direction behind each port of a node, or `u16::MAX` behind a port that only receives.
 /// Numbers beyond the directions denote multicast branch points.
 ///
 /// Most nodes of a large network have one port, which is stored inline instead of behind a pointer.
-pub(super) struct Ways {
+pub(super) struct PortDirections {
     pub(super) first: u16,
     pub(super) others: Box<[u16]>,
 }
 
-impl Ways {
+impl PortDirections {
     pub(super) fn new(ports: &[u16]) -> Self {
         let (first, others) = ports.split_first().unwrap_or((&u16::MAX, &[]));
         Self {
@@ -46,7 +46,7 @@ pub(crate) struct NodeSlot {
     pub(super) scheduled: Option<Time>,
     /// For a host that runs ahead: time of its last activity.
     pub(super) clock: Time,
-    pub(super) ways: Ways,
+    pub(super) ways: PortDirections,
     /// Whether a probe observes each of its events.
     pub(super) watched: bool,
     pub(super) node: Node,
@@ -59,7 +59,7 @@ impl NodeSlot {
         Self {
             name,
             node,
-            ways: Ways::new(&ports),
+            ways: PortDirections::new(&ports),
             random,
             scheduled: None,
             watched: false,
@@ -97,17 +97,17 @@ impl NodeSlot {
 pub(crate) struct DirectionSlot {
     /// Present if it is the upstream of others in a chain: only packets that leave the chain at its
     /// end are events.
-    pub(super) onward: Option<Box<Onward>>,
+    pub(super) chain_routing: Option<Box<ChainRouting>>,
     pub(super) to: u16,
     pub(super) to_port: Port,
     /// The upstream direction in a chain, or [`ANYWHERE`].
     pub(super) upstream: u16,
     /// Observation; one byte to test for the many unobserved directions.
-    pub(super) attention: Attention,
+    pub(super) observation: Observation,
     /// Whether its host runs ahead, so that arrivals are not in the schedule.
     pub(super) ahead: bool,
     pub(super) direction: Direction,
-    pub(super) seldom: Box<Seldom>,
+    pub(super) rare: Box<RarelyNeeded>,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -118,16 +118,16 @@ const _: () = {
 };
 
 /// Rarely needed data of a direction's slot.
-pub(super) struct Seldom {
+pub(super) struct RarelyNeeded {
     pub(super) name: String,
     /// Captures at its sending and at its receiving end.
     pub(super) taps: [Option<u16>; 2],
     /// Receivers of a broadcast direction, or `None` for a direction with one far node.
-    pub(super) audience: Option<Box<Audience>>,
+    pub(super) receivers: Option<Box<MulticastReceivers>>,
     /// Whether a probe records every change of its queue.
     pub(super) watched: bool,
     /// Queue history, where it is recorded.
-    pub(super) passing: Option<Box<Passing>>,
+    pub(super) history: Option<Box<QueueHistory>>,
     /// The earliest schedule entry; later ones are stale. The only entry of a drop-tail direction
     /// is the arrival of its head.
     pub(super) scheduled: Option<Time>,
@@ -145,10 +145,10 @@ impl DirectionSlot {
     }
 
     /// Creates a broadcast direction.
-    pub(crate) fn broadcast(name: String, audience: Audience, settings: Settings) -> Self {
+    pub(crate) fn broadcast(name: String, receivers: MulticastReceivers, settings: Settings) -> Self {
         let direction = Direction::managed(settings);
-        let audience = Some(Box::new(audience));
-        Self::with(name, MANY, Port::default(), direction, audience)
+        let receivers = Some(Box::new(receivers));
+        Self::with(name, MANY, Port::default(), direction, receivers)
     }
 
     fn with(
@@ -156,22 +156,22 @@ impl DirectionSlot {
         to: u16,
         to_port: Port,
         direction: Direction,
-        audience: Option<Box<Audience>>,
+        receivers: Option<Box<MulticastReceivers>>,
     ) -> Self {
         Self {
-            onward: None,
+            chain_routing: None,
             to,
             to_port,
             upstream: ANYWHERE,
-            attention: Attention::Nobody,
+            observation: Observation::None,
             ahead: false,
             direction,
-            seldom: Box::new(Seldom {
+            rare: Box::new(RarelyNeeded {
                 name,
                 taps: [None; 2],
-                audience,
+                receivers,
                 watched: false,
-                passing: None,
+                history: None,
                 scheduled: None,
             }),
         }
@@ -179,20 +179,20 @@ impl DirectionSlot {
 
     /// Adds a probe of every change of the queue.
     pub(super) fn watch(&mut self) {
-        self.seldom.watched = true;
-        self.attention = Attention::Always;
+        self.rare.watched = true;
+        self.observation = Observation::EveryEvent;
     }
 
     /// Sets or removes the capture at one end.
     pub(super) fn set_tap(&mut self, end: usize, tap: Option<u16>) {
-        let seldom = &mut *self.seldom;
-        seldom.taps[end] = tap;
-        self.attention = if seldom.watched || seldom.taps.iter().any(Option::is_some) {
-            Attention::Always
-        } else if seldom.passing.is_some() {
-            Attention::NowAndThen
+        let rare = &mut *self.rare;
+        rare.taps[end] = tap;
+        self.observation = if rare.watched || rare.taps.iter().any(Option::is_some) {
+            Observation::EveryEvent
+        } else if rare.history.is_some() {
+            Observation::Interval
         } else {
-            Attention::Nobody
+            Observation::None
         };
     }
 }

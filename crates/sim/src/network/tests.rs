@@ -10,12 +10,12 @@ use crate::{
     Outcome, Probe, ProbeTarget, Sampling, Traffic,
 };
 
-mod ahead;
-mod chains;
+mod host_run_ahead;
+mod link_chains;
 mod ends;
-mod narrow;
-mod outside;
-mod sleeping;
+mod path_mtu;
+mod external_clock;
+mod wake_up_order;
 
 fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> Settings {
     Settings {

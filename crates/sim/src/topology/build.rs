@@ -13,8 +13,8 @@ use super::{
 };
 use crate::Router;
 use crate::attached::Attached;
-use crate::front::Front;
-use crate::network::{Audience, DirectionSlot, FlowEnd, FlowSlot, Network, NodeSlot};
+use crate::processing_and_arp::ProcessingAndArp;
+use crate::network::{MulticastReceivers, DirectionSlot, FlowEnd, FlowSlot, Network, NodeSlot};
 use crate::node::{Node, NodeId};
 use crate::router::Limits;
 use crate::schedule::COMPONENTS;
@@ -39,7 +39,7 @@ impl NetworkBuilder {
         let mut tables = self.routes(&plan.ports, &plan.edges, self.senders())?;
         let upstreams = self.upstreams(&plan, &tables);
         let trees = self.trees(&plan, &mut tables)?;
-        let audiences = self.audiences(&tables, &trees);
+        let all_receivers = self.all_receivers(&tables, &trees);
         let roles: Vec<_> = (0..self.flows.len())
             .map(|flow| self.channel_of(flow))
             .collect();
@@ -54,8 +54,8 @@ impl NetworkBuilder {
         let mut nodes: Vec<NodeSlot> = (self.nodes.into_iter().zip(tables).zip(0..))
             .map(|((draft, routes), address)| draft.node(routes, Address(address), seed))
             .collect();
-        let directions = (self.directions.into_iter().zip(audiences))
-            .map(|(draft, audience)| draft.direction(audience))
+        let directions = (self.directions.into_iter().zip(all_receivers))
+            .map(|(draft, receivers)| draft.direction(receivers))
             .collect();
         let flows = open_flows(self.flows, roles, &mut nodes, seed)?;
         let branches = branches.directions;
@@ -87,7 +87,7 @@ impl NetworkBuilder {
             let members: Vec<u16> = flows.iter().map(|flow| flow.to.0).collect();
             trees.grow(plan, tables, address, source.from.0, &members);
         }
-        for each in &self.spreads {
+        for each in &self.external_channels {
             let members: Vec<u16> = each.members.iter().map(|member| member.0).collect();
             trees.grow(plan, tables, each.channel, each.from.0, &members);
         }
@@ -95,21 +95,21 @@ impl NetworkBuilder {
     }
 
     /// Returns the receivers of each broadcast direction.
-    fn audiences(&mut self, tables: &[Routes], trees: &ChannelTrees) -> Vec<Option<Audience>> {
-        let mut audiences: Vec<Option<Audience>> = (self.directions.iter_mut())
+    fn all_receivers(&mut self, tables: &[Routes], trees: &ChannelTrees) -> Vec<Option<MulticastReceivers>> {
+        let mut all_receivers: Vec<Option<MulticastReceivers>> = (self.directions.iter_mut())
             .map(|draft| {
-                let (first, hearers) = draft.broadcast.take()?;
-                let mut audience = Audience::new(hearers, first);
-                audience.routes(tables[usize::from(draft.from)].clone());
-                Some(audience)
+                let (first, receivers) = draft.broadcast.take()?;
+                let mut receivers = MulticastReceivers::new(receivers, first);
+                receivers.routes(tables[usize::from(draft.from)].clone());
+                Some(receivers)
             })
             .collect();
-        for (direction, channel, hearer) in trees.takers() {
-            if let Some(audience) = &mut audiences[direction] {
-                audience.takes(channel, hearer);
+        for (direction, channel, receiver) in trees.takers() {
+            if let Some(receivers) = &mut all_receivers[direction] {
+                receivers.join(channel, receiver);
             }
         }
-        audiences
+        all_receivers
     }
 
     /// Returns the channel of a flow: its address and its first flow.
@@ -145,9 +145,9 @@ impl NodeDraft {
             host.sleep_when_idle();
         }
         let processing = self.processing.filter(|_| node.host().is_some());
-        if processing.is_some() || !self.neighbourhoods.is_empty() {
-            let front = Front::new(node, processing, self.neighbourhoods);
-            node = Node::Front(Box::new(front));
+        if processing.is_some() || !self.arp_settings.is_empty() {
+            let front = ProcessingAndArp::new(node, processing, self.arp_settings);
+            node = Node::ProcessingAndArp(Box::new(front));
         }
         node.routes(routes);
         let random = RandomStream::new(seed, &self.name, "agent");
@@ -156,9 +156,9 @@ impl NodeDraft {
 }
 
 impl DirectionDraft {
-    fn direction(self, audience: Option<Audience>) -> DirectionSlot {
-        match audience {
-            Some(audience) => DirectionSlot::broadcast(self.name, audience, self.settings),
+    fn direction(self, receivers: Option<MulticastReceivers>) -> DirectionSlot {
+        match receivers {
+            Some(receivers) => DirectionSlot::broadcast(self.name, receivers, self.settings),
             None => DirectionSlot::new(self.name, self.to, self.to_port, self.settings),
         }
     }

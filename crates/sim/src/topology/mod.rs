@@ -17,8 +17,8 @@ use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Port, Processing, Span};
 
 use crate::Traffic;
-use crate::neighbour::Neighbourhood;
-use crate::network::Hearer;
+use crate::address_resolution::ArpSettings;
+use crate::network::MulticastReceiver;
 use crate::node::NodeId;
 use crate::schedule::COMPONENTS;
 pub use flow::FlowPlan;
@@ -111,7 +111,7 @@ struct NodeDraft {
     processing: Option<Processing>,
     sleeps: bool,
     // Address resolution by port; empty if there is none.
-    neighbourhoods: Vec<Option<Neighbourhood>>,
+    arp_settings: Vec<Option<ArpSettings>>,
 }
 
 struct DirectionDraft {
@@ -122,7 +122,7 @@ struct DirectionDraft {
     settings: Settings,
     /// For a broadcast direction: the sending node's port to the first receiver, which is `to`, and
     /// all receivers. Their ports are consecutive.
-    broadcast: Option<(Port, Vec<Hearer>)>,
+    broadcast: Option<(Port, Vec<MulticastReceiver>)>,
 }
 
 /// Builder of a network.
@@ -134,12 +134,12 @@ pub struct NetworkBuilder {
     /// Flows of each channel by number.
     channels: Vec<Range<usize>>,
     /// Channels between attached nodes.
-    spreads: Vec<Spread>,
+    external_channels: Vec<ExternalChannel>,
 }
 
 /// A channel whose source and members are outside the network.
 #[derive(Clone, Debug)]
-pub struct Spread {
+pub struct ExternalChannel {
     /// Address of the channel, from [`Address::of_channel`].
     pub channel: Address,
     /// Node where its packets enter.
@@ -158,7 +158,7 @@ impl NetworkBuilder {
             directions: Vec::new(),
             flows: Vec::new(),
             channels: Vec::new(),
-            spreads: Vec::new(),
+            external_channels: Vec::new(),
         }
     }
 
@@ -217,13 +217,13 @@ impl NetworkBuilder {
 
     /// Enables address resolution (RFC 826) at a node's port. Both ends of the link need it, since
     /// a node without it does not answer.
-    pub fn resolve(&mut self, node: NodeId, port: Port, neighbourhood: Neighbourhood) {
-        let all = &mut self.nodes[usize::from(node.0)].neighbourhoods;
+    pub fn resolve(&mut self, node: NodeId, port: Port, arp_settings: ArpSettings) {
+        let all = &mut self.nodes[usize::from(node.0)].arp_settings;
         let index = usize::from(port.0);
         if all.len() <= index {
             all.resize(index + 1, None);
         }
-        all[index] = Some(neighbourhood);
+        all[index] = Some(arp_settings);
     }
 
     /// Disables a router's ICMP errors: packets that are too long are dropped silently.
@@ -243,7 +243,7 @@ impl NetworkBuilder {
             silent: false,
             processing: None,
             sleeps: false,
-            neighbourhoods: Vec::new(),
+            arp_settings: Vec::new(),
         });
         id
     }
@@ -304,16 +304,16 @@ impl NetworkBuilder {
             Port((ports.len() - 1) as u16)
         };
         let mut ports = Vec::with_capacity(to.len());
-        let mut hearers = Vec::with_capacity(to.len());
+        let mut receivers = Vec::with_capacity(to.len());
         for (node, errors) in to {
             let own = port_of(from, direction);
             let port = port_of(node, u16::MAX);
             ports.push([own, port]);
             let node = node.0;
-            hearers.push(Hearer { node, port, errors });
+            receivers.push(MulticastReceiver { node, port, errors });
         }
         // Without a far end it would not be a link.
-        let Some((to, to_port)) = hearers.first().map(|hearer| (hearer.node, hearer.port)) else {
+        let Some((to, to_port)) = receivers.first().map(|receiver| (receiver.node, receiver.port)) else {
             return ports;
         };
         let first = ports[0][0];
@@ -323,7 +323,7 @@ impl NetworkBuilder {
             to,
             to_port,
             settings,
-            broadcast: Some((first, hearers)),
+            broadcast: Some((first, receivers)),
         });
         ports
     }
@@ -343,7 +343,7 @@ impl NetworkBuilder {
     }
 
     /// Adds the routes of a channel between attached nodes.
-    pub fn spread(&mut self, spread: Spread) {
-        self.spreads.push(spread);
+    pub fn spread(&mut self, spread: ExternalChannel) {
+        self.external_channels.push(spread);
     }
 }

@@ -72,13 +72,13 @@ impl NetworkBuilder {
         let mut directions: Vec<u16> = (0..edges.len()).map(|index| index as u16).collect();
         let mut ends = vec![0; edges.len()];
         for (index, direction) in self.directions.iter().enumerate() {
-            let Some((first, hearers)) = &direction.broadcast else {
+            let Some((first, receivers)) = &direction.broadcast else {
                 continue;
             };
-            for (number, hearer) in hearers.iter().enumerate().skip(1) {
+            for (number, receiver) in receivers.iter().enumerate().skip(1) {
                 let port = usize::from(first.0) + number;
                 ports[usize::from(direction.from)][port] = edges.len() as u16;
-                edges.push(step(direction, hearer.node));
+                edges.push(step(direction, receiver.node));
                 directions.push(index as u16);
                 ends.push(number as u16);
             }

@@ -17,7 +17,7 @@ pub(super) struct Edge {
 
 /// Position of a node in a tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hangs {
+pub(super) struct TreePosition {
     /// Parent node.
     pub(super) on: u16,
     /// Its port towards the parent.
@@ -29,7 +29,7 @@ pub(super) struct Hangs {
 /// The trees of a network: `hangs[node]` is `None` in the core.
 #[derive(Debug)]
 pub(super) struct Trees {
-    hangs: Vec<Option<Hangs>>,
+    hangs: Vec<Option<TreePosition>>,
 }
 
 impl Trees {
@@ -43,7 +43,7 @@ impl Trees {
             arriving[usize::from(edge.to)].push(index as u16);
         }
         let ports = ports_before(ports, edges.len());
-        let mut hangs: Vec<Option<Hangs>> = vec![None; nodes];
+        let mut hangs: Vec<Option<TreePosition>> = vec![None; nodes];
         let mut gone = vec![false; edges.len()];
         // Remaining directions per node: (leaving, arriving).
         let mut degrees: Vec<(usize, usize)> = leaving
@@ -67,7 +67,7 @@ impl Trees {
                 continue;
             }
             let (up, down) = (ports[usize::from(out)], ports[usize::from(back)]);
-            hangs[place] = Some(Hangs { on, up, down });
+            hangs[place] = Some(TreePosition { on, up, down });
             gone[usize::from(out)] = true;
             gone[usize::from(back)] = true;
             degrees[place] = (0, 0);
@@ -87,7 +87,7 @@ impl Trees {
     }
 
     /// Returns the node's position in a tree, or `None` in the core.
-    pub(super) fn hangs(&self, node: u16) -> Option<Hangs> {
+    pub(super) fn hangs(&self, node: u16) -> Option<TreePosition> {
         self.hangs[usize::from(node)]
     }
 
@@ -96,7 +96,7 @@ impl Trees {
     }
 
     /// Iterates over the steps from `node` up to the core.
-    pub(super) fn way_up(&self, node: u16) -> impl Iterator<Item = Hangs> + '_ {
+    pub(super) fn way_up(&self, node: u16) -> impl Iterator<Item = TreePosition> + '_ {
         std::iter::successors(self.hangs(node), |below| self.hangs(below.on))
     }
 

@@ -33,7 +33,7 @@ impl NetworkBuilder {
     /// multicast channels, the result is empty.
     pub(super) fn upstreams(&self, plan: &Plan, tables: &[Routes]) -> Vec<(u16, u16)> {
         let knows = self.nodes.iter().all(|node| {
-            node.neighbourhoods.is_empty()
+            node.arp_settings.is_empty()
                 && match node.kind {
                     NodeKind::Host => true,
                     NodeKind::Router => node.mtus.is_empty() && node.processing.is_none(),
@@ -41,7 +41,7 @@ impl NetworkBuilder {
                 }
         });
         let is_broadcast = self.directions.iter().any(|each| each.broadcast.is_some());
-        if !knows || is_broadcast || !self.channels.is_empty() || !self.spreads.is_empty() {
+        if !knows || is_broadcast || !self.channels.is_empty() || !self.external_channels.is_empty() {
             return Vec::new();
         }
         let mut upstream = vec![Upstream::Nobody; self.directions.len()];

@@ -12,7 +12,7 @@ pub(crate) const MANY: u16 = u16::MAX;
 
 /// A receiver of a broadcast direction.
 #[derive(Debug)]
-pub(crate) struct Hearer {
+pub(crate) struct MulticastReceiver {
     /// Receiving node.
     pub(crate) node: u16,
     /// Port of the receiving node.
@@ -21,10 +21,10 @@ pub(crate) struct Hearer {
     pub(crate) errors: Vec<ErrorModel>,
 }
 
-/// The receivers of a broadcast direction, and the channels that each of them takes.
+/// The receivers of a broadcast direction, and the multicast channels that each has joined.
 #[derive(Debug)]
-pub(crate) struct Audience {
-    hearers: Vec<Hearer>,
+pub(crate) struct MulticastReceivers {
+    receivers: Vec<MulticastReceiver>,
     /// Routes of the sending node, and its port to the first receiver; the ports of the others
     /// follow.
     routes: Routes,
@@ -33,10 +33,10 @@ pub(crate) struct Audience {
     channels: BTreeMap<Address, Vec<u16>>,
 }
 
-impl Audience {
-    pub(crate) fn new(hearers: Vec<Hearer>, first: Port) -> Self {
+impl MulticastReceivers {
+    pub(crate) fn new(receivers: Vec<MulticastReceiver>, first: Port) -> Self {
         Self {
-            hearers,
+            receivers,
             routes: Routes::default(),
             first,
             channels: BTreeMap::new(),
@@ -49,31 +49,32 @@ impl Audience {
     }
 
     /// Adds a receiver of a channel.
-    pub(crate) fn takes(&mut self, channel: Address, hearer: u16) {
-        self.channels.entry(channel).or_default().push(hearer);
+    pub(crate) fn join(&mut self, channel: Address, receiver: u16) {
+        self.channels.entry(channel).or_default().push(receiver);
     }
 
-    /// Appends the receivers of a packet to `into`. Returns for how many it was, losses included.
-    fn hear(&mut self, to: Address, length: Bytes, into: &mut Vec<(u16, Port)>) -> u64 {
+    /// Appends the receivers that the packet reaches to `into`. Returns the number of addressees,
+    /// losses included.
+    fn select(&mut self, to: Address, length: Bytes, into: &mut Vec<(u16, Port)>) -> u64 {
         let one = self.routes.port_towards(to);
         let one = one.and_then(|port| port.0.checked_sub(self.first.0));
-        let takers = match (self.channels.get(&to), &one) {
-            (Some(takers), _) => takers.as_slice(),
+        let addressees = match (self.channels.get(&to), &one) {
+            (Some(addressees), _) => addressees.as_slice(),
             (None, Some(one)) if to.channel().is_none() => std::slice::from_ref(one),
             (None, _) => &[],
         };
         let mut ends = 0;
-        for taker in takers {
-            let Some(hearer) = self.hearers.get_mut(usize::from(*taker)) else {
+        for addressee in addressees {
+            let Some(receiver) = self.receivers.get_mut(usize::from(*addressee)) else {
                 continue;
             };
             ends += 1;
             let mut lost = false;
-            for model in &mut hearer.errors {
+            for model in &mut receiver.errors {
                 lost |= model.loses(length);
             }
             if !lost {
-                into.push((hearer.node, hearer.port));
+                into.push((receiver.node, receiver.port));
             }
         }
         ends
@@ -84,20 +85,20 @@ impl Network {
     /// Delivers a packet from a broadcast direction: each receiver gets a copy, unless it is lost
     /// there.
     pub(super) fn spread(&mut self, index: u16, packet: PacketRef) {
-        let mut hearers = std::mem::take(&mut self.hearers);
+        let mut survivors = std::mem::take(&mut self.receivers);
         let record = self.packets.get(packet);
         let (to, length) = (record.destination.address, record.length());
         let slot = &mut self.directions[usize::from(index)];
-        if let (Some(audience), Direction::Managed(managed)) =
-            (&mut slot.seldom.audience, &mut slot.direction)
+        if let (Some(receivers), Direction::Managed(managed)) =
+            (&mut slot.rare.receivers, &mut slot.direction)
         {
-            let ends = audience.hear(to, length, &mut hearers);
-            managed.spread(ends, hearers.len() as u64, length);
+            let ends = receivers.select(to, length, &mut survivors);
+            managed.spread(ends, survivors.len() as u64, length);
         }
-        let watched = slot.seldom.watched;
+        let watched = slot.rare.watched;
         self.last_activity = self.now;
-        let last = hearers.pop();
-        for (node, port) in hearers.drain(..) {
+        let last = survivors.pop();
+        for (node, port) in survivors.drain(..) {
             let copy = self.packets.duplicate(packet);
             self.deliver(node, port, copy);
         }
@@ -105,7 +106,7 @@ impl Network {
             Some((node, port)) => self.deliver(node, port, packet),
             None => self.packets.release(packet),
         }
-        self.hearers = hearers;
+        self.receivers = survivors;
         if watched {
             self.probe_queue(index);
         }

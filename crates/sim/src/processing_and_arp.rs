@@ -6,13 +6,13 @@ use bentpipe_types::{
     Served, StreamCheck, Time,
 };
 
-use crate::neighbour::{Neighbour, Neighbourhood};
+use crate::address_resolution::{Neighbour, ArpSettings};
 use crate::node::Node;
 
 /// A node with its decorator. Arriving and outgoing packets share one processor, as all packets of
 /// a node in gaid1998 pass its IP module (section 6.1). Address resolution is below IP and does not
 /// use the processor.
-pub(crate) struct Front {
+pub(crate) struct ProcessingAndArp {
     node: Node,
     processor: Option<Processor<Way>>,
     dropped: u64,
@@ -29,13 +29,13 @@ enum Way {
     Out(Port),
 }
 
-impl Front {
+impl ProcessingAndArp {
     pub(crate) fn new(
         node: Node,
         processing: Option<Processing>,
-        neighbourhoods: Vec<Option<Neighbourhood>>,
+        arp_settings: Vec<Option<ArpSettings>>,
     ) -> Self {
-        let neighbours = neighbourhoods.into_iter().zip(0..);
+        let neighbours = arp_settings.into_iter().zip(0..);
         Self {
             node,
             processor: processing.map(Processor::new),
@@ -86,7 +86,7 @@ impl Front {
     }
 }
 
-impl Agent for Front {
+impl Agent for ProcessingAndArp {
     fn routes(&mut self, routes: bentpipe_types::Routes) {
         self.node.routes(routes);
     }

@@ -7,7 +7,7 @@ use bentpipe_tcp::Statistics;
 use bentpipe_types::{Address, Agent, Endpoint, Time};
 
 use super::{FlowEnd, FlowSlot, Network};
-use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowTold, Outcome, Violation};
+use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowEndData, Outcome, Violation};
 
 /// Flows by the opener's node and first port, with the last port and the server's node.
 #[derive(Default)]
@@ -38,19 +38,19 @@ impl Network {
             slot.direction.settle(ended, &mut self.packets);
         }
         let by_ends = self.flows_by_ends();
-        let (standings, packet_hops) = self.standings(ended);
+        let (direction_states, packet_hops) = self.direction_states(ended);
         let directions = self
             .directions
             .iter()
-            .zip(standings)
+            .zip(direction_states)
             .map(|(slot, standing)| {
                 let (counts, flow_counts) = self.counts(&slot.direction, &by_ends);
                 DirectionOutcome {
-                    name: slot.seldom.name.clone(),
+                    name: slot.rare.name.clone(),
                     counters: standing.counters,
                     utilization: share(standing.busy.as_secs_f64(), ended),
                     in_transit: standing.in_transit as u64,
-                    broadcast: slot.seldom.audience.is_some(),
+                    broadcast: slot.rare.receivers.is_some(),
                     counts,
                     flow_counts,
                     classes: slot.direction.classes().to_vec(),
@@ -143,7 +143,7 @@ impl Network {
             report.unwrap_or_default()
         };
         let datagrams = |(node, end)| self.host(node).map_or(0, |host| host.datagram_bytes(end));
-        FlowOutcome::of(FlowTold {
+        FlowOutcome::of(FlowEndData {
             multicast: flow.destination.channel().is_some(),
             name: flow.name.clone(),
             start: flow.start,
@@ -162,8 +162,8 @@ impl Network {
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut all_in_transit = 0;
-        let (standings, _) = self.standings(self.now);
-        for (slot, standing) in self.directions.iter().zip(standings) {
+        let (direction_states, _) = self.direction_states(self.now);
+        for (slot, standing) in self.directions.iter().zip(direction_states) {
             let counters = standing.counters;
             let in_transit = standing.in_transit as u64;
             let held_back = slot.direction.held_back() as u64;
@@ -178,7 +178,7 @@ impl Network {
                     != counters.passed_on + counters.released + held_back
             {
                 found.push(Violation::Direction {
-                    name: slot.seldom.name.clone(),
+                    name: slot.rare.name.clone(),
                     counters,
                     in_transit,
                     held_back,

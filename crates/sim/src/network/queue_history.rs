@@ -14,13 +14,13 @@ use super::DirectionSlot;
 
 /// Observation of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Attention {
+pub(super) enum Observation {
     /// None, or by interval probes that need no history.
-    Nobody,
-    /// By interval probes: the [history](Passing) is recorded.
-    NowAndThen,
+    None,
+    /// By interval probes: the [history](QueueHistory) is recorded.
+    Interval,
     /// By a capture or an every-change probe, at every event.
-    Always,
+    EveryEvent,
 }
 
 /// A packet that was offered and not dropped.
@@ -44,7 +44,7 @@ impl Offered {
 
 /// Recorded packets in order, as far as later questions can concern them.
 #[derive(Debug, Default)]
-pub(super) struct Passing {
+pub(super) struct QueueHistory {
     offered: VecDeque<Offered>,
     /// Number of these whose transmission had begun when the last one was offered.
     begun: usize,
@@ -58,7 +58,7 @@ pub(super) struct Passing {
     busy: Span,
 }
 
-impl Passing {
+impl QueueHistory {
     /// Records a packet that is offered `at` this time and will be transmitted. Times before `now`
     /// are no longer needed.
     pub(super) fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
@@ -145,15 +145,15 @@ impl Passing {
 impl DirectionSlot {
     /// Whether a capture or an every-change probe observes the direction.
     #[inline(always)]
-    pub(super) fn is_attended(&self) -> bool {
-        self.attention == Attention::Always
+    pub(super) fn is_observed(&self) -> bool {
+        self.observation == Observation::EveryEvent
     }
 
     /// Starts recording the history.
-    pub(super) fn begin_noting(&mut self) {
-        if self.attention == Attention::Nobody {
-            self.attention = Attention::NowAndThen;
-            self.seldom.passing = Some(Box::default());
+    pub(super) fn begin_recording(&mut self) {
+        if self.observation == Observation::None {
+            self.observation = Observation::Interval;
+            self.rare.history = Some(Box::default());
         }
     }
 }

@@ -21,7 +21,7 @@ fn at(milliseconds: u64) -> Time {
 }
 
 /// Returns the number of hosts that run ahead, once the run has begun.
-fn told(mut network: Network) -> usize {
+fn number_that_run_ahead(mut network: Network) -> usize {
     network.run(at(0), 1);
     network.directions.iter().filter(|slot| slot.ahead).count()
 }
@@ -29,11 +29,11 @@ fn told(mut network: Network) -> usize {
 #[test]
 fn hosts_are_told_ahead_where_nobody_looks_at_each_event() {
     let network = || satellite(1e-6, 1, None);
-    assert_eq!(told(network()), 2);
+    assert_eq!(number_that_run_ahead(network()), 2);
 
     let mut captured = network();
     captured.tap("satellite", End::First, Box::new(Nobody));
-    assert_eq!(told(captured), 0);
+    assert_eq!(number_that_run_ahead(captured), 0);
 
     let probe = |target, sampling| {
         let mut network = network();
@@ -42,7 +42,7 @@ fn hosts_are_told_ahead_where_nobody_looks_at_each_event() {
             target,
         };
         network.probe(vec![probe], sampling);
-        told(network)
+        number_that_run_ahead(network)
     };
     let rates = Span::from_millis(10);
     let window = ProbeTarget::Flow(0, FlowQuantity::CongestionWindow);
@@ -71,8 +71,8 @@ fn a_host_with_two_ways_is_told_in_its_turn_and_one_that_confers_too() {
         });
         builder.build().expect("it fits together")
     };
-    assert_eq!(told(build(Traffic::bulk(None), false)), 2);
-    assert_eq!(told(build(Traffic::bulk(None), true)), 0);
+    assert_eq!(number_that_run_ahead(build(Traffic::bulk(None), false)), 2);
+    assert_eq!(number_that_run_ahead(build(Traffic::bulk(None), true)), 0);
     // A request's content is passed beside the network.
     let some = Distribution::Constant(1_000.0);
     let requests = Traffic::RequestResponse(RequestResponseSettings {
@@ -82,7 +82,7 @@ fn a_host_with_two_ways_is_told_in_its_turn_and_one_that_confers_too() {
         pause: some,
         count: None,
     });
-    assert_eq!(told(build(requests, false)), 0);
+    assert_eq!(number_that_run_ahead(build(requests, false)), 0);
 }
 
 #[test]

@@ -21,8 +21,8 @@ use bentpipe_host::Host;
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Room, Span, Time};
 
-use super::fetch::{NextConnections, NextEnds};
-use super::passing::Attention;
+use super::prefetch::{NextConnections, NextEnds};
+use super::queue_history::Observation;
 use super::{ANYWHERE, DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
@@ -34,18 +34,18 @@ const STEP: Span = Span::from_secs(1);
 /// Number of events after which hosts process what has arrived for them, unless required earlier.
 /// Few enough that the packets are still in the cache, and many enough to prefetch some hosts while
 /// others run.
-const TOGETHER: u32 = 1024;
+const EVENTS_PER_BATCH: u32 = 1024;
 
 /// Number of packets by which a packet's record is prefetched before its host processes it. On a
 /// long link packets have left the cache, and one is processed in less time than memory takes.
-pub(super) const EARLY: u64 = 6;
+pub(super) const PREFETCH_DISTANCE: u64 = 6;
 
 /// With fewer packets in the network, prefetching costs more than it saves (1% of a run with small
 /// windows).
-const FEW: usize = 256;
+const FEW_PACKETS: usize = 256;
 
 /// Number of packets into a chain after which they are passed on.
-const MOST_GO_ON: usize = 256;
+const CHAIN_BATCH: usize = 256;
 
 /// State of the lookahead: directions with packets for hosts, and the horizon.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ pub(super) struct Lookahead {
     pub(super) last_activity: Time,
     /// Packets that a host has sent into the first direction of a chain, with their arrival times
     /// there. They are passed on through the chain after the host has run. Otherwise empty.
-    go_on: Vec<(Time, PacketRef, Bytes)>,
+    pass_on: Vec<(Time, PacketRef, Bytes)>,
 }
 
 impl Lookahead {
@@ -84,7 +84,7 @@ impl Lookahead {
     ) {
         let arrival = direction.last_arrival();
         if ahead {
-            self.is_to_tell(index, arrival);
+            self.register_arrival(index, arrival);
         } else {
             schedule.push(arrival, ComponentId(index));
         }
@@ -92,19 +92,19 @@ impl Lookahead {
 
     /// Registers a direction whose first packet arrives `at` this time.
     #[inline(always)]
-    pub(super) fn is_to_tell(&mut self, index: u16, at: Time) {
+    pub(super) fn register_arrival(&mut self, index: u16, at: Time) {
         self.earliest = self.earliest.min(at);
         self.ready.push(index);
     }
 
     /// Whether packets beyond the horizon remain to be delivered.
-    pub(super) fn tells_later(&self) -> bool {
+    pub(super) fn has_later_arrivals(&self) -> bool {
         !self.later.is_empty()
     }
 
     /// Offers the packets that a host has sent to its only outgoing direction.
     #[inline(always)]
-    fn take_said<const LEADS_ON: bool>(
+    fn offer_sent<const LEADS_ON: bool>(
         &mut self,
         schedule: &mut Schedule,
         way: u16,
@@ -123,10 +123,10 @@ impl Lookahead {
             let length = cx.packets.get(packet).length();
             if said.enqueue(at, packet, length) == Verdict::Dropped {
                 cx.packets.release(packet);
-                position = drop_no_shorter(said, length, position, cx);
+                position = drop_not_shorter(said, length, position, cx);
             } else if LEADS_ON {
                 let goes_on = (said.last_arrival(), packet, length);
-                self.go_on.push(goes_on);
+                self.pass_on.push(goes_on);
             } else if said.in_transit() == 1 {
                 self.expect(schedule, way, ahead, said);
             }
@@ -141,7 +141,7 @@ impl Lookahead {
         later.retain(|(at, index)| {
             let waits = *at > self.horizon;
             if !waits {
-                self.is_to_tell(*index, *at);
+                self.register_arrival(*index, *at);
             }
             waits
         });
@@ -153,12 +153,12 @@ impl Lookahead {
     /// arrivals, since their packets may precede it, or after some events. Otherwise an event is
     /// next.
     #[inline(always)]
-    pub(super) fn is_time_to_tell(&mut self, first: Option<(Time, ComponentId)>) -> bool {
+    pub(super) fn must_run_hosts(&mut self, first: Option<(Time, ComponentId)>) -> bool {
         if self.ready.is_empty() {
             return false;
         }
         self.events += 1;
-        self.events > TOGETHER || first.is_none_or(|(at, _)| at >= self.earliest)
+        self.events > EVENTS_PER_BATCH || first.is_none_or(|(at, _)| at >= self.earliest)
     }
 }
 
@@ -166,7 +166,7 @@ impl Lookahead {
 /// it, from this position up to the first shorter one, and counts those that the host did not
 /// create. Returns the position of the shorter one.
 #[inline(never)]
-fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
+fn drop_not_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
     said.count_dropped(std::mem::take(&mut cx.room.unmade));
     let rest = cx.outbox.get(from..).unwrap_or_default();
     for (number, (_, packet)) in rest.iter().enumerate() {
@@ -186,7 +186,7 @@ fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>
 impl NodeSlot {
     /// Returns the only outgoing direction of a host that can run ahead as far as it alone is
     /// concerned.
-    fn lone_way(&self) -> Option<u16> {
+    fn only_direction(&self) -> Option<u16> {
         let Node::Host(host) = &self.node else {
             return None;
         };
@@ -206,7 +206,7 @@ impl Network {
     pub(super) fn begin_lookahead(&mut self, until: Time) {
         if !self.lookahead.begun {
             self.lookahead.begun = true;
-            self.find_hosts_to_tell();
+            self.find_hosts_that_run_ahead();
         }
         self.lookahead.horizon = self.lookahead.horizon.min(until);
     }
@@ -214,11 +214,11 @@ impl Network {
     /// Determines the hosts that can run ahead, at the start of the run when probes and captures
     /// are known.
     #[cold]
-    fn find_hosts_to_tell(&mut self) {
+    fn find_hosts_that_run_ahead(&mut self) {
         let is_broadcast = self
             .directions
             .iter()
-            .any(|slot| slot.seldom.audience.is_some());
+            .any(|slot| slot.rare.receivers.is_some());
         let is_attached = |slot: &NodeSlot| matches!(slot.node, Node::Attached(_));
         if is_broadcast || self.nodes.iter().any(is_attached) {
             return;
@@ -233,8 +233,8 @@ impl Network {
             let slot = |index: u16| self.directions.get(usize::from(index));
             let takes_time = |slot: &DirectionSlot| slot.plain().is_some_and(Fifo::takes_time);
             // Only if no queue history is recorded for the outgoing direction.
-            let said = node.lone_way().and_then(slot);
-            let unnoted = said.filter(|said| said.attention == Attention::Nobody);
+            let said = node.only_direction().and_then(slot);
+            let unnoted = said.filter(|said| said.observation == Observation::None);
             if count == 1 && slot(index).is_some_and(takes_time) && unnoted.is_some_and(takes_time)
             {
                 self.directions[usize::from(index)].ahead = true;
@@ -245,7 +245,7 @@ impl Network {
 
     /// Runs all ready hosts for at most this many events. Returns the remaining number.
     #[inline(never)]
-    pub(super) fn tell_all(&mut self, mut left: u64) -> u64 {
+    pub(super) fn run_all_hosts(&mut self, mut left: u64) -> u64 {
         let is_large = self.is_large();
         while left > 0
             && let Some(index) = self.lookahead.ready.pop()
@@ -255,9 +255,9 @@ impl Network {
             }
             let to = self.directions[usize::from(index)].to;
             left = if self.host(to).is_some_and(Host::sleeps) {
-                self.tell::<true>(index, left)
+                self.run_host::<true>(index, left)
             } else {
-                self.tell::<false>(index, left)
+                self.run_host::<false>(index, left)
             };
         }
         let lookahead = &mut self.lookahead;
@@ -273,12 +273,12 @@ impl Network {
     /// as far as nothing else can arrive before. Returns the remaining number of events. `SLEEPS`
     /// is whether the host models wake-up order ([`Host::sleeps`]).
     #[inline(never)]
-    pub(super) fn tell<const SLEEPS: bool>(&mut self, index: u16, budget: u64) -> u64 {
+    pub(super) fn run_host<const SLEEPS: bool>(&mut self, index: u16, budget: u64) -> u64 {
         let to = self.directions[usize::from(index)].to;
         let quiet = self.nothing_arrives_before(index);
         let way = self.nodes[usize::from(to)].ways.first;
         let onto = self.directions.get(usize::from(way));
-        let leads_on = onto.is_some_and(|slot| slot.onward.is_some());
+        let leads_on = onto.is_some_and(|slot| slot.chain_routing.is_some());
         let said = onto.and_then(|slot| slot.plain());
         let cramped = said.is_some_and(Fifo::is_cramped);
         let most = said.map_or(u64::MAX, Fifo::most_at_once);
@@ -288,31 +288,31 @@ impl Network {
             let before = left;
             let next = match (leads_on, &mut connections) {
                 (false, None) if cramped => {
-                    self.tell_packets::<false, true, SLEEPS>(index, to, most, None, &mut left)
+                    self.deliver_packets::<false, true, SLEEPS>(index, to, most, None, &mut left)
                 }
                 (false, None) => {
-                    self.tell_packets::<false, false, SLEEPS>(index, to, most, None, &mut left)
+                    self.deliver_packets::<false, false, SLEEPS>(index, to, most, None, &mut left)
                 }
                 (true, None) => {
-                    self.tell_packets::<true, false, SLEEPS>(index, to, most, None, &mut left)
+                    self.deliver_packets::<true, false, SLEEPS>(index, to, most, None, &mut left)
                 }
                 (false, many) => {
                     let many = many.as_mut();
-                    self.tell_packets::<false, false, SLEEPS>(index, to, most, many, &mut left)
+                    self.deliver_packets::<false, false, SLEEPS>(index, to, most, many, &mut left)
                 }
                 (true, many) => {
                     let many = many.as_mut();
-                    self.tell_packets::<true, false, SLEEPS>(index, to, most, many, &mut left)
+                    self.deliver_packets::<true, false, SLEEPS>(index, to, most, many, &mut left)
                 }
             };
             if left < before {
                 self.note_activity_at(to);
             }
-            let goes_on = self.lookahead.go_on.len() >= MOST_GO_ON;
+            let goes_on = self.lookahead.pass_on.len() >= CHAIN_BATCH;
             let met = if goes_on || left == 0 {
                 None
             } else {
-                self.meet_deadline_ahead(to, next.unwrap_or(quiet), leads_on, most)
+                self.process_deadline_ahead(to, next.unwrap_or(quiet), leads_on, most)
             };
             if let Some(sends) = met {
                 left -= 1;
@@ -321,13 +321,13 @@ impl Network {
                 }
             }
             if goes_on {
-                self.go_on(way);
+                self.pass_on(way);
             } else if met.is_none() {
                 break next;
             }
         };
         if leads_on {
-            self.go_on(way);
+            self.pass_on(way);
         }
         match next {
             Some(at) if at > self.lookahead.horizon => {
@@ -368,9 +368,9 @@ impl Network {
     /// Does what [`arrive`](Self::arrive), [`deliver`](Self::deliver), [`call`](Self::call) and
     /// [`transmit`](Self::transmit) do without probes, but updates the host's deadline only once at
     /// the end. At most `most` of the packets that the host sends in one call have [`Room`]; with
-    /// `CRAMPED` that is computed anew before each call.
+    /// `LIMITED_ROOM` that is computed anew before each call.
     #[inline(always)]
-    fn tell_packets<const LEADS_ON: bool, const CRAMPED: bool, const SLEEPS: bool>(
+    fn deliver_packets<const LEADS_ON: bool, const LIMITED_ROOM: bool, const SLEEPS: bool>(
         &mut self,
         index: u16,
         to: u16,
@@ -399,28 +399,28 @@ impl Network {
             discards: &mut self.discards,
             room: Room::of(most),
         };
-        let many_come = cx.packets.held() > FEW;
+        let many_come = cx.packets.held() > FEW_PACKETS;
         let mut next = heard.first();
         while let Some(head) = next {
             let at = head.arrival;
             let is_due = |deadline: Time| deadline.max(node.clock) < at;
             let stops = at > self.lookahead.horizon
                 || *left == 0
-                || LEADS_ON && self.lookahead.go_on.len() >= MOST_GO_ON;
+                || LEADS_ON && self.lookahead.pass_on.len() >= CHAIN_BATCH;
             // At the same time, arrivals precede deadlines.
             if stops || host.next_deadline().is_some_and(is_due) {
                 break;
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
-            if CRAMPED {
+            if LIMITED_ROOM {
                 cx.room.packets = said.most_at(at);
             }
             if let Some(connections) = &mut connections {
                 connections.fetch_further(heard, host, cx.packets);
             }
             let arrival = heard.take(head);
-            if many_come && let Some(packet) = heard.behind_first(EARLY - 1) {
+            if many_come && let Some(packet) = heard.behind_first(PREFETCH_DISTANCE - 1) {
                 cx.packets.prefetch(packet);
             }
             next = heard.first();
@@ -435,7 +435,7 @@ impl Network {
                 }
                 Arrival::Lost(packet) => cx.packets.release(packet),
             }
-            (self.lookahead).take_said::<LEADS_ON>(
+            (self.lookahead).offer_sent::<LEADS_ON>(
                 &mut self.schedule,
                 way,
                 onto.ahead,
@@ -450,7 +450,7 @@ impl Network {
     /// Processes the next deadline of a host that runs ahead, if it is before `until` and not
     /// beyond the horizon. Returns whether the host sent anything.
     #[inline(never)]
-    fn meet_deadline_ahead(
+    fn process_deadline_ahead(
         &mut self,
         to: u16,
         until: Time,
@@ -480,9 +480,9 @@ impl Network {
         let sends = !cx.outbox.is_empty();
         let (lookahead, schedule) = (&mut self.lookahead, &mut self.schedule);
         if leads_on {
-            lookahead.take_said::<true>(schedule, way, onto.ahead, said, at, &mut cx);
+            lookahead.offer_sent::<true>(schedule, way, onto.ahead, said, at, &mut cx);
         } else {
-            lookahead.take_said::<false>(schedule, way, onto.ahead, said, at, &mut cx);
+            lookahead.offer_sent::<false>(schedule, way, onto.ahead, said, at, &mut cx);
         }
         Some(sends)
     }
@@ -490,31 +490,31 @@ impl Network {
     /// Passes a host's packets on behind the first direction of their chain. The network's clock is
     /// still before they were sent: a later direction must not have transmitted packets that it
     /// transmits only afterwards.
-    fn go_on(&mut self, way: u16) {
-        let mut go_on = std::mem::take(&mut self.lookahead.go_on);
+    fn pass_on(&mut self, way: u16) {
+        let mut pass_on = std::mem::take(&mut self.lookahead.pass_on);
         let mut ends = self.is_large().then(NextEnds::new);
-        for (position, (arrival, packet, length)) in go_on.iter().copied().enumerate() {
+        for (position, (arrival, packet, length)) in pass_on.iter().copied().enumerate() {
             if let Some(ends) = &mut ends {
-                let later = go_on.get(position + NextEnds::EARLY);
+                let later = pass_on.get(position + NextEnds::PREFETCH_DISTANCE);
                 self.fetch_end(ends, way, later.map(|(_, packet, _)| *packet));
             }
             self.follow(way, arrival, packet, length);
         }
-        go_on.clear();
-        self.lookahead.go_on = go_on;
+        pass_on.clear();
+        self.lookahead.pass_on = pass_on;
     }
 
     /// After all events up to the horizon: moves the horizon, if anything remains to be done up to
     /// `until`.
     #[inline(never)]
-    pub(super) fn look_further(&mut self, until: Time) -> bool {
+    pub(super) fn move_horizon(&mut self, until: Time) -> bool {
         let event = self.schedule.first().map(|(at, _)| at);
         let told = self.lookahead.later.iter().map(|(at, _)| *at);
         let next = told.chain(event).min();
         let Some(first) = next.filter(|at| *at <= until) else {
             return false;
         };
-        let bounds = [Some(until), self.next_look()];
+        let bounds = [Some(until), self.next_sample()];
         self.lookahead.horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
         debug_assert!(self.lookahead.horizon >= first, "it moves on");
         self.lookahead.get_ready();
@@ -522,7 +522,7 @@ impl Network {
     }
 
     /// Disables the fast path for hosts at both ends of a direction that is observed from now on.
-    pub(super) fn tell_in_turn_around(&mut self, index: u16) {
+    pub(super) fn disable_run_ahead_around(&mut self, index: u16) {
         if !self.lookahead.tells {
             return;
         }
@@ -531,13 +531,13 @@ impl Network {
                 .nodes
                 .get(usize::from(self.directions[usize::from(other)].to));
             if other == index || node.is_some_and(|node| node.ways.first == index) {
-                self.tell_in_turn(other);
+                self.disable_run_ahead(other);
             }
         }
     }
 
     /// Turns arrivals from this direction into events.
-    fn tell_in_turn(&mut self, index: u16) {
+    fn disable_run_ahead(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let ready = &mut self.lookahead.ready;
         if std::mem::take(&mut slot.ahead)
@@ -551,11 +551,11 @@ impl Network {
     }
 
     /// Turns all arrivals into events, for an external clock.
-    pub(super) fn tell_all_in_turn(&mut self) {
+    pub(super) fn disable_all_run_ahead(&mut self) {
         self.lookahead.begun = true;
         if std::mem::take(&mut self.lookahead.tells) {
             for index in 0..self.directions.len() {
-                self.tell_in_turn(index as u16);
+                self.disable_run_ahead(index as u16);
             }
         }
     }

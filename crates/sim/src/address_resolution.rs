@@ -9,7 +9,7 @@ use bentpipe_types::{
 
 /// Settings of address resolution at one end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Neighbourhood {
+pub struct ArpSettings {
     /// Node at this end.
     pub own: Address,
     /// Node at the other end. Routes contain it, as a real route contains the next hop's IP
@@ -32,7 +32,7 @@ const REQUESTS: u32 = 3;
 /// State of address resolution for the node at the other end of a link.
 #[derive(Debug)]
 pub(crate) struct Neighbour {
-    settings: Neighbourhood,
+    settings: ArpSettings,
     port: Port,
     /// Expiry time of its link address, if known.
     known: Option<Time>,
@@ -43,7 +43,7 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    pub(crate) fn new(settings: Neighbourhood, port: Port) -> Self {
+    pub(crate) fn new(settings: ArpSettings, port: Port) -> Self {
         Self {
             settings,
             port,
@@ -126,7 +126,7 @@ impl Neighbour {
     }
 
     fn say(&self, step: Resolution, cx: &mut Ctx<'_>) {
-        let Neighbourhood {
+        let ArpSettings {
             own,
             other,
             version,

@@ -4,7 +4,7 @@
 use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
 use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Room, Time};
 
-use super::passing::Attention;
+use super::queue_history::Observation;
 use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
 use crate::node::Node;
 use crate::router::Refusal;
@@ -22,7 +22,7 @@ impl Network {
     /// Handles the arrival of a direction's head.
     #[inline(always)]
     pub(super) fn on_arrival(&mut self, index: u16) {
-        if self.directions[usize::from(index)].is_attended() {
+        if self.directions[usize::from(index)].is_observed() {
             self.on_attended_arrival(index);
         } else {
             self.arrive::<false>(index);
@@ -31,21 +31,21 @@ impl Network {
 
     #[inline(never)]
     fn on_attended_arrival(&mut self, index: u16) {
-        if self.directions[usize::from(index)].seldom.watched {
+        if self.directions[usize::from(index)].rare.watched {
             self.probe_queue(index);
         }
         self.arrive::<true>(index);
     }
 
-    /// Handles the arrival of a direction's head. `ATTENDED` is whether a probe or capture observes
+    /// Handles the arrival of a direction's head. `OBSERVED` is whether a probe or capture observes
     /// it.
     #[inline(always)]
-    fn arrive<const ATTENDED: bool>(&mut self, index: u16) {
+    fn arrive<const OBSERVED: bool>(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let Direction::Fifo(fifo) = &mut slot.direction else {
             return self.on_other_arrival(index);
         };
-        if slot.onward.is_some() {
+        if slot.chain_routing.is_some() {
             return self.on_exit(index);
         }
         let (to, port) = (slot.to, slot.to_port);
@@ -53,7 +53,7 @@ impl Network {
         let next = comes_next(fifo, &self.packets);
         self.schedule.first_goes_on(next.map(|head| head.arrival));
         if let Some(Arrival::Delivered(packet)) = arrival {
-            if ATTENDED && let Some(tap) = slot.seldom.taps[RECEIVING] {
+            if OBSERVED && let Some(tap) = slot.rare.taps[RECEIVING] {
                 self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
             }
             self.deliver(to, port, packet);
@@ -71,7 +71,7 @@ impl Network {
         };
         self.packets.release(packet);
         self.last_activity = self.now;
-        if self.directions[usize::from(index)].seldom.watched {
+        if self.directions[usize::from(index)].rare.watched {
             self.probe_queue(index);
         }
     }
@@ -84,18 +84,18 @@ impl Network {
         let Direction::Queued(queued) = &mut slot.direction else {
             return self.on_managed_arrival(index, to, port);
         };
-        if slot.seldom.scheduled != Some(self.now) {
+        if slot.rare.scheduled != Some(self.now) {
             return self.schedule.remove_first();
         }
-        if slot.onward.is_some() {
+        if slot.chain_routing.is_some() {
             return self.hand_on(index);
         }
         let arrival = queued.arrive(self.now, &mut self.packets);
         if let Some(next) = queued.first() {
             self.packets.prefetch(next);
         }
-        slot.seldom.scheduled = queued.next_arrival();
-        self.schedule.first_goes_on(slot.seldom.scheduled);
+        slot.rare.scheduled = queued.next_arrival();
+        self.schedule.first_goes_on(slot.rare.scheduled);
         match arrival {
             Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),
             // The event was a packet offered to the queue.
@@ -129,8 +129,8 @@ impl Network {
             && !slot.watched
         {
             match router.way(packet, &mut self.packets) {
-                Ok(onward) => {
-                    let direction = slot.ways.behind(onward);
+                Ok(chain_routing) => {
+                    let direction = slot.ways.behind(chain_routing);
                     self.transmit(to, direction, packet);
                 }
                 Err(refusal) => self.refuse(to, packet, refusal),
@@ -162,13 +162,13 @@ impl Network {
         }
         slot.scheduled = None;
         match slot.deadline() {
-            Some(at) if at <= self.now => self.meet_deadline(index),
+            Some(at) if at <= self.now => self.process_deadline(index),
             _ => self.reschedule(index),
         }
     }
 
     /// Processes a node's deadline.
-    pub(super) fn meet_deadline(&mut self, index: u16) {
+    pub(super) fn process_deadline(&mut self, index: u16) {
         self.nodes[usize::from(index)].clock = self.now;
         let mut active = false;
         self.call(index, |node, cx| {
@@ -224,8 +224,8 @@ impl Network {
         let Some(slot) = self.directions.get(usize::from(index)) else {
             return self.leave(from, index, packet);
         };
-        if slot.attention != Attention::Nobody {
-            self.transmit_attended(index, packet);
+        if slot.observation != Observation::None {
+            self.transmit_observed(index, packet);
         } else if let Direction::Fifo(_) = slot.direction {
             self.queue(index, packet);
         } else {
@@ -245,9 +245,9 @@ impl Network {
     /// Offers a packet to a direction that a probe or capture observes, or whose queue history is
     /// recorded.
     #[inline(never)]
-    fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
-        let seldom = &self.directions[usize::from(index)].seldom;
-        let (watched, tap) = (seldom.watched, seldom.taps[SENDING]);
+    fn transmit_observed(&mut self, index: u16, packet: PacketRef) {
+        let rare = &self.directions[usize::from(index)].rare;
+        let (watched, tap) = (rare.watched, rare.taps[SENDING]);
         if watched {
             // The probe reads the queue before this packet brings it up to date.
             self.probe_queue(index);
@@ -258,8 +258,8 @@ impl Network {
         let length = self.packets.get(packet).length();
         let start = self.queue(index, packet);
         let slot = &self.directions[usize::from(index)];
-        if start.is_some() && slot.attention == Attention::NowAndThen {
-            self.note_passing(index, self.now, length);
+        if start.is_some() && slot.observation == Observation::Interval {
+            self.record_offered(index, self.now, length);
         }
         if let (Some(start), Some(tap)) = (start, tap) {
             self.taps[usize::from(tap)].sent(start, packet, &self.packets);
@@ -289,7 +289,7 @@ impl Network {
             return None;
         };
         debug_assert!(slot.upstream == ANYWHERE, "it has one upstream only");
-        let leads_on = slot.onward.is_some();
+        let leads_on = slot.chain_routing.is_some();
         if leads_on {
             fifo.make_room(self.now);
         }

@@ -29,10 +29,10 @@ const STEPS: [(usize, Step); 5] = [
 ];
 
 /// Packets prefetched before a host runs; later ones are prefetched while it runs.
-const TOLD_AT_ONCE: u64 = super::ahead::EARLY;
+const TOLD_AT_ONCE: u64 = super::host_run_ahead::PREFETCH_DISTANCE;
 
 /// Number of packets by which prefetching of a connection precedes its packet.
-const EARLY: usize = 10;
+const PREFETCH_DISTANCE: usize = 10;
 
 /// Connections of a direction's next packets, for a host with many.
 pub(super) struct NextConnections {
@@ -49,7 +49,7 @@ impl NextConnections {
             places: [0; 16],
             looked_at: 0,
         };
-        for number in 0..EARLY {
+        for number in 0..PREFETCH_DISTANCE {
             next.fetch(heard, number as u64, host, packets);
         }
         next
@@ -63,7 +63,7 @@ impl NextConnections {
         host: &Host<Ranges>,
         packets: &PacketStore,
     ) {
-        self.fetch(heard, EARLY as u64, host, packets);
+        self.fetch(heard, PREFETCH_DISTANCE as u64, host, packets);
     }
 
     /// Looks up the packet `behind` positions after the first, and prefetches for it and earlier
@@ -93,7 +93,7 @@ pub(super) struct NextEnds {
 
 impl NextEnds {
     /// Number of packets by which the lookup precedes the packet.
-    pub(super) const EARLY: usize = 6;
+    pub(super) const PREFETCH_DISTANCE: usize = 6;
 
     pub(super) fn new() -> Self {
         Self {
@@ -114,7 +114,7 @@ impl DirectionSlot {
     /// Prefetches the direction.
     #[inline]
     fn fetch(&self) {
-        fetch(&self.onward, size_of::<Self>() / 64);
+        fetch(&self.chain_routing, size_of::<Self>() / 64);
     }
 
     /// Prefetches what the next arrival needs, once the direction is in the cache.
@@ -210,7 +210,7 @@ impl Network {
     }
 
     /// Prefetches ends of the chain for later packets of this direction. `packet` is the one [that
-    /// many positions later](NextEnds::EARLY).
+    /// many positions later](NextEnds::PREFETCH_DISTANCE).
     #[inline(always)]
     pub(super) fn fetch_end(&self, ends: &mut NextEnds, way: u16, packet: Option<PacketRef>) {
         let known_end = |packet| {
@@ -234,7 +234,7 @@ impl Network {
             self.directions.get(usize::from(component.0))
         };
         if let Some(slot) = after(8) {
-            fetch(&slot.onward, 1);
+            fetch(&slot.chain_routing, 1);
         }
         if let Some(slot) = after(5) {
             slot.fetch_for_arrival();

@@ -5,7 +5,7 @@
 //! first one: departures, backlog at the next direction, room in its queue. Only the arrival at the
 //! chain's end is in the schedule. Later directions are therefore ahead of time: they contain
 //! packets that reach them later. Reading the current state leaves these out
-//! ([`Network::standings`]).
+//! ([`Network::direction_states`]).
 //!
 //! Contract:
 //! - It equals the plain engine, also for simultaneous events. An arrival within a chain is visible
@@ -22,7 +22,7 @@ use bentpipe_link::{Counters, Direction, Fifo, Verdict};
 use bentpipe_types::{Address, ByAddress, Bytes, DropReason, PacketRef, Port, Span, Time};
 use rustc_hash::FxHashSet;
 
-use super::passing::Attention;
+use super::queue_history::Observation;
 use super::{ANYWHERE, DirectionSlot, Network};
 use crate::node::Node;
 use crate::router::Refusal;
@@ -59,7 +59,7 @@ enum Hop {
 
 /// Routing cache of a direction in a chain: the next direction, or where packets leave.
 #[derive(Debug, Default)]
-pub(super) struct Onward {
+pub(super) struct ChainRouting {
     /// Destination of the previous packet, and the direction that it took.
     last: Option<(Address, u16)>,
     /// Directions of all earlier destinations, and whether they lead further in the chain.
@@ -68,7 +68,7 @@ pub(super) struct Onward {
     exits: VecDeque<Exit>,
 }
 
-impl Onward {
+impl ChainRouting {
     /// Returns the cached direction towards a destination.
     #[inline(always)]
     fn towards(&mut self, destination: Address) -> Option<u16> {
@@ -85,7 +85,7 @@ impl Onward {
 
 /// Current state of a direction's packets.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct DirectionState {
     pub(super) counters: Counters,
     pub(super) in_transit: usize,
     /// Time for which the transmitter has worked.
@@ -97,7 +97,7 @@ impl DirectionSlot {
     /// they are offered.
     pub(super) fn plain(&self) -> Option<&Fifo> {
         match &self.direction {
-            Direction::Fifo(fifo) if !self.is_attended() => Some(fifo),
+            Direction::Fifo(fifo) if !self.is_observed() => Some(fifo),
             _ => None,
         }
     }
@@ -106,7 +106,7 @@ impl DirectionSlot {
     /// here.
     pub(super) fn has_events(&self) -> bool {
         let leaves = self.next_exit().is_some();
-        match (&self.direction, &self.onward) {
+        match (&self.direction, &self.chain_routing) {
             (Direction::Queued(queued), _) => leaves || queued.to_come() > 0,
             (_, Some(_)) => leaves,
             (direction, None) => direction.in_transit() + direction.held_back() > 0,
@@ -115,7 +115,7 @@ impl DirectionSlot {
 
     /// Returns when a packet next leaves a chain at the end of this direction.
     pub(super) fn next_exit(&self) -> Option<Time> {
-        let exits = &self.onward.as_ref()?.exits;
+        let exits = &self.chain_routing.as_ref()?.exits;
         exits.front().map(|exit| exit.at)
     }
 
@@ -123,7 +123,7 @@ impl DirectionSlot {
     /// nothing observes it.
     fn may_follow(&self) -> bool {
         match &self.direction {
-            Direction::Fifo(fifo) => !self.is_attended() && fifo.takes_time(),
+            Direction::Fifo(fifo) => !self.is_observed() && fifo.takes_time(),
             Direction::Queued(queued) => queued.takes_time(),
             Direction::Managed(_) => false,
         }
@@ -133,7 +133,7 @@ impl DirectionSlot {
     /// nothing observes it.
     fn may_lead(&self) -> bool {
         match &self.direction {
-            Direction::Fifo(fifo) => !self.is_attended() && fifo.is_error_free(),
+            Direction::Fifo(fifo) => !self.is_observed() && fifo.is_error_free(),
             Direction::Queued(queued) => queued.is_error_free(),
             Direction::Managed(_) => false,
         }
@@ -145,7 +145,7 @@ impl Network {
     /// results. For tests; before the run and before probes are added.
     pub fn without_chains(&mut self) {
         self.upstream.clear();
-        self.probes.attend = true;
+        self.probes.observe = true;
     }
 
     /// Forms chains of the unobserved directions with a single upstream direction, at the start of
@@ -164,10 +164,10 @@ impl Network {
                 let slot = &mut self.directions[usize::from(index)];
                 slot.upstream = upstream;
                 if sampled.contains(&index) && matches!(slot.direction, Direction::Fifo(_)) {
-                    slot.begin_noting();
+                    slot.begin_recording();
                 }
                 let before = &mut self.directions[usize::from(upstream)];
-                before.onward.get_or_insert_default();
+                before.chain_routing.get_or_insert_default();
             }
         }
         self.find_chained_queues();
@@ -181,19 +181,19 @@ impl Network {
         let counted = self.packets.counts_hops(packet);
         let (mut index, mut at) = (first, arrival);
         loop {
-            let Some(onward) = &mut self.directions[usize::from(index)].onward else {
+            let Some(chain_routing) = &mut self.directions[usize::from(index)].chain_routing else {
                 debug_assert!(false, "it leads on");
                 return;
             };
-            let next = match onward.towards(destination) {
+            let next = match chain_routing.towards(destination) {
                 Some(next) if !counted => next,
                 _ => match self.find_next(index, packet) {
                     Ok(next) => next,
                     Err(way) => return self.exit(index, at, packet, way),
                 },
             };
-            if self.directions[usize::from(next)].attention == Attention::NowAndThen {
-                return self.follow_noted(index, next, at, packet, length);
+            if self.directions[usize::from(next)].observation == Observation::Interval {
+                return self.follow_recorded(index, next, at, packet, length);
             }
             match self.hop(index, next, at, packet, length) {
                 Hop::GoesOn(arrival) => (index, at) = (next, arrival),
@@ -210,7 +210,7 @@ impl Network {
             self.expect_at_queue(next, at, packet);
             return Hop::Leaves;
         };
-        let leads_on = slot.onward.is_some();
+        let leads_on = slot.chain_routing.is_some();
         if leads_on {
             fifo.make_room(self.now);
         }
@@ -231,10 +231,10 @@ impl Network {
     /// [`follow`](Self::follow) for a direction whose queue history is recorded.
     #[cold]
     #[inline(never)]
-    fn follow_noted(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) {
+    fn follow_recorded(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) {
         let hop = self.hop(index, next, at, packet, length);
         if let Hop::GoesOn(_) | Hop::Ends = hop {
-            self.note_passing(next, at, length);
+            self.record_offered(next, at, length);
         }
         if let Hop::GoesOn(arrival) = hop {
             self.follow(next, arrival, packet, length);
@@ -243,11 +243,11 @@ impl Network {
 
     /// Records a packet offered at this time in the direction's queue history.
     #[inline(never)]
-    pub(super) fn note_passing(&mut self, index: u16, at: Time, length: Bytes) {
+    pub(super) fn record_offered(&mut self, index: u16, at: Time, length: Bytes) {
         let slot = &mut self.directions[usize::from(index)];
-        if let (Some(passing), Direction::Fifo(fifo)) = (&mut slot.seldom.passing, &slot.direction)
+        if let (Some(history), Direction::Fifo(fifo)) = (&mut slot.rare.history, &slot.direction)
         {
-            passing.note(self.now, at, fifo, length);
+            history.note(self.now, at, fifo, length);
         }
     }
 
@@ -269,9 +269,9 @@ impl Network {
             return Err(Way::On(port));
         }
         let destination = self.packets.get(packet).destination.address;
-        let leads_on = self.directions[usize::from(next)].onward.is_some();
-        if let Some(onward) = &mut self.directions[usize::from(index)].onward {
-            onward.known.insert(destination, (next, leads_on));
+        let leads_on = self.directions[usize::from(next)].chain_routing.is_some();
+        if let Some(chain_routing) = &mut self.directions[usize::from(index)].chain_routing {
+            chain_routing.known.insert(destination, (next, leads_on));
         }
         Ok(next)
     }
@@ -282,8 +282,8 @@ impl Network {
     pub(super) fn known_end(&self, first: u16, destination: Address) -> Option<u16> {
         let mut index = first;
         loop {
-            let onward = self.directions[usize::from(index)].onward.as_ref()?;
-            let (next, leads_on) = onward.known.get(destination)?;
+            let chain_routing = self.directions[usize::from(index)].chain_routing.as_ref()?;
+            let (next, leads_on) = chain_routing.known.get(destination)?;
             if !leads_on {
                 return Some(next);
             }
@@ -294,12 +294,12 @@ impl Network {
     /// Records that a packet will leave the chain at the end of this direction.
     #[inline(never)]
     fn exit(&mut self, index: u16, at: Time, packet: PacketRef, way: Way) {
-        let Some(onward) = &mut self.directions[usize::from(index)].onward else {
+        let Some(chain_routing) = &mut self.directions[usize::from(index)].chain_routing else {
             debug_assert!(false, "it leads on");
             return;
         };
-        let is_first = onward.exits.is_empty();
-        onward.exits.push_back(Exit { at, packet, way });
+        let is_first = chain_routing.exits.is_empty();
+        chain_routing.exits.push_back(Exit { at, packet, way });
         // Behind a selecting queue the first exit is entered after all packets have been taken on.
         let slot = &self.directions[usize::from(index)];
         if is_first && matches!(slot.direction, Direction::Fifo(_)) {
@@ -310,8 +310,8 @@ impl Network {
     /// Handles the event of the first packet that leaves a chain at the end of this direction.
     #[inline(never)]
     pub(super) fn on_exit(&mut self, index: u16) {
-        let exits = self.directions[usize::from(index)].onward.as_ref();
-        let second = exits.and_then(|onward| onward.exits.get(1));
+        let exits = self.directions[usize::from(index)].chain_routing.as_ref();
+        let second = exits.and_then(|chain_routing| chain_routing.exits.get(1));
         self.schedule.first_goes_on(second.map(|next| next.at));
         self.leave_chain(index);
     }
@@ -321,9 +321,9 @@ impl Network {
         let slot = &mut self.directions[usize::from(index)];
         let router = slot.to;
         let exit = slot
-            .onward
+            .chain_routing
             .as_mut()
-            .and_then(|onward| onward.exits.pop_front());
+            .and_then(|chain_routing| chain_routing.exits.pop_front());
         let Some(exit) = exit else {
             debug_assert!(false, "the entry is of its first exit");
             return;
@@ -348,7 +348,7 @@ impl Network {
     /// Returns, for each direction, how many packets it contains that reach it after the current
     /// time.
     fn ahead(&self) -> Vec<usize> {
-        let not_left = |slot: &DirectionSlot| match (&slot.onward, &slot.direction) {
+        let not_left = |slot: &DirectionSlot| match (&slot.chain_routing, &slot.direction) {
             (Some(_), Direction::Fifo(fifo)) => fifo.arriving_after(self.now).collect(),
             (Some(_), Direction::Queued(queued)) => queued.in_flight().collect(),
             _ => FxHashSet::default(),
@@ -368,26 +368,26 @@ impl Network {
 
     /// Returns the current state of each direction, with its transmitter's work up to `ended`, and
     /// the number of packet-hops.
-    pub(super) fn standings(&self, ended: Time) -> (Vec<Standing>, u64) {
+    pub(super) fn direction_states(&self, ended: Time) -> (Vec<DirectionState>, u64) {
         let ahead = self.ahead();
         let hops = self.packet_hops - ahead.iter().map(|each| *each as u64).sum::<u64>();
         let standing = |(slot, ahead): (&DirectionSlot, usize)| match &slot.direction {
             Direction::Fifo(fifo) => {
-                let in_transit = match &slot.onward {
-                    Some(onward) => {
+                let in_transit = match &slot.chain_routing {
+                    Some(chain_routing) => {
                         // A packet due right now is still here until its event.
-                        let due = onward.exits.iter().take_while(|exit| exit.at <= self.now);
+                        let due = chain_routing.exits.iter().take_while(|exit| exit.at <= self.now);
                         fifo.arriving_after(self.now).count() + due.count()
                     }
                     None => fifo.in_transit(),
                 } - ahead;
-                Standing {
+                DirectionState {
                     counters: fifo.counters_without(ahead, in_transit),
                     in_transit,
                     busy: fifo.busy_without(ahead, ended),
                 }
             }
-            other => Standing {
+            other => DirectionState {
                 counters: other.counters(),
                 in_transit: other.in_transit(),
                 busy: other.busy(ended),

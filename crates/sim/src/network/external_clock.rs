@@ -28,7 +28,7 @@ impl Network {
     /// run. Returns true if `until` was reached.
     pub fn advance(&mut self, until: Time, budget: u64) -> bool {
         self.begin();
-        self.tell_all_in_turn();
+        self.disable_all_run_ahead();
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
         for _ in 0..budget {

@@ -256,8 +256,8 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
         for slot in &mut network.directions {
             slot.direction.settle(network.now, &mut network.packets);
         }
-        let (standings, hops) = network.standings(until);
-        told.push(format!("{:?} {hops} hops {standings:?}", network.now()));
+        let (direction_states, hops) = network.direction_states(until);
+        told.push(format!("{:?} {hops} hops {direction_states:?}", network.now()));
         assert_eq!(network.violations(), []);
     }
     told.push(format!("{:#?}", network.outcome()));
