@@ -6,7 +6,7 @@ use bentpipe_types::{
     Served, StreamCheck, Time,
 };
 
-use crate::address_resolution::{Neighbour, ArpSettings};
+use crate::address_resolution::{ArpSettings, Neighbour};
 use crate::node::Node;
 
 /// A node with its decorator. Arriving and outgoing packets share one processor, as all packets of

@@ -116,7 +116,12 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
     let terminals: Vec<NodeId> = (0..50).map(|n| builder.host(&format!("t-{n}"))).collect();
     let receivers = terminals.iter().enumerate();
     let receivers = receivers.map(|(n, node)| (*node, loss(0.1, n))).collect();
-    builder.broadcast(station, receivers, "satellite", direction(10_000_000, 1_000));
+    builder.broadcast(
+        station,
+        receivers,
+        "satellite",
+        direction(10_000_000, 1_000),
+    );
     // Files of 50 datagrams, each sent twice in direct succession.
     let carousel = CarouselSettings {
         size: 50_000,

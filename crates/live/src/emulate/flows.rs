@@ -9,7 +9,7 @@ use std::thread;
 use bentpipe_host::applications::{EchoBy, Ends, Side};
 use bentpipe_host::{Application, Limits, Ports};
 use bentpipe_scenario::{App, Flow, Scenario};
-use bentpipe_sim::{FlowOutcome, FlowPlan, FlowEndData, Traffic};
+use bentpipe_sim::{FlowEndData, FlowOutcome, FlowPlan, Traffic};
 use bentpipe_tcp::{Config, Rings};
 use bentpipe_types::{Address, Span, Time};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bentpipe_link::Settings;
 use bentpipe_sim::{
-    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, ArpSettings, Network, NetworkBuilder,
-    NodeId, Probe, ProbeTarget, Sampling, ExternalChannel, Traffic,
+    ArpSettings, ExternalChannel, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network,
+    NetworkBuilder, NodeId, Probe, ProbeTarget, Sampling, Traffic,
 };
 use bentpipe_tcp::{Config, LinuxQuirks};
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};

@@ -231,7 +231,14 @@ impl Network {
     /// [`follow`](Self::follow) for a direction whose queue history is recorded.
     #[cold]
     #[inline(never)]
-    fn follow_recorded(&mut self, index: u16, next: u16, at: Time, packet: PacketRef, length: Bytes) {
+    fn follow_recorded(
+        &mut self,
+        index: u16,
+        next: u16,
+        at: Time,
+        packet: PacketRef,
+        length: Bytes,
+    ) {
         let hop = self.hop(index, next, at, packet, length);
         if let Hop::GoesOn(_) | Hop::Ends = hop {
             self.record_offered(next, at, length);
@@ -245,8 +252,7 @@ impl Network {
     #[inline(never)]
     pub(super) fn record_offered(&mut self, index: u16, at: Time, length: Bytes) {
         let slot = &mut self.directions[usize::from(index)];
-        if let (Some(history), Direction::Fifo(fifo)) = (&mut slot.rare.history, &slot.direction)
-        {
+        if let (Some(history), Direction::Fifo(fifo)) = (&mut slot.rare.history, &slot.direction) {
             history.note(self.now, at, fifo, length);
         }
     }
@@ -376,7 +382,10 @@ impl Network {
                 let in_transit = match &slot.chain_routing {
                     Some(chain_routing) => {
                         // A packet due right now is still here until its event.
-                        let due = chain_routing.exits.iter().take_while(|exit| exit.at <= self.now);
+                        let due = chain_routing
+                            .exits
+                            .iter()
+                            .take_while(|exit| exit.at <= self.now);
                         fifo.arriving_after(self.now).count() + due.count()
                     }
                     None => fifo.in_transit(),

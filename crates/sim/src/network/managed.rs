@@ -87,11 +87,7 @@ impl Network {
     /// earlier.
     #[inline]
     pub(super) fn schedule_queue(&mut self, index: u16) {
-        if self.directions[usize::from(index)]
-            .rare
-            .scheduled
-            .is_none()
-        {
+        if self.directions[usize::from(index)].rare.scheduled.is_none() {
             self.reschedule_direction(index);
         }
     }

@@ -1,16 +1,16 @@
 //! The engine: processes events in order.
 
-mod outcome;
-mod host_run_ahead;
-mod multicast;
-mod link_chain;
 mod chained_queues;
-mod prefetch;
-mod packet_hop;
-mod managed;
 mod external_clock;
-mod queue_history;
+mod host_run_ahead;
+mod link_chain;
+mod managed;
+mod multicast;
+mod outcome;
+mod packet_hop;
+mod prefetch;
 mod probing;
+mod queue_history;
 mod segments;
 mod slots;
 
@@ -28,8 +28,8 @@ use host_run_ahead::Lookahead;
 use probing::Probes;
 use slots::{ANYWHERE, RECEIVING, SENDING};
 
-pub(crate) use multicast::{MulticastReceivers, MulticastReceiver, MANY};
 pub use external_clock::Departure;
+pub(crate) use multicast::{MANY, MulticastReceiver, MulticastReceivers};
 pub(crate) use slots::{DirectionSlot, NodeSlot};
 
 /// An application, by its node and its number there.

@@ -7,7 +7,7 @@ use bentpipe_tcp::Statistics;
 use bentpipe_types::{Address, Agent, Endpoint, Time};
 
 use super::{FlowEnd, FlowSlot, Network};
-use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowEndData, Outcome, Violation};
+use crate::{AgentOutcome, Counts, DirectionOutcome, FlowEndData, FlowOutcome, Outcome, Violation};
 
 /// Flows by the opener's node and first port, with the last port and the server's node.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use bentpipe_link::{Direction, Settings};
 use bentpipe_types::{Agent, Port, RandomStream, Time};
 
-use super::multicast::{MulticastReceivers, MANY};
 use super::link_chain::ChainRouting;
+use super::multicast::{MANY, MulticastReceivers};
 use super::queue_history::{Observation, QueueHistory};
 use crate::node::Node;
 
@@ -145,7 +145,11 @@ impl DirectionSlot {
     }
 
     /// Creates a broadcast direction.
-    pub(crate) fn broadcast(name: String, receivers: MulticastReceivers, settings: Settings) -> Self {
+    pub(crate) fn broadcast(
+        name: String,
+        receivers: MulticastReceivers,
+        settings: Settings,
+    ) -> Self {
         let direction = Direction::managed(settings);
         let receivers = Some(Box::new(receivers));
         Self::with(name, MANY, Port::default(), direction, receivers)

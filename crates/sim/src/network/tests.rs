@@ -10,11 +10,11 @@ use crate::{
     Outcome, Probe, ProbeTarget, Sampling, Traffic,
 };
 
+mod ends;
+mod external_clock;
 mod host_run_ahead;
 mod link_chains;
-mod ends;
 mod path_mtu;
-mod external_clock;
 mod wake_up_order;
 
 fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> Settings {

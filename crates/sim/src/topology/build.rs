@@ -13,9 +13,9 @@ use super::{
 };
 use crate::Router;
 use crate::attached::Attached;
-use crate::processing_and_arp::ProcessingAndArp;
-use crate::network::{MulticastReceivers, DirectionSlot, FlowEnd, FlowSlot, Network, NodeSlot};
+use crate::network::{DirectionSlot, FlowEnd, FlowSlot, MulticastReceivers, Network, NodeSlot};
 use crate::node::{Node, NodeId};
+use crate::processing_and_arp::ProcessingAndArp;
 use crate::router::Limits;
 use crate::schedule::COMPONENTS;
 
@@ -95,7 +95,11 @@ impl NetworkBuilder {
     }
 
     /// Returns the receivers of each broadcast direction.
-    fn all_receivers(&mut self, tables: &[Routes], trees: &ChannelTrees) -> Vec<Option<MulticastReceivers>> {
+    fn all_receivers(
+        &mut self,
+        tables: &[Routes],
+        trees: &ChannelTrees,
+    ) -> Vec<Option<MulticastReceivers>> {
         let mut all_receivers: Vec<Option<MulticastReceivers>> = (self.directions.iter_mut())
             .map(|draft| {
                 let (first, receivers) = draft.broadcast.take()?;

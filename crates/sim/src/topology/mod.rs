@@ -313,7 +313,10 @@ impl NetworkBuilder {
             receivers.push(MulticastReceiver { node, port, errors });
         }
         // Without a far end it would not be a link.
-        let Some((to, to_port)) = receivers.first().map(|receiver| (receiver.node, receiver.port)) else {
+        let Some((to, to_port)) = receivers
+            .first()
+            .map(|receiver| (receiver.node, receiver.port))
+        else {
             return ports;
         };
         let first = ports[0][0];

@@ -41,7 +41,8 @@ impl NetworkBuilder {
                 }
         });
         let is_broadcast = self.directions.iter().any(|each| each.broadcast.is_some());
-        if !knows || is_broadcast || !self.channels.is_empty() || !self.external_channels.is_empty() {
+        if !knows || is_broadcast || !self.channels.is_empty() || !self.external_channels.is_empty()
+        {
             return Vec::new();
         }
         let mut upstream = vec![Upstream::Nobody; self.directions.len()];

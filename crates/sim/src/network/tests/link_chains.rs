@@ -257,7 +257,10 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
             slot.direction.settle(network.now, &mut network.packets);
         }
         let (direction_states, hops) = network.direction_states(until);
-        told.push(format!("{:?} {hops} hops {direction_states:?}", network.now()));
+        told.push(format!(
+            "{:?} {hops} hops {direction_states:?}",
+            network.now()
+        ));
         assert_eq!(network.violations(), []);
     }
     told.push(format!("{:#?}", network.outcome()));
