@@ -1,6 +1,6 @@
 """Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
 
-`cells.py` prints its table and `docs/tcp.md` says what is behind it. Every cell is run several
+`cells.py` prints its table and `docs/validation/ns2.md` says what is behind it. Every cell is run several
 times in both programs, with starts moved by no more than a segment takes at the bottleneck, and
 another seed for what is random. What differs between the programs by no more than runs of either
 differ among themselves is chaos; what stays, over all cells, in the mean is bias.
@@ -146,7 +146,7 @@ def cell(kind: str, number: int) -> Cell:
     )
     if kind in {"shared, gently", "shared RED", "shared ECN"}:
         # Slow start ends at once, so that no flow loses most of a window: what a timeout in the
-        # recovery from that leaves of the threshold (docs/tcp.md) would hide the rest.
+        # recovery from that leaves of the threshold (docs/validation/ns2.md) would hide the rest.
         drawn = replace(drawn, threshold_segments=4, duration_s=4 * drawn.duration_s)
     if kind in {"shared RED", "shared ECN"}:
         # The paper's thresholds, one to three; the queue is as good as never full.

@@ -32,6 +32,6 @@ def test_every_loss_free_cell_is_within_2_percent_of_ns2() -> None:
 @pytest.mark.parametrize("variant", witness.ns2.RECOVERIES)
 @pytest.mark.parametrize("kind", ["listed losses", "short queue"])
 def test_half_of_the_cells_with_losses_are_within_2_percent(kind: str, variant: str) -> None:
-    # Of the others, docs/tcp.md has the rules that differ.
+    # Of the others, docs/validation/ns2.md has the rules that differ.
     of = [abs(each) for cell, each in witness.differences(kind, CELLS) if cell.variant == variant]
     assert statistics.median(of) < TOLERANCE
