@@ -1,8 +1,8 @@
 """Random transfers over one bottleneck, in ns-2 and in bentpipe: how long each takes.
 
 As a script, `python3 benches/witness/cells.py [--cells N]`, for each loss recovery, a table:
-cells, how many are within 2%, the median difference, the mean, and the farthest. `docs/validation/ns2.md`
-says what is behind the farthest.
+cells, how many are within 2%, the median difference, the mean, and the farthest.
+`docs/validation/ns2.md` gives the causes of the farthest.
 
 `--shared` prints those of `shared.py` instead: several flows, modem returns, Hybla and Westwood.
 

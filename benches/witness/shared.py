@@ -1,6 +1,6 @@
 """Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
 
-`cells.py` prints its table and `docs/validation/ns2.md` says what is behind it. Every cell is run several
+`cells.py` prints its table and `docs/validation/ns2.md` gives the causes. Every cell is run several
 times in both programs, with starts moved by no more than a segment takes at the bottleneck, and
 another seed for what is random. What differs between the programs by no more than runs of either
 differ among themselves is chaos; what stays, over all cells, in the mean is bias.

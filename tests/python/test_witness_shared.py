@@ -47,8 +47,8 @@ def test_flows_that_overshoot_nothing_share_a_queue_as_in_ns2() -> None:
 
 
 def test_what_red_marks_is_reduced_as_in_ns2() -> None:
-    # Of 200 cells it is the same within 0.2% (docs/validation/ns2.md); where a mark reduces the window twice,
-    # 3.5% less.
+    # Of 200 cells it is the same within 0.2% (docs/validation/ns2.md); where a mark reduces the
+    # window twice, 3.5% less.
     found = list(witness.compare("shared ECN", range(16), runs=2))
     mean, _ = witness.bias([each.mean for each in found])
     assert abs(mean) < 0.01
