@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write the Python reference in Markdown (on stdout) from the docstrings of what is public.
+"""Write the Python reference in Markdown (on stdout) from the docstrings of public names.
 
     tools/api_reference.py > docs/api.md
 
-The tests check that the page is what this prints.
+A test checks that the page equals this output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import bentpipe
 from bentpipe import congestion, prediction, results
 
-# What a run's `summary` and `series` are made of, and a prediction.
+# The record types in a run's `summary` and `series`, and in a prediction.
 RECORDS = (
     results.FlowResult,
     results.GroupResult,
@@ -32,7 +32,7 @@ RECORDS = (
     prediction.FlowPrediction,
     prediction.ModelAnswer,
 )
-# What the callbacks of a window rule are given: native classes, whose words are in the stub.
+# Native classes that callbacks of a window rule receive; the stub has their docstrings.
 STUB = Path(bentpipe.__file__).with_name("_native.pyi")
 GIVEN = ("Window", "Ack")
 
@@ -86,7 +86,7 @@ def _function(name: str, function: Any, *, level: int) -> str:
 
 def _signature(function: Any) -> str:
     signature = inspect.signature(function)
-    # Annotations are strings, which `str` puts into quotes.
+    # Annotations are strings, which `str` would quote.
     shown = [
         re.sub(r": '([^']*)'", r": \1", str(parameter))
         for name, parameter in signature.parameters.items()
@@ -131,13 +131,13 @@ def _class(name: str, kind: type) -> str:
 
 
 def _record(kind: type) -> str:
-    """Return what a record's fields are called, and of which type they are."""
+    """Return a record's fields and their types."""
     fields = [f"`{each.name}: {_plain(each.type)}`" for each in dataclasses.fields(kind)]
     return f"## {kind.__name__}\n\n{_document(kind)}\n\nFields: {', '.join(fields)}.\n"
 
 
 def _callbacks() -> str:
-    """Return what a window rule of one's own has, and what its callbacks are given."""
+    """Return the callbacks of a user's window rule, and the objects that they receive."""
     rule = congestion.CongestionControl
     must, _, may = _document(rule).partition("\n\n")
     lines = ["## A window rule of your own\n", must, ""]
@@ -153,7 +153,7 @@ def _callbacks() -> str:
 
 
 def _callback_list(document: str) -> str:
-    """Return a docstring whose definitions are indented below their names as one with a list."""
+    """Return a docstring with its indented definitions as a list."""
     written: list[str] = []
     for line in document.splitlines():
         if line.startswith("    "):
@@ -212,7 +212,7 @@ def _document(value: Any) -> str:
 
 
 def _items(body: str) -> str:
-    """Return a section's entries, each a name and what is indented below it, as a list."""
+    """Return a section's entries, each a name and its indented description, as a list."""
     items: list[str] = []
     for line in body.splitlines():
         if line.startswith(" "):

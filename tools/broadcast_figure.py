@@ -29,7 +29,7 @@ turns = 3, interval = "13 s", files = 8 }"""
 
 
 def draw(figure: Figure) -> None:
-    """Draw when dishes have a file, of all files that there were: runs and the closed form."""
+    """Draw the share of files that dishes have received over time: runs and the closed form."""
     (axes,) = new_axes(figure)
     for colour, loss in zip(COLOURS, LOSSES, strict=False):
         settings = {**TURNS, "links.satellite.errors.packet_loss_rate": loss}

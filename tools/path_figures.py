@@ -19,10 +19,10 @@ from bentpipe.plot.style import COLOURS, legend_below, new_axes, write_svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Stretches of time put together: what a sawtooth does within one, no figure this wide shows.
+# Time bins of a figure: the teeth of a sawtooth within a bin are too narrow to show.
 BINS = 120
 
-# What of each run is shown: the series, the axis, and what its values are multiplied by.
+# Series shown of each run: the series, the axis, and the factor of its values.
 FIGURES = {
     "leo-handover": (
         ("download.goodput", "goodput\n(Mbit/s)", 1e-6),
@@ -77,7 +77,7 @@ def draw(figure: Figure, *, name: str) -> None:
         elif series.endswith(".lost"):
             each.plot(data.times_s, factor * data.values, drawstyle="steps-post")
         else:
-            # A sawtooth has hundreds of teeth: what it reaches, and where it is on average.
+            # A sawtooth has hundreds of teeth: show its highest values and its average.
             highest, means = extreme_and_mean([data], edges)
             each.stairs(
                 factor * highest,
@@ -94,7 +94,7 @@ def draw(figure: Figure, *, name: str) -> None:
         each.set_xlim(0.0, duration_s)
     axes[0].set_title(name)
     axes[-1].set_xlabel("time (s)")
-    # One legend tells what the two lines are, wherever there are two.
+    # One legend explains the two lines of all panels that have two.
     legend_below(figure, next((a for a in axes if a.get_legend_handles_labels()[1]), axes[-1]))
 
 

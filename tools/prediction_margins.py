@@ -1,8 +1,8 @@
-"""Measure by how much likely predictions differ from runs: the margins of `predict`.
+"""Measure how much likely predictions differ from runs: the margins of `predict`.
 
-Predicts random networks (tests/python/random_networks.py), simulates those in which a flow's
-prediction is marked as likely, and prints for each kind of limit or estimate how far the goodput
-was from it. No test uses these seeds: the tests' are below 1,000,000.
+Predicts random networks (tests/python/random_networks.py), and simulates those with a prediction
+that is marked as likely. Prints the deviation of the goodput for each kind of limit or estimate.
+No test uses these seeds: the tests' are below 1,000,000.
 
     python tools/prediction_margins.py [FIRST_SEED [COUNT]]
 

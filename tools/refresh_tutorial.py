@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the commands that a tutorial shows, and put what they print where it shows their output.
+"""Run the commands of a tutorial, and replace the output that it shows by theirs.
 
     tools/refresh_tutorial.py docs/tutorial.md
 
@@ -25,7 +25,7 @@ WALL_TIME = re.compile(r"simulated in [\d.,]+ [µm]?s")
 
 
 def refreshed(text: str, *, bentpipe: str) -> str:
-    """Return the tutorial's text with every command's output as it is now."""
+    """Return the tutorial's text with the present output of every command."""
     with tempfile.TemporaryDirectory() as folder:
 
         def replace(match: re.Match[str]) -> str:
@@ -46,7 +46,7 @@ def _output(command: str, folder: str, bentpipe: str) -> str:
     words = shlex.split(command)
     if words[0] != "bentpipe":
         return ""
-    # As in a terminal: a pipe gets tables without rules, however wide.
+    # On a terminal, tables have rules and fit its width; through a pipe they do not.
     main, other = pty.openpty()
     process = subprocess.Popen(
         [bentpipe, *words[1:]],
@@ -69,7 +69,7 @@ def _output(command: str, folder: str, bentpipe: str) -> str:
 
 
 def without_wall_times(text: str) -> str:
-    """Return the text with every wall time made alike."""
+    """Return the text with every wall time replaced by the same text."""
     return WALL_TIME.sub("simulated in no time", text)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Run notebooks' cells one after the other, and keep what they show in them.
+"""Run notebooks' cells one after the other, and store their outputs in the notebooks.
 
     tools/run_notebook.py docs/notebooks/*.ipynb
 
 A cell's last expression is shown as Jupyter shows it: as HTML if it has any, a figure as an image,
-else its text. No Jupyter is needed; the tests run the notebooks by this.
+else its text. Jupyter is not needed; the tests run the notebooks with this script.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 def run_notebook(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return the notebook with the outputs that its cells have now."""
+    """Return the notebook with the present outputs of its cells."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells = []
     count = 0
@@ -54,7 +54,7 @@ def run_cell(source: str, names: dict[str, Any], count: int) -> list[dict[str, A
 
 
 def data_of(value: Any) -> dict[str, str]:
-    """Return what a notebook shows of a value, by its media type."""
+    """Return a value's representations by media type."""
     data = {"text/plain": repr(value)}
     if hasattr(value, "savefig"):
         image = io.BytesIO()

@@ -1,14 +1,13 @@
 """A workbench for TCP over satellite and other long, asymmetric paths.
 
-`Scenario` names a network, `run` simulates it, `predict` evaluates the closed forms on it, `sweep`
-simulates it along axes;
-`bentpipe.model` has the closed forms themselves. Everything loads on first use: a command-line
-start must not pay for numpy or matplotlib.
+`Scenario` names a network, `run` simulates it, `predict` evaluates the closed forms on it.
+`sweep` simulates it along axes, and `bentpipe.model` has the closed forms themselves. Everything
+loads on first use, so that a command starts without importing numpy or matplotlib.
 """
 
 from __future__ import annotations
 
-# What checks types takes it for true; `typing` itself takes longer to import than all of this.
+# Type checkers take this for true. Importing `typing` takes longer than the rest of this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -1,7 +1,7 @@
-"""Columns of Arrow tables, out of buffers.
+"""Columns of Arrow tables, built from buffers.
 
-`pyarrow.array`, `pyarrow.scalar` and `pyarrow.table` of lists import pandas, to ask whether what
-they are given is a series of its own, which takes a quarter of a second.
+`pyarrow.array`, `pyarrow.scalar` and `pyarrow.table` import pandas when they are given lists, to
+check for pandas objects. That takes a quarter of a second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def of_numbers(values: NDArray[np.float64 | np.int32], kind: pa.DataType) -> pa.Array:
-    """Return a column of numbers, as they lie in memory."""
+    """Return a column of numbers that shares the array's memory."""
     content = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(kind, len(values), [None, content])
 
@@ -31,15 +31,15 @@ def of_texts(texts: Sequence[str]) -> pa.StringArray:
 
 
 def repeated(label: str, count: int) -> pa.DictionaryArray:
-    """Return a column of one text, so many times."""
+    """Return a column that repeats one text `count` times."""
     places = of_numbers(np.zeros(count, dtype=np.int32), pa.int32())
     return pa.DictionaryArray.from_arrays(places, of_texts([label]))
 
 
 def of_values(values: Sequence[str | int | float | bool | None]) -> pa.Array:
-    """Return a column of values of one type, or of whole and other numbers; None is null.
+    """Return a column of strings, booleans, or whole and fractional numbers; None is null.
 
-    It has the type that `pyarrow.array` would give it.
+    The column has the type that `pyarrow.array` would give it.
     """
     known = np.array([value is not None for value in values], dtype=bool)
     if not known.any():

@@ -15,13 +15,13 @@ from bentpipe.told import times_of
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
 
-# Which quantiles of what applications tell are compared.
+# Quantiles of application metrics that are compared.
 QUANTILES: Final = ("p50", "p95")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What an application told on one clock: of how many of how many, and quantiles by name."""
+    """An application metric on one clock: completed and started items, and quantiles by name."""
 
     count: int
     begun: int
@@ -30,10 +30,10 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class ToldTwice:
-    """What an application told on both clocks.
+    """An application metric on both clocks.
 
-    `what` is such as "page load", "response" or "MOS"; quantiles are in `unit`, and `difference`
-    has those of the simulation less those of the emulation, in shares of the latter.
+    `what` is a name such as "page load", "response" or "MOS". Quantiles are in `unit`.
+    `difference` is simulated minus emulated quantiles, as shares of the emulated ones.
     """
 
     what: str
@@ -43,7 +43,7 @@ class ToldTwice:
     difference: Mapping[str, float | None]
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as it is in `bentpipe compare --json`."""
+        """Return the object that `bentpipe compare --json` prints for it."""
         sides = {"simulated": self.simulated, "emulated": self.emulated}
         told = {
             name: {"count": side.count, "begun": side.begun, **side.quantiles}
@@ -54,9 +54,10 @@ class ToldTwice:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How far simulation is from emulation, in shares of the emulated value; None without.
+    """Difference between simulation and emulation, as a share of the emulated value.
 
-    0.02 says that the simulation gives 2% more. `application` has what the flow's application told.
+    0.02 means that the simulation gives 2% more; None stands for an unknown value. `application`
+    has the metrics of the flow's application.
     """
 
     goodput: float | None
@@ -64,14 +65,14 @@ class Difference:
     application: tuple[ToldTwice, ...] = field(default=())
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as it is in `bentpipe compare --json`."""
+        """Return the object that `bentpipe compare --json` prints for it."""
         shares = {"goodput": self.goodput, "transfer_time": self.transfer_time}
         return {**shares, "application": [each.to_data() for each in self.application]}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What the three said of one scenario."""
+    """The prediction, simulation and emulation of one scenario."""
 
     predicted: Prediction
     simulated: RunResult
@@ -79,13 +80,13 @@ class Comparison:
 
     @property
     def differences(self) -> dict[str, Difference]:
-        """By flow."""
+        """Differences between simulation and emulation, by flow."""
         pairs = zip(self.simulated.summary.flows, self.emulated.summary.flows, strict=True)
         return {ours.name: difference(ours, real) for ours, real in pairs}
 
     @property
     def groups(self) -> dict[str, tuple[ToldTwice, ...]]:
-        """What the applications of a table's flows told together, by the table's name."""
+        """Application metrics of the flows of each table together, by the table's name."""
         pairs = zip(self.simulated.summary.groups, self.emulated.summary.groups, strict=True)
         return {ours.name: told_twice(ours.extra, real.extra) for ours, real in pairs}
 
@@ -103,7 +104,7 @@ class Comparison:
 
 
 def difference(simulated: FlowResult, emulated: FlowResult) -> Difference:
-    """Compare one flow."""
+    """Compare the simulation and the emulation of one flow."""
     return Difference(
         goodput=_share(simulated.goodput_bps, emulated.goodput_bps),
         transfer_time=_share(_time(simulated), _time(emulated)),
@@ -112,7 +113,7 @@ def difference(simulated: FlowResult, emulated: FlowResult) -> Difference:
 
 
 def told_twice(simulated: Mapping[str, Any], emulated: Mapping[str, Any]) -> tuple[ToldTwice, ...]:
-    """Put what two summaries' applications told side by side, where both told it."""
+    """Pair the application metrics that both summaries have."""
     ours, real = _told(simulated), _told(emulated)
     return tuple(
         ToldTwice(
@@ -166,7 +167,7 @@ def compare(
 ) -> Comparison:
     """Predict, simulate and emulate a scenario; emulation takes as long as the scenario says."""
     predicted = predict(scenario)
-    # First what takes time and may be impossible.
+    # Emulation comes first: it takes longest and may be impossible on this machine.
     emulated = emulate(scenario, seed=seed, progress=progress)
     names = [flow.name for flow in predicted.flows]
     probes = [

@@ -1,15 +1,15 @@
 """Congestion controls of your own, written in Python.
 
-A class with `on_ack` and `on_congestion`, registered under a name that a scenario file then uses
-like a built-in one::
+Register a class with `on_ack` and `on_congestion` under a name. A scenario file then uses that
+name like a built-in one::
 
     @bentpipe.congestion_control("mine")
     class Mine:
         def on_ack(self, window, ack): ...
         def on_congestion(self, window, event, flight_size, now_s): ...
 
-It is called in the middle of a run, with the GIL held: a run takes about four times as long.
-What it raises ends the run.
+The callbacks are called during a run, with the GIL held: a run takes about four times as long.
+An exception that a callback raises ends the run.
 """
 
 from __future__ import annotations
@@ -27,32 +27,38 @@ Event = Literal["loss", "ecn", "timeout"]
 
 
 class CongestionControl(Protocol):
-    """What a class must have; one instance is made, without arguments, for each connection.
+    """The callbacks of a congestion control; one instance is made for each connection.
 
-    It may have more, each called where the simulator's own rules are:
+    The class is called without arguments. It may have more callbacks, each called at the point
+    where
+    the simulator calls its built-in rules:
 
     `on_established(window, rtt_s, now_s)`
-        `window` is the initial one; `rtt_s` is what the handshake measured, or None.
+        `window` is the initial one; `rtt_s` is the round trip of the handshake, or None.
     `on_delivery(window, ack)`
-        Every acknowledgment of something delivered, also a duplicate, also in loss recovery.
+        Called for every acknowledgment of newly delivered data. Duplicate acknowledgments and loss
+        recovery are included.
     `slow_start_growth(window, counted, ack)`
         Returns the bytes to grow by in slow start, which would grow by `counted`.
     `on_application_limited()`
-        Nothing kept the sender from sending but that there was nothing to send.
+        The sender has sent all available data and could have sent more.
     `on_recovery_exit(window, now_s)`
         Loss recovery is over.
     `on_spurious(window, before)`
-        The last event was none; `before` is the window before it. Without it, the window is
-        restored.
+        The last congestion event was spurious; `before` is the window before it. Without this
+        callback, the window is restored.
     `pacing_rate(window)`
-        Returns bit/s to pace at, or None. Asked whenever segments may leave, unless the host's
-        `pacing` is "off"; with "auto", None means that nothing is paced now.
+        Returns the pacing rate in bit/s, or None. Called whenever segments may leave, unless the
+        host's `pacing` is "off"; with "auto", None means that pacing is off at present.
     `owns_slow_start`
         True: `on_ack` is called in slow start, too.
     """
 
     def on_ack(self, window: Window, ack: Ack) -> None:
-        """Grow: `ack.acknowledged` bytes are new, in congestion avoidance, outside recovery."""
+        """Grow the window by an acknowledgment in congestion avoidance, outside recovery.
+
+        `ack.acknowledged` is the number of newly acknowledged bytes.
+        """
 
     def on_congestion(self, window: Window, event: Event, flight_size: int, now_s: float) -> None:
         """Set the threshold, and the window for the recovery that follows.
@@ -63,7 +69,7 @@ class CongestionControl(Protocol):
 
 _Rule = TypeVar("_Rule", bound=CongestionControl)
 _REQUIRED = ("on_ack", "on_congestion")
-# As the scenario file has names.
+# Names as scenario files allow them.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 _classes: dict[str, type[CongestionControl]] = {}
@@ -77,7 +83,7 @@ def congestion_control(name: str) -> Callable[[type[_Rule]], type[_Rule]]:
     Raises
     ------
     RequestError
-        The name is not one, or is a built-in control's, or the class lacks a callback.
+        The name is malformed or that of a built-in control, or the class lacks a callback.
     """
     from bentpipe import _native
 

@@ -1,7 +1,7 @@
-"""Scenarios in real time: the same network between TCP connections of the kernel's.
+"""Scenarios in real time: the scenario's network between TCP connections of the kernel.
 
-Emulation is a part of the native module, not a program beside it: one install, one version, and
-what it returns is what a run returns.
+Emulation is part of the native module, not a separate program. One installation has one version,
+and emulation returns the same kind of result as a run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command of the user's own inside a host; the emulation ends with what is `waited_for`."""
+    """A user's command inside a host; the emulation ends with the commands `waited_for`."""
 
     host: str
     words: tuple[str, ...]
@@ -40,10 +40,10 @@ class Lateness:
 
 
 class EmulateResult(RunResult):
-    """A finished emulation: what a run has, how late packets were, and notes for the user.
+    """A finished emulation: the result of a run, the lateness of packets, and notes for the user.
 
-    What the kernel does not tell of a flow (timeouts and recoveries where several flows leave one
-    host) is null in `summary_json`, and 0 in `summary`.
+    Some counts of a flow are unknown for the kernel's TCP, such as timeouts and recoveries where
+    several flows leave one host. They are null in `summary_json` and 0 in `summary`.
     """
 
     def __init__(self, output: RunOutput, *, status: int | None) -> None:
@@ -53,17 +53,17 @@ class EmulateResult(RunResult):
 
     @property
     def late_ms(self) -> Lateness:
-        """How late packets left."""
+        """Distribution of the lateness of packets."""
         return Lateness(**self._data["late_ms"])
 
     @property
     def too_late(self) -> bool:
-        """Whether they were so late that the figures are not to be trusted."""
+        """Whether packets were so late that the figures are not to be trusted."""
         return bool(self._data["too_late"])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the kernel does not do as the scenario says, and what else there is to know."""
+        """Differences between the scenario and the kernel's behaviour, and other remarks."""
         return tuple(self._data["notes"])
 
 
@@ -78,7 +78,7 @@ def emulate(
     attach: Mapping[str, str] | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> EmulateResult:
-    """Run a scenario in real time, between hosts of the kernel's.
+    """Run a scenario in real time, between hosts that use the kernel's TCP.
 
     Parameters
     ----------
@@ -87,15 +87,15 @@ def emulate(
     commands
         Run these over the scenario's links, instead of its flows.
     attach
-        Whose TCP a host has, by its name: `"kernel"`, as every host without being asked, or
-        `"our"`, the simulator's, over the same links and devices.
+        The TCP of a host, by its name: `"kernel"`, the default, or `"our"`, the simulator's, over
+        the same links and devices.
 
     Raises
     ------
     RequestError, ScenarioError
         There is no such scenario, it is wrong, or the kernel has no such congestion control.
     WorkError
-        This machine cannot; the line says what is missing.
+        This machine cannot run it; the message names the missing requirement.
     RunError
         It failed.
     """

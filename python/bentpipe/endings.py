@@ -1,6 +1,7 @@
-"""SIGTERM and SIGHUP, which end a command as Ctrl-C does: by KeyboardInterrupt.
+"""Handling of SIGTERM and SIGHUP: they end a command by KeyboardInterrupt, as Ctrl-C does.
 
-By themselves they end the process between any two steps, and what was being written stays there.
+Their default action ends the process between any two steps and leaves partly written files
+behind.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final, NoReturn
 _ENDING: Final = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-# Those that came while a command was at work.
+# Signals received while a command was running, in order.
 _came: list[int] = []
 
 
@@ -28,26 +29,26 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def note(number: int) -> None:
-    """Remember which signal it was that ends the command."""
+    """Record the signal that ends the command."""
     _came.append(number)
 
 
 def came() -> signal.Signals:
-    """Return the signal that ended the command: the first that came."""
+    """Return the signal that ended the command: the first one received."""
     return signal.Signals(_came[0]) if _came else signal.SIGINT
 
 
 def told(number: int) -> str:
-    """Say what a signal has done."""
+    """Return the message about a signal."""
     return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
 
 
 def at_once(number: int, frame: FrameType | None) -> NoReturn:
-    """End the process, whatever it is doing, with a line and the status of a signal."""
+    """End the process at once, with a message and the exit status of the signal."""
     del frame
-    # By the system's call: what was interrupted may be in the middle of writing, too.
+    # Write by the system call: the interrupted code may be in the middle of a buffered write.
     with suppress(OSError):
-        # Where it was drawing a bar, that is over, and the cursor is to be seen again.
+        # On a terminal, end the line of the progress bar and show the cursor again.
         looks = os.isatty(2) and os.environ.get("TERM") != "dumb"
         clear = "\r\x1b[K\x1b[?25h" if looks else ""
         os.write(2, f"{clear}bentpipe: {told(number)}\n".encode())
@@ -55,7 +56,7 @@ def at_once(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def ours() -> tuple[int, ...]:
-    """Return the signals that raise KeyboardInterrupt and nothing else: Python's, and these."""
+    """Return the handled signals whose handler is this module's or Python's default."""
     handled = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(_ENDING, interrupt)}
     return tuple(number for number, by in handled.items() if signal.getsignal(number) is by)
 
@@ -64,9 +65,9 @@ def ours() -> tuple[int, ...]:
 def handling(
     numbers: Iterable[int], by: Callable[[int, FrameType | None], Any] | signal.Handlers
 ) -> Iterator[None]:
-    """Have signals handled so during the block, and then as before.
+    """Install a handler for these signals during the block; restore the previous ones afterwards.
 
-    In a thread other than the main one, which gets none, they stay as they are.
+    In threads other than the main one, which receive no signals, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -81,7 +82,10 @@ def handling(
 
 @contextmanager
 def interrupting() -> Iterator[None]:
-    """Have them interrupt the block. One that is ignored, as under nohup, stays so."""
+    """Let these signals interrupt the block.
+
+    A signal that is ignored, as under nohup, stays ignored.
+    """
     _came.clear()
     taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
     with handling(taken, interrupt):

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, files and folders that one at a time writes to."""
+"""Atomic file writes, and locks on files and folders."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from pathlib import Path
 
 
 def part_of(path: Path) -> Path:
-    """Return where a file is written until it is whole; the simulator's captures have the same."""
+    """Return the path of the partial file. The simulator's captures use the same name."""
     whole = path.resolve()
     return whole.with_name(f".{whole.name}.part")
 
 
 @contextmanager
 def as_a_whole(path: Path) -> Iterator[Path]:
-    """Give the path that a file is to be written at; when the block ends, it gets its name.
+    """Yield a path to write to; the file is renamed to its final name when the block ends.
 
-    Where the block fails, as on a full disk, nothing of it is left, and what was there before is;
-    the system's error is then one about the file. A pipe or a device is written to as it is, and
-    a link stays one.
+    If the block fails, as on a full disk, the partial file is removed and the previous file
+    remains;
+    a system error then names the final file. Pipes and devices are written to directly, and
+    symbolic
+    links are followed.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -40,16 +42,16 @@ def as_a_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep others from writing into the folder; the lock goes when the process does.
+    """Lock a folder against other writers; the lock ends with the block or the process.
 
     Raises
     ------
     BlockingIOError
-        Another process has it, or another part of this one.
+        The folder is locked already, by another process or by this one.
     """
     descriptor = None
     try:
-        # A folder that can be written to and not read has no lock.
+        # A folder that is writable but not readable cannot be locked.
         with suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY)
         if descriptor is not None:
@@ -62,15 +64,16 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def reserved(path: Path) -> Iterator[None]:
-    """Keep others who ask from writing the file, whatever becomes of it meanwhile.
+    """Lock a file against other writers, even while it is replaced.
 
-    The lock is a file's beside it, since the file itself may be replaced. It goes when the process
-    does, and the file with the block.
+    The lock is held on a file beside it, because the file itself may be replaced. The lock ends
+    with
+    the block or the process.
 
     Raises
     ------
     BlockingIOError
-        Another process has it, or another part of this one.
+        The file is locked already, by another process or by this one.
     OSError
         Nothing can be written there.
     """
@@ -80,7 +83,7 @@ def reserved(path: Path) -> Iterator[None]:
         descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(descriptor)
-            # Whoever had it before may have removed it between the two calls.
+            # The previous holder may have removed the lock file between the two calls.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), beside.stat()):
                     break
@@ -106,5 +109,5 @@ def _lock(descriptor: int) -> None:
     except BlockingIOError:
         raise
     except OSError:
-        # A file system without locks.
+        # The file system has no locks.
         pass

@@ -1,8 +1,12 @@
-"""Results as flent's data files (.flent.gz), and RRUL, the test that everybody plots with it.
+"""Results as flent's data files (.flent.gz), and RRUL, flent's best-known test.
 
-The format is flent's version 4: gzipped JSON of `version`, `x_values` (seconds), `results` (series,
-a value or null for each of those), `raw_values` (series, with seconds since the epoch) and
-`metadata`.
+The format is flent's version 4: gzipped JSON with these keys.
+
+x_values    sample times, in seconds
+results     series by name: a value, or null, for each sample time
+raw_values  series by name: samples with seconds since the epoch
+metadata    description of the test
+version     4
 """
 
 from __future__ import annotations
@@ -26,13 +30,13 @@ if TYPE_CHECKING:
     from bentpipe.results import RunResult
 
 FORMAT: Final = 4
-# As flent samples.
+# flent's sampling interval.
 STEP_S: Final = 0.2
-# A data file has a date, and a run has none: the same file for the same run.
+# A data file has a date, and a run has none. A fixed date gives the same file for the same run.
 _BEGAN: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _TIMES: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 
-# flent's marks of its four TCPs and three UDPs. Here they are names: packets have no class.
+# flent's DSCP marks of its four TCPs and three UDPs. Here they are only names.
 _TCP_MARKS: Final = ("BE", "BK", "CS5", "EF")
 _UDP_MARKS: Final = ("BE", "BK", "EF")
 _DURATION_S: Final = 65.0
@@ -40,17 +44,18 @@ _TCP_STARTS_S: Final = 5.0
 
 
 def rrul(scenario: Scenario) -> Scenario:
-    """Return the scenario with RRUL in the place of its flows, between the ends of its first.
+    """Return the scenario with RRUL's flows instead of its own, between the ends of its first flow.
 
-    Four TCPs each way, from 5 s on until the end at 65 s; over UDP three echoes and over ICMP one,
-    every 200 ms from the beginning. The client is the host that the first flow's bytes go to.
+    Four TCP flows in each direction, from 5 s until the end at 65 s. Three UDP echoes and one ICMP
+    echo, every 200 ms from the beginning. The client is the host that receives the first flow's
+    data.
 
     Raises
     ------
     ScenarioError
         The scenario is wrong.
     RequestError
-        It is no TOML.
+        The file is not TOML.
     """
     import tomllib
 
@@ -99,8 +104,10 @@ def _is_replaced(key: str) -> bool:
 def write_flent(result: RunResult, scenario: Scenario, path: Path) -> None:
     """Write a run as flent's data file: goodput and response times of its flows.
 
-    RRUL's flows get flent's own names of them, and its plots; others are "TCP upload::NAME",
-    "TCP download::NAME" and "Ping (ms)::NAME", as in flent's tests of any number of flows.
+    RRUL's flows get flent's names for them, so that flent's plots of RRUL apply. Other flows are
+    "TCP upload::NAME", "TCP download::NAME" and "Ping (ms)::NAME", as in flent's tests of any
+    number
+    of flows.
 
     Raises
     ------
@@ -110,12 +117,12 @@ def write_flent(result: RunResult, scenario: Scenario, path: Path) -> None:
     document = flent_document(result, scenario)
     text = json.dumps(document, indent=2, sort_keys=True).encode()
     if path.suffix == ".gz":
-        # No name and no time in the header: the same bytes for the same run.
+        # The gzip header has no file name and no time, so that equal runs give equal bytes.
         packed = io.BytesIO()
         with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:
             file.write(text)
         text = packed.getvalue()
-    # (flent unpacks by the name.)
+    # flent decides by the file's name whether to decompress it.
     with as_a_whole(path) as part:
         part.write_bytes(text)
 
@@ -184,9 +191,9 @@ def flent_document(result: RunResult, scenario: Scenario) -> dict[str, Any]:
 
 
 def _label(flow: str, app: Mapping[str, Any], *, rate: bool, rrul: bool) -> str | None:
-    """Return flent's name of a flow's series; None where it has none for it."""
+    """Return flent's name of a flow's series; None where flent has none."""
     is_echo = app["kind"] == "ping"
-    # Of an echo its time, and of a transfer its rate; of anything else both.
+    # An echo has a response time only, a bulk transfer a rate only, other applications both.
     if (is_echo and rate) or (app["kind"] == "bulk" and not rate):
         return None
     if rrul:
@@ -204,7 +211,7 @@ def _label(flow: str, app: Mapping[str, Any], *, rate: bool, rrul: bool) -> str 
 def _sampled(
     times: np.ndarray[Any, Any], values: np.ndarray[Any, Any], x_values: Sequence[float]
 ) -> list[float | None]:
-    """Return the mean of the samples in each step; where there is none, that of the step before."""
+    """Return the mean of the samples in each step; an empty step repeats the previous value."""
     edges = np.concatenate([[0.0], np.asarray(x_values)]) + 1e-9
     places = np.searchsorted(times, edges, side="right")
     found: list[float | None] = []
@@ -217,7 +224,7 @@ def _sampled(
 
 
 def _add_sums(results: dict[str, list[float | None]], length: int) -> None:
-    """Add what flent's tests compute: averages and sums."""
+    """Add the averages and sums that flent's tests compute."""
     groups = {
         kind: [values for name, values in results.items() if name.startswith(kind)]
         for kind in ("TCP upload", "TCP download", "Ping (ms)")

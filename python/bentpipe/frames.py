@@ -20,7 +20,7 @@ _TABLES: Final = get_args(Table)
 
 
 def arrow_table(result: RunResult, table: str) -> pa.Table:
-    """Return one of the tables of a result: a row for each flow, group, direction, gateway, sample.
+    """Return a table of a result: one row for each flow, group, direction, gateway or sample.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def arrow_table(result: RunResult, table: str) -> pa.Table:
 
 
 def _flat(record: Any) -> dict[str, Any]:
-    """Return a record's fields in one row, but for lists: rtt_ms.mean is rtt_ms_mean."""
+    """Return a record's fields in one row, without lists: rtt_ms.mean is rtt_ms_mean."""
     row: dict[str, Any] = {}
     for field in fields(record):
         value = getattr(record, field.name)
@@ -69,7 +69,7 @@ def _flat(record: Any) -> dict[str, Any]:
 
 
 def _flat_mapping(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return what is in mappings, however deep, in one row, by joined names."""
+    """Return nested mappings in one row, under joined names."""
     row: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -94,7 +94,7 @@ def to_polars(result: RunResult, table: str) -> pl.DataFrame:
     Raises
     ------
     ImportError
-        polars isn't installed: it is no dependency.
+        polars is not installed: it is an optional dependency.
     """
     try:
         import polars as pl
@@ -106,9 +106,9 @@ def to_polars(result: RunResult, table: str) -> pl.DataFrame:
 
 
 def to_xarray(series: Mapping[str, Series]) -> xr.Dataset:
-    """Return probes as a Dataset: a variable each, over `time_s`, NaN where one has no sample.
+    """Return probes as a Dataset: one variable each over `time_s`, NaN where one has no sample.
 
-    What is recorded as it happens, several times at once perhaps, has a time of its own:
+    A probe of events, which may have several samples at one time, has its own coordinate:
     `NAME_time_s`.
     """
     import numpy as np

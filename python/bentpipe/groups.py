@@ -1,4 +1,4 @@
-"""What `count` made: client-1, client-2 and so on are one group."""
+"""Groups of the items that `count` makes: client-1, client-2 and so on are one group."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-# `count = 3` makes client-1, client-2, client-3; a link's directions are client-1.forward, ...
+# `count = 3` makes client-1, client-2, client-3, and a link's directions client-1.forward, ...
 _MEMBER: Final = re.compile(r"(?P<name>.+)-(?P<number>[1-9]\d*)(?P<way>\.\w+)?")
 
 
 def groups(names: Sequence[str]) -> dict[str, list[int]]:
-    """Find what `count` made: "client" and the places of client-1, client-2 and so on.
+    """Return groups by name: "client", and the indices of client-1, client-2 and so on.
 
-    A group has two members or more, numbered from 1 without a gap. What is in no group stands
-    under its own name.
+    A group has two members or more, numbered from 1 without a gap. Other names are groups of one.
     """
     found: dict[str, list[int]] = {}
     numbers: dict[str, list[int]] = {}

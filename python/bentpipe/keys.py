@@ -1,7 +1,7 @@
-"""The keys of a scenario file, as its schema has them: what each means, takes and is without it.
+"""The keys of a scenario file by its JSON Schema: meaning, accepted values and default.
 
-A key's path is written as `--set` has it, `links.satellite.forward.rate`; where a name of one's own
-stands, a path of the schema has NAME.
+Key paths are written as in `--set`: `links.satellite.forward.rate`. In a path of the schema, NAME
+stands for a name that the user chooses.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import cache
 from typing import Any, Final
 
 NAME: Final = "NAME"
-# Tables in tables end somewhere; a schema that refers to itself would not.
+# Greatest depth of nested tables; a schema that refers to itself would be endless.
 _DEEPEST: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """A key: its description, what it takes, and its default as TOML has it (None: none is told).
+    """A key: its description, its values, and its default as TOML (None where it has no default).
 
-    `words` are the words that it may be, each with its meaning; `keys` the keys of a table.
+    `words` are the accepted words with their meanings; `keys` are the keys of a table.
     """
 
     path: tuple[str, ...]
@@ -35,7 +35,7 @@ class Key:
 
     @property
     def dotted(self) -> str:
-        """The path with dots."""
+        """The path with its parts joined by dots."""
         return ".".join(self.path)
 
 
@@ -49,7 +49,7 @@ def schema() -> dict[str, Any]:
 
 
 def key_at(path: Sequence[str]) -> Key | None:
-    """Return the key at a path, if the schema has it; a name may be NAME or any other."""
+    """Return the key at a path, or None. A name that the user chooses may be NAME or any other."""
     node, required = schema(), False
     found: list[str] = []
     for part in path:
@@ -61,7 +61,7 @@ def key_at(path: Sequence[str]) -> Key | None:
             node = table["properties"][part]
             found.append(part)
         elif isinstance(table.get("additionalProperties"), Mapping):
-            # What is said of a table whose names are free is said of each of them.
+            # The description of a table with free names applies to each entry.
             said = node.get("description", "")
             node, required = {"description": said, **table["additionalProperties"]}, False
             found.append(NAME)
@@ -71,7 +71,7 @@ def key_at(path: Sequence[str]) -> Key | None:
 
 
 def every_key() -> Iterator[Key]:
-    """Yield every key, tables before what is in them."""
+    """Yield every key; a table comes before its keys."""
     yield from _below((), 0)
 
 
@@ -126,7 +126,7 @@ def _kind(
 
 
 def _referred(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a node refers to, or the node."""
+    """Return the target of a node's reference, or the node itself."""
     for part in (node, *node.get("allOf", ()), *node.get("anyOf", ())):
         if "$ref" in part:
             definition: Mapping[str, Any] = schema()["definitions"][part["$ref"].rsplit("/", 1)[-1]]
@@ -135,7 +135,7 @@ def _referred(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _table_of(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the table that a node is, or an array's tables each are."""
+    """Return the table schema of a node, or of the items of an array."""
     referred = _referred(node)
     if isinstance(referred.get("items"), Mapping):
         return _table_of(referred["items"])

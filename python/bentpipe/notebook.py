@@ -1,4 +1,4 @@
-"""HTML views and figures of results, as a notebook shows them."""
+"""HTML views and figures of results for notebooks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _Record = TypeVar("_Record", "FlowResult", "DirectionResult")
 
-# Rows of a table. The members of a group that `count` made share a row in a longer one.
+# Rows of a table at most. In longer tables, the members of a `count` group share a row.
 _MOST_ROWS: Final = 12
 _MOST_POINTS: Final = 60
 
 
 def text_of(result: RunResult) -> str:
-    """Return one line: what ran, what came of it."""
+    """Return one line: the scenario, its flows and their outcome."""
     summary = result.summary
     flows = summary.flows
     ended_s = summary.extra.get("ended_s", summary.duration_s)
@@ -41,7 +41,7 @@ def text_of(result: RunResult) -> str:
 
 
 def html_of(result: RunResult) -> str:
-    """Return flows, groups and links as tables, and the overview if probes were recorded."""
+    """Return flows, groups and links as tables, and the overview figure if probes were recorded."""
     summary = result.summary
     ended_s = summary.extra.get("ended_s", summary.duration_s)
     head = f"{summary.scenario}, seed {summary.seed}: {format_seconds(ended_s)} simulated"
@@ -140,7 +140,7 @@ def figure_of(result: RunResult) -> Figure:
     Raises
     ------
     ValueError
-        No probes were recorded, or nothing that the figure shows.
+        No probes were recorded, or none that the figure shows.
     """
     from bentpipe.plot.overview import overview_figure
 
@@ -158,7 +158,7 @@ def _rates(flow: FlowPrediction) -> dict[str, float]:
 
 
 def _grouped(records: Sequence[_Record]) -> tuple[list[_Record], dict[str, list[_Record]]]:
-    """Return the records with a row each, and the groups that share one where rows are many."""
+    """Return the records with their own row, and the groups that share a row in long tables."""
     if len(records) <= _MOST_ROWS:
         return list(records), {}
     alone: list[_Record] = []
@@ -264,7 +264,7 @@ def _table(
     most: int = _MOST_ROWS,
     more_at: str = "",
 ) -> str:
-    """Return a table; where there are more rows than `most`, `more_at` names all of them."""
+    """Return a table of at most `most` rows; `more_at` says where all rows are."""
     if not rows:
         return ""
     shown = rows[:most] if more_at else rows
@@ -283,5 +283,5 @@ def _svg(figure: Figure) -> str:
     stream = io.StringIO()
     save_svg(figure, stream)
     text = stream.getvalue()
-    # Within HTML there is no XML declaration.
+    # An XML declaration is not allowed within HTML.
     return text[text.index("<svg") :]

@@ -1,11 +1,11 @@
-"""Parquet tables as text, for the engine, which reads tables as comma-separated values."""
+"""Parquet tables as text for the engine, which reads tables as comma-separated values."""
 
 from __future__ import annotations
 
 import io
 from typing import Any
 
-# What is kept in memory of a table, decompressed; rows and columns that a path's course may have.
+# Limits of a table: decompressed bytes, rows, and columns of a path's description.
 MOST_BYTES = 256 << 20
 MOST_ROWS = 4_000_000
 MOST_COLUMNS = 64
@@ -19,7 +19,7 @@ def parquet_as_csv(content: bytes) -> str:
     Raises
     ------
     ValueError
-        It is no Parquet file, too large, or has columns of something else than numbers: one line.
+        It is not a Parquet file, it is too large, or a column is not numeric. One-line message.
     """
     import pyarrow as pa
     import pyarrow.csv

@@ -1,7 +1,7 @@
-"""Probes in a Parquet file, written while a run goes on and read a part at a time.
+"""Probes in a Parquet file, written during a run and read in parts.
 
-Tidy form: columns series, time_s, value, unit. A run at every change of eight series records
-gigabytes in an hour, so that neither the run nor who draws it later may need all of it at once.
+Tidy form: columns series, time_s, value, unit. An hour with eight every-change series is
+gigabytes. Therefore neither the run nor a plot keeps all of it in memory.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from bentpipe.row_groups import RowGroups
 from bentpipe.series import Series
 
 Floats = NDArray[np.float64]
-# As the simulator hands them over: times in seconds, values, unit.
+# Samples as the simulator passes them: times in seconds, values, unit.
 Columns = tuple[Floats, Floats, str]
 
-# Names and units repeat for every sample: as dictionaries they cost next to nothing.
+# Names and units repeat for every sample: dictionary-encoded they take almost no space.
 _LABEL: Final = pa.dictionary(pa.int32(), pa.string())
 SCHEMA: Final = pa.schema(
     [("series", _LABEL), ("time_s", pa.float64()), ("value", pa.float64()), ("unit", _LABEL)]
 )
-# A series with so many rows at once has a row group of its own: who wants another need not read it.
-# Shorter ones share, up to so many together, since row groups cost a reader time each, and each has
-# the times anew, which are the same in all series.
+# A series with at least this many rows in a batch has its own row group, so that readers of other
+# series skip it. Shorter series share row groups up to this size: each group costs a reader time,
+# and repeats the sample times, which most series have in common.
 _OWN_GROUP_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 19
-# Of a row group, a plot shows the extremes of so many stretches: it is some thousand points wide.
+# A plot shows the extremes of this many intervals of a row group; it is some 1,000 points wide.
 _STRETCHES: Final = 2000
 
 
 class ProbeWriter:
-    """Writes what a run's probes record as it comes; `take` is what the simulator calls.
+    """Writes the probes of a run as they are recorded; the simulator calls `take`.
 
-    A file appears under its name when it is whole. If writing fails, `error` says why, and nothing
-    more is written: the run goes on without probes.
+    The file gets its name when it is complete. If writing fails, `error` has the reason and nothing
+    more is written: the run continues without probes.
     """
 
     def __init__(self, target: Path | IO[bytes]) -> None:
@@ -54,7 +54,7 @@ class ProbeWriter:
         try:
             self._writer = pq.ParquetWriter(self._part, SCHEMA)
         except BaseException:
-            # Where the disk is full, not even the file's first bytes are.
+            # On a full disk, even the file's first bytes cannot be written.
             if isinstance(self._part, Path):
                 self._part.unlink(missing_ok=True)
             raise
@@ -94,20 +94,20 @@ class ProbeWriter:
 
     def _fail(self, error: OSError) -> None:
         name = error.filename or (str(self._target) if isinstance(self._target, Path) else None)
-        # Arrow's message has the system's among others.
+        # Arrow's message contains more than the system's.
         said = str(error) if error.errno is None else os.strerror(error.errno)
         self.error = OSError(error.errno, said, name)
 
     def filed(self) -> FiledSeries:
-        """Return the series as they are in the file, which is whole."""
+        """Return the series of the complete file."""
         return FiledSeries(self._target, self._units)
 
     def __enter__(self) -> ProbeWriter:
-        """Write until the end of the block."""
+        """Return the writer, which writes until the end of the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Give the file its name; leave no part of one behind where the run failed."""
+        """Give the file its name; remove the partial file if the run failed."""
         if kind is None and self.error is None:
             try:
                 self._writer.close()
@@ -117,7 +117,7 @@ class ProbeWriter:
                 self._fail(error)
             else:
                 return
-        # Where the disk is full, the end of the file can't be written either.
+        # On a full disk, the end of the file cannot be written either.
         with suppress(OSError):
             self._writer.close()
         if isinstance(self._part, Path):
@@ -125,7 +125,7 @@ class ProbeWriter:
 
 
 class FiledSeries(Mapping[str, Series]):
-    """The series in a file. Each is read when it is asked for; of a short file, all are kept."""
+    """The series in a file. Each is read on access; short files are kept in memory."""
 
     def __init__(self, source: Path | IO[bytes], units: Mapping[str, str]) -> None:
         self._rows = RowGroups(source)
@@ -136,7 +136,7 @@ class FiledSeries(Mapping[str, Series]):
         return self._joined(name, lambda times_s, values: (times_s, values))
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such a series: known without reading it."""
+        """Whether there is such a series; does not read its samples."""
         return name in self._units
 
     def __iter__(self) -> Iterator[str]:
@@ -148,11 +148,11 @@ class FiledSeries(Mapping[str, Series]):
         return len(self._units)
 
     def outline(self, name: str) -> Series:
-        """Read one series with as many of its points as a plot can show."""
+        """Read one series, reduced to as many points as a plot can show."""
         return self._joined(name, _extremes)
 
     def parts(self, name: str) -> Iterator[Series]:
-        """Read one series a row group at a time: of an hour, the whole may not fit into memory."""
+        """Yield one series row group by row group: an hour of samples may not fit into memory."""
         if name not in self._units:
             raise KeyError(name)
         for times_s, values in self._rows.pieces(name):
@@ -176,13 +176,13 @@ class FiledSeries(Mapping[str, Series]):
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:
-    """Put the probes below each other in one table: series, time_s, value, unit."""
+    """Return the probes in one table: series, time_s, value, unit."""
     pieces = [_table(name, each.times_s, each.values, each.unit) for name, each in series.items()]
     return pa.concat_tables(pieces).unify_dictionaries() if pieces else SCHEMA.empty_table()
 
 
 def _extremes(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Keep the lowest and the highest of each stretch of samples, and the very first and last."""
+    """Return the lowest and highest sample of each interval, and the first and last sample."""
     count = len(values)
     if count <= 4 * _STRETCHES:
         return times_s, values

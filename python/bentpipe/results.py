@@ -1,7 +1,7 @@
-"""What a run returns: a typed summary, and the probes as columns.
+"""Results of a run: a typed summary, and the probes as columns.
 
-The summary's fields are those of `bentpipe run --json`; fields that a later version adds are kept
-in `extra`, so nothing that the simulator says is lost.
+The summary's fields are those of `bentpipe run --json`. Fields that a later version adds are kept
+in `extra`, so that nothing in the simulator's output is lost.
 """
 
 from __future__ import annotations
@@ -45,14 +45,19 @@ class RoundTrip:
 class FlowResult:
     """One flow. Times are seconds since the run began, rates bits per second.
 
-    `outcome` is how it stands at the end: "finished" (every byte was delivered), "running" (the run
-    ended first), "gave up" (an end heard nothing for too long), "refused" or "reset"; `ended_s` is
-    when it was over, one way or another. `limited_s` says for how many seconds what kept the sender
-    from sending more: "slow_start", "congestion_window", "receive_window", "send_buffer",
-    "application", "pacing" or "recovery". `path_mtu` counts what the path has said of how long
-    packets may be: "icmp_errors", "reductions" of the segment, and "probes" with longer ones.
-    What applications tell (`pages`, `page_load_ms`, `responses`, `calls`, `call_mos`, `messages`,
-    ...) is in `extra`, by the names of docs/results.md: `flow.extra["page_load_ms"]["mean"]`.
+    `outcome` is the state at the end, and `ended_s` the time when it was reached:
+
+    - "finished": every byte was delivered
+    - "running": the run ended first
+    - "gave up": an end received nothing for too long
+    - "refused" or "reset"
+
+    `limited_s` is the time in seconds for which each limit kept the sender from sending more:
+    "slow_start", "congestion_window", "receive_window", "send_buffer", "application", "pacing" or
+    "recovery". `path_mtu` counts events of path MTU discovery: "icmp_errors", "reductions" of the
+    segment size, and "probes" with longer segments. Application metrics (`pages`, `page_load_ms`,
+    `responses`, `calls`, `call_mos`, `messages`, ...) are in `extra`, by the names of
+    docs/results.md: `flow.extra["page_load_ms"]["mean"]`.
     """
 
     name: str
@@ -70,15 +75,15 @@ class FlowResult:
     ended_s: float | None = None
     limited_s: Mapping[str, float] = field(default_factory=dict)
     path_mtu: Mapping[str, int] = field(default_factory=dict)
-    # Counts that are not known, where a kernel's TCP was at work: they are 0 above.
+    # Counts that a kernel's TCP does not report: they are 0 above.
     unknown: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def transfer_time_s(self) -> float | None:
-        """First data segment sent to last byte delivered, seconds: no handshake in it.
+        """Time from the first data segment sent to the last byte delivered, in seconds.
 
-        None while unfinished. The time that ns-2 and the closed forms speak of.
+        None while unfinished. The handshake is not included, as in ns-2 and the closed forms.
         """
         if self.finish_s is None or self.first_data_s is None:
             return None
@@ -86,15 +91,15 @@ class FlowResult:
 
     @property
     def limits(self) -> dict[str, float]:
-        """What limited the sender, as shares of the time in which it had anything to do.
+        """Limits of the sender, as shares of the time in which it had data to send.
 
-        The most first; what never did is not there.
+        The largest comes first; limits that never applied are left out.
         """
         return limit_shares(self.limited_s)
 
 
 def limit_shares(spent_s: Mapping[str, float]) -> dict[str, float]:
-    """Return the time for which each limit held as shares of all of it, the longest first."""
+    """Return the times of limits as shares of their sum, the largest first."""
     busy_s = sum(spent_s.values())
     most_first = sorted(spent_s.items(), key=lambda each: -each[1])
     return {name: float(spent / busy_s) for name, spent in most_first if spent > 0.0}
@@ -102,7 +107,7 @@ def limit_shares(spent_s: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class CountersResult:
-    """What the parts of a direction counted: packets dropped, acknowledgments removed, restored.
+    """Counters of a direction's parts: packets dropped, acknowledgments removed or restored.
 
     Names are such as "acks_removed", "kept_duplicate", "refused_high_mark", "dropped_early".
     """
@@ -111,14 +116,14 @@ class CountersResult:
     flows: Mapping[str, Mapping[str, int]]
 
     def of(self, name: str, *, flow: str | None = None) -> int:
-        """Return a counter, of one flow or of all together; zero where nothing counts that."""
+        """Return a counter, of one flow or of all together; zero if there is no such counter."""
         counted = self.total if flow is None else self.flows.get(flow, {})
         return counted.get(name, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitResult:
-    """How long packets waited for the transmitter, in milliseconds; None before the first."""
+    """Waiting time of packets in the queue, in milliseconds; None before the first packet."""
 
     mean: float | None
     p95: float | None
@@ -128,7 +133,7 @@ class WaitResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassResult:
-    """What has become of a class of a queue; "others" is what belongs to no class."""
+    """Counts of one class of a queue; "others" is the traffic that belongs to no class."""
 
     name: str
     packets_sent: int
@@ -141,14 +146,16 @@ class ClassResult:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessResult:
-    """What a direction with capacity on demand has asked for, got and used; bytes on the air.
+    """Capacity on demand of one direction: requested, granted and used.
 
-    `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
-    `unused_share` is of what was granted; None if that was nothing. `faded_bytes` are of grants
-    that came in a mode that the path no longer allowed; `granted_air_bytes` is what was granted,
-    but for what was free, and `used_air_bytes` what was sent, as time on the carrier: the bytes
-    that could have been sent in it in clear sky. All three are None where the rate does not change.
-    `carrier` is the one that it shares; None where it has one of its own, of its rate.
+    `wait_ms` is the time between a packet's arrival at an idle terminal and its first usable grant.
+    `unused_share` is the unused share of the granted capacity; None if nothing was granted.
+    `faded_bytes` are of grants in a mode that the path no longer allowed. `granted_air_bytes` is
+    the
+    granted capacity without the free one, and `used_air_bytes` the capacity used for sending. Both
+    are time on the carrier, expressed as the bytes that fit into it in clear sky. These three are
+    None where the rate does not change. `carrier` is the shared carrier; None for a private
+    carrier.
     """
 
     requests: int
@@ -171,7 +178,7 @@ class AccessResult:
 
     @property
     def promised_bytes(self) -> int:
-        """What of the carrier nobody else could have, used or not, in bytes in clear sky."""
+        """Carrier capacity reserved for this terminal, used or not, in bytes in clear sky."""
         if self.granted_air_bytes is not None:
             return self.granted_air_bytes
         return (
@@ -182,7 +189,7 @@ class AccessResult:
 
     @property
     def occupied_bytes(self) -> int:
-        """What of the carrier it has sent in, in bytes in clear sky."""
+        """Carrier capacity in which this terminal has sent, in bytes in clear sky."""
         return self.used_bytes if self.used_air_bytes is None else self.used_air_bytes
 
 
@@ -190,13 +197,14 @@ class AccessResult:
 class DirectionResult:
     """One direction of a link; `name` is such as "satellite.forward".
 
-    Every packet is accounted for: offered, duplicated and copied (`extra["packets_copied"]`, of a
-    broadcast link) are together as many as delivered, lost, dropped, removed, undecodable and in
-    flight (in the queue or on the way when the run ended).
+    Every packet is accounted for. The sum of offered, duplicated and copied packets
+    (`extra["packets_copied"]`, of a broadcast link) equals the sum of those delivered, lost,
+    dropped,
+    removed, undecodable and in flight. In flight means queued or in transit when the run ended.
 
-    `counters` is there only where a direction has parts that count; `bytes_delivered` are bytes as
-    they were on the link: headers as compressed, tunnels' headers too. `classes` are those of a
-    queue of kind "priority" or "weighted"; `access` is there only with capacity on demand.
+    `counters` is there only where a direction has parts that count. `bytes_delivered` are bytes as
+    transmitted on the link, with compressed headers and tunnel headers. `classes` are those of a
+    queue of kind "priority" or "weighted". `access` is there only with capacity on demand.
     """
 
     name: str
@@ -218,16 +226,16 @@ class DirectionResult:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def count(self, name: str, *, flow: str | None = None) -> int:
-        """Return one of `counters`, such as "acks_removed"; zero where nothing counts that."""
+        """Return one of `counters`, such as "acks_removed"; zero if there is no such counter."""
         return 0 if self.counters is None else self.counters.of(name, flow=flow)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayResult:
-    """A gateway; what it counts depends on its kind.
+    """A gateway; its counters depend on its kind.
 
-    `connections` has such as "split", "passed" and "refused"; `bytes_held` "now" and "max". What
-    else its kind counts is in `extra`.
+    `connections` has such as "split", "passed" and "refused"; `bytes_held` has "now" and "max".
+    Further counters of its kind are in `extra`.
     """
 
     name: str
@@ -239,10 +247,11 @@ class GatewayResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupResult:
-    """The flows of one table together. `outcomes` says how many of them ended how.
+    """The flows of one table together. `outcomes` counts the flows by outcome.
 
-    What their applications tell is in `extra`, as in that of a flow; distributions have
-    `percentiles`, from 0 to 100.
+    Application metrics are in `extra`, as in that of a flow; distributions have `percentiles`, from
+    0
+    to 100.
     """
 
     name: str
@@ -281,7 +290,7 @@ class Summary:
 
 
 class RunResult:
-    """A finished run: `summary`, `series`, and the files that they can be written to."""
+    """A finished run: `summary`, `series`, and methods that write them to files."""
 
     def __init__(self, output: RunOutput, *, filed: FiledSeries | None = None) -> None:
         self._output = output
@@ -300,7 +309,7 @@ class RunResult:
     def plot(self) -> Figure:
         """Return the run in one figure: goodput of all flows or groups, queues, losses.
 
-        A matplotlib figure, which a notebook shows and `savefig` writes.
+        Notebooks show the matplotlib figure, and `savefig` writes it.
 
         Raises
         ------
@@ -312,11 +321,17 @@ class RunResult:
         return figure_of(self)
 
     def to_pandas(self, table: Table = "flows") -> pd.DataFrame:
-        """Return a table as a pandas DataFrame: a row for each flow, link direction, or sample.
+        """Return a table as a pandas DataFrame: one row for each flow, link direction, or sample.
 
-        `table` is "flows", "groups" (the flows of one table of the scenario together), "links",
-        "gateways" or "series". What is nested in a summary has a column of joined names:
-        `rtt_ms_mean`, `page_load_ms_p95`.
+        `table` is one of:
+
+        - "flows"
+        - "groups": the flows of one table of the scenario together
+        - "links"
+        - "gateways"
+        - "series"
+
+        Nested values of a summary have columns of joined names: `rtt_ms_mean`, `page_load_ms_p95`.
 
         Raises
         ------
@@ -335,17 +350,18 @@ class RunResult:
         ValueError
             There is no such table.
         ImportError
-            polars isn't installed: it is no dependency.
+            polars is not installed: it is an optional dependency.
         """
         from bentpipe.frames import to_polars
 
         return to_polars(self, table)
 
     def to_xarray(self) -> xr.Dataset:
-        """Return the probes as an xarray Dataset: a variable each, over `time_s`.
+        """Return the probes as an xarray Dataset: one variable each, over `time_s`.
 
-        NaN where a probe has no sample; retransmissions, which happen when they happen, have a
-        time of their own.
+        NaN where a probe has no sample. Probes of events, such as retransmissions, have their own
+        time
+        coordinate.
         """
         from bentpipe.frames import to_xarray
 
@@ -365,7 +381,7 @@ class RunResult:
     def series(self) -> Mapping[str, Series]:
         """The probes, by name such as "download.congestion_window".
 
-        Those of a run that wrote them to a file are read from there, each when it is asked for.
+        A run that wrote its probes to a file reads each of them from the file on access.
         """
         if self._filed is not None:
             return self._filed
@@ -375,7 +391,7 @@ class RunResult:
         }
 
     def outlines(self) -> Mapping[str, Series]:
-        """Return the probes for a plot: of those in a file, no more points than it can show."""
+        """Return the probes for a plot; those in a file are reduced to the points it can show."""
         from bentpipe.series import outline
 
         return {name: outline(self.series, name) for name in self.series}
@@ -386,7 +402,7 @@ class RunResult:
         Raises
         ------
         KeyError
-            There is no such flow, or no name was given and there isn't just one.
+            There is no such flow, or no name was given and there are several flows.
         """
         flows = self.summary.flows
         if name is None and len(flows) == 1:
@@ -418,7 +434,7 @@ class RunResult:
 
 
 class ProbesNotWrittenError(OSError):
-    """The run ended and its probes could not be written; `result` is without them."""
+    """The run ended, but its probes could not be written; `result` is the rest of the result."""
 
     def __init__(self, cause: OSError, result: RunResult) -> None:
         super().__init__(cause.errno, cause.strerror, cause.filename)
@@ -442,24 +458,33 @@ def run(
     Parameters
     ----------
     scenario
-        A scenario, a file, a ready-made scenario's name, or what a file would hold as a dict.
+        A scenario, a file, the name of a ready-made scenario, or a dict with the contents of a
+        file.
+
     seed
-        Instead of the file's.
+        The seed to use instead of the file's.
+
     settings
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
+
     pcap
         Links to capture, each with the pcapng file to write.
+
     snap
         The most bytes that captures keep of each packet; all by default.
+
     default_probes
-        Whether a scenario that names no probes gets those that the plots need, two to four
-        thousand samples of each where the run takes two seconds or more, however soon it ends; and
-        one that names a queue gets the longest between two samples, too.
+        Whether a scenario that names no probes gets those that the plots need. Each has two to four
+        thousand samples where the run takes two seconds or more, however soon it ends. A scenario
+        that names the probe of a queue gets the longest queue between two samples, too.
+
     progress
         Called some ten times a second with the simulated time so far and the duration, in seconds.
+
     probes_to
-        A Parquet file that the probes are written to while the run goes on, in tidy form; they are
-        then not kept in memory, and there may be fifty times as many of them.
+        A Parquet file to which the probes are written during the run, in tidy form. They are not
+        kept in memory, and the limit on their number is fifty times as high.
+
     no_probes
         Whether nothing is recorded, whatever the scenario names.
 
@@ -468,7 +493,7 @@ def run(
     RequestError, ScenarioError
         There is no such scenario, or it is wrong.
     RunError
-        The run failed; where a congestion control of your own did, its exception is the cause.
+        The run failed. If a congestion control of your own failed, its exception is the cause.
     ProbesNotWrittenError
         `probes_to` could not be written; its `result` has everything else.
     """
@@ -504,7 +529,7 @@ def run(
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:
-    """Put the probes below each other in one table: series, time_s, value, unit."""
+    """Return the probes in one table: series, time_s, value, unit."""
     from bentpipe.probe_file import tidy
 
     return tidy(series)
@@ -539,7 +564,7 @@ def _waiting(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
 
 
 def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
-    """Build a record; what it has no field for goes into `extra`."""
+    """Build a record; fields that it does not declare go into `extra`."""
     build: Callable[..., _Record] = kind
     names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
     known = {key: value for key, value in data.items() if key in names}

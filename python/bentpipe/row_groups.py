@@ -1,8 +1,8 @@
-"""A Parquet file of probes by its row groups: which series has rows where, and what they are.
+"""Row groups of a Parquet file of probes: which rows of which series they hold.
 
-Plots go through all series, some of them twice, and a row group has rows of many. So one that was
-read is kept for the next series, as far as little memory goes: that of a row group that the
-simulator writes at once. Of a longer file, what is asked for is read each time.
+A plot reads all series, some of them twice, and a row group has rows of many series. Row groups
+that were read are therefore cached, up to the size of one group that the simulator writes. In
+larger groups, only the requested rows are read, each time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# 16 bytes each: 16 MiB, as many records as a run keeps before they are written.
+# Rows in the cache, 16 bytes each: 16 MiB, as many records as a run buffers before writing.
 _KEPT_ROWS: Final = 1 << 20
 
 
 class _Place(NamedTuple):
-    """Where a series has rows: in this row group, from this row on, so many."""
+    """Rows of a series: row group, first row, number of rows."""
 
     group: int
     begin: int
@@ -31,18 +31,18 @@ class _Place(NamedTuple):
 
 
 class RowGroups:
-    """The rows of a file that has the columns series, time_s and value."""
+    """The rows of a file with the columns series, time_s and value."""
 
     def __init__(self, source: Path | IO[bytes]) -> None:
         self._source = source
-        # Of the file as it was then: another run may have written another since.
+        # State of the file when it was indexed: another run may have overwritten it since.
         self._stamp: tuple[int, int, int] | None = None
         self._metadata: pq.FileMetaData | None = None
         self._places: dict[str, list[_Place]] = {}
         self._kept: dict[int, tuple[Floats, Floats]] = {}
 
     def pieces(self, name: str) -> Iterator[tuple[Floats, Floats]]:
-        """Yield a series' times and values, a row group's at a time; nobody may change them."""
+        """Yield a series' times and values by row group; the arrays are read-only."""
         self._look()
         file = None
         for place in self._places.get(name, []):
@@ -54,7 +54,7 @@ class RowGroups:
             yield times_s, values
 
     def _look(self) -> None:
-        """Find out where each series is, once for a file."""
+        """Index the series of the file, once per file."""
         stamp = None
         if isinstance(self._source, Path):
             status = self._source.stat()
@@ -102,7 +102,7 @@ def _runs(file: pq.ParquetFile, group: int) -> Iterator[tuple[str, int, int]]:
         begin += len(chunk)
 
 
-# (Out of a buffer: `to_numpy` imports pandas, too.)
+# Through a buffer: `to_numpy` imports pandas, too.
 def _numbers(column: pa.ChunkedArray) -> Floats:
     chunks = [
         np.frombuffer(chunk.buffers()[1], np.float64, len(chunk), 8 * chunk.offset)

@@ -1,7 +1,7 @@
 """Scenarios by file or by name, with settings changed from Python.
 
-A scenario is a TOML file; what it means is the simulator's business. Here it is only named,
-found, and given other settings.
+A scenario is a TOML file that the simulator interprets. This module only names it, finds it, and
+changes settings.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bentpipe import toml
 from bentpipe.errors import RequestError, reason
 
 _PACKAGE = Path(__file__).resolve().parent
-# At a checkout's root (where the build leaves a copy beside this module, too); in an installed
-# wheel, beside this module.
+# In a checkout, the folder at its root, of which the build leaves a copy beside this module. In an
+# installed wheel, the folder beside this module.
 _FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
-# Bytes of the longest scenario file, as the simulator has it.
+# Longest scenario file in bytes; the simulator has the same limit.
 _LONGEST_FILE = 1 << 20
-# What a message repeats of a path that is none.
+# Longest part of a wrong path that a message repeats.
 _LONGEST_NAME = 200
 _MOST_SEED = 2**64 - 1
 
@@ -31,7 +31,7 @@ _MOST_SEED = 2**64 - 1
 class Scenario:
     """A scenario file, or `text` in its place, with settings applied on top in order.
 
-    `Scenario.of` takes whatever names one: a file, a ready-made scenario's name, a dict.
+    `Scenario.of` accepts a file, the name of a ready-made scenario, or a dict.
     """
 
     path: Path = field(kw_only=False)
@@ -39,19 +39,19 @@ class Scenario:
     settings: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        # As open() does, a path may be a string.
+        # Like open(), a path may be a string.
         object.__setattr__(self, "path", Path(self.path))
 
     @classmethod
     def of(cls, source: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
-        """Return a scenario, whatever names it: a file, a ready-made one's name, plain data.
+        """Return the scenario of a file, a ready-made scenario's name, or plain data.
 
         Raises
         ------
         RequestError
             There is no such file or name.
         TypeError
-            It is none of these, or the data hold what a scenario can't.
+            It is none of these, or the data hold a value that a scenario cannot hold.
         """
         if isinstance(source, Scenario):
             return source
@@ -66,21 +66,22 @@ class Scenario:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Scenario:
-        """Make a scenario of what its file would hold, as plain data.
+        """Make a scenario of plain data with the contents of a file.
 
-        Tables are dicts; a key may have dots, `{"links.satellite.rate": "1 Mbit/s"}`. What is wrong
-        in it, the first use tells.
+        Tables are dicts. A key may have dots: `{"links.satellite.rate": "1 Mbit/s"}`. Errors in the
+        data
+        are reported at the first use.
 
         Raises
         ------
         TypeError
-            The data hold what a scenario can't.
+            The data hold a value that a scenario cannot hold.
         """
         return cls(path=Path("scenario"), text=toml.document(data))
 
     @classmethod
     def find(cls, file: str | Path) -> Scenario:
-        """Find a scenario by its file, or a ready-made one by its name; "-" is standard input.
+        """Find a scenario file, or a ready-made scenario by its name; "-" is standard input.
 
         Raises
         ------
@@ -94,7 +95,7 @@ class Scenario:
         try:
             is_file, is_stream = path.is_file(), path.exists() and not path.is_dir()
         except OSError as error:
-            # A folder on the way that may not be entered, a name that is too long to be one.
+            # The path has a folder without permission, or a name that is too long.
             raise RequestError(f"{short(file)}: {reason(error)}") from None
         if is_file:
             return cls(path=path)
@@ -150,11 +151,12 @@ class Scenario:
         return read_text(self.path) if self.text is None else self.text.removeprefix(toml.MARK)
 
     def may_meet_errors(self) -> bool:
-        """Return whether a packet may be lost to errors.
+        """Return whether packets may be lost to errors.
 
-        Not on links without any, nor where the first wrong bit, as it is drawn with the scenario's
-        seed, comes after all that the link can send before the run ends: then the run is that of a
-        link without errors.
+        False for links without errors. Also false where the first bit error, as drawn with the
+        scenario's seed, comes after everything that the link can send before the run ends. Such a
+        run
+        equals that of a link without errors.
 
         Raises
         ------
@@ -193,7 +195,7 @@ def read_text(
 ) -> str:
     """Read a file, a pipe or standard input ("-") as UTF-8, without a byte-order mark.
 
-    Reads no more than `longest` bytes and one: /dev/zero never ends.
+    Reads at most `longest` bytes and one more, because /dev/zero never ends.
 
     Raises
     ------
@@ -212,7 +214,7 @@ def read_text(
             content = sys.stdin.buffer.read(longest + 1)
     except OSError as error:
         raise RequestError(f"{file}: {reason(error)}") from None
-    # Before decoding: the cut may be within a character.
+    # Checked before decoding: the cut may be within a character.
     if len(content) > longest:
         raise RequestError(f"{file}: longer than {longest >> 20} MiB: not a {kind}")
     try:
@@ -223,7 +225,7 @@ def read_text(
 
 
 def is_sweep(scenario: Scenario) -> bool:
-    """Return whether a scenario's file is a sweep's: its keys are none of a scenario's."""
+    """Return whether a file is a sweep file: it has keys of a sweep and none of a scenario."""
     try:
         keys = toml.read(scenario.content()).keys()
     except ValueError:
@@ -232,7 +234,7 @@ def is_sweep(scenario: Scenario) -> bool:
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
-    """Split `KEY=VALUE` words, as the command line has them.
+    """Split `KEY=VALUE` words of the command line.
 
     Raises
     ------
@@ -249,7 +251,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
 
 
 def short(file: str | Path) -> str:
-    """Return a path as a message repeats it, cut off where it is too long to be one."""
+    """Return a path as a message repeats it, shortened if it is too long."""
     name = str(file)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
@@ -264,7 +266,7 @@ def _key_of(key: object) -> str:
 
 
 def _literal(key: str, value: object) -> str:
-    # A string as `--set` has it: TOML where it reads as TOML, else a string.
+    # A value of `--set` is TOML if it parses as TOML, else a string.
     try:
         return value if isinstance(value, str) else toml.literal(value)
     except TypeError as error:
@@ -272,7 +274,7 @@ def _literal(key: str, value: object) -> str:
 
 
 def captures(pcap: Iterable[tuple[str, Path]]) -> list[tuple[str, str]]:
-    """Return links and the files to capture them in, as the simulator takes them."""
+    """Return links and their capture files as the native module expects them."""
     found = []
     for pair in [pcap] if isinstance(pcap, str) else pcap:
         if isinstance(pair, str) or len(pair) != 2:
@@ -285,12 +287,12 @@ def captures(pcap: Iterable[tuple[str, Path]]) -> list[tuple[str, str]]:
 
 
 def checked_seed(seed: int | None) -> int | None:
-    """Return a seed as an int of Python's, if it is one that simulations may have.
+    """Return a seed as a Python int.
 
     Raises
     ------
     RequestError
-        It is none.
+        It is not a whole number, or outside the range of seeds.
     """
     if seed is None:
         return None

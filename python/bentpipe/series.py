@@ -1,4 +1,4 @@
-"""What probes recorded."""
+"""Samples that probes recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Series:
-    """A probe's samples: equally long columns, and the values' unit."""
+    """A probe's samples: columns of equal length, and the unit of the values."""
 
     times_s: NDArray[np.float64]
     values: NDArray[np.float64]
@@ -22,19 +22,19 @@ class Series:
 
 @runtime_checkable
 class InParts(Protocol):
-    """Series that are better read part by part: those in a file may not fit into memory."""
+    """Series that are read in parts, because those in a file may not fit into memory."""
 
     def parts(self, name: str) -> Iterator[Series]:
-        """Yield a series' parts, in the order of time; none of them is empty."""
+        """Yield a series' parts in order of time; no part is empty."""
         ...
 
     def outline(self, name: str) -> Series:
-        """Return a series with as many of its points as a plot can show."""
+        """Return a series, reduced to as many points as a plot can show."""
         ...
 
 
 class Subject(Mapping[str, Series]):
-    """The probes of one flow or link direction, under their names without the subject's."""
+    """The probes of one flow or link direction, by name without the flow or direction."""
 
     def __init__(self, whole: Mapping[str, Series], subject: str, quantities: Set[str]) -> None:
         self._whole = whole
@@ -48,7 +48,7 @@ class Subject(Mapping[str, Series]):
         return self._whole[f"{self._subject}.{quantity}"]
 
     def __contains__(self, quantity: object) -> bool:
-        """Whether there is such a quantity: known without reading it."""
+        """Whether there is such a quantity; does not read its samples."""
         return quantity in self._quantities
 
     def __iter__(self) -> Iterator[str]:
@@ -60,16 +60,16 @@ class Subject(Mapping[str, Series]):
         return len(self._quantities)
 
     def parts(self, quantity: str) -> Iterator[Series]:
-        """Yield a series' parts, in the order of time."""
+        """Yield a series' parts in order of time."""
         return parts(self._whole, f"{self._subject}.{quantity}")
 
     def outline(self, quantity: str) -> Series:
-        """Return a series with as many of its points as a plot can show."""
+        """Return a series, reduced to as many points as a plot can show."""
         return outline(self._whole, f"{self._subject}.{quantity}")
 
 
 def parts(probes: Mapping[str, Series], name: str) -> Iterator[Series]:
-    """Yield a series part by part, in the order of time: what is in memory, as one."""
+    """Yield a series in parts, in order of time; a series in memory is one part."""
     if isinstance(probes, InParts):
         yield from probes.parts(name)
     elif len(probes[name].times_s):
@@ -77,5 +77,5 @@ def parts(probes: Mapping[str, Series], name: str) -> Iterator[Series]:
 
 
 def outline(probes: Mapping[str, Series], name: str) -> Series:
-    """Return a series for a plot: of one in a file, no more points than it can show."""
+    """Return a series for a plot; one in a file is reduced to the points that the plot can show."""
     return probes.outline(name) if isinstance(probes, InParts) else probes[name]

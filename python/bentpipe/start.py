@@ -1,7 +1,7 @@
-"""The first steps of a command, in which Ctrl-C is to end it quietly, too.
+"""The entry point of commands, which handles Ctrl-C before anything else is imported.
 
-Most of a short command's time is the importing of what it is made of, and Python answers Ctrl-C in
-the middle of it with a traceback. So this imports nothing before it has seen to that.
+Most of a short command's time is spent on imports. During imports, Python answers Ctrl-C with a
+traceback. Therefore this module imports nothing before it has installed a handler.
 """
 
 import os
@@ -9,8 +9,8 @@ import signal
 
 
 def main(first: str = "") -> None:
-    """Run the command line, or the command `first` with its words, and exit."""
-    # One that is ignored, as behind a shell's `&`, stays so.
+    """Run the command line, or the command `first` with the remaining arguments, and exit."""
+    # An ignored SIGINT, as in a shell's background jobs, stays ignored.
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, _end)
@@ -23,17 +23,17 @@ def main(first: str = "") -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         run([first, *sys.argv[1:]] if first else None)
     except KeyboardInterrupt:
-        # Before the command line listens, or after.
+        # Raised before the command line handles it, or afterwards.
         _end()
 
 
 def gateway_main() -> None:
-    """Run `bentpipe-gateway`, which is `bentpipe gateway` by a name of its own, and exit."""
+    """Run `bentpipe-gateway`, an alias of `bentpipe gateway`, and exit."""
     main("gateway")
 
 
 def _end(*_: object) -> None:
-    """End as Ctrl-C ends a command; by the system's calls, for nothing else may be there yet."""
+    """End as Ctrl-C ends a command, by system calls only: nothing else may be loaded yet."""
     try:
         os.write(2, b"bentpipe: interrupted\n")
     finally:

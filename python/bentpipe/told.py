@@ -1,4 +1,4 @@
-"""What applications tell of themselves in a summary: how long things took, by one name each."""
+"""Application metrics of a summary: distributions of times, each under one name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 def times_of(
     told: Mapping[str, Any],
 ) -> Iterator[tuple[str, tuple[int, int], Mapping[str, Any]]]:
-    """Return the distributions of times that are told: what, how many of how many, quantiles."""
+    """Yield the distributions of times: name, (completed, started), quantiles."""
     if (loads := told.get("page_load_ms")) is not None:
         begun = told.get("navigations", 0)
         loaded = told.get("pages_loaded", len(told.get("pages") or ()))

@@ -1,6 +1,6 @@
-"""TOML read, and plain data written as it.
+"""Reads TOML, and writes plain data as TOML.
 
-A scenario may be made in Python, and the simulator reads TOML.
+The simulator reads TOML, and a scenario may be made in Python.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-# A byte-order mark, which some editors put at the beginning of a file.
+# A byte-order mark, which some editors write at the beginning of a file.
 MARK: Final = "\N{BYTE ORDER MARK}"
-# As deep as the simulator's reader follows a key; tomllib takes the square of its parts in time.
+# Greatest depth of keys, as in the simulator's reader; tomllib's time is quadratic in it.
 _DEEPEST: Final = 80
-# Strings, which may be full of dots, or a part of a key; and comments.
+# Strings, which may contain many dots or be part of a key, and comments.
 _SAID: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+|#[^\n]*+""")
 _DEEP_KEY: Final = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_DEEPEST}}}")
 
@@ -25,9 +25,9 @@ def read(text: str) -> dict[str, Any]:
     Raises
     ------
     tomllib.TOMLDecodeError
-        It is none, or it is nested too deep for a parser to follow.
+        It is not TOML, or nested too deeply.
     """
-    # Who runs a scenario reads no TOML here.
+    # Imported here, because `run` does not read TOML in Python.
     import tomllib
 
     text = text.removeprefix(MARK)
@@ -49,7 +49,7 @@ def literal(value: object) -> str:
     TypeError
         TOML has no such value.
     """
-    # A number of numpy's is no float of Python's, and an array of it no list.
+    # numpy numbers are not Python floats, and numpy arrays are not lists.
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -66,9 +66,9 @@ def literal(value: object) -> str:
 
 
 def document(data: Mapping[str, Any]) -> str:
-    """Write a table as a document, a line for each value.
+    """Return a table as a document, one line for each value.
 
-    A key may hold dots, as `--set` has it: `{"links.satellite.rate": "1 Mbit/s"}`.
+    A key may contain dots, as in `--set`: `{"links.satellite.rate": "1 Mbit/s"}`.
     """
     return "".join(f"{'.'.join(path)} = {literal(value)}\n" for path, value in _leaves(data))
 
@@ -92,5 +92,5 @@ def _key(name: object) -> str:
 
 
 def _string(text: str) -> str:
-    # JSON's strings are TOML's, too, but for one control character.
+    # JSON strings are valid TOML strings, except for one control character.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Quantities, written for people. Multiples are decimal: 1 kB is 1000 bytes."""
+"""Quantities as text for people. Multiples are decimal: 1 kB is 1000 bytes."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def _scaled(value: float, unit: str) -> str:
 
 
 def _rounded(value: float) -> str:
-    # Three digits, but never 1.2e+03.
+    # Three digits, without exponents such as 1.2e+03.
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

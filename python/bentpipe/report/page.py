@@ -1,4 +1,4 @@
-"""The report: figures inline, claims as a table, the largest findings in numbers."""
+"""The report page: inline figures, claims as a table, the most important numbers first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOLDER = Path(__file__).parent
 
 
 def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = False) -> None:
-    """Write the report; it refers to nothing outside of itself but the figures' numbers."""
+    """Write the report; the only files that it refers to are the figures' numbers."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
