@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from bentpipe.advice.bench import WORTHWHILE, Bench, Trial
 from bentpipe.advice.felt import MOST_TOLD, gains_of
 
 if TYPE_CHECKING:
+    from bentpipe.advice.felt import Felt, Name
     from bentpipe.advice.remedy import Remedy
 
 # What gives less on top of another remedy is no sign that more is to be had: half of WORTHWHILE.
@@ -27,8 +28,9 @@ _PROMISING: Final = 1.01
 _MUCH_LUCK: Final = 1.1
 # Those that have all seeds before anything is known of luck.
 _LEADERS: Final = 2
-# The best remedies that are tried in pairs.
+# The best remedies that are tried in pairs: overall, and of each measure of user experience.
 _PAIRED: Final = 3
+_PAIRED_OF_MEASURE: Final = 2
 
 # The gains by some measure, one a seed; none where the measure says nothing of a remedy.
 _Gains = Callable[[Trial], Sequence[float]]
@@ -36,27 +38,69 @@ _Gains = Callable[[Trial], Sequence[float]]
 
 def tried_alone(bench: Bench, several: Iterable[Remedy]) -> list[Trial]:
     """Simulate each remedy by itself; all seeds for those that are, or may be, worth doing."""
+    return _simulated_as_needed(bench, several)
+
+
+def _simulated_as_needed(
+    bench: Bench, several: Iterable[Remedy], *, known: Sequence[Trial] = ()
+) -> list[Trial]:
+    """Simulate remedies with the first seed, and those that may be listed with all seeds.
+
+    `known` are remedies that were simulated before and are listed with these.
+    """
     trials = bench.tried(several)
     measures = _measures(bench)
-    wanted = _leaders(trials, measures, anyway=bench.random)
+    wanted = (
+        _near(trials, measures, known) if known else _leaders(trials, measures, anyway=bench.random)
+    )
     while wanted:
         completed = bench.complete(wanted)
-        # What a further seed refuses can't be had.
+        # A remedy that fails with a further seed is dropped.
         trials = [each for each in trials if each not in wanted or each in completed]
-        wanted = _near(trials, measures)
+        wanted = _near(trials, measures, known)
     return trials
 
 
 def pairs_of_best(bench: Bench, alone: Sequence[Trial]) -> list[Trial]:
-    """Simulate the best three remedies of different kinds in pairs, with all seeds."""
+    """Simulate pairs of the best remedies of different kinds.
+
+    The best remedies are the first three overall and the first two of each measure of user
+    experience. Those of one list are of different kinds. All pairs get the first seed, and further
+    seeds by the rule that selects them for single remedies.
+    """
+    candidates = [each for each in alone if not each.remedy.every_network]
+    best = [
+        each
+        for gains, most in _rankings(bench)
+        for each in _first_of_kinds(candidates, gains)[:most]
+    ]
+    pairs = [
+        one.remedy.and_also(other.remedy)
+        for one, other in combinations(dict.fromkeys(best), 2)
+        if one.remedy.kind != other.remedy.kind
+    ]
+    return _simulated_as_needed(bench, pairs, known=alone)
+
+
+def _rankings(bench: Bench) -> list[tuple[_Gains, int]]:
+    """Return the lists that pairs are made of, each with the number of remedies to take."""
+    without = [each.felt for each in bench.without]
+    return [
+        (_overall, _PAIRED),
+        *((_gains_of_measure(without, name), _PAIRED_OF_MEASURE) for name in without[0]),
+    ]
+
+
+def _first_of_kinds(trials: Sequence[Trial], gains: _Gains) -> list[Trial]:
+    """Return the best remedy of each kind, if it is worthwhile; the best one first.
+
+    Equal gains are ranked by goodput.
+    """
     first_of_kind: dict[str, Trial] = {}
-    for each in sorted(alone, key=lambda each: each.worth, reverse=True):
-        if each.overall_gain >= WORTHWHILE and not each.remedy.every_network:
+    for each in sorted(trials, key=lambda each: (_median(gains, each), each.gain), reverse=True):
+        if _median(gains, each) >= WORTHWHILE:
             first_of_kind.setdefault(each.remedy.kind, each)
-    best = list(first_of_kind.values())[:_PAIRED]
-    return bench.complete(
-        bench.tried([one.remedy.and_also(other.remedy) for one, other in combinations(best, 2)])
-    )
+    return list(first_of_kind.values())
 
 
 def tried_on_top(
@@ -144,12 +188,13 @@ def _measures(bench: Bench) -> list[_Gains]:
     """
     without = [each.felt for each in bench.without]
 
-    def of_felt(name: tuple[str, str]) -> _Gains:
-        return lambda trial: gains_of(name, without, [each.felt for each in trial.outcomes])
-
     if not bench.random or not without[0]:
         return [_of_goodput]
-    return [_of_goodput, _overall, *(of_felt(name) for name in without[0])]
+    return [_of_goodput, _overall, *(_gains_of_measure(without, name) for name in without[0])]
+
+
+def _gains_of_measure(without: Sequence[Mapping[Name, Felt]], name: Name) -> _Gains:
+    return lambda trial: gains_of(name, without, [each.felt for each in trial.outcomes])
 
 
 def _of_goodput(trial: Trial) -> Sequence[float]:
@@ -175,13 +220,15 @@ def _leaders(trials: Sequence[Trial], measures: Sequence[_Gains], *, anyway: boo
     return list(dict.fromkeys(found))
 
 
-def _near(trials: Sequence[Trial], measures: Sequence[_Gains]) -> list[Trial]:
+def _near(
+    trials: Sequence[Trial], measures: Sequence[_Gains], known: Sequence[Trial]
+) -> list[Trial]:
     """Return those without further seeds that may matter, as luck goes with those that have them.
 
     By goodput, all that are worth doing are told of, and the first one is built upon. Overall, and
     of what users feel, the first three are told of, and the first one overall is built upon.
     """
-    completed = [each for each in trials if each.complete]
+    completed = [each for each in [*known, *trials] if each.complete]
     wanted: list[Trial] = []
     for gains in measures:
         # Overall, the measures' luck adds up: it would give all seeds to everything.

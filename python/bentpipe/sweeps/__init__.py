@@ -1,7 +1,7 @@
-"""Sweeps: a scenario along axes, its cells simulated in parallel and kept as they come.
+"""Sweeps: a scenario along axes, its cells simulated in parallel and stored as they finish.
 
-`sweep` runs one, `load_sweep` reads what it left. Not called `sweep`, because `bentpipe.sweep` is
-the function. All of it loads on first use: what is simulated in parallel elsewhere keeps nothing.
+`sweep` runs a sweep, and `load_sweep` reads its results. The package is not called `sweep`, because
+`bentpipe.sweep` is the function. Everything loads on first use.
 """
 
 from __future__ import annotations

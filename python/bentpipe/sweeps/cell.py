@@ -1,4 +1,4 @@
-"""One cell's simulation, wherever it runs: in a thread here, or on another machine."""
+"""Simulation of one cell, in a thread of this process or on another machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What it takes to simulate a cell: the scenario's text comes along."""
+    """A cell to simulate, with the scenario's text."""
 
     cell: int
     scenario: Scenario
@@ -25,7 +25,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a cell: a summary, or the error that it ended with.
+    """The result of a cell: a summary, or the error that ended it.
 
     `series` is a Parquet file of the probes, if they were asked for.
     """
@@ -38,9 +38,9 @@ class Outcome:
 
 
 def simulate(task: Task, *, progress: Callable[[float, float], None] | None = None) -> Outcome:
-    """Simulate a cell; a failure is an outcome, too. Releases the GIL.
+    """Simulate a cell and return its outcome, also if it fails. Releases the GIL.
 
-    `progress` is called now and then; if it raises KeyboardInterrupt, the cell ends.
+    `progress` is called regularly; if it raises KeyboardInterrupt, the cell ends.
     """
     began = time.perf_counter()
     try:
@@ -54,7 +54,7 @@ def simulate(task: Task, *, progress: Callable[[float, float], None] | None = No
         )
         series = buffer.getvalue() if task.series else None
     except BaseException as error:
-        # A panic in the simulator is no Exception; it fails its cell like any other error.
+        # A panic in the simulator is not an Exception. It fails the cell like any other error.
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         return Outcome(cell=task.cell, wall_s=time.perf_counter() - began, error=_line(error))

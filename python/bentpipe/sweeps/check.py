@@ -1,4 +1,4 @@
-"""A sweep's values, tried on the scenario reader before the first cell is simulated."""
+"""Check of a sweep's values by the scenario reader, before the first cell is simulated."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
     from bentpipe.sweeps.reader import Key, Refuse
 
-# Each is read in a fraction of a millisecond.
+# Values that are checked at most; each takes a fraction of a millisecond.
 _MOST_TRIED: Final = 2000
 _NAMED: Final = {"hosts": "host", "gateways": "gateway", "links": "link", "flows": "flow"}
-# As many characters of a setting as the scenario reader repeats.
+# Characters of a setting that the scenario reader repeats in a message.
 _LONGEST_SETTING: Final = 80
 
 
 def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
-    """Refuse a sweep with a key or a value that the scenario can't have.
+    """Refuse a sweep with a key or a value that the scenario does not accept.
 
-    Each value is tried with the first of the other axes' values, then with the last: what goes
-    with neither is refused here. What is wrong in some cells only is found out, and recorded, when
-    they are run.
+    Each value is tried with the first values of the other axes, then with the last ones. A value
+    that
+    fails with both is refused here. Values that fail in some cells only are found and recorded when
+    those cells are run.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
     try:
         replace(sweep.scenario, settings=with_settings).resolved()
     except _native.ScenarioError as error:
-        # Not a refusal yet if only the axes make it whole.
+        # No refusal yet: the scenario may be complete only with the axes' values.
         if (told := _in_the_file(str(error), sweep, None, refuse)) is not None:
             raise told from None
     for place, axis in enumerate(sweep.axes):
@@ -75,7 +76,7 @@ def _fault(sweep: Sweep, place: int, index: int, *, end: int) -> str | None:
 
 
 def _corner(sweep: Sweep, place: int, index: int, end: int) -> Cell:
-    """Return the cell at one end of all axes but one."""
+    """Return the cell with the first or last values of all axes but one."""
     indices = [(length - 1) if end else 0 for length in sweep.shape]
     indices[place] = index
     return Cell(number=0, indices=tuple(indices))
@@ -88,11 +89,11 @@ def _described(sweep: Sweep, cell: Cell) -> str:
 def _in_the_file(
     message: str, sweep: Sweep, tried: Cell | None, refuse: Refuse
 ) -> RequestError | None:
-    """Return the error with the sweep file's line for `--set KEY=VALUE`; None if it isn't there."""
+    """Return the error with the sweep file's line instead of `--set KEY=VALUE`, or None."""
     candidates: list[tuple[Key, str, str]] = [
         (("set", *key.split(".")), key, literal(value)) for key, value in sweep.settings
     ]
-    # Of the cell, it may be any axis's value: of one with a single value, all cells have it.
+    # The error may be about the value of any axis of the cell, or of an axis with a single value.
     for axis, index in zip(sweep.axes, tried.indices, strict=True) if tried is not None else ():
         root: Key = ("zip", axis.name) if axis.zipped else ("axes",)
         for variable in axis.variables:
@@ -116,7 +117,7 @@ def _check_names(sweep: Sweep, refuse: Refuse) -> None:
     for axis in sweep.axes:
         root: Key = ("zip", axis.name) if axis.zipped else ("axes",)
         keys += [(root, variable.key) for variable in axis.variables]
-    # A link, say, that the sweep describes itself has at least the keys that it can't be without.
+    # A link that the sweep itself describes has at least the required keys.
     counts: dict[tuple[str, str], int] = {}
     for _, key in keys:
         if key.count(".") > 1:
@@ -137,5 +138,5 @@ def _check_names(sweep: Sweep, refuse: Refuse) -> None:
 
 
 def scenario_in_memory(scenario: Scenario) -> Scenario:
-    """Return the scenario with its text, so that nobody else needs the file."""
+    """Return the scenario with its text, so that the file is not read again."""
     return replace(scenario, text=scenario.content())

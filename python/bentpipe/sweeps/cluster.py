@@ -1,4 +1,4 @@
-"""Cells on a Dask cluster: its workers need bentpipe of the same version, and no files of ours."""
+"""Cells on a Dask cluster; its workers need the same version of bentpipe, and no other files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
     from bentpipe.congestion import CongestionControl
 
-# How long a scheduler may take to answer, and how long there may be no worker, in seconds.
+# Longest time without an answer of the scheduler, or without a worker, in seconds.
 _CONNECTION_S: Final = 10.0
 _PATIENCE_S: Final = 60.0
-# Waiting tasks for each thread of the cluster: enough that none idles for a round trip, few
-# enough that a sweep of a million cells isn't in the scheduler's memory.
+# Waiting tasks for each thread of the cluster: enough that no thread idles for a round trip, and
+# few
+# enough that the scheduler does not hold a sweep of a million cells in memory.
 _AHEAD: Final = 4
-# How long saying goodbye may take, in seconds; who has pressed Ctrl-C waits for nothing.
+# Longest time to close the connection, in seconds; after Ctrl-C it is closed without waiting.
 _GOODBYE_S: Final = 5.0
 _HURRY_S: Final = 0.3
 
@@ -36,17 +37,17 @@ Controls = list[tuple[str, type["CongestionControl"]]]
 
 
 class _OtherVersionError(RuntimeError):
-    """A worker has another bentpipe: its results would be others, too."""
+    """A worker has another version of bentpipe, and might return other results."""
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """Connect to the cluster of the scheduler at an address such as "tcp://10.0.0.1:8786".
+    """Connect to the cluster of a scheduler at an address such as "tcp://10.0.0.1:8786".
 
     Raises
     ------
     RequestError
-        Dask isn't installed, or no scheduler answers at the address.
+        Dask is not installed, or no scheduler answers at the address.
     """
     try:
         from distributed import Client
@@ -67,14 +68,15 @@ def connected(address: str) -> Iterator[Client]:
         patience_s = _HURRY_S
         raise
     finally:
-        # The scheduler drops what a client that has gone had asked for, and workers look whether
-        # what they simulate is still wanted.
+        # The scheduler drops the tasks of a client that has gone, and workers check whether their
+        # running
+        # task is still wanted.
         with a_second_one_kills() if patience_s == _HURRY_S else nullcontext():
             client.close(timeout=patience_s)
 
 
 def _knock(address: str) -> None:
-    """Find out at once whether anybody listens: Dask tries a closed port again for ten seconds."""
+    """Check that the port is open: Dask retries a closed port for ten seconds."""
     protocol, _, place = address.rpartition("://")
     if protocol not in {"", "tcp", "tls"}:
         return
@@ -92,17 +94,19 @@ def _knock(address: str) -> None:
 def outcomes(
     tasks: Iterator[Task], *, client: Client, address: str, look: Callable[[], None]
 ) -> Iterator[list[Outcome]]:
-    """Simulate tasks on the cluster; yield what has finished since the last time.
+    """Simulate tasks on the cluster; yield the outcomes that are new since the last time.
 
-    A worker that dies takes nothing with it: the scheduler gives its cells to the others. `look` is
-    called several times a second, and raises KeyboardInterrupt after Ctrl-C.
+    If a worker dies, the scheduler gives its cells to other workers. `look` is called several times
+    a
+    second, and raises KeyboardInterrupt after Ctrl-C.
 
     Raises
     ------
     WorkError
-        The scheduler or all workers went away, or a worker can't simulate.
+        The scheduler or all workers went away, or a worker cannot simulate.
     """
-    # Filled by the client's threads; held here, because a future that nobody holds is forgotten.
+    # Filled by the client's threads. The futures are held here, because Dask drops unreferenced
+    # ones.
     completed: SimpleQueue[Future] = SimpleQueue()
     running: set[Future] = set()
     controls = registered()
@@ -115,7 +119,7 @@ def outcomes(
             heard = time.monotonic()
         elif time.monotonic() - heard > _PATIENCE_S:
             raise WorkError(f"--dask {address}: no worker for {_PATIENCE_S:.0f} s; {_KEPT}")
-        # Without a worker, tasks wait here, where they cost nothing.
+        # Without a worker, tasks wait here instead of in the scheduler's memory.
         while len(running) < _AHEAD * threads and (task := next(tasks, None)) is not None:
             future = client.submit(_simulate, task, __version__, controls, pure=False)
             running.add(future)
@@ -133,7 +137,7 @@ def outcomes(
                 batch.append(outcome)
             else:
                 lost.append(outcome)
-        # Kept before anything is raised.
+        # Outcomes are yielded before an error is raised.
         yield batch
     if lost:
         raise WorkError(f"--dask {address}: {len(lost)} cells got lost: {lost[0]}; {_KEPT}")
@@ -143,10 +147,9 @@ _KEPT: Final = "what has finished is kept, and --resume goes on"
 
 
 def _outcome(future: Future, address: str) -> Outcome | str | None:
-    """Return what a task came to, or how it got lost; None if it isn't done after all.
+    """Return a task's outcome, or the reason of its loss; None if it is not done after all.
 
-    A worker that dies takes finished results along that nobody has fetched. Then the scheduler has
-    the task done again.
+    The results that a worker holds are lost if it dies. The scheduler then repeats the task.
     """
     try:
         if future.status == "error":
@@ -172,7 +175,7 @@ def _gone(address: str) -> WorkError:
 
 
 def _threads(client: Client, address: str) -> int:
-    """Return how many cells the cluster simulates at a time.
+    """Return the number of cells that the cluster simulates at a time.
 
     Raises
     ------
@@ -191,7 +194,7 @@ def _threads(client: Client, address: str) -> int:
 def _simulate(task: Task, version: str, controls: Controls) -> Outcome:
     if version != __version__:
         raise _OtherVersionError(f"it has bentpipe {__version__}, this is {version}")
-    # Congestion controls of the user's own come along, as far as Dask can pickle a class.
+    # The user's congestion controls are sent along, if Dask can pickle their classes.
     for name, control in controls:
         congestion_control(name)(control)
     unwanted = _cancelled_here()
@@ -200,15 +203,15 @@ def _simulate(task: Task, version: str, controls: Controls) -> Outcome:
         if unwanted():
             raise UnwantedError
 
-    # A rule written in Python that loops never comes back to the simulator.
+    # An endless loop in a Python congestion control never returns to the simulator.
     with thrown_out(unwanted) if controls else nullcontext():
         return simulate(task, progress=look)
 
 
 def _cancelled_here() -> Callable[[], bool]:
-    """Return what says whether the task that this thread of a worker does was cancelled.
+    """Return a function that says whether the task of this worker thread was cancelled.
 
-    Dask itself only ends tasks that have not begun.
+    Dask itself cancels only tasks that have not begun.
     """
     from distributed import get_worker
     from distributed.worker import thread_state
@@ -217,7 +220,7 @@ def _cancelled_here() -> Callable[[], bool]:
         tasks = get_worker().state.tasks
         key = thread_state.key
     except (AttributeError, ValueError):
-        # Called outside a worker.
+        # Not called in a worker.
         return lambda: False
 
     def cancelled() -> bool:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 # Axes of a figure: x, curves and panels.
 _MOST_AXES: Final = 3
 _MOST_PANELS: Final = 12
-# Seeds that are listed one by one.
+# Seeds that are listed one by one at most.
 _MOST_SEEDS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlottedAxes:
-    """The axes of a sweep's figure: along x, one curve per value, one panel per value."""
+    """The axes of a sweep's figure: the x axis, one curve per value, one panel per value."""
 
     along: Axis
     curve: Axis | None = None
@@ -36,10 +36,11 @@ class PlottedAxes:
 
 
 def plotted_axes(axes: Sequence[Axis]) -> PlottedAxes:
-    """Choose the axes of a figure; the seed and axes with a single value have no place in it.
+    """Choose the axes of a figure; the seed and axes with a single value are left out.
 
-    An axis of numbers goes along x; of several, the longest one. Of the other two, the longer one
-    has a curve per value and the shorter one a panel.
+    A numeric axis goes along x; of several, the longest one. Of the other two axes, the longer one
+    has
+    a curve per value and the shorter one a panel per value.
 
     Raises
     ------
@@ -114,13 +115,13 @@ def _label(axis: Axis | None, point: Point) -> str:
 
 
 def _note(result: SweepResult, points: Sequence[Point], metric: Metric | None) -> str:
-    """State which seeds a figure is of, and what its bands are."""
+    """Return a note with the seeds of a figure and the meaning of its bands."""
     rows = run_rows(result)
     known = rows["seed"].drop_null().unique().to_pylist() if "seed" in rows.schema.names else []
     seeds = sorted(map(int, known))
     several = max((point.cells for point in points), default=0) > 1
     if not several:
-        # Where the seed varies along with something else, each place has one of its own.
+        # Where the seed is zipped with another key, each point has its own seed.
         return f"seed {seeds[0]}" if len(seeds) == 1 else ""
     if seeds == list(range(seeds[0], seeds[0] + len(seeds))):
         named = f"seeds {seeds[0]} to {seeds[-1]}"
@@ -141,14 +142,14 @@ def _numeric(axis: Axis) -> bool:
 
 
 def _is_log(axis: Axis) -> bool:
-    """Whether the values spread over decades: on a linear scale they would lie on each other.
+    """Return whether an axis needs a logarithmic scale: its values span decades unevenly.
 
-    Those of a range in even steps don't, however far it goes.
+    Values of a range in even steps get a linear scale, however far they reach.
     """
     if not _numeric(axis):
         return False
     values = sorted(float(each) for each in axis.coordinates)
-    # "No errors at all" is often one of the values: it gets a place of its own.
+    # Zero, as in an error rate of 0, is left out: it has its own place on a logarithmic axis.
     positive = [each for each in values if each > 0.0]
     if values[0] < 0.0 or len(positive) < 2 or positive[-1] < 30.0 * positive[0]:
         return False
@@ -156,7 +157,7 @@ def _is_log(axis: Axis) -> bool:
 
 
 def _widest_gap(values: Sequence[float]) -> float:
-    """Return which share of an axis lies between the two neighbours that are furthest apart."""
+    """Return the largest gap between neighbouring values, as a share of the axis."""
     gaps = (after - before for before, after in pairwise(values))
     return max(gaps) / (values[-1] - values[0])
 
@@ -167,6 +168,6 @@ def _described(axis: Axis) -> str:
 
 
 def _stem(axis: Axis) -> str:
-    """Return an axis's name in words, without its unit: values are shown with theirs."""
+    """Return an axis's name in words without its unit, which is shown with the values."""
     unit = axis.unit
     return (axis.name.removesuffix(f"_{unit}") if unit else axis.name).replace("_", " ")

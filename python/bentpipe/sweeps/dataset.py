@@ -27,7 +27,7 @@ _UNITS: Final = {
 
 
 def dataset_of(result: SweepResult) -> xr.Dataset:
-    """Return the results with the axes as dimensions, and `flow`, `group`, `link`, `gateway`."""
+    """Return the results with the axes, `flow`, `group`, `link` and `gateway` as dimensions."""
     sweep = result.sweep
     variables: dict[Hashable, Any] = {}
     coordinates: dict[Hashable, Any] = {}
@@ -63,11 +63,11 @@ def dataset_of(result: SweepResult) -> xr.Dataset:
 
 
 def _places(rows: pa.Table, kind: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the index of each row in an array of cells by names, and the names."""
+    """Return each row's index in an array of cells by names, and the names."""
     cells = rows["cell"].to_numpy()
     if kind == RUN:
         return cells, []
-    # In the order of the scenario, even where some cells have more flows than others.
+    # In the scenario's order, even where some cells have more flows than others.
     index: dict[str, int] = {}
     columns = [index.setdefault(name, len(index)) for name in rows["name"].to_pylist()]
     return cells * max(len(index), 1) + np.asarray(columns, dtype=np.int64), list(index)
@@ -76,7 +76,7 @@ def _places(rows: pa.Table, kind: str) -> tuple[NDArray[np.int64], list[str]]:
 def _spread(
     rows: pa.Table, column: str, places: NDArray[np.int64], *, shape: tuple[int, int]
 ) -> NDArray[Any]:
-    """Put a column's values where they belong; NaN, or None, where there is none."""
+    """Return a column's values as an array over the dimensions; missing ones are NaN or None."""
     values = rows[column]
     total = shape[0] * shape[1]
     whole = values.null_count == 0 and len(values) == total

@@ -1,4 +1,4 @@
-"""What a sweep is: a scenario, the axes along which it varies, and the cells that they span."""
+"""Definition of a sweep: a scenario, the axes along which it varies, and the cells they span."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Coordinate = str | int | float | bool
 
 @dataclass(frozen=True, kw_only=True)
 class Variable:
-    """A scenario key and the values it takes, one after the other, along an axis.
+    """A scenario key and its values along an axis.
 
-    `name` is its column's name in the results. `coordinates` are the values as the column has
-    them: numbers in `unit` where the values are quantities, else the values themselves.
+    `name` is its column's name in the results. `coordinates` are the values in that column: numbers
+    in
+    `unit` for quantities, else the values themselves.
     """
 
     key: str
@@ -42,7 +43,7 @@ class Axis:
 
     name: str
     variables: tuple[Variable, ...]
-    # Of the dimension itself; a single key's own coordinates.
+    # Coordinates of the dimension; for a single key, its own coordinates.
     coordinates: tuple[Coordinate, ...]
 
     def __len__(self) -> int:
@@ -61,7 +62,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One simulation of a sweep: its number, and where it is on each axis."""
+    """One simulation of a sweep: its number, and its index on each axis."""
 
     number: int
     indices: tuple[int, ...]
@@ -104,7 +105,7 @@ class Sweep:
         return (self.cell(number) for number in range(len(self)))
 
     def coordinates(self, cell: Cell) -> dict[str, Coordinate]:
-        """Return a cell's place: the axes' columns and their values."""
+        """Return a cell's coordinates by column."""
         place: dict[str, Coordinate] = {}
         for axis, index in zip(self.axes, cell.indices, strict=True):
             place[axis.name] = axis.coordinates[index]
@@ -121,7 +122,7 @@ class Sweep:
         return columns
 
     def scenario_of(self, cell: Cell) -> Scenario:
-        """Return what is simulated in a cell."""
+        """Return the scenario of a cell."""
         chosen = [
             (variable.key, variable.values[index])
             for axis, index in zip(self.axes, cell.indices, strict=True)
@@ -163,7 +164,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Sweep:
-        """Return the sweep that `as_json` described."""
+        """Return the sweep of data that `as_json` returned."""
         scenario = data["scenario"]
         return cls(
             name=data["name"],
@@ -202,15 +203,15 @@ def with_settings(sweep: Sweep, settings: Mapping[str, object]) -> Sweep:
 
 
 def _overlap(key: str, other: str) -> bool:
-    """Whether two dotted keys are the same, or one is within the table of the other."""
+    """Return whether two dotted keys are equal, or one is within the table of the other."""
     return key == other or key.startswith(f"{other}.") or other.startswith(f"{key}.")
 
 
 def identity(sweep: Sweep, *, version: str) -> dict[str, str]:
-    """Return a digest of each thing that the results depend on.
+    """Return a digest of each input that the results depend on.
 
-    Comments and layout of the files don't matter; every value in them does, and so do the defaults
-    that this version of bentpipe fills in.
+    Comments and layout of the files are ignored. All values count, and so do the defaults of this
+    version of bentpipe.
     """
     data = sweep.as_json()
     written = read(data["scenario"]["text"])
@@ -226,7 +227,7 @@ def identity(sweep: Sweep, *, version: str) -> dict[str, str]:
 
 
 def _controls(described: str) -> dict[str, list[str]]:
-    """Return the callbacks' sources of the user's own congestion controls that a sweep names."""
+    """Return the source code of the user's congestion controls that a sweep names, by name."""
     return {
         name: [_source(each) for each in vars(control).values() if inspect.isfunction(each)]
         for name, control in registered()
@@ -238,7 +239,7 @@ def _source(function: FunctionType) -> str:
     try:
         return inspect.getsource(function)
     except OSError:
-        # Typed at a prompt: there is no file to compare with.
+        # Typed at a prompt: there is no source file to compare.
         return function.__qualname__
 
 

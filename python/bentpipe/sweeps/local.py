@@ -13,16 +13,16 @@ from typing import Final
 from bentpipe.sweeps.cell import Outcome, Task, simulate
 from bentpipe.sweeps.stopping import NOTICE_S, finished, throw_into
 
-# Tasks for each worker, running or waiting: what finishes while a part is being written makes up
-# the next one, so that keeping cells of a millisecond costs no more than simulating them.
+# Tasks for each worker, running or waiting. Cells that finish while a part is written form the next
+# part, so that storing cells of a millisecond takes no longer than simulating them.
 _AHEAD: Final = 32
 CELL_THREADS: Final = "cell"
-# After Ctrl-C: how long a rule of the user's may take to be thrown out of.
+# Longest time to interrupt a user's congestion control after Ctrl-C.
 _PATIENCE_S: Final = 0.5
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -31,11 +31,11 @@ def cores() -> int:
 def outcomes(
     tasks: Iterator[Task], *, workers: int, look: Callable[[], None] = lambda: None
 ) -> Iterator[list[Outcome]]:
-    """Simulate tasks; yield what has finished since the last time, in no particular order.
+    """Simulate tasks; yield the outcomes that are new since the last time, in any order.
 
-    `look` is called several times a second, and raises KeyboardInterrupt after Ctrl-C. That ends
-    the cells that are running, too, within a second; what had finished is yielded, and then it is
-    raised.
+    `look` is called several times a second, and raises KeyboardInterrupt after Ctrl-C. This also
+    ends
+    running cells within a second. Finished outcomes are yielded before the exception is raised.
     """
     cells = _Cells(workers)
     try:
@@ -49,18 +49,18 @@ def outcomes(
         yield cells.stop()
         raise
     finally:
-        # Whoever asked for the cells may have failed, or been interrupted, between two batches.
+        # The caller may have failed, or been interrupted, between two batches.
         cells.stop()
 
 
 class _Cells:
-    """Threads with cells in them."""
+    """Threads that simulate cells."""
 
     def __init__(self, workers: int) -> None:
         self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=CELL_THREADS)
         self._most = _AHEAD * workers
         self._stopped = threading.Event()
-        # Threads that are in the middle of a cell.
+        # Threads that are simulating a cell.
         self._busy: set[int] = set()
         self.running: set[Future[Outcome]] = set()
         self._completed: SimpleQueue[Future[Outcome]] = SimpleQueue()
@@ -77,11 +77,11 @@ class _Cells:
         return [future.result() for future in done]
 
     def stop(self) -> list[Outcome]:
-        """End what is running, and return what finished before it could be."""
+        """End the running cells; return the outcomes of those that finished first."""
         self._stopped.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         wait(self.running, timeout=NOTICE_S)
-        # A rule written in Python that loops never comes back to the simulator.
+        # An endless loop in a Python congestion control never returns to the simulator.
         deadline = time.monotonic() + _PATIENCE_S
         while self._busy and time.monotonic() < deadline:
             for thread in list(self._busy):

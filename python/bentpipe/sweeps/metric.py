@@ -1,4 +1,4 @@
-"""What a sweep is looked at by instead of goodput: a number that results tell of a group."""
+"""Metrics of a sweep other than goodput: a number of a group in the results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from bentpipe.sweeps.outcome import SweepResult
 
 _NUMBERS: Final = frozenset({"integer", "number"})
-# "outcomes.finished".
+# Length of the path "outcomes.finished".
 _OF_OUTCOMES: Final = 2
-# How many names an error has.
+# Names that an error message lists at most.
 _MOST_NAMES: Final = 12
 
 
@@ -42,7 +42,7 @@ class Metric:
 
     @property
     def unit(self) -> str:
-        """The unit of its values: "bit/s", "ms", "s", "B"; nothing of what is counted."""
+        """The unit of its values: "bit/s", "ms", "s", "B"; empty for counts."""
         # page_load_ms.p50 is in milliseconds, as page_load_ms is.
         ends = {"_bps": "bit/s", "_ms": "ms", "_s": "s", "_percent": "%"}
         for name in reversed(self.path):
@@ -75,12 +75,12 @@ class Metric:
 
 
 def parse_metric(text: str, sweep: Sweep) -> Metric:
-    """Read "pages.page_load_ms.p50".
+    """Return the metric that a text such as "pages.page_load_ms.p50" names.
 
     Raises
     ------
     RequestError
-        No flows are called so, or results have no such number of a group.
+        There are no flows of that name, or groups have no such number.
     """
     first = sweep.scenario_of(sweep.cell(0)).resolved()
     names = dict.fromkeys(flow["table"] for flow in first["flows"])
@@ -92,7 +92,7 @@ def parse_metric(text: str, sweep: Sweep) -> Metric:
             f'"{next(iter(names))}.goodput_bps"; the flows are {known}'
         )
     known_paths = tuple(_numbers())
-    # (How many flows ended how is counted by their ends.)
+    # The keys of `outcomes` are outcomes of flows, which the schema does not list.
     if tuple(path) not in known_paths and not (path[0] == "outcomes" and len(path) == _OF_OUTCOMES):
         wanted = ".".join(path)
         every = [".".join(each) for each in known_paths]
@@ -106,7 +106,7 @@ def parse_metric(text: str, sweep: Sweep) -> Metric:
 
 
 def _numbers() -> Iterator[tuple[str, ...]]:
-    """Return the paths of all numbers that results may tell of a group."""
+    """Yield the paths of all numbers that a group may have in the results."""
     from bentpipe import _native
 
     definitions = json.loads(_native.results_schema())["definitions"]

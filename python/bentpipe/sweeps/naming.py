@@ -1,4 +1,4 @@
-"""What the axes' columns are called: the end of the key, with its unit."""
+"""Column names of axes: the end of the key, with its unit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from bentpipe.results import DirectionResult, FlowResult, RoundTrip, Summary
 
-# Columns that the results have themselves. `seed` and `duration_s` mean the same in both.
+# Columns of the results. `seed` and `duration_s` mean the same in both.
 RESERVED: Final = (
     frozenset({"cell", "kind", "name", "error", "flow", "group", "link", "gateway", "run"})
     | {each.name for record in (Summary, FlowResult, DirectionResult) for each in fields(record)}
@@ -20,10 +20,10 @@ RESERVED: Final = (
 def axis_columns(
     keys: Sequence[tuple[str, str, str]], *, reserved: Iterable[str] = ()
 ) -> list[str]:
-    """Return a column name for each (key, unit, name that the user gave or nothing).
+    """Return a column name for each (key, unit, name given by the user or None).
 
-    It is the key's last part, or as many parts as it takes to tell the columns apart, and the
-    unit: `links.satellite.forward.delay` in seconds is `delay_s`.
+    It is the key's last part and the unit: `links.satellite.forward.delay` in seconds is `delay_s`.
+    More parts are used where columns would have equal names.
     """
     taken = RESERVED | set(reserved) | {name for _, _, name in keys if name}
     open_ = [key for key, _, name in keys if not name]

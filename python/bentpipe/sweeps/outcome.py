@@ -1,4 +1,4 @@
-"""A sweep's results, read back: a tidy table, an xarray Dataset, what failed."""
+"""Results of a sweep: a tidy table, an xarray Dataset, and the failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A cell that failed: where it is on the axes, its error, how to see it again."""
+    """A cell that failed: its coordinates, its error, and the command that repeats it."""
 
     cell: int
     place: Mapping[str, Coordinate]
@@ -38,15 +38,16 @@ class Failure:
 class SweepResult:
     """A sweep's results.
 
-    `table` is tidy: a row of kind "run" for each cell and one for each of its flows, groups of
-    flows, link directions and gateways; in every row, the cell's number and its place on the axes.
-    `timing` has how long each cell took, the only thing that differs between equal sweeps. `folder`
-    is None if the results are in memory only.
+    `table` is tidy. Each cell has a row of kind "run" and one for each of its flows, groups of
+    flows,
+    link directions and gateways. Every row has the cell's number and its coordinates. `timing` has
+    the wall time of each cell, the only difference between equal sweeps. `folder` is None if the
+    results are in memory only.
     """
 
     sweep: Sweep
     folder: Path | None
-    # pyarrow has no types of its own: these are pa.Table.
+    # pyarrow has no type annotations: these are pa.Table.
     table: pa.Table
     timing: pa.Table
 
@@ -62,17 +63,17 @@ class SweepResult:
 
     @property
     def finished(self) -> int:
-        """How many cells have an outcome, failures included."""
+        """The number of cells with an outcome, failures included."""
         return len(self.timing)
 
     @property
     def complete(self) -> bool:
-        """Whether all cells have one."""
+        """Whether all cells have an outcome."""
         return self.finished == len(self.sweep)
 
     @property
     def wall_s(self) -> float:
-        """What the cells took together, in seconds."""
+        """The cells' wall times together, in seconds."""
         return float(pc.sum(self.timing[WALL]).as_py() or 0.0)
 
     @cached_property
@@ -89,7 +90,7 @@ class SweepResult:
     def rows(self, kind: str = FLOW) -> pa.Table:
         """Return the rows of one kind ("run", "flow", "group", "link", "gateway").
 
-        The columns are those that such rows have.
+        Only columns of such rows are included.
         """
         table = self.table.filter(pc.field("kind") == kind)
         axes = {"cell", "name", *self.sweep.columns()}
@@ -102,18 +103,19 @@ class SweepResult:
 
     @cached_property
     def dataset(self) -> xr.Dataset:
-        """The results as an xarray Dataset: its dimensions are the axes, `flow`, `group`, `link`.
+        """The results as an xarray Dataset with the axes, `flow`, `group` and `link` as dimensions.
 
-        Flows' variables have their own names (`goodput_bps`), groups' begin with `group_`
-        (`group_goodput_bps`), links' with `link_`, gateways' with `gateway_`. A cell without an
-        outcome, or that failed, is NaN; `error` says why, where any did.
+        Variables of flows have plain names (`goodput_bps`). Those of groups begin with `group_`
+        (`group_goodput_bps`), those of links with `link_`, those of gateways with `gateway_`. A
+        cell that
+        failed or has no outcome is NaN; `error` has the errors.
         """
         from bentpipe.sweeps.dataset import dataset_of
 
         return dataset_of(self)
 
     def series(self, cell: int) -> dict[str, Series]:
-        """Return a cell's probes, if the sweep was asked to keep them.
+        """Return a cell's probes, if the sweep kept them.
 
         Raises
         ------
@@ -165,7 +167,7 @@ class SweepResult:
         return html_of_sweep(self)
 
     def in_memory(self) -> SweepResult:
-        """Return the results without the folder that they come from."""
+        """Return the results without their folder."""
         return replace(self, folder=None)
 
     def _failure(self, cell: int, error: str) -> Failure:
@@ -183,17 +185,17 @@ class SweepResult:
 
 
 def load_sweep(path: str | Path) -> SweepResult:
-    """Read a sweep's results, of one that is under way, too.
+    """Read the results of a sweep, finished or under way.
 
     Raises
     ------
     RequestError
-        The folder is no sweep's results.
+        The folder does not hold results of a sweep.
     """
     sweep, table, timing = read_store(Path(path))
     return SweepResult(sweep=sweep, folder=Path(path), table=table, timing=timing)
 
 
 def run_rows(result: SweepResult) -> pa.Table:
-    """Return a row for each cell that has an outcome."""
+    """Return one row for each cell that has an outcome."""
     return result.rows(RUN)

@@ -1,4 +1,4 @@
-"""Ranges: the values between two ends, evenly or by equal factors, with or without units."""
+"""Ranges: values between two ends, in even steps or by equal factors, with or without units."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bentpipe.sweeps.quantities import COUNTED, Quantity, parse_quantity
 KEYS: Final = ("from", "to", "count", "step", "per_decade", "scale")
 SCALES: Final = ("linear", "log")
 EXAMPLE: Final = '{ from = "100 ms", to = "600 ms", count = 6 }'
-# More values on one axis than anybody wants; a count with a few zeros too many.
+# Greatest number of values on one axis: more is a typing error in a count.
 MOST_VALUES: Final = 100_000
 
-# Enough to tell any two values of a range apart, and few enough that 1e-07 stays 1e-07.
+# Digits of a value: enough to tell the values of a range apart, and few enough to keep 1e-07.
 _DIGITS: Final = 12
 
 
 class RangeError(ValueError):
-    """A range is wrong; `key` is the one to look at."""
+    """A range is wrong; `key` is the key to correct."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class RangeError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class _End:
-    """One end of a range, in the unit of the first."""
+    """One end of a range, in the unit of the first end."""
 
     number: Fraction
     unit: str
@@ -41,8 +41,8 @@ class _End:
 def expand_range(spec: Mapping[str, object]) -> tuple[str | int | float, ...]:
     """Return the values of a range, both ends included.
 
-    Whole numbers in give whole numbers out, and so do packets and segments. The ends come out as
-    they were written.
+    Whole ends give whole values, as do packets and segments. The ends themselves are returned as
+    written.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def _log(spec: Mapping[str, object], low: _End, high: _End) -> list[Fraction]:
     decades = math.log10(high.number) - math.log10(low.number)
     if "per_decade" in spec:
         each = _count(spec, "per_decade", least=1)
-        # As long as it goes: a range that ends between two steps ends before its end.
+        # A range whose end lies between two steps stops at the last step before it.
         steps = math.floor(decades * each + 1e-9)
         _bounded("per_decade", steps + 1)
         exponents = [step / each for step in range(steps + 1)]
@@ -148,7 +148,7 @@ def _log(spec: Mapping[str, object], low: _End, high: _End) -> list[Fraction]:
 
 
 def _only(spec: Mapping[str, object], first: str, second: str, *, scale: str) -> None:
-    """Insist on exactly one of the two ways to say how many values there are."""
+    """Require exactly one of the two keys that give the number of values."""
     for key in ("count", "step", "per_decade"):
         if key in spec and key not in {first, second}:
             raise RangeError(key, f"not on a {scale} scale; expected {first} or {second}")
@@ -173,12 +173,12 @@ def _bounded(key: str, count: int) -> None:
 
 def _written(number: Fraction, end: _End) -> str | int | float:
     if end.whole:
-        # Halves up, so that equal gaps stay as equal as they can be.
+        # Halves are rounded up, which keeps the gaps as even as possible.
         number = Fraction(math.floor(number + Fraction(1, 2)))
     if not end.unit:
         return int(number) if end.whole else float(f"{float(number):.{_DIGITS}g}")
     text = str(int(number)) if number.denominator == 1 else f"{float(number):.{_DIGITS}g}"
-    # Never an exponent: units are for people.
+    # Never an exponent, so that people can read it.
     return f"{format(Decimal(text), 'f')} {end.unit}"
 
 
@@ -188,5 +188,5 @@ def _as_given(value: object) -> str | int | float:
 
 
 def _told(value: object) -> str:
-    """Write a value as the scenario reader's messages do."""
+    """Return a value as the scenario reader's messages show it."""
     return f'"{value}"' if isinstance(value, str) else str(value)

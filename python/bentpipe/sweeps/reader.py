@@ -1,4 +1,4 @@
-"""From a sweep file to a sweep; what is wrong is told with file, line, key and expectation."""
+"""Reader of sweep files; errors name the file, line, key and expected value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bentpipe.sweeps.quantities import common_unit, parse_quantity
 from bentpipe.toml import literal
 
 _KEYS: Final = ("name", "description", "scenario", "set", "axes", "zip", "series")
-# What a scenario file has at its top, and somebody may write at the top of a sweep.
+# Top-level keys of a scenario file, which users may write into a sweep file by mistake.
 _SCENARIO_KEYS: Final = ("duration", "seed", "hosts", "gateways", "links", "flows", "probes")
 _AXIS_KEYS: Final = ("values", "name", *ranges.KEYS)
 _SEED: Final = "seed"
@@ -28,7 +28,7 @@ _LIST_OR_RANGE: Final = f"a list of values, or a range such as {ranges.EXAMPLE}"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _COLUMN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_CELLS: Final = 10_000_000
-# Bytes: lists of a hundred thousand values on several axes fit; what has no end does not.
+# Longest file in bytes: several lists of a hundred thousand values fit, endless input does not.
 _LONGEST: Final = 16 << 20
 
 Key = tuple[str | int, ...]
@@ -40,12 +40,12 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
 
     Returns
     -------
-    The sweep, and what makes errors that name the line of a key in the file.
+        The sweep, and a function that makes errors with the line of a key in the file.
 
     Raises
     ------
     RequestError
-        The file can't be read, or is wrong.
+        The file cannot be read, or is wrong.
     """
     if not str(path):
         raise RequestError("expected a sweep file, got nothing")
@@ -70,9 +70,9 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
 
 
 def define_sweep(data: Mapping[str, Any], *, folder: Path | None = None) -> tuple[Sweep, Refuse]:
-    """Make a sweep of what a sweep file would hold, as plain data.
+    """Return the sweep of plain data with the contents of a sweep file.
 
-    `folder` is where a relative path to the scenario begins, the working folder by default.
+    A relative path of the scenario begins at `folder`, by default the working folder.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _not_there(name: str) -> str:
 
 
 def _not_toml(path: Path, said: str, text: str) -> str:
-    """Say it as the scenario reader does, which names the key; it may follow another TOML."""
+    """Return the message for text that is not TOML, worded like those of the scenario reader."""
     if _native.key_lines(text) is None:
         try:
             _native.load(path, text=text)
@@ -184,7 +184,9 @@ class _Reader:
         given = self._data.get("scenario")
         if isinstance(given, Scenario):
             return given
-        # A file names its scenario, which has a file of its own: lines, and what it is relative to.
+        # Only data from Python may contain the scenario itself. A sweep file names its scenario
+        # file, to
+        # which line numbers and relative paths refer.
         if isinstance(given, Mapping) and not self._order:
             return Scenario.from_data(given)
         if given is None:
@@ -208,7 +210,7 @@ class _Reader:
                 yield _dotted((*path, key)[1:]), value
 
     def _axes(self) -> list[tuple[Key, Axis]]:
-        """Return the axes and where they stand in the file, in its order."""
+        """Return the axes with their keys, in the file's order."""
         single = list(self._found(self._table("axes"), ("axes",)))
         zipped: list[tuple[Key, list[tuple[Key, Any]], Any]] = []
         for name, table in self._table("zip").items():
@@ -245,11 +247,11 @@ class _Reader:
         return sorted(axes, key=lambda each: self._place(each[0]))
 
     def _place(self, path: Key) -> int:
-        """Return where a key stands in the file: what comes from Python keeps its order."""
+        """Return the position of a key in the file; data from Python keep their order."""
         return self._order.get(path, 0)
 
     def _found(self, table: Mapping[str, Any], path: Key) -> Iterable[tuple[Key, Any]]:
-        """Return the lists and ranges in a table, however its keys are nested."""
+        """Yield the lists and ranges in a table, at any depth."""
         for key, value in table.items():
             below = (*path, key)
             if isinstance(value, Mapping) and not _is_spec(value) and _dotted(below[1:]) != _SEED:
@@ -266,7 +268,7 @@ class _Reader:
                 )
 
     def _variable(self, path: Key, spec: Any, *, zip_name: object = None) -> Variable:
-        """Read one key's values; the name is what the file gives, if anything."""
+        """Read one key's values; `zip_name` is the name given in the file, if any."""
         key = _dotted(path[1:] if zip_name is None else path[2:])
         name = ""
         at = path
@@ -409,7 +411,7 @@ class _Reader:
                 seen[name] = path
 
     def _check_keys(self, settings: Iterable[str], axes: Iterable[tuple[Key, Axis]]) -> None:
-        """Refuse keys that would undo each other."""
+        """Refuse keys that overwrite each other."""
         taken: dict[str, str] = {}
         for path, axis in axes:
             for variable in axis.variables:
@@ -430,7 +432,7 @@ class _Reader:
 
 
 def _is_spec(table: Mapping[str, Any]) -> bool:
-    """Whether a table describes values, rather than holding more keys."""
+    """Return whether a table describes values instead of holding more keys."""
     return "values" in table or any(
         key in _AXIS_KEYS and not isinstance(value, list | tuple | Mapping)
         for key, value in table.items()
@@ -438,7 +440,7 @@ def _is_spec(table: Mapping[str, Any]) -> bool:
 
 
 def _coordinates(values: Iterable[TomlValue]) -> tuple[tuple[Coordinate, ...], str]:
-    """Return what the values are in a column, and the unit they share."""
+    """Return the values as coordinates, and the unit they share."""
     items = list(values)
     unit = common_unit(items)
     if unit is not None:
@@ -483,7 +485,7 @@ def _suggested(key: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Write a value as the scenario reader's messages do."""
+    """Return a value as the scenario reader's messages show it."""
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list | tuple):

@@ -1,8 +1,7 @@
 """Outcomes as rows of one tidy table.
 
-A cell has a row of kind "run", one for each flow, group, link direction and gateway, and each row
-says where its cell is on the axes. A cell that failed has the row of kind "run" only, with its
-error.
+A cell has a row of kind "run", and one for each flow, group, link direction and gateway. Each row
+has the cell's coordinates. A failed cell has only the row of kind "run", with its error.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ _Row = dict[str, Any]
 
 RUN, FLOW, GROUP, LINK, GATEWAY = "run", "flow", "group", "link", "gateway"
 _PARTS: Final = {"flows": FLOW, "groups": GROUP, "links": LINK, "gateways": GATEWAY}
-# Not a result: it differs from run to run. It is kept, but apart.
+# Stored apart from the results, because it differs from run to run.
 WALL: Final = "wall_s"
 _UNITS: Final = ("_ms", "_s", "_bps", "_bytes")
 
 
 def table_of(outcomes: Iterable[Outcome], sweep: Sweep) -> pa.Table:
-    """Return the outcomes' rows, in order, `wall_s` among the columns."""
+    """Return the rows of the outcomes, in order, with `wall_s` among the columns."""
     rows = [row for outcome in outcomes for row in _rows(outcome, sweep)]
     known = _known_types()
     places = {name: _type(values) for name, values in sweep.columns().items()}
@@ -40,7 +39,7 @@ def table_of(outcomes: Iterable[Outcome], sweep: Sweep) -> pa.Table:
     types = {"cell": pa.int64(), "kind": pa.string(), "error": pa.string(), WALL: pa.float64()}
     types |= {"name": pa.string()} | known | places
     names += [name for name in known if name not in names]
-    # What this module has no column for yet, where it has a value at all.
+    # Values for which this module has no column yet; they are kept as extra columns.
     extra = {name for row in rows for name, value in row.items() if value is not None}
     for name in sorted(extra.difference(names)):
         values = [row.get(name) for row in rows]
@@ -54,7 +53,7 @@ def table_of(outcomes: Iterable[Outcome], sweep: Sweep) -> pa.Table:
 
 
 def merged(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put tables below each other; the columns' types and order don't depend on how many."""
+    """Concatenate tables; the columns' types and order do not depend on their number."""
     schemas = [table.schema for table in tables]
     types: dict[str, pa.DataType] = {}
     for schema in schemas:
@@ -74,7 +73,7 @@ def _rows(outcome: Outcome, sweep: Sweep) -> Iterable[_Row]:
     summary = json.loads(outcome.summary_json)
     run = {key: value for key, value in summary.items() if key not in _PARTS}
     run["name"] = run.pop("scenario")
-    # An axis's column is the axis's, whatever the summary repeats.
+    # An axis's column takes precedence over a value of that name in the summary.
     yield _flat(run) | place | {"kind": RUN, WALL: outcome.wall_s}
     place["seed"] = summary["seed"]
     for key, kind in _PARTS.items():
@@ -84,13 +83,13 @@ def _rows(outcome: Outcome, sweep: Sweep) -> Iterable[_Row]:
 
 
 def _limited_by(flow: Mapping[str, Any]) -> _Row:
-    """Return what limited a flow's sender most, as a column; nothing where it never waited."""
+    """Return the largest limit of a flow's sender as a column; nothing if it never waited."""
     most = next(iter(limit_shares(flow.get("limited_s", {}))), None)
     return {"limited_by": most}
 
 
 def _flat(record: Mapping[str, Any]) -> _Row:
-    """Return a record without records in it: rtt_ms.min becomes rtt_min_ms."""
+    """Return a record without nested records: rtt_ms.min becomes rtt_min_ms."""
     flat: _Row = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
@@ -101,7 +100,7 @@ def _flat(record: Mapping[str, Any]) -> _Row:
 
 
 def column_of(path: Sequence[str]) -> str:
-    """Return the column of what has this path in a result: ("rtt_ms", "min") is rtt_min_ms."""
+    """Return the column name of a path in a result: ("rtt_ms", "min") is rtt_min_ms."""
     *records, name = path
     for record in reversed(records):
         name = _within(record, name)
@@ -109,14 +108,14 @@ def column_of(path: Sequence[str]) -> str:
 
 
 def _within(record: str, name: str) -> str:
-    """Return what a name in a record is called outside of it: the unit stands at the end."""
+    """Return the column name of a nested name: the record's unit moves to the end."""
     unit = next((each for each in _UNITS if record.endswith(each)), "")
     return f"{record.removesuffix(unit)}_{name}{unit}"
 
 
 @cache
 def _known_types() -> dict[str, pa.DataType]:
-    """Return the columns that the typed results have, in their order."""
+    """Return the columns of the typed results, in their order."""
     types: dict[str, pa.DataType] = {"seed": pa.int64()}
     for record in (Summary, FlowResult, DirectionResult):
         hints = get_type_hints(record)

@@ -1,4 +1,4 @@
-"""A sweep from beginning to end: read, checked, simulated, kept."""
+"""Runs a sweep: reads, checks, simulates and stores it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bentpipe.sweeps.store import Store
 
 
 class Progress:
-    """Hears how far the work is; this one says nothing."""
+    """Receives the progress of a sweep; this base class ignores it."""
 
     def begin(self, name: str, *, total: int, done: int, failed: int) -> None:
-        """Note that a sweep of `total` cells begins, of which `done` are there already."""
+        """Called when a sweep of `total` cells begins, of which `done` are stored already."""
 
     def step(self, *, done: int, failed: int) -> None:
-        """Note that more cells are done, and how many of these failed."""
+        """Called when more cells are done; `failed` of these failed."""
 
 
 def load_definition(
@@ -37,7 +37,7 @@ def load_definition(
     series: bool = False,
     settings: Mapping[str, object] | None = None,
 ) -> Sweep:
-    """Read a sweep file, or what one would hold as plain data, and check it.
+    """Read a sweep file, or plain data with its contents, and check it.
 
     `settings` apply to every cell, in place of those of the file.
 
@@ -75,29 +75,35 @@ def sweep(
     Parameters
     ----------
     source
-        A sweep file, or what one would hold as plain data: `{"scenario": "geo-consumer", "axes":
-        {"links.satellite.forward.delay": ["250 ms", "270 ms"], "seed": {"count": 5}}}`. Its
+        A sweep file, or plain data with its contents: `{"scenario": "geo-consumer", "axes":
+        {"links.satellite.forward.delay": ["250 ms", "270 ms"], "seed": {"count": 5}}}`. The
         scenario is a name or file, or as in `run` a `Scenario` or a dict.
+
     out
-        The folder that keeps the results. Without it, they are in memory only.
+        The folder for the results. Without it, they are in memory only.
+
     workers
-        How many cells at a time; as many as there are cores by default.
+        The number of cells at a time; by default the number of cores.
+
     resume
-        Whether to go on with a sweep that was cut short. Nothing that has finished is repeated.
+        Whether to continue an interrupted sweep. Finished cells are not repeated.
+
     dask
-        The address of a Dask scheduler, whose workers simulate instead of this machine's cores.
+        The address of a Dask scheduler. Its workers simulate instead of this machine's cores.
+
     series
         Whether every cell's probes are kept, too.
+
     settings
         Keys to change in every cell, in place of the file's `set`.
 
     Raises
     ------
     RequestError, ScenarioError
-        The sweep or its scenario is wrong, or `out` can't be used.
+        The sweep or its scenario is wrong, or `out` cannot be used.
     WorkError
-        The work was cut short: the cluster went away. A cell that fails is no reason: it is
-        among the result's `failures`.
+        The sweep was interrupted because the cluster went away. A cell that fails does not end a
+        sweep: it is among the result's `failures`.
     """
     if workers is not None and workers < 1:
         raise RequestError(f"--workers {workers}: expected 1 or more")
@@ -125,7 +131,7 @@ def _work(
     dask: str | None,
     progress: Progress,
 ) -> None:
-    # A folder is made only when it is sure that something can be put into it.
+    # The simulator comes first: the folder is made only if cells can be simulated.
     with (
         _simulator(workers, dask) as simulate,
         Store.opened(folder, definition, resume=resume) as store,
@@ -158,7 +164,7 @@ class _Simulator(Protocol):
 
 @contextmanager
 def _simulator(workers: int | None, dask: str | None) -> Iterator[_Simulator]:
-    """Give what simulates tasks: this machine's cores, or a cluster's."""
+    """Yield the function that simulates tasks, on this machine's cores or on a cluster."""
     if dask is None:
         yield partial(local.outcomes, workers=workers or local.cores())
         return

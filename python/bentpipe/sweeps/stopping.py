@@ -1,4 +1,4 @@
-"""How Ctrl-C reaches work in threads, and how what nobody waits for any more is ended."""
+"""Handling of Ctrl-C while threads work, and interruption of threads that are no longer needed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Final, TypeVar
 
 from bentpipe import endings
 
-# How long a simulation may take to notice by itself, before what it runs is thrown out of.
+# Time for a simulation to notice an interruption by itself, before its Python code is interrupted.
 NOTICE_S: Final = 0.2
 _AGAIN_S: Final = 0.05
-# How long the main thread waits before it looks whether Ctrl-C was pressed.
+# Interval at which the main thread checks for Ctrl-C.
 LOOK_S: Final = 0.1
 
 _ResultT = TypeVar("_ResultT")
 
 
 class UnwantedError(BaseException):
-    """Nobody waits for this cell any more. No Exception: a rule might catch those."""
+    """The cell is no longer wanted. Not an Exception, which a congestion control might catch."""
 
 
 def throw_into(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an error in another thread as soon as it runs Python; None takes one back."""
+    """Raise an error in another thread as soon as it runs Python; None withdraws one."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
     )
@@ -36,9 +36,9 @@ def throw_into(thread: int, error: type[BaseException] | None) -> None:
 
 @contextmanager
 def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> Iterator[None]:
-    """Throw `UnwantedError` into the block as soon as nobody wants what it does.
+    """Raise `UnwantedError` within the block as soon as its work is unwanted.
 
-    `unwanted` is asked now and then, in a thread of its own.
+    `unwanted` is called regularly, in its own thread.
     """
     inside = threading.get_ident()
     ended = threading.Event()
@@ -60,7 +60,7 @@ def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> It
     try:
         yield
     finally:
-        # What is on its way must not arrive in whatever this thread does next.
+        # A pending exception must not arrive in the code after the block.
         with lock:
             ended.set()
             throw_into(inside, None)
@@ -68,13 +68,16 @@ def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> It
 
 @contextmanager
 def interrupts_noted() -> Iterator[Callable[[], None]]:
-    """Keep Ctrl-C until it is asked for; a second one ends the process at once.
+    """Defer Ctrl-C until it is asked for; a second one ends the process at once.
 
-    The block is given what raises KeyboardInterrupt if Ctrl-C was pressed. By itself, Python raises
-    it between any two steps of the main thread: in a weak reference's callback, where it is lost,
-    or between taking a lock and the `with` that gives it back, which then stops every thread that
-    wants the lock. Whoever deals with threads therefore asks. A handler that isn't Python's own
-    stays. What is said of Ctrl-C goes for the signals that end a command as it does.
+    The block receives a function that raises KeyboardInterrupt if Ctrl-C was pressed. Python itself
+    raises it between any two steps of the main thread. There it may be lost, as in a weak
+    reference's
+    callback. It may also come between acquiring a lock and entering its `with` block, so that the
+    lock
+    is never released. Code that uses threads therefore polls.
+
+    A handler that is not Python's own stays installed. SIGTERM and SIGHUP are treated like Ctrl-C.
     """
     noted = threading.Event()
 
@@ -94,10 +97,10 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
 
 
 def finished(completed: SimpleQueue[_ResultT]) -> list[_ResultT]:
-    """Wait for a moment, until something is done; return all that is.
+    """Wait briefly until something is done; return everything that is done.
 
-    A signal that comes just before a lock is waited for does not end the waiting, so that waiting
-    without end may go on for hours after Ctrl-C.
+    A signal that arrives just before a lock is awaited does not end the wait. An unlimited wait may
+    therefore last for hours after Ctrl-C.
     """
     done: list[_ResultT] = []
     try:
@@ -118,6 +121,6 @@ def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:
 
 @contextmanager
 def a_second_one_kills() -> Iterator[None]:
-    """Let Ctrl-C end the process at once, whatever it is doing."""
+    """Let Ctrl-C end the process at once during the block."""
     with endings.handling({signal.SIGINT, *endings.ours()}, endings.at_once):
         yield

@@ -1,14 +1,14 @@
-"""A sweep's results on disk: a folder that is a Parquet dataset at every moment.
+"""A sweep's results on disk: a folder that is a valid Parquet dataset at every moment.
 
-    results.parquet/
-        _sweep.json             what was swept, and digests of all that the results depend on
-        part-000017.parquet     cells that have finished, while the sweep is under way
-        cells.parquet           all of them, in order, when it has ended; then there are no parts
-        _timing.parquet         how long each cell took, apart: it differs from run to run
-        _series/cell-000012.parquet     a cell's probes, where they were asked for
+results.parquet/
+  _sweep.json            the sweep, and digests of everything that the results depend on.
+  part-000017.parquet    finished cells, while the sweep is under way.
+  cells.parquet          all cells in order, after the end; then there are no parts.
+  _timing.parquet        wall times of cells, apart because they differ from run to run.
+  _series/cell-000012.parquet    a cell's probes, if they were asked for.
 
-Every file is written under another name, flushed and renamed: it is there as a whole or not at
-all. Readers of Parquet datasets leave out names that begin with an underscore.
+Every file is written under another name, flushed and renamed, so that it is complete or absent.
+Readers of Parquet datasets skip names that begin with an underscore.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MANIFEST: Final = "_sweep.json"
 _CELLS, _TIMING, _SERIES = "cells.parquet", "_timing.parquet", "_series"
 _FORMAT: Final = 1
 _UNFINISHED: Final = "_writing-"
-# So many parts become one: a sweep of a million cells leaves no million files.
+# This many parts are merged into one, so that a sweep of a million cells leaves few files.
 _MOST_PARTS: Final = 64
 _ROWS_IN_GROUP: Final = 1 << 16
 
@@ -52,26 +52,27 @@ _DIFFERENT: Final = {
 
 
 class Store:
-    """A sweep's results on disk, for the one who writes them."""
+    """A sweep's results on disk, opened for writing."""
 
     def __init__(self, folder: Path, sweep: Sweep) -> None:
         self.folder = folder
         self._sweep = sweep
         self._done = bytearray(len(sweep))
         self._next = 0
-        # Of parts that are not yet merged.
+        # Small parts that are not yet merged.
         self._small: list[Path] = []
         self.failed = 0
 
     @classmethod
     @contextmanager
     def opened(cls, folder: Path, sweep: Sweep, *, resume: bool) -> Iterator[Store]:
-        """Open the folder for writing; make it if there is none. Nobody else can, meanwhile.
+        """Open the folder for writing, and lock it; make it if there is none.
 
         Raises
         ------
         RequestError
-            There are results already and they aren't to be resumed, or they are another sweep's, or
+            There are results already and they are not to be resumed, or they are another sweep's,
+            or
             nothing can be written there.
         """
         ours = {"format": _FORMAT, "identity": identity(sweep, version=__version__)}
@@ -100,7 +101,7 @@ class Store:
 
     @property
     def finished(self) -> int:
-        """How many cells have an outcome."""
+        """The number of cells with an outcome."""
         return self._done.count(1)
 
     def has(self, cell: int) -> bool:
@@ -108,7 +109,7 @@ class Store:
         return self._done[cell] == 1
 
     def append(self, outcomes: Sequence[Outcome]) -> None:
-        """Keep outcomes: when this returns, they survive whatever ends the process."""
+        """Store outcomes: when this returns, they survive a crash of the process."""
         outcomes = sorted(outcomes, key=lambda outcome: outcome.cell)
         for outcome in outcomes:
             if outcome.series is not None:
@@ -121,7 +122,7 @@ class Store:
             self._merge()
 
     def finish(self) -> None:
-        """Put the parts in order, when all cells have an outcome."""
+        """Write all cells into one sorted file, if all have an outcome."""
         if (self.folder / _CELLS).is_file():
             self._remove(_parts(self.folder))
             return
@@ -132,7 +133,7 @@ class Store:
         self._remove(parts)
 
     def _recover(self) -> None:
-        """Find out what has finished, and clear away what was being written."""
+        """Read which cells have finished, and remove partly written files."""
         for left in (*self.folder.glob(f"{_UNFINISHED}*"), *self.folder.glob(f"*/{_UNFINISHED}*")):
             left.unlink()
         parts = _parts(self.folder)
@@ -154,7 +155,7 @@ class Store:
 
     def _merge(self) -> None:
         merging, self._small = self._small, []
-        # Whoever reads between the two steps finds rows twice, and takes them once.
+        # A reader between the two steps finds some rows twice; duplicates are dropped on reading.
         self._write_part(_in_order([_read(part) for part in merging]))
         self._remove(merging)
 
@@ -180,16 +181,16 @@ def series_file(cell: int) -> str:
 
 
 def read_store(folder: Path) -> tuple[Sweep, pa.Table, pa.Table]:
-    """Read results, of a sweep that is under way, too.
+    """Read results, also of a sweep that is under way.
 
     Returns
     -------
-    The sweep, the table of its cells, and how long each took (columns cell, wall_s).
+        The sweep, the table of its cells, and the wall time of each (columns cell, wall_s).
 
     Raises
     ------
     RequestError
-        The folder is no sweep's results.
+        The folder does not hold results of a sweep.
     """
     manifest = _manifest(folder)
     sweep = Sweep.from_json(manifest["sweep"])
@@ -201,18 +202,18 @@ def read_store(folder: Path) -> tuple[Sweep, pa.Table, pa.Table]:
 
 
 def series_path(folder: Path, cell: int) -> Path:
-    """Return where a cell's probes are, if they were kept."""
+    """Return the path of a cell's probes, if they were kept."""
     return folder / _SERIES / series_file(cell)
 
 
 def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
-    """Put parts into one table, sorted by cell, each cell once."""
+    """Concatenate parts into one table, sorted by cell, each cell once."""
     import numpy as np
 
     table = merged(parts)
     cells = table["cell"].to_numpy()
     part = np.repeat(np.arange(len(parts)), [len(each) for each in parts])
-    # A cell that two parts have (a merge was cut short) counts in the first.
+    # If two parts have a cell, because a merge was interrupted, the first one counts.
     first: dict[int, int] = {}
     for cell, where in zip(cells.tolist(), part.tolist(), strict=True):
         first.setdefault(cell, where)
@@ -222,7 +223,7 @@ def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
 
 
 def _apart(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Take the cells' wall times out of the table."""
+    """Split the wall times off the table."""
     import numpy as np
 
     is_run = np.asarray(table["kind"].to_pylist()) == RUN if len(table) else np.zeros(0, bool)
@@ -231,7 +232,7 @@ def _apart(table: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _in_use(folder: Path) -> bool:
-    """Whether there is something else: a file, or a folder with more than a false start in it."""
+    """Return whether the path is in use: a file, or a folder with more than an interrupted start."""
     if not folder.is_dir():
         return folder.exists()
     return any(not each.name.startswith(_UNFINISHED) for each in folder.iterdir())
@@ -257,7 +258,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _compare(theirs: dict[str, Any], ours: dict[str, Any], folder: Path) -> None:
     then, now = theirs["identity"], ours["identity"]
-    # The defaults follow from the rest; they say something only where nothing else does.
+    # Defaults follow from the other inputs; they are reported only if nothing else differs.
     different = [key for key in _DIFFERENT if then.get(key) != now[key]]
     if len(different) > 1:
         different = [key for key in different if key != "defaults"]
@@ -287,7 +288,7 @@ def _write_table(table: pa.Table, path: Path) -> None:
 
 
 def _write(path: Path, write: Any) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file atomically."""
     unfinished = path.with_name(f"{_UNFINISHED}{path.name}")
     write(unfinished)
     with unfinished.open("rb") as file:
@@ -297,7 +298,7 @@ def _write(path: Path, write: Any) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep others from writing into the folder."""
+    """Lock the folder against other writers."""
     with ExitStack() as held:
         try:
             held.enter_context(locked(folder))

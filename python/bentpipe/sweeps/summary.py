@@ -1,4 +1,4 @@
-"""A sweep in a few lines: medians and quartiles over the seeds."""
+"""Summary of a sweep: medians and quartiles over the seeds."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ class Quartiles:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What the cells came to that differ in their seed only.
+    """Results of the cells that differ only in their seed.
 
-    Goodput is that of all flows, added up: each has its own, over its own time. Where they are not
-    there at the same time, that is more than ever goes over a link. `retransmitted` is the share of
-    segments that were sent again. Both are None where every cell failed. `metric` is what was asked
-    for besides; None where no cell has it.
+    Goodput is the sum over all flows, each over its own time. Where flows do not run at the same
+    time,
+    the sum exceeds the rate of a link. `retransmitted` is the share of segments that are
+    retransmissions. Both are None where every cell failed. `metric` is the requested metric; None
+    where no cell has it.
     """
 
     place: Mapping[str, Coordinate]
-    # As the file has the values, "250 ms".
+    # Values as in the file, such as "250 ms".
     labels: Mapping[str, str]
     cells: int
     failed: int
@@ -50,16 +51,17 @@ class Point:
     timeouts: float | None
     finished_flows: int
     flows: int
-    # Whether all flows together came to the same in each cell, as where nothing is random.
+    # Whether all cells have the same total goodput, as without randomness.
     alike: bool
     metric: Quartiles | None = None
-    # What limited the senders, as shares of all their time in all cells, the longest first. Empty
-    # where no sender waited.
+    # Limits of the senders, as shares of all their time in all cells, the largest first. Empty
+    # where no
+    # sender waited.
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def limited_by(self) -> str | None:
-        """What limited the senders most."""
+        """The largest limit of the senders."""
         return next(iter(self.limits), None)
 
     def as_json(self, *, with_metric: bool = False) -> dict[str, Any]:
@@ -73,14 +75,14 @@ class Point:
 
 
 def varying(result: SweepResult) -> tuple[Axis, ...]:
-    """Return the axes that aren't just seeds."""
+    """Return the axes other than the seed."""
     return tuple(
         axis for axis in result.sweep.axes if [each.key for each in axis.variables] != [SEED]
     )
 
 
 def summarise(result: SweepResult, metric: Metric | None = None) -> list[Point]:
-    """Return a point for each place on the axes other than the seed, in order."""
+    """Return a point for each combination of the axes other than the seed, in order."""
     sweep = result.sweep
     shown = [at for at, axis in enumerate(sweep.axes) if axis in varying(result)]
     runs = run_rows(result)
@@ -120,12 +122,12 @@ def summarise(result: SweepResult, metric: Metric | None = None) -> list[Point]:
     return points
 
 
-# What goodput is where several flows have one each.
+# Description of goodput where there are several flows.
 ADDED_UP: Final = "all flows' goodput, added up"
 
 
 def adds_up(points: Iterable[Point]) -> bool:
-    """Whether goodput is that of several flows."""
+    """Return whether goodput is a sum over several flows."""
     return any(point.flows > point.cells - point.failed for point in points)
 
 
@@ -156,7 +158,7 @@ def _totals(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _limited_s(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
-    """Return how long each limit held in each cell, for all of its flows together."""
+    """Return the time of each limit in each cell, over all of its flows."""
     flows = result.rows()
     cells = flows["cell"].to_numpy()
     # limited_s.send_buffer is limited_send_buffer_s.
@@ -186,7 +188,7 @@ def _label(axis: Axis, index: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Write a value of an axis as the file has it, a string without its quotes."""
+    """Return a value of an axis as in the file, a string without its quotes."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
