@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from bentpipe.application_metrics import times_of
 from bentpipe.emulation import EmulateResult, emulate
 from bentpipe.prediction import FlowPrediction, Prediction, predict
 from bentpipe.results import FlowResult, RunResult, run
-from bentpipe.told import times_of
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
@@ -20,7 +20,7 @@ QUANTILES: Final = ("p50", "p95")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ApplicationMetric:
     """An application metric on one clock: completed and started items, and quantiles by name."""
 
     count: int
@@ -29,7 +29,7 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToldTwice:
+class MetricPair:
     """An application metric on both clocks.
 
     `what` is a name such as "page load", "response" or "MOS". Quantiles are in `unit`.
@@ -38,8 +38,8 @@ class ToldTwice:
 
     what: str
     unit: str
-    simulated: Told
-    emulated: Told
+    simulated: ApplicationMetric
+    emulated: ApplicationMetric
     difference: Mapping[str, float | None]
 
     def to_data(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Difference:
 
     goodput: float | None
     transfer_time: float | None
-    application: tuple[ToldTwice, ...] = field(default=())
+    application: tuple[MetricPair, ...] = field(default=())
 
     def to_data(self) -> dict[str, Any]:
         """Return the object that `bentpipe compare --json` prints for it."""
@@ -85,10 +85,10 @@ class Comparison:
         return {ours.name: difference(ours, real) for ours, real in pairs}
 
     @property
-    def groups(self) -> dict[str, tuple[ToldTwice, ...]]:
+    def groups(self) -> dict[str, tuple[MetricPair, ...]]:
         """Application metrics of the flows of each table together, by the table's name."""
         pairs = zip(self.simulated.summary.groups, self.emulated.summary.groups, strict=True)
-        return {ours.name: told_twice(ours.extra, real.extra) for ours, real in pairs}
+        return {ours.name: metric_pairs(ours.extra, real.extra) for ours, real in pairs}
 
     def to_data(self) -> dict[str, Any]:
         """Return the object that `bentpipe compare --json` prints."""
@@ -108,15 +108,17 @@ def difference(simulated: FlowResult, emulated: FlowResult) -> Difference:
     return Difference(
         goodput=_share(simulated.goodput_bps, emulated.goodput_bps),
         transfer_time=_share(_time(simulated), _time(emulated)),
-        application=told_twice(simulated.extra, emulated.extra),
+        application=metric_pairs(simulated.extra, emulated.extra),
     )
 
 
-def told_twice(simulated: Mapping[str, Any], emulated: Mapping[str, Any]) -> tuple[ToldTwice, ...]:
+def metric_pairs(
+    simulated: Mapping[str, Any], emulated: Mapping[str, Any]
+) -> tuple[MetricPair, ...]:
     """Pair the application metrics that both summaries have."""
-    ours, real = _told(simulated), _told(emulated)
+    ours, real = _metrics(simulated), _metrics(emulated)
     return tuple(
-        ToldTwice(
+        MetricPair(
             what=what,
             unit="" if what.endswith("MOS") else "ms",
             simulated=told,
@@ -130,7 +132,7 @@ def told_twice(simulated: Mapping[str, Any], emulated: Mapping[str, Any]) -> tup
     )
 
 
-def _told(extra: Mapping[str, Any]) -> dict[str, Told]:
+def _metrics(extra: Mapping[str, Any]) -> dict[str, ApplicationMetric]:
     found = list(times_of(extra))
     if (scores := extra.get("call_mos")) is not None:
         calls = extra.get("calls_begun", 0)
@@ -139,7 +141,7 @@ def _told(extra: Mapping[str, Any]) -> dict[str, Told]:
         calls = extra.get("video_calls_begun", 0)
         found.append(("video MOS", (calls, calls), scores))
     return {
-        what: Told(
+        what: ApplicationMetric(
             count=count, begun=begun, quantiles={name: values.get(name) for name in QUANTILES}
         )
         for what, (count, begun), values in found

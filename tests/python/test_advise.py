@@ -259,7 +259,7 @@ def test_the_command_prints_a_line_to_try_and_writes_the_figure(
 
 
 def test_a_download_is_helped_at_the_host_that_sends() -> None:
-    """Who opens the connection is not who sends: a browser's window rule speeds no page up."""
+    """Party opens the connection is not who sends: a browser's window rule speeds no page up."""
     satellite = {**SHIP["links.satellite"]}
     satellite["forward"] = {**satellite["forward"], "errors": {"bit_error_rate": 3e-7}}
     hosts: dict[str, Any] = {"shore": {}, "ship": {}}
@@ -374,8 +374,8 @@ def test_a_gateway_is_told_of_the_capacity_of_the_link_that_it_sends_over() -> N
     )
     assert settings["gateways.hub.tcp.channel_capacity"] == "20000 kbit/s"
     # The gateway at the far end receives: that is where a buffer is, and no window rule.
-    assert list(network.ends("receiver", "gateways")) == ["gateways.dish.tcp"]
-    assert list(network.ends("sender", "gateways")) == ["gateways.hub.tcp"]
+    assert list(network.tcp_tables("receiver", "gateways")) == ["gateways.dish.tcp"]
+    assert list(network.tcp_tables("sender", "gateways")) == ["gateways.hub.tcp"]
 
 
 SHARED: dict[str, Any] = {
@@ -408,7 +408,7 @@ def test_what_users_feel_is_what_a_run_tells() -> None:
     best = call.remedies[0]
     assert best.value > 3.4
     assert best.gain > 1.4
-    assert {each.measured.remedy.name for each in call.remedies if each.value > 3.4} >= {
+    assert {each.result.remedy.name for each in call.remedies if each.value > 3.4} >= {
         "fair queue at satellite.forward",
         "FQ-CoDel at satellite.forward",
     }
@@ -417,37 +417,39 @@ def test_what_users_feel_is_what_a_run_tells() -> None:
         assert gains == sorted(gains, reverse=True)
     # What is promised is what a run with those settings gives.
     promised = questions.remedies[0]
-    settings = dict(promised.measured.remedy.settings)
+    settings = dict(promised.result.remedy.settings)
     told = bentpipe.run(SHARED, settings=settings).summary.groups[-1].extra["responses"]
     assert told["time_ms"]["p50"] == promised.value
-    assert promised.measured.gains[0] == promised.measured.goodput_bps / advice.goodput_bps
+    assert promised.result.gains[0] == promised.result.goodput_bps / advice.goodput_bps
     data = advice.as_json()["experiences"]
     assert data[0]["remedies"][0]["value"] == best.value
     assert data[1]["value"] == questions.value
 
 
 def test_what_comes_to_an_end_no_more_is_no_gain() -> None:
-    from bentpipe.advice.felt import Felt, experiences
-    from bentpipe.advice.measured import Measured
+    from bentpipe.advice.advisor import RemedyResult
     from bentpipe.advice.remedy import Remedy
+    from bentpipe.advice.user_experience import UserMeasure, experiences
 
-    def measured(name: str, *felt: Felt) -> Measured:
-        return Measured(
+    def measured(name: str, *felt: UserMeasure) -> RemedyResult:
+        return RemedyResult(
             remedy=Remedy(kind=name, name=name, why="", settings=()),
             goodput_bps=1.0,
             gain=1.0,
             gains=(1.0,),
             limits={},
             command="",
-            felt=tuple({("pages", "page load"): each} for each in felt),
+            measures=tuple({("pages", "page load"): each} for each in felt),
         )
 
-    without = [{("pages", "page load"): Felt(value=1000.0, ended=0.9)}] * 3
-    fewer = measured("fewer", *[Felt(value=100.0, ended=0.8)] * 3)
-    lucky = measured("lucky", *(Felt(value=value, ended=0.9) for value in (250.0, 2000.0, 800.0)))
-    good = measured("good", *[Felt(value=500.0, ended=0.9)] * 3)
+    without = [{("pages", "page load"): UserMeasure(value=1000.0, completed=0.9)}] * 3
+    fewer = measured("fewer", *[UserMeasure(value=100.0, completed=0.8)] * 3)
+    lucky = measured(
+        "lucky", *(UserMeasure(value=value, completed=0.9) for value in (250.0, 2000.0, 800.0))
+    )
+    good = measured("good", *[UserMeasure(value=500.0, completed=0.9)] * 3)
     (pages,) = experiences(without, [fewer, lucky, good])
-    assert [each.measured.remedy.name for each in pages.remedies] == ["good", "lucky"]
+    assert [each.result.remedy.name for each in pages.remedies] == ["good", "lucky"]
     # A time's half is twice as good; of three seeds the median counts, the value is the first's.
     assert [each.gain for each in pages.remedies] == [2.0, 1.25]
     assert pages.remedies[1].value == 250.0
@@ -563,7 +565,7 @@ def test_what_every_network_must_support_is_never_first_nor_built_upon() -> None
     assert marked == sorted(marked)
     assert sum(marked) == 1
     for experience in advice.experiences:
-        marked = [each.measured.remedy.every_network for each in experience.remedies]
+        marked = [each.result.remedy.every_network for each in experience.remedies]
         assert marked == sorted(marked)
 
 

@@ -12,9 +12,9 @@ import bentpipe
 PACKAGE = Path(bentpipe.__file__).parent
 
 # Who may import whom, the lowest first. What isn't named may not be imported.
-BASE = {"endings", "errors", "files", "groups", "toml", "units"}
+BASE = {"errors", "files", "groups", "signals", "toml", "units"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "endings": set(),
+    "signals": set(),
     "errors": set(),
     "files": set(),
     "groups": set(),
@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
     # Names for what is in a summary.
-    "told": set(),
+    "application_metrics": set(),
     # What the engine asks for, and nobody else.
     "parquet_table": set(),
     "arrow_columns": set(),
@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frames": {"probe_file", "results", "series"},
     "notebook": {"advice", "plot", "prediction", "results", "sweeps", *BASE},
     "emulation": {"_native", "congestion", "results", "scenario", *BASE},
-    "comparison": {"emulation", "prediction", "results", "scenario", "told", *BASE},
+    "comparison": {"emulation", "prediction", "results", "scenario", "application_metrics", *BASE},
     "prediction": {"_native", "model", "notebook", "plot", "results", "scenario", *BASE},
     # What an advice or a prediction looks like, it knows for types only.
     "plot": {"advice", "comparison", "prediction", "results", "scenario", "series", *BASE},
@@ -56,7 +56,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
     "advice": {
-        *("_native", "notebook", "plot", "prediction", "results", "scenario", "sweeps", "told"),
+        *(
+            "_native",
+            "notebook",
+            "plot",
+            "prediction",
+            "results",
+            "scenario",
+            "sweeps",
+            "application_metrics",
+        ),
         *BASE,
     },
     "cli": {
@@ -74,7 +83,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "results",
             "scenario",
         ),
-        *("studies", "sweeps", "told", *BASE),
+        *("studies", "sweeps", "application_metrics", *BASE),
     },
     "start": {"cli"},
     "__main__": {"start"},

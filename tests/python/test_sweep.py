@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bentpipe
-from bentpipe import cli, congestion, endings
+from bentpipe import cli, congestion, signals
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
@@ -424,7 +424,9 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
         look()
         del dying
         assert watcher() is None
-        assert signal.getsignal(signal.SIGINT) is endings.at_once, "a second one ends the process"
+        assert signal.getsignal(signal.SIGINT) is signals.end_at_once, (
+            "a second one ends the process"
+        )
         with pytest.raises(KeyboardInterrupt):
             look()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -437,9 +439,9 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
 )
 def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told: str) -> None:
     script = (
-        "import signal, sys; from bentpipe import endings; "
+        "import signal, sys; from bentpipe import signals; "
         "from bentpipe.sweeps.stopping import interrupts_noted\n"
-        "with endings.interrupting(), interrupts_noted():\n"
+        "with signals.interrupting(), interrupts_noted():\n"
         f"    signal.raise_signal(signal.{number}); print('goes on', flush=True)\n"
         f"    signal.raise_signal(signal.{number}); print('and on', flush=True)"
     )
@@ -456,7 +458,7 @@ def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told
 def test_a_second_ctrl_c_gives_the_terminal_back_as_it_was() -> None:
     """A bar is there without the cursor, and without an end of the line."""
     terminal, other = os.openpty()
-    script = "import signal; from bentpipe import endings; endings.at_once(signal.SIGINT, None)"
+    script = "import signal; from bentpipe import signals; signals.end_at_once(signal.SIGINT, None)"
     done = subprocess.run(
         [sys.executable, "-c", script],
         stderr=other,

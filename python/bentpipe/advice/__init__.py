@@ -1,16 +1,16 @@
 """Finds what limits the flows of a scenario, and simulates the changes that may help."""
 
-from bentpipe.advice.felt import Experience, FeltRemedy
-from bentpipe.advice.measured import Advice, FlowLimits, Measured, advise
+from bentpipe.advice.advisor import Advice, FlowLimits, RemedyResult, advise
 from bentpipe.advice.remedies import Remedy, remedies
+from bentpipe.advice.user_experience import Experience, RemedyExperience
 
 __all__ = [
     "Advice",
     "Experience",
-    "FeltRemedy",
     "FlowLimits",
-    "Measured",
     "Remedy",
+    "RemedyExperience",
+    "RemedyResult",
     "advise",
     "remedies",
 ]

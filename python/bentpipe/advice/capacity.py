@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bentpipe.advice.network import Network, unlike
+from bentpipe.advice.network import Network, one_path_each
 from bentpipe.advice.remedy import Remedy
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def capacity_remedies(network: Network) -> Iterator[Remedy]:
 
 
 def _for_acknowledgments(network: Network) -> Iterator[Remedy]:
-    for path in unlike(network.paths, lambda path: path.up_bottleneck.name):
+    for path in one_path_each(network.paths, lambda path: path.up_bottleneck.name):
         narrow = path.up_bottleneck
         access = network.settings_of(narrow).get("access")
         if access is None:
@@ -44,10 +44,10 @@ def _for_acknowledgments(network: Network) -> Iterator[Remedy]:
 
 
 def _for_data(network: Network) -> Iterator[Remedy]:
-    for path in unlike(network.paths, lambda path: path.down_bottleneck.name):
+    for path in one_path_each(network.paths, lambda path: path.down_bottleneck.name):
         narrow = path.down_bottleneck
         access = network.settings_of(narrow).get("access")
-        # Who asks for the volume of what waits is granted all that there is.
+        # Party asks for the volume of what waits is granted all that there is.
         if access is None or access["volume_based"] or access["free"]:
             continue
         key = f"{network.key_of(narrow)}.access"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bentpipe.advice.network import Network, passed, round_trip_s
+from bentpipe.advice.network import Network, nodes_along, round_trip_s
 from bentpipe.advice.remedy import Remedy
 
 # A link on which no congestion control needs help has a shorter delay than this, one way.
@@ -39,7 +39,7 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     made = next(each for each in network.resolved["links"] if each["name"] == link)
     ends = [name for name in map(network.table_of, made["between"]) if name in plain]
     facing = network.table_of(link)
-    back = passed(network, path.uplink)
+    back = nodes_along(network, path.uplink)
     for kind, at in (("split", ends), ("split", ends[:1]), ("hybrid", ends[:1])):
         if kind == "split" and (made["far_ends"] is not None or not back.issuperset(at)):
             # A split connection has one gateway across, and both of its directions pass.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.advice.network import BOTH_ENDS, Network, round_trip_s, unlike
+from bentpipe.advice.network import BOTH_ROLES, Network, one_path_each, round_trip_s
 from bentpipe.advice.remedy import Remedy
 from bentpipe.advice.senders import settings_at
 
@@ -41,7 +41,7 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
         why="half as many acknowledgments",
         settings=delayed,
     )
-    for path in unlike(network.paths, lambda path: path.up_bottleneck.name):
+    for path in one_path_each(network.paths, lambda path: path.up_bottleneck.name):
         narrow = path.up_bottleneck
         # Acknowledgments are no burden where there is as much room as for data.
         if narrow.rate_bps >= path.down_bottleneck.rate_bps:
@@ -77,7 +77,7 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
 
 
 def _queues(network: Network) -> Iterator[Remedy]:
-    for path in unlike(network.paths, lambda path: path.down_bottleneck.name):
+    for path in one_path_each(network.paths, lambda path: path.down_bottleneck.name):
         narrow = path.down_bottleneck
         key = f"{network.key_of(narrow)}.queue"
         packets = _product_packets(narrow, path)
@@ -177,7 +177,7 @@ def _segments(network: Network) -> Iterator[Remedy]:
 def _segments_of(network: Network, size: int, *, where: Callable[[int], bool], why: str) -> Remedy:
     settings = tuple(
         setting
-        for end in BOTH_ENDS
+        for end in BOTH_ROLES
         for setting in settings_at(
             network, end, "mss", f"{size} B", where=lambda tcp: where(tcp["mss_bytes"])
         )
@@ -199,8 +199,8 @@ def _narrow_mtus(network: Network) -> list[tuple[str, int]]:
 def _full_packet_bytes(network: Network, path: FlowPath) -> int:
     """Return how long a packet is that carries all that both ends are ready for."""
     largest = (
-        max((tcp["mss_bytes"] for tcp in network.ends(end).values()), default=_USUAL_MSS)
-        for end in BOTH_ENDS
+        max((tcp["mss_bytes"] for tcp in network.tcp_tables(end).values()), default=_USUAL_MSS)
+        for end in BOTH_ROLES
     )
     return int(min(largest)) + path.header_bytes
 
@@ -223,7 +223,7 @@ def _mtus(network: Network) -> Iterator[Remedy]:
     ):
         settings = tuple(
             setting
-            for end in BOTH_ENDS
+            for end in BOTH_ROLES
             for setting in settings_at(
                 network,
                 end,

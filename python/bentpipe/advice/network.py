@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bentpipe import toml
-from bentpipe.advice.remedy import PARTIES, Who
+from bentpipe.advice.remedy import PARTIES, Party
 from bentpipe.prediction.paths import FlowPath, flow_paths
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 # Tables of the file whose keys are names of one's own.
 _WITH_NAMES: Final = ("hosts", "gateways", "links")
 
-End = Literal["sender", "receiver"]
-BOTH_ENDS: Final[tuple[End, End]] = ("sender", "receiver")
+Role = Literal["sender", "receiver"]
+BOTH_ROLES: Final[tuple[Role, Role]] = ("sender", "receiver")
 # Where TCPs stand that carry a flow's data.
-Place = Literal["hosts", "gateways"]
+TcpLocation = Literal["hosts", "gateways"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +57,14 @@ class Network:
         """Return the table that a node or link is made by."""
         return name if name in self.tables else name.rpartition("-")[0]
 
-    def ends(self, end: End, at: Place = "hosts") -> dict[str, Mapping[str, Any]]:
+    def tcp_tables(self, end: Role, at: TcpLocation = "hosts") -> dict[str, Mapping[str, Any]]:
         """Return the TCP settings of those that send data by TCP, or receive it, by their keys.
 
         Hosts, or the split gateways whose parts over the link that they face carry the data.
         """
         return self._hosts(end) if at == "hosts" else self._split_gateways(end)
 
-    def _hosts(self, end: End) -> dict[str, Mapping[str, Any]]:
+    def _hosts(self, end: Role) -> dict[str, Mapping[str, Any]]:
         hosts = set()
         for path in self.paths:
             if path.over_tcp:
@@ -74,15 +74,17 @@ class Network:
         nodes = {node["name"]: node for node in self.resolved["nodes"] if node["name"] in hosts}
         return {f"hosts.{self.table_of(name)}.tcp": node["tcp"] for name, node in nodes.items()}
 
-    def _split_gateways(self, end: End) -> dict[str, Mapping[str, Any]]:
+    def _split_gateways(self, end: Role) -> dict[str, Mapping[str, Any]]:
         found: dict[str, Mapping[str, Any]] = {}
         for path in self.paths:
-            for _, gateway, sends in self.faced(path):
+            for _, gateway, sends in self.split_gateway_legs(path):
                 if path.two_way or sends == (end == "sender"):
                     found[f"gateways.{self.table_of(gateway['name'])}.tcp"] = gateway["tcp"]
         return found
 
-    def faced(self, path: FlowPath) -> Iterator[tuple[Direction, Mapping[str, Any], bool]]:
+    def split_gateway_legs(
+        self, path: FlowPath
+    ) -> Iterator[tuple[Direction, Mapping[str, Any], bool]]:
         """Yield the directions that a flow's data crosses and a split gateway at one end faces.
 
         With that gateway, and whether the data leaves it there.
@@ -98,7 +100,7 @@ class Network:
                     yield direction, split[name], sends
             before = direction.to
 
-    def capacities_bps(self, at: Place = "hosts") -> dict[str, float]:
+    def capacities_bps(self, at: TcpLocation = "hosts") -> dict[str, float]:
         """Return the rate of the narrowest bottleneck of each sender's data, by its key."""
         found: dict[str, float] = {}
 
@@ -107,7 +109,7 @@ class Network:
 
         for path in self.paths:
             if at == "gateways":
-                for direction, gateway, sends in self.faced(path):
+                for direction, gateway, sends in self.split_gateway_legs(path):
                     if sends or path.two_way:
                         note(f"gateways.{self.table_of(gateway['name'])}.tcp", direction.rate_bps)
                 continue
@@ -116,7 +118,7 @@ class Network:
                 note(f"hosts.{self.table_of(path.receiver)}.tcp", path.up_bottleneck.rate_bps)
         return found
 
-    def who_changes(self, settings: Iterable[tuple[str, str]]) -> tuple[Who, ...]:
+    def who_changes(self, settings: Iterable[tuple[str, str]]) -> tuple[Party, ...]:
         """Return the parties that have to change something for these settings.
 
         Links and their queues are the operator's. A host is a server if it sends the data of any
@@ -126,7 +128,7 @@ class Network:
         asked = {flow["name"]: flow["to"] for flow in self.resolved["flows"]}
         for path in self.paths:
             servers.add(self.table_of(asked[path.flow] if path.two_way else path.sender))
-        parties: set[Who] = set()
+        parties: set[Party] = set()
         for key, _ in settings:
             kind, _, rest = key.partition(".")
             if kind == "hosts":
@@ -202,7 +204,7 @@ def round_trip_s(path: FlowPath) -> float:
     return path.down_delay_s + path.up_delay_s + sending
 
 
-def passed(network: Network, way: Iterable[Direction]) -> set[str]:
+def nodes_along(network: Network, way: Iterable[Direction]) -> set[str]:
     """Return the tables of the nodes between which these directions lead."""
     between = {link["name"]: link["between"] for link in network.resolved["links"]}
     return {
@@ -212,7 +214,7 @@ def passed(network: Network, way: Iterable[Direction]) -> set[str]:
     }
 
 
-def unlike(paths: Sequence[FlowPath], what: Callable[[FlowPath], str]) -> Iterator[FlowPath]:
+def one_path_each(paths: Sequence[FlowPath], what: Callable[[FlowPath], str]) -> Iterator[FlowPath]:
     """Yield one path of those that have the same."""
     seen: set[str] = set()
     for path in paths:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Who = Literal["server", "client", "gateway", "operator"]
+Party = Literal["server", "client", "gateway", "operator"]
 # Parties that can change something, in the order in which they are listed.
-PARTIES: Final[tuple[Who, ...]] = ("server", "client", "gateway", "operator")
+PARTIES: Final[tuple[Party, ...]] = ("server", "client", "gateway", "operator")
 
 Deployability = Literal["one party", "several parties", "every network"]
 
@@ -27,8 +27,13 @@ class Remedy:
     why: str
     settings: tuple[tuple[str, str], ...]
     family: str = ""
-    who: tuple[Who, ...] = ()
+    who: tuple[Party, ...] = ()
     every_network: bool = False
+
+    @property
+    def is_combination(self) -> bool:
+        """Whether it combines several remedies."""
+        return ", " in self.kind
 
     @property
     def deployability(self) -> Deployability:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bentpipe import _native
-from bentpipe.advice.network import BOTH_ENDS, End, Network, Place
+from bentpipe.advice.network import BOTH_ROLES, Network, Role, TcpLocation
 from bentpipe.advice.remedy import Remedy
 
 # RFC 6928: what today's senders begin with.
@@ -21,16 +21,16 @@ _SACK: Final = frozenset({"sack", "fack"})
 
 def settings_at(
     network: Network,
-    end: End,
+    end: Role,
     key: str,
     value: str,
     *,
-    at: Place = "hosts",
+    at: TcpLocation = "hosts",
     where: Callable[[Mapping[str, Any]], bool],
 ) -> tuple[tuple[str, str], ...]:
     """Return the settings that give a key of `tcp` this value at those ends that it is new for."""
     return tuple(
-        (f"{tcp}.{key}", value) for tcp, now in network.ends(end, at).items() if where(now)
+        (f"{tcp}.{key}", value) for tcp, now in network.tcp_tables(end, at).items() if where(now)
     )
 
 
@@ -56,7 +56,7 @@ def _gateways_of(remedy: Remedy, network: Network) -> list[str]:
     return [name for name in network.gateways() if name in told]
 
 
-def _buffers(network: Network, at: Place) -> Iterator[Remedy]:
+def _buffers(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     """Windows of two products: one that is under way, one while a loss is repaired."""
     needed = 2.0 * network.product_bytes()
     size = 1 << max(16, math.ceil(math.log2(max(needed, 1.0))))
@@ -83,7 +83,7 @@ def _buffers(network: Network, at: Place) -> Iterator[Remedy]:
     # RFC 9293 section 3.1: without scaling, a window is a 16-bit number.
     scaled = tuple(
         setting
-        for end in BOTH_ENDS
+        for end in BOTH_ROLES
         for setting in settings_at(
             network,
             end,
@@ -98,8 +98,8 @@ def _buffers(network: Network, at: Place) -> Iterator[Remedy]:
     yield Remedy(kind="buffers", name=name, why=why, settings=scaled + both)
 
 
-def _window_rules(network: Network, at: Place) -> Iterator[Remedy]:
-    used = {tcp["congestion_control"] for tcp in network.ends("sender", at).values()}
+def _window_rules(network: Network, at: TcpLocation) -> Iterator[Remedy]:
+    used = {tcp["congestion_control"] for tcp in network.tcp_tables("sender", at).values()}
     rules = _native.window_rules()
     # Of a rule with two names, the later one tells it from others.
     names = {rules[name][0]: name for name in network.names["congestion-controls"]}
@@ -119,7 +119,7 @@ def _window_rules(network: Network, at: Place) -> Iterator[Remedy]:
             capacities = network.capacities_bps(at)
             settings += tuple(
                 (f"{key}.channel_capacity", f"{capacities[key] / 1e3:.0f} kbit/s")
-                for key, tcp in network.ends("sender", at).items()
+                for key, tcp in network.tcp_tables("sender", at).items()
                 if tcp["channel_capacity_bps"] is None
             )
         yield Remedy(
@@ -131,7 +131,7 @@ def _window_rules(network: Network, at: Place) -> Iterator[Remedy]:
         )
 
 
-def _initial_window(network: Network, at: Place) -> Iterator[Remedy]:
+def _initial_window(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     for segments in _LARGER_INITIAL_WINDOWS:
         settings = settings_at(
             network,
@@ -152,7 +152,7 @@ def _initial_window(network: Network, at: Place) -> Iterator[Remedy]:
         )
 
 
-def _slow_start(network: Network, at: Place) -> Iterator[Remedy]:
+def _slow_start(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     for kind in ("byte-counting", "hystart++"):
         settings = settings_at(
             network,
@@ -170,13 +170,13 @@ def _slow_start(network: Network, at: Place) -> Iterator[Remedy]:
         )
 
 
-def _recovery(network: Network, at: Place) -> Iterator[Remedy]:
+def _recovery(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     sender = settings_at(
         network, "sender", "recovery", "sack", at=at, where=lambda tcp: tcp["recovery"] not in _SACK
     )
     negotiated = tuple(
         setting
-        for end in BOTH_ENDS
+        for end in BOTH_ROLES
         for setting in settings_at(
             network, end, "sack", "true", at=at, where=lambda tcp: not tcp["sack"]
         )

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from bentpipe import endings
+from bentpipe import signals
 from bentpipe.cli import plain
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.output import ClosedOutput, writing_to
@@ -62,7 +62,7 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stdout.reconfigure(errors="replace")
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    with endings.interrupting():
+    with signals.interrupting():
         return _execute(arguments)
 
 
@@ -102,10 +102,10 @@ def _execute(arguments: Sequence[str]) -> int:
 
 
 def _interrupted() -> int:
-    number = endings.came()
+    number = signals.first_received()
     # The terminal may be gone.
     with suppress(OSError):
-        _end(INTERRUPTED, endings.told(number))
+        _end(INTERRUPTED, signals.message_of(number))
     return _BY_A_SIGNAL + number
 
 

@@ -14,8 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice import advise as find_advice
-from bentpipe.advice.bench import WORTHWHILE
-from bentpipe.advice.felt import MOST_TOLD
+from bentpipe.advice.trials import WORTHWHILE
+from bentpipe.advice.user_experience import MOST_LISTED
 from bentpipe.cli.output import WriteErrors, check_plot, print_json
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.run_tables import apart
@@ -24,12 +24,13 @@ from bentpipe.cli.tables import Table, print_prose
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.advice import Advice, Experience, FeltRemedy, FlowLimits, Remedy
-    from bentpipe.advice.bench import Progress
-    from bentpipe.advice.measured import Measured
+    from bentpipe.advice import Advice, Experience, FlowLimits, Remedy, RemedyExperience
+    from bentpipe.advice.advisor import RemedyResult
+    from bentpipe.advice.trials import Progress
 
-# Remedies in the first table, unless all are asked for.
+# Remedies and combinations of remedies in the first table, without --all.
 _MOST_REMEDIES: Final = 12
+_MOST_COMBINATIONS: Final = 6
 _SPELLED: Final = {
     "downlink": "the link itself",
     "acknowledgments": "the acknowledgments' way back",
@@ -95,17 +96,18 @@ def _print(advice: Advice, *, everything: bool) -> None:
     print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}{added}, seed {advice.seed}\n")
     _print_flows(advice, everything=everything)
     helpful = [each for each in advice.remedies if everything or _helps(each)]
-    more = 0 if everything else max(0, len(helpful) - _MOST_REMEDIES)
-    helpful = helpful[: len(helpful) - more]
+    shown = helpful if everything else _best(helpful)
+    more = len(helpful) - len(shown)
+    helpful = shown
     for line in _occupied(advice.flows):
         print()
         print_prose(line)
-    felt = _felt(advice)
+    experiences = _user_experience(advice)
     # A number is a remedy's, in whichever table.
     numbered = list(helpful)
-    for _, better in felt:
-        if better.measured not in numbered:
-            numbered.append(better.measured)
+    for _, better in experiences:
+        if better.result not in numbered:
+            numbered.append(better.result)
     print()
     if not helpful:
         print("None of what was tried gives 2% more.")
@@ -141,23 +143,23 @@ def _print(advice: Advice, *, everything: bool) -> None:
                 "all networks: works only where every network on the way supports it, which the "
                 "Internet does not; ranked last"
             )
-    if felt:
+    if experiences:
         print("\nWhat users feel, and what that costs or gives all flows' goodput:\n")
         table = Table(
             headings=("", "flow", "what", "now", "then", "goodput", "who", "remedy"),
             left=frozenset({1, 2, 6}),
             prose=True,
         )
-        for experience, better in felt:
+        for experience, better in experiences:
             table.add(
-                str(1 + numbered.index(better.measured)),
+                str(1 + numbered.index(better.result)),
                 experience.flow,
                 _spelled(experience),
                 _value(experience, experience.value),
                 _value(experience, better.value),
-                f"{better.measured.gain - 1.0:+.0%}",
-                _who(better.measured.remedy),
-                better.measured.remedy.name,
+                f"{better.result.gain - 1.0:+.0%}",
+                _who(better.result.remedy),
+                better.result.remedy.name,
             )
         table.print()
     if numbered:
@@ -184,8 +186,8 @@ def _print(advice: Advice, *, everything: bool) -> None:
         print_prose(f"not possible here: {name} ({said})")
 
 
-def _helps(measured: Measured) -> bool:
-    return measured.gain >= WORTHWHILE or measured.overall_gain >= WORTHWHILE
+def _helps(result: RemedyResult) -> bool:
+    return result.gain >= WORTHWHILE or result.overall_gain >= WORTHWHILE
 
 
 def _who(remedy: Remedy) -> str:
@@ -267,14 +269,28 @@ def _used(what: str, used: Mapping[str, float]) -> str:
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
-def _felt(advice: Advice) -> list[tuple[Experience, FeltRemedy]]:
-    """Return the best remedies of each measure that is not the goodput's, if they are any good."""
-    return [
-        (experience, better)
-        for experience in advice.experiences
-        for better in experience.remedies[:MOST_TOLD]
-        if better.gain >= WORTHWHILE
-    ]
+def _best(ranked: Sequence[RemedyResult]) -> list[RemedyResult]:
+    """Return the best single remedies and the best combinations, in their order."""
+    combined = [each for each in ranked if each.remedy.is_combination][:_MOST_COMBINATIONS]
+    single = [each for each in ranked if not each.remedy.is_combination][:_MOST_REMEDIES]
+    return [each for each in ranked if each in combined or each in single]
+
+
+def _user_experience(advice: Advice) -> list[tuple[Experience, RemedyExperience]]:
+    """Return the best remedies of each measure of user experience.
+
+    Combinations are listed only if they are better than each single remedy.
+    """
+    found = []
+    for experience in advice.experiences:
+        better = [each for each in experience.remedies if each.gain >= WORTHWHILE]
+        single = [each for each in better if not each.result.remedy.is_combination]
+        bar = WORTHWHILE * max((each.gain for each in single), default=1.0)
+        combined = [
+            each for each in better if each.result.remedy.is_combination and each.gain >= bar
+        ]
+        found += [(experience, each) for each in combined[:MOST_LISTED] + single[:MOST_LISTED]]
+    return found
 
 
 def _spelled(experience: Experience) -> str:
@@ -285,11 +301,11 @@ def _value(experience: Experience, value: float) -> str:
     return f"{value:.2f}" if experience.unit == "" else format_seconds(value / 1e3)
 
 
-def _gain(measured: Measured) -> str:
-    gain = f"{measured.gain - 1.0:+.0%}"
-    if len(measured.gains) == 1:
+def _gain(result: RemedyResult) -> str:
+    gain = f"{result.gain - 1.0:+.0%}"
+    if len(result.gains) == 1:
         return gain
-    lowest, highest = (f"{each - 1.0:+.0%}" for each in (min(measured.gains), max(measured.gains)))
+    lowest, highest = (f"{each - 1.0:+.0%}" for each in (min(result.gains), max(result.gains)))
     return f"{gain} ({lowest}, {highest})"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from bentpipe.application_metrics import times_of
 from bentpipe.cli.tables import Table
-from bentpipe.told import times_of
 from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:

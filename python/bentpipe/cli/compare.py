@@ -13,7 +13,7 @@ from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import apart
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table
-from bentpipe.comparison import Comparison, Told, ToldTwice, predicted_goodput
+from bentpipe.comparison import ApplicationMetric, Comparison, MetricPair, predicted_goodput
 from bentpipe.comparison import compare as compare_scenario
 from bentpipe.units import format_rate, format_seconds
 
@@ -118,11 +118,11 @@ def _application_table(comparison: Comparison) -> Table | None:
     return table
 
 
-def _number(side: Told) -> str:
+def _number(side: ApplicationMetric) -> str:
     return f"{side.count:,}" if side.count == side.begun else f"{side.count:,} of {side.begun:,}"
 
 
-def _compared(told: ToldTwice, quantile: str) -> tuple[str, ...]:
+def _compared(told: MetricPair, quantile: str) -> tuple[str, ...]:
     values = [side.quantiles[quantile] for side in (told.simulated, told.emulated)]
     if told.unit == "ms":
         cells = [format_seconds(None if each is None else each / 1e3) for each in values]

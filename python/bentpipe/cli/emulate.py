@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe import endings
+from bentpipe import signals
 from bentpipe.cli.output import WriteErrors, captures, made_folder, print_json
 from bentpipe.cli.progress import CaptureWatch, run_progress, watching
 from bentpipe.cli.run import PROBES, replace_earlier, write_result
@@ -64,7 +64,7 @@ def emulate(
             _say_where(scenario, commands)
         # A shell keeps its Ctrl-C for itself; SIGTERM and SIGHUP end any emulation.
         ignored = [signal.SIGINT] if commands else []
-        with endings.handling(ignored, signal.SIG_IGN), run_progress() as progress:
+        with signals.handling(ignored, signal.SIG_IGN), run_progress() as progress:
             report = None if commands else progress
             if captured:
                 watch = CaptureWatch([path for _, path in captured], snapped=snap is not None)

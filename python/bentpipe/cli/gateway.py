@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from bentpipe import endings
+from bentpipe import signals
 from bentpipe.cli.output import captures, print_json
 from bentpipe.cli.run_tables import packets
 from bentpipe.cli.source import find_scenario, told_apart
@@ -179,7 +179,7 @@ def _until_a_signal() -> Iterator[threading.Event]:
     numbers = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
-    with endings.handling(numbers, end):
+    with signals.handling(numbers, end):
         yield stopped
 
 

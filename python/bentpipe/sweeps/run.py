@@ -25,10 +25,10 @@ class Progress:
     """Receives the progress of a sweep; this base class ignores it."""
 
     def begin(self, name: str, *, total: int, done: int, failed: int) -> None:
-        """Called when a sweep of `total` cells begins, of which `done` are stored already."""
+        """Note that a sweep of `total` cells begins; `done` cells are stored already."""
 
     def step(self, *, done: int, failed: int) -> None:
-        """Called when more cells are done; `failed` of these failed."""
+        """Note that more cells are done; `failed` of these failed."""
 
 
 def load_definition(

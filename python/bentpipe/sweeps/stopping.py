@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final, TypeVar
 
-from bentpipe import endings
+from bentpipe import signals
 
 # Time for a simulation to notice an interruption by itself, before its Python code is interrupted.
 NOTICE_S: Final = 0.2
@@ -87,11 +87,11 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         del frame
-        signal.signal(number, endings.at_once)
-        endings.note(number)
+        signal.signal(number, signals.end_at_once)
+        signals.record(number)
         noted.set()
 
-    with endings.handling(endings.ours(), note):
+    with signals.handling(signals.handled(), note):
         yield look
     look()
 
@@ -122,5 +122,5 @@ def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:
 @contextmanager
 def a_second_one_kills() -> Iterator[None]:
     """Let Ctrl-C end the process at once during the block."""
-    with endings.handling({signal.SIGINT, *endings.ours()}, endings.at_once):
+    with signals.handling({signal.SIGINT, *signals.handled()}, signals.end_at_once):
         yield

@@ -232,7 +232,7 @@ def _apart(table: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _in_use(folder: Path) -> bool:
-    """Return whether the path is in use: a file, or a folder with more than an interrupted start."""
+    """Return whether the path is a file, or a folder with more than partly written files."""
     if not folder.is_dir():
         return folder.exists()
     return any(not each.name.startswith(_UNFINISHED) for each in folder.iterdir())

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bentpipe import cli, endings, probe_file
+from bentpipe import cli, probe_file, signals
 
 from .commands import COMMAND, assert_refused, started
 from .networks import pair
@@ -154,7 +154,7 @@ def _at_work(process: subprocess.Popen[str]) -> bool:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 1.5
 
 
-@pytest.mark.parametrize("module", ["bentpipe.cli", "bentpipe.endings", "bentpipe.cli.commands"])
+@pytest.mark.parametrize("module", ["bentpipe.cli", "bentpipe.signals", "bentpipe.cli.commands"])
 def test_ctrl_c_ends_a_command_quietly_while_it_is_being_imported(module: str) -> None:
     """Half of a short command's time is that, and Python itself answers with a traceback."""
     script = f"""
@@ -218,9 +218,9 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     # As `nohup` has it; and one that somebody else handles is theirs.
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with endings.interrupting():
+        with signals.interrupting():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            assert signal.getsignal(signal.SIGTERM) is endings.interrupt
+            assert signal.getsignal(signal.SIGTERM) is signals.interrupt
     finally:
         signal.signal(signal.SIGHUP, before)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

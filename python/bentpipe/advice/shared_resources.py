@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occupied:
+class UsedShare:
     """Something by its name, and which share of a flow's time it was occupied."""
 
     name: str
     used: float
 
 
-class Occupation:
+class ResourceUse:
     """How much of a run processors worked and carriers were taken, for who sends through them."""
 
     def __init__(self, network: Network, result: RunResult) -> None:
@@ -39,11 +39,11 @@ class Occupation:
             for name in {*_nodes(path), *_carriers((*path.downlink, *path.uplink))}:
                 self._users[name] = self._users.get(name, 0) + 1
 
-    def processor(self, path: FlowPath, busy_s: float) -> Occupied | None:
+    def processor(self, path: FlowPath, busy_s: float) -> UsedShare | None:
         """Return the busiest processor on a flow's way, there and back; None without any."""
         return self._most(_nodes(path), self._work_s, busy_s)
 
-    def carrier(self, way: Iterable[Direction], busy_s: float) -> Occupied | None:
+    def carrier(self, way: Iterable[Direction], busy_s: float) -> UsedShare | None:
         """Return the fullest carrier that directions share with others; None without any."""
         asking = (each for each in way if not self.has_its_own(each))
         return self._most(_carriers(asking), self._taken_s, busy_s)
@@ -64,9 +64,9 @@ class Occupation:
 
     def _most(
         self, names: Iterable[str], spent_s: Mapping[str, float], busy_s: float
-    ) -> Occupied | None:
+    ) -> UsedShare | None:
         found = [
-            Occupied(
+            UsedShare(
                 name=name,
                 # What others had of it can't be told from the flow's own.
                 used=min(

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.advice.bench import WORTHWHILE, Bench, Progress, Trial, goodput_of, limits_of
-from bentpipe.advice.felt import Experience, Felt, experiences
-from bentpipe.advice.occupied import Occupation, Occupied
-from bentpipe.advice.race import pairs_of_best, tried_alone, tried_on_top
 from bentpipe.advice.remedies import Network, Remedy, remedies
 from bentpipe.advice.remedy import PARTIES
+from bentpipe.advice.seed_selection import try_alone, try_on_top, try_pairs
+from bentpipe.advice.shared_resources import ResourceUse, UsedShare
+from bentpipe.advice.trials import WORTHWHILE, Progress, Trial, TrialRunner, goodput_of, limits_of
+from bentpipe.advice.user_experience import Experience, MeasureName, UserMeasure, experiences
 from bentpipe.errors import RequestError
 from bentpipe.scenario import Scenario
 
@@ -53,11 +53,11 @@ class FlowLimits:
     uplink_used: float
     verdict: str
     gateway: str | None = None
-    processor: Occupied | None = None
-    carrier: Occupied | None = None
+    processor: UsedShare | None = None
+    carrier: UsedShare | None = None
 
     @property
-    def full_carrier(self) -> Occupied | None:
+    def full_carrier(self) -> UsedShare | None:
         """The carrier that is the limit, of data or of acknowledgments; None where none is."""
         if self.verdict not in {"carrier", "acknowledgments"} or self.carrier is None:
             return None
@@ -65,13 +65,13 @@ class FlowLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class RemedyResult:
     """A remedy, and what a run with its settings came to: goodput of all flows, bit/s.
 
     `gain` is goodput with it over goodput without it. Where anything is random, each of `gains` is
     that of one seed, with and without, and `gain` their median; `goodput_bps` is that of the
     scenario's own seed, which comes first. There is one alone where that has told enough: with it
-    the remedy gave too little. `felt` is what users feel with it, for each seed.
+    the remedy gave too little. `measures` is what users feel with it, for each seed.
     """
 
     remedy: Remedy
@@ -80,7 +80,7 @@ class Measured:
     gains: tuple[float, ...]
     limits: Mapping[str, float]
     command: str
-    felt: tuple[Mapping[tuple[str, str], Felt], ...] = ()
+    measures: tuple[Mapping[MeasureName, UserMeasure], ...] = ()
     overall_gain: float = 1.0
 
     @property
@@ -102,7 +102,7 @@ class Advice:
     goodput_bps: float
     flows: tuple[FlowLimits, ...]
     limits: Mapping[str, float]
-    remedies: tuple[Measured, ...]
+    remedies: tuple[RemedyResult, ...]
     experiences: tuple[Experience, ...]
     # Remedies that this scenario can't have, each with what the simulator said.
     refused: Mapping[str, str]
@@ -175,13 +175,13 @@ class Advice:
                     "value": each.value,
                     "remedies": [
                         {
-                            "name": better.measured.remedy.name,
-                            "who": list(better.measured.remedy.who),
-                            "set": better.measured.sets,
+                            "name": better.result.remedy.name,
+                            "who": list(better.result.remedy.who),
+                            "set": better.result.sets,
                             "value": better.value,
                             "gain": better.gain,
                             "gains": list(better.gains),
-                            "goodput_gain": better.measured.gain,
+                            "goodput_gain": better.result.gain,
                         }
                         for better in each.remedies
                     ],
@@ -237,22 +237,22 @@ def advise(
     able = _able(only, without)
     asked = Scenario.of(scenario).with_settings(settings or {})
     network = Network.of(asked, _native.lists())
-    with Bench(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as bench:
-        base = bench.base
+    with TrialRunner(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as runner:
+        base = runner.base
         offered = [each for each in remedies(network) if able.issuperset(each.who)]
-        alone = tried_alone(bench, offered)
-        pairs = pairs_of_best(bench, alone)
+        alone = try_alone(runner, offered)
+        pairs = try_pairs(runner, alone)
         together = [*alone, *pairs]
-        best = max(alone, key=lambda each: each.worth, default=None)
+        best = max(alone, key=lambda each: each.rank, default=None)
         for _ in range(1, _MOST_TOGETHER):
             if best is None or best.overall_gain < WORTHWHILE or best.remedy.every_network:
                 break
-            best = tried_on_top(bench, best, alone, pairs)
+            best = try_on_top(runner, best, alone, pairs)
             together += [] if best is None or best in together else [best]
-    measured = [_measured(each) for each in together]
+    results = [_result(each) for each in together]
     summary = base.summary
     paths = {path.flow: path for path in network.paths}
-    occupation = Occupation(network, base)
+    occupation = ResourceUse(network, base)
     return Advice(
         scenario=summary.scenario,
         seed=summary.seed,
@@ -267,7 +267,7 @@ def advise(
         # What changes less comes first among equals: a combination is no better than its part.
         remedies=tuple(
             sorted(
-                measured,
+                results,
                 key=lambda each: (
                     each.remedy.every_network,
                     -each.overall_gain,
@@ -277,22 +277,22 @@ def advise(
                 ),
             )
         ),
-        experiences=experiences([each.felt for each in bench.without], measured),
-        refused=bench.refused,
-        seeds=bench.seeds if bench.random else bench.seeds[:1],
-        simulations=bench.simulations,
+        experiences=experiences([each.measures for each in runner.without], results),
+        refused=runner.refused,
+        seeds=runner.seeds if runner.random else runner.seeds[:1],
+        simulations=runner.simulations,
     )
 
 
-def _measured(trial: Trial) -> Measured:
-    return Measured(
+def _result(trial: Trial) -> RemedyResult:
+    return RemedyResult(
         remedy=trial.remedy,
         goodput_bps=trial.outcomes[0].goodput_bps,
         gain=trial.gain,
         gains=trial.gains,
         limits=trial.outcomes[0].limits,
         command=trial.scenario.command(),
-        felt=tuple(each.felt for each in trial.outcomes),
+        measures=tuple(each.measures for each in trial.outcomes),
         overall_gain=trial.overall_gain,
     )
 
@@ -311,7 +311,7 @@ def _flow_limits(
     path: FlowPath,
     result: RunResult,
     network: Network,
-    occupation: Occupation,
+    occupation: ResourceUse,
 ) -> FlowLimits:
     downlink, uplink = path.down_bottleneck.name, path.up_bottleneck.name
     ended_s = float(result.summary.extra.get("ended_s", result.summary.duration_s))
@@ -347,7 +347,9 @@ def _flow_limits(
         verdict = next(iter(limits), "application")
     # The sender's window is the first gateway's, which lets in what it has passed on: what holds
     # that up is on the gateway's other side.
-    gateway = next((node["name"] for _, node, sends in network.faced(path) if sends), None)
+    gateway = next(
+        (node["name"] for _, node, sends in network.split_gateway_legs(path) if sends), None
+    )
     if verdict == "receive_window" and gateway is not None:
         verdict = "gateway"
     return FlowLimits(

@@ -7,37 +7,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.told import times_of
+from bentpipe.application_metrics import times_of
 
 if TYPE_CHECKING:
-    from bentpipe.advice.measured import Measured
+    from bentpipe.advice.advisor import RemedyResult
     from bentpipe.results import GroupResult, RunResult
 
 # A page's first byte is part of its loading, and how a call sounds has the delay in it.
-_PARTS: Final = frozenset({"first byte", "mouth to ear"})
-_SOUND: Final = "MOS"
+_NOT_LISTED: Final = frozenset({"first byte", "mouth to ear"})
+_OPINION_SCORE: Final = "MOS"
 # Where so much less than before comes to an end, those that do are others than before.
-_FEWER: Final = 0.05
+_FEWER_COMPLETED: Final = 0.05
 
 # Remedies that are told of for each measure.
-MOST_TOLD: Final = 3
+MOST_LISTED: Final = 3
 
-Name = tuple[str, str]
+MeasureName = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Felt:
+class UserMeasure:
     """One measure of a table's flows: a median in ms, or a call's mean opinion score.
 
     `ended` is the share of what was begun that it is about.
     """
 
     value: float
-    ended: float
+    completed: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeltRemedy:
+class RemedyExperience:
     """A remedy, and what a measure came to with it.
 
     `gain` is how many times better that is: a time's half is 2. Where anything is random it is the
@@ -45,7 +45,7 @@ class FeltRemedy:
     the scenario's own.
     """
 
-    measured: Measured
+    result: RemedyResult
     value: float
     gain: float
     gains: tuple[float, ...]
@@ -63,39 +63,39 @@ class Experience:
     what: str
     unit: str
     value: float
-    remedies: tuple[FeltRemedy, ...]
+    remedies: tuple[RemedyExperience, ...]
 
 
-def felt(result: RunResult) -> dict[Name, Felt]:
+def measures_of(result: RunResult) -> dict[MeasureName, UserMeasure]:
     """Return what the users of each table's flows feel, by flow and measure."""
     return {
         (group.name, what): measure
         for group in result.summary.groups
-        for what, measure in _of(group).items()
+        for what, measure in _measures_of_group(group).items()
     }
 
 
-def _of(group: GroupResult) -> dict[str, Felt]:
+def _measures_of_group(group: GroupResult) -> dict[str, UserMeasure]:
     found = {
-        what: Felt(value=float(quantiles["p50"]), ended=ended / max(begun, 1))
+        what: UserMeasure(value=float(quantiles["p50"]), completed=ended / max(begun, 1))
         for what, (ended, begun), quantiles in times_of(group.extra)
-        if what not in _PARTS and quantiles.get("p50") is not None
+        if what not in _NOT_LISTED and quantiles.get("p50") is not None
     }
     scores = group.extra.get("call_mos")
     if scores is not None and scores.get("mean") is not None:
-        found[_SOUND] = Felt(value=float(scores["mean"]), ended=1.0)
+        found[_OPINION_SCORE] = UserMeasure(value=float(scores["mean"]), completed=1.0)
     return found
 
 
 def experiences(
-    without: Sequence[Mapping[Name, Felt]], remedies: Sequence[Measured]
+    without: Sequence[Mapping[MeasureName, UserMeasure]], remedies: Sequence[RemedyResult]
 ) -> tuple[Experience, ...]:
     """Put together what is felt without any remedy, one result a seed, and with each."""
     return tuple(
         Experience(
             flow=flow,
             what=what,
-            unit="" if what == _SOUND else "ms",
+            unit="" if what == _OPINION_SCORE else "ms",
             value=measure.value,
             remedies=tuple(
                 sorted(
@@ -105,9 +105,9 @@ def experiences(
                         if (gained := _gain((flow, what), without, each)) is not None
                     ),
                     key=lambda each: (
-                        each.measured.remedy.every_network,
+                        each.result.remedy.every_network,
                         -each.gain,
-                        -each.measured.gain,
+                        -each.result.gain,
                     ),
                 )
             ),
@@ -117,7 +117,7 @@ def experiences(
 
 
 def overall_gain(
-    felt: tuple[Mapping[Name, Felt], Mapping[Name, Felt]],
+    measures: tuple[Mapping[MeasureName, UserMeasure], Mapping[MeasureName, UserMeasure]],
     rates_bps: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> float:
     """Return how many times better all flows are served, before and with a remedy.
@@ -126,7 +126,7 @@ def overall_gain(
     or by its goodput where they feel nothing that is measured. 0 where less comes to an end.
     """
     tables: dict[str, list[float]] = {}
-    before, after = felt
+    before, after = measures
     for name in before:
         gains = gains_of(name, [before], [after])
         tables.setdefault(name[0], []).append(gains[0] if gains else 0.0)
@@ -141,7 +141,9 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 
 def gains_of(
-    name: Name, without: Sequence[Mapping[Name, Felt]], with_it: Sequence[Mapping[Name, Felt]]
+    name: MeasureName,
+    without: Sequence[Mapping[MeasureName, UserMeasure]],
+    with_it: Sequence[Mapping[MeasureName, UserMeasure]],
 ) -> tuple[float, ...]:
     """Return how many times better a measure is with a remedy, for each seed.
 
@@ -150,22 +152,22 @@ def gains_of(
     gains = []
     for before, after in zip(without, with_it, strict=False):
         old, new = before.get(name), after.get(name)
-        if old is None or new is None or new.ended < old.ended - _FEWER:
+        if old is None or new is None or new.completed < old.completed - _FEWER_COMPLETED:
             return ()
-        better, worse = (new, old) if name[1] == _SOUND else (old, new)
+        better, worse = (new, old) if name[1] == _OPINION_SCORE else (old, new)
         gains.append(better.value / worse.value if worse.value > 0.0 else 1.0)
     return tuple(gains)
 
 
 def _gain(
-    name: Name, without: Sequence[Mapping[Name, Felt]], measured: Measured
-) -> FeltRemedy | None:
-    gains = gains_of(name, without, measured.felt)
+    name: MeasureName, without: Sequence[Mapping[MeasureName, UserMeasure]], result: RemedyResult
+) -> RemedyExperience | None:
+    gains = gains_of(name, without, result.measures)
     if not gains:
         return None
-    return FeltRemedy(
-        measured=measured,
-        value=measured.felt[0][name].value,
+    return RemedyExperience(
+        result=result,
+        value=result.measures[0][name].value,
         gain=statistics.median(gains),
         gains=gains,
     )

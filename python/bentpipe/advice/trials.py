@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.advice.felt import Felt, Name, felt, overall_gain
+from bentpipe.advice.user_experience import MeasureName, UserMeasure, measures_of, overall_gain
 from bentpipe.errors import WorkError
 from bentpipe.results import RunResult, limit_shares, run
 
@@ -29,7 +29,7 @@ class Outcome:
 
     goodput_bps: float
     limits: Mapping[str, float]
-    felt: Mapping[Name, Felt]
+    measures: Mapping[MeasureName, UserMeasure]
     # What differs between two runs where anything is random.
     numbers: tuple[tuple[float | None, ...], ...]
     # Goodput of each table of flows, bit/s.
@@ -41,7 +41,7 @@ class Outcome:
         return cls(
             goodput_bps=goodput_of(result),
             limits=limits_of(result),
-            felt=felt(result),
+            measures=measures_of(result),
             numbers=tuple(
                 (flow.goodput_bps, flow.finish_s, flow.segments_sent, flow.rtt_ms.mean)
                 for flow in result.summary.flows
@@ -83,10 +83,10 @@ class Trial:
 
         By what users feel; where nothing of that is measured, by goodput.
         """
-        if not self.without[0].felt:
+        if not self.without[0].measures:
             return self.gains
         return tuple(
-            overall_gain((before.felt, after.felt), (before.rates_bps, after.rates_bps))
+            overall_gain((before.measures, after.measures), (before.rates_bps, after.rates_bps))
             for before, after in zip(self.without, self.outcomes, strict=False)
         )
 
@@ -96,7 +96,7 @@ class Trial:
         return statistics.median(self.overall_gains)
 
     @property
-    def worth(self) -> tuple[bool, float, float]:
+    def rank(self) -> tuple[bool, float, float]:
         """Rank of a remedy, the best being the greatest.
 
         Those that need every network's support come after all others.
@@ -106,7 +106,7 @@ class Trial:
         return not self.remedy.every_network, self.overall_gain, first_bps
 
     @property
-    def first_worth(self) -> tuple[bool, float, float]:
+    def first_rank(self) -> tuple[bool, float, float]:
         """Rank of a remedy by the scenario's own seed alone."""
         first_bps = self.outcomes[0].goodput_bps
         return not self.remedy.every_network, self.overall_gains[0], first_bps
@@ -126,7 +126,7 @@ def limits_of(result: RunResult) -> dict[str, float]:
     return limit_shares(spent)
 
 
-class Bench:
+class TrialRunner:
     """Simulates remedies, several at a time; ends with whoever waits for it.
 
     `base` is the scenario as it is, with its own seed, the first of `seeds`, and `without` what it
@@ -151,7 +151,7 @@ class Bench:
         self._ended = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=workers or cores())
         try:
-            others = self._simulated([(scenario, seed) for seed in self.seeds[1:]])
+            others = self._simulate([(scenario, seed) for seed in self.seeds[1:]])
         except BaseException:
             self.__exit__()
             raise
@@ -165,14 +165,14 @@ class Bench:
         # draw, and may draw nothing.
         self.random = any(each.numbers != self.without[0].numbers for each in self.without)
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> TrialRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def tried(self, several: Iterable[Remedy]) -> list[Trial]:
+    def run_first_seed(self, several: Iterable[Remedy]) -> list[Trial]:
         """Simulate each remedy with the scenario's own seed; leave out those that can't be had."""
         trials = [
             Trial(
@@ -183,35 +183,35 @@ class Bench:
             )
             for remedy in several
         ]
-        return self._with_seeds(trials, self.seeds[:1])
+        return self._run_seeds(trials, self.seeds[:1])
 
-    def complete(self, trials: Sequence[Trial]) -> list[Trial]:
+    def run_all_seeds(self, trials: Sequence[Trial]) -> list[Trial]:
         """Simulate each with the further seeds, too; return those for which that is possible."""
         done = [each for each in trials if each.complete]
         open_ones = [each for each in trials if not each.complete]
         if self.random:
-            completed = self._with_seeds(open_ones, self.seeds[1:])
+            completed = self._run_seeds(open_ones, self.seeds[1:])
         else:
-            completed = self._if_drawing(open_ones)
+            completed = self._complete_if_random(open_ones)
         for each in completed:
             each.complete = True
         return done + completed
 
-    def _if_drawing(self, trials: Sequence[Trial]) -> list[Trial]:
+    def _complete_if_random(self, trials: Sequence[Trial]) -> list[Trial]:
         """Simulate with one further seed, and with the others what then gives other numbers.
 
         A remedy may bring luck into a scenario that had none: a window rule that draws.
         """
-        looked = self._with_seeds(trials, self.seeds[1:2])
-        drawing = [each for each in looked if _draws(each)]
+        looked = self._run_seeds(trials, self.seeds[1:2])
+        drawing = [each for each in looked if _is_random(each)]
         plain = [each for each in looked if each not in drawing]
         for each in plain:
             del each.outcomes[1:]
-        return plain + self._with_seeds(drawing, self.seeds[2:])
+        return plain + self._run_seeds(drawing, self.seeds[2:])
 
-    def _with_seeds(self, trials: Sequence[Trial], seeds: Sequence[int]) -> list[Trial]:
+    def _run_seeds(self, trials: Sequence[Trial], seeds: Sequence[int]) -> list[Trial]:
         """Simulate each with each of the seeds; return those that none of these refuses."""
-        found = iter(self._simulated([(each.scenario, seed) for each in trials for seed in seeds]))
+        found = iter(self._simulate([(each.scenario, seed) for each in trials for seed in seeds]))
         possible = []
         for trial in trials:
             outcomes = [next(found) for _ in seeds]
@@ -219,11 +219,11 @@ class Bench:
             trial.outcomes += [each for each in outcomes if isinstance(each, Outcome)]
             if not refusals:
                 possible.append(trial)
-            elif "," not in trial.remedy.kind:
+            elif not trial.remedy.is_combination:
                 self.refused[trial.remedy.name] = str(refusals[0])
         return possible
 
-    def _simulated(self, tasks: Sequence[tuple[Scenario, int]]) -> list[Outcome | Exception]:
+    def _simulate(self, tasks: Sequence[tuple[Scenario, int]]) -> list[Outcome | Exception]:
         """Simulate scenarios, each with a seed; what the simulator refuses has its error."""
         from bentpipe.sweeps.stopping import interrupts_noted, result_of
 
@@ -241,16 +241,16 @@ class Bench:
         from bentpipe import _native
 
         try:
-            return Outcome.of(run(scenario, seed=seed, no_probes=True, progress=self._look))
+            return Outcome.of(run(scenario, seed=seed, no_probes=True, progress=self._check_ended))
         except (_native.ScenarioError, _native.RunError) as error:
             return error
 
-    def _look(self, simulated_s: float, duration_s: float) -> None:
+    def _check_ended(self, simulated_s: float, duration_s: float) -> None:
         del simulated_s, duration_s
         if self._ended.is_set():
             raise WorkError("interrupted")
 
 
-def _draws(trial: Trial) -> bool:
+def _is_random(trial: Trial) -> bool:
     """Return whether another seed has given a remedy other numbers."""
     return any(each.numbers != trial.outcomes[0].numbers for each in trial.outcomes[1:])

@@ -11,10 +11,10 @@ import pytest
 
 import bentpipe
 from bentpipe import _native
-from bentpipe.advice.bench import WORTHWHILE, Bench, Outcome, Trial
-from bentpipe.advice.felt import Felt
-from bentpipe.advice.race import pairs_of_best, tried_alone, tried_on_top
 from bentpipe.advice.remedies import Network, Remedy, remedies
+from bentpipe.advice.seed_selection import try_alone, try_on_top, try_pairs
+from bentpipe.advice.trials import WORTHWHILE, Outcome, Trial, TrialRunner
+from bentpipe.advice.user_experience import UserMeasure
 from bentpipe.scenario import Scenario, ready_made
 
 Gains = Sequence[float]
@@ -22,16 +22,16 @@ PAGES = ("pages", "page load")
 
 
 def outcome(goodput_bps: float, load_ms: float | None = None) -> Outcome:
-    told = {} if load_ms is None else {PAGES: Felt(value=load_ms, ended=1.0)}
-    return Outcome(goodput_bps=goodput_bps, limits={}, felt=told, numbers=((goodput_bps,),))
+    measures = {} if load_ms is None else {PAGES: UserMeasure(value=load_ms, completed=1.0)}
+    return Outcome(goodput_bps=goodput_bps, limits={}, measures=measures, numbers=((goodput_bps,),))
 
 
 def remedy(name: str, kind: str | None = None) -> Remedy:
     return Remedy(kind=kind or name, name=name, why="", settings=((name, "1"),))
 
 
-class Written:
-    """A bench whose outcomes are written down, by the remedy's name: a gain for each seed."""
+class ScriptedRunner:
+    """A runner whose outcomes are written down, by the remedy's name: a gain for each seed."""
 
     random = True
 
@@ -40,7 +40,7 @@ class Written:
         self.without = [outcome(1.0, 1000.0 if felt else None)] * 3
         self.seeds_of: dict[str, int] = {}
 
-    def tried(self, several: Iterable[Remedy]) -> list[Trial]:
+    def run_first_seed(self, several: Iterable[Remedy]) -> list[Trial]:
         found = []
         for each in several:
             trial = Trial(remedy=each, scenario=Scenario.of({}), without=self.without)
@@ -49,7 +49,7 @@ class Written:
             found.append(trial)
         return found
 
-    def complete(self, trials: Sequence[Trial]) -> list[Trial]:
+    def run_all_seeds(self, trials: Sequence[Trial]) -> list[Trial]:
         for each in trials:
             each.outcomes = self._outcomes(each.remedy.name)
             each.complete = True
@@ -63,16 +63,16 @@ class Written:
         return [outcome(gain, 1000.0 / better) for gain, better in both]
 
     def alone(self) -> list[Trial]:
-        return tried_alone(cast("Bench", self), [remedy(name) for name in self.gains])
+        return try_alone(cast("TrialRunner", self), [remedy(name) for name in self.gains])
 
 
 def test_what_does_nothing_is_simulated_once() -> None:
-    bench = Written(
+    runner = ScriptedRunner(
         {"good": (1.5, 1.4, 1.6), "fair": (1.1, 1.2, 1.1), "small": (1.03, 1.04, 1.03)}
         | {f"useless {number}": (1.0, 1.01, 0.99) for number in range(20)}
     )
-    trials = bench.alone()
-    assert {name for name, seeds in bench.seeds_of.items() if seeds == 3} == {
+    trials = runner.alone()
+    assert {name for name, seeds in runner.seeds_of.items() if seeds == 3} == {
         "good",
         "fair",
         "small",
@@ -88,12 +88,12 @@ def test_where_the_first_seed_is_unlucky_others_are_looked_at_again() -> None:
         "late": (1.01, 1.30, 1.30),
         "bad": (0.7, 0.7, 0.7),
     }
-    bench = Written(gains)
-    best = max(bench.alone(), key=lambda each: each.worth)
+    runner = ScriptedRunner(gains)
+    best = max(runner.alone(), key=lambda each: each.rank)
     assert best.remedy.name == "late"
-    assert bench.seeds_of["bad"] == 1
+    assert runner.seeds_of["bad"] == 1
     # Where further seeds change nothing for those that have them, the same is not looked at again.
-    steady = Written(gains | {"good": (1.10, 1.10, 1.10), "fair": (1.09, 1.09, 1.09)})
+    steady = ScriptedRunner(gains | {"good": (1.10, 1.10, 1.10), "fair": (1.09, 1.09, 1.09)})
     steady.alone()
     assert steady.seeds_of["late"] == 1
 
@@ -101,51 +101,53 @@ def test_where_the_first_seed_is_unlucky_others_are_looked_at_again() -> None:
 def test_what_users_feel_is_a_reason_for_further_seeds_of_its_own() -> None:
     names = ["felt", "second", "third", "fourth", "nothing", "less"]
     felt = dict(zip(names, (3.0, 2.5, 2.0, 1.2, 1.0, 0.5), strict=True))
-    bench = Written(dict.fromkeys(names, (1.0,) * 3), {name: (felt[name],) * 3 for name in names})
-    bench.alone()
-    told = {name for name, seeds in bench.seeds_of.items() if seeds == 3}
+    runner = ScriptedRunner(
+        dict.fromkeys(names, (1.0,) * 3), {name: (felt[name],) * 3 for name in names}
+    )
+    runner.alone()
+    told = {name for name, seeds in runner.seeds_of.items() if seeds == 3}
     # The first three are told of.
     assert told == {"felt", "second", "third"}
 
 
 def test_what_a_further_seed_refuses_is_left_out() -> None:
-    bench = Written({"broken": (2.0,), "good": (1.5, 1.5, 1.5)})
-    assert [each.remedy.name for each in bench.alone()] == ["good"]
+    runner = ScriptedRunner({"broken": (2.0,), "good": (1.5, 1.5, 1.5)})
+    assert [each.remedy.name for each in runner.alone()] == ["good"]
 
 
-def on_top(written: Mapping[str, Gains]) -> tuple[Written, Trial | None]:
+def on_top(written: Mapping[str, Gains]) -> tuple[ScriptedRunner, Trial | None]:
     """Try kinds a, b and c, of four members each, on top of what has given half as much again."""
     alone = {f"{kind}{number}": 1.0 - number / 10 for kind in "abc" for number in range(4)}
     gains: dict[str, Gains] = {"best": (1.5,) * 3}
     gains |= {name: (gain,) for name, gain in alone.items()}
     gains |= {f"best + {name}": (1.5,) * 3 for name in alone}
-    bench = Written({**gains, **written})
-    (best,) = bench.complete(bench.tried([remedy("best")]))
+    runner = ScriptedRunner({**gains, **written})
+    (best,) = runner.run_all_seeds(runner.run_first_seed([remedy("best")]))
     # The last of each kind is of another family.
-    others = bench.tried(
+    others = runner.run_first_seed(
         [replace(remedy(name, name[0]), family="3" * name.endswith("3")) for name in alone]
     )
-    bench.seeds_of.clear()
-    return bench, tried_on_top(cast("Bench", bench), best, others)
+    runner.seeds_of.clear()
+    return runner, try_on_top(cast("TrialRunner", runner), best, others)
 
 
 FIRST_OF_FAMILIES = {f"best + {kind}{number}" for kind in "abc" for number in (0, 3)}
 
 
 def test_on_top_the_best_of_each_family_come_first() -> None:
-    bench, better = on_top({})
+    runner, better = on_top({})
     assert better is None
-    assert set(bench.seeds_of) == FIRST_OF_FAMILIES
-    assert set(bench.seeds_of.values()) == {1}
+    assert set(runner.seeds_of) == FIRST_OF_FAMILIES
+    assert set(runner.seeds_of.values()) == {1}
 
 
 def test_on_top_a_family_that_gives_something_is_tried_in_full() -> None:
-    bench, better = on_top({"best + a0": (1.53,) * 3, "best + a2": (1.9,) * 3})
+    runner, better = on_top({"best + a0": (1.53,) * 3, "best + a2": (1.9,) * 3})
     assert better is not None
     assert better.remedy.name == "best + a2"
-    assert set(bench.seeds_of) == FIRST_OF_FAMILIES | {"best + a1", "best + a2"}
+    assert set(runner.seeds_of) == FIRST_OF_FAMILIES | {"best + a1", "best + a2"}
     # Those that give something have all seeds, and none of the rest, which are too far behind.
-    assert {name for name, seeds in bench.seeds_of.items() if seeds == 3} == {
+    assert {name for name, seeds in runner.seeds_of.items() if seeds == 3} == {
         "best + a0",
         "best + a2",
     }
@@ -156,7 +158,7 @@ def test_on_top_luck_may_lift_another_one() -> None:
     assert better is not None
     assert better.remedy.name == "best + a0"
     # One that is behind with the first seed, by no more than luck has made of the best one alone.
-    bench, better = on_top(
+    runner, better = on_top(
         {
             "best": (1.4, 1.5, 1.5),
             "best + a0": (1.5, 1.55, 1.55),
@@ -167,7 +169,7 @@ def test_on_top_luck_may_lift_another_one() -> None:
     )
     assert better is not None
     assert better.remedy.name == "best + c0"
-    assert bench.seeds_of["best + c3"] == 1
+    assert runner.seeds_of["best + c3"] == 1
 
 
 def test_on_top_it_has_to_be_worthwhile_with_all_seeds() -> None:
@@ -178,13 +180,15 @@ def test_on_top_it_has_to_be_worthwhile_with_all_seeds() -> None:
 def test_where_luck_is_much_what_is_on_top_has_all_seeds() -> None:
     """Beside the best one, the others are 50% better with one seed than with the next."""
     written = {"best + a2": (1.4, 3.0, 3.0), "a0": (1.2, 1.8, 0.9), "b0": (1.1, 0.7, 1.7)}
-    bench, better = on_top(written)
+    runner, better = on_top(written)
     assert better is None
-    assert "best + a2" not in bench.seeds_of
-    (best,) = bench.complete(bench.tried([remedy("best")]))
-    lucky = bench.complete(bench.tried(remedy(name, name[0]) for name in ("a0", "b0")))
-    others = bench.tried(remedy(f"a{number}", "a") for number in (1, 2))
-    better = tried_on_top(cast("Bench", bench), best, lucky + others)
+    assert "best + a2" not in runner.seeds_of
+    (best,) = runner.run_all_seeds(runner.run_first_seed([remedy("best")]))
+    lucky = runner.run_all_seeds(
+        runner.run_first_seed(remedy(name, name[0]) for name in ("a0", "b0"))
+    )
+    others = runner.run_first_seed(remedy(f"a{number}", "a") for number in (1, 2))
+    better = try_on_top(cast("TrialRunner", runner), best, lucky + others)
     assert better is not None
     assert better.remedy.name == "best + a2"
 
@@ -192,20 +196,20 @@ def test_where_luck_is_much_what_is_on_top_has_all_seeds() -> None:
 def full_design(scenario: Scenario) -> tuple[list[tuple[str, float]], int]:
     """Simulate everything with every seed; return what is worthwhile, ranked, and how many runs."""
     network = Network.of(scenario, _native.lists())
-    with Bench(scenario, workers=None, seeds=3, progress=None) as bench:
+    with TrialRunner(scenario, workers=None, seeds=3, progress=None) as runner:
 
         def completed(trials: Sequence[Trial]) -> list[Trial]:
-            return bench.complete([each for each in trials if bench.random or worthwhile(each)]) + [
-                each for each in trials if not each.complete
-            ]
+            return runner.run_all_seeds(
+                [each for each in trials if runner.random or worthwhile(each)]
+            ) + [each for each in trials if not each.complete]
 
         def tried(several: Iterable[Remedy]) -> list[Trial]:
-            return completed(bench.tried(several))
+            return completed(runner.run_first_seed(several))
 
         alone = tried(remedies(network))
-        pairs = completed(pairs_of_best(bench, alone))
+        pairs = completed(try_pairs(runner, alone))
         together = alone + pairs
-        best = max(alone, key=lambda each: each.worth)
+        best = max(alone, key=lambda each: each.rank)
         for _ in range(2):
             if best.overall_gain < WORTHWHILE or best.remedy.every_network:
                 break
@@ -215,7 +219,7 @@ def full_design(scenario: Scenario) -> tuple[list[tuple[str, float]], int]:
                 for each in alone
                 if each.remedy.kind not in kinds and not each.remedy.every_network
             )
-            better = max(more, key=lambda each: each.worth, default=best)
+            better = max(more, key=lambda each: each.rank, default=best)
             if better.overall_gain < WORTHWHILE * best.overall_gain:
                 break
             if better.remedy not in [each.remedy for each in together]:
@@ -230,7 +234,7 @@ def full_design(scenario: Scenario) -> tuple[list[tuple[str, float]], int]:
                 each.remedy.name,
             ),
         )
-        return [(each.remedy.name, each.gain) for each in ranked], bench.simulations
+        return [(each.remedy.name, each.gain) for each in ranked], runner.simulations
 
 
 def worthwhile(trial: Trial) -> bool:
@@ -327,7 +331,7 @@ def test_every_simulation_is_counted_and_told_of(monkeypatch: pytest.MonkeyPatch
         simulated.append(more.get("seed"))
         return run(*arguments, **more)
 
-    monkeypatch.setattr("bentpipe.advice.bench.run", counted)
+    monkeypatch.setattr("bentpipe.advice.trials.run", counted)
     heard: list[tuple[int, int]] = []
     advice = bentpipe.advise(NOISY, progress=lambda done, known: heard.append((done, known)))
     assert advice.simulations == len(simulated)

@@ -18,32 +18,32 @@ _ENDING: Final = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 # Signals received while a command was running, in order.
-_came: list[int] = []
+_received: list[int] = []
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, as Python does for Ctrl-C."""
     del frame
-    note(number)
+    record(number)
     raise KeyboardInterrupt
 
 
-def note(number: int) -> None:
+def record(number: int) -> None:
     """Record the signal that ends the command."""
-    _came.append(number)
+    _received.append(number)
 
 
-def came() -> signal.Signals:
+def first_received() -> signal.Signals:
     """Return the signal that ended the command: the first one received."""
-    return signal.Signals(_came[0]) if _came else signal.SIGINT
+    return signal.Signals(_received[0]) if _received else signal.SIGINT
 
 
-def told(number: int) -> str:
+def message_of(number: int) -> str:
     """Return the message about a signal."""
     return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
 
 
-def at_once(number: int, frame: FrameType | None) -> NoReturn:
+def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
     """End the process at once, with a message and the exit status of the signal."""
     del frame
     # Write by the system call: the interrupted code may be in the middle of a buffered write.
@@ -51,11 +51,11 @@ def at_once(number: int, frame: FrameType | None) -> NoReturn:
         # On a terminal, end the line of the progress bar and show the cursor again.
         looks = os.isatty(2) and os.environ.get("TERM") != "dumb"
         clear = "\r\x1b[K\x1b[?25h" if looks else ""
-        os.write(2, f"{clear}bentpipe: {told(number)}\n".encode())
+        os.write(2, f"{clear}bentpipe: {message_of(number)}\n".encode())
     os._exit(128 + number)
 
 
-def ours() -> tuple[int, ...]:
+def handled() -> tuple[int, ...]:
     """Return the handled signals whose handler is this module's or Python's default."""
     handled = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(_ENDING, interrupt)}
     return tuple(number for number, by in handled.items() if signal.getsignal(number) is by)
@@ -86,7 +86,7 @@ def interrupting() -> Iterator[None]:
 
     A signal that is ignored, as under nohup, stays ignored.
     """
-    _came.clear()
+    _received.clear()
     taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
     with handling(taken, interrupt):
         yield
