@@ -1,4 +1,4 @@
-"""Finds what limits the flows of a scenario, and simulates the changes that may help."""
+"""Finds what limits the flows of a scenario, and simulates remedies."""
 
 from bentpipe.advice.advisor import Advice, FlowLimits, RemedyResult, advise
 from bentpipe.advice.remedies import Remedy, remedies

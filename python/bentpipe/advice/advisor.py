@@ -1,4 +1,4 @@
-"""What limits the flows of a scenario, and what each remedy gives."""
+"""Limits of the flows of a scenario, and the gains of remedies."""
 
 from __future__ import annotations
 
@@ -22,26 +22,31 @@ if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
     from bentpipe.results import FlowResult, RunResult
 
-# Remedies that are applied on top of each other.
+# Remedies in a combination at most.
 _MOST_TOGETHER: Final = 3
-# Seeds, the scenario's and the ones after it, where anything is random.
+# Seeds by default, where anything is random: the scenario's and the following ones.
 SEEDS: Final = 3
-# A direction that transmits so much of the time has no more to give.
+# Share of the time from which a resource counts as fully used.
 _FULL: Final = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowLimits:
-    """What limited one flow.
+    """Limits of one flow.
 
-    `limits` are shares of the time in which its sender had anything to do. `downlink_used` and
-    `uplink_used` are the shares of the flow's time in which the narrowest direction of its data's
-    way, and of its acknowledgments' way, transmitted; `processor` is the busiest one on both, and
-    `carrier` the fullest one that terminals share. `verdict` is what to look at: a limit's name,
-    "downlink" where the link gives all that it has, "capacity" where it gives all that it is ever
-    granted, "carrier" where there is nothing left to be granted, "processing" where the processor
-    has no time left, "acknowledgments" where their way, or its carrier, gives all, "gateway" where
-    it is a split gateway whose window has no room: `gateway` names it.
+    `limits` are shares of the time in which its sender had data to send. `downlink_used` and
+    `uplink_used` are the utilisations of the narrowest direction of the data's path and of the
+    acknowledgments' path, over the flow's time. `processor` is the busiest one on both paths, and
+    `carrier` the fullest shared one.
+
+    `verdict` is the name of the first limit to look at. It is one of the names in `limits`, or:
+
+    - "downlink": the link is fully used.
+    - "capacity": the capacity that can be granted is fully used.
+    - "carrier": the shared carrier has no capacity left.
+    - "processing": a processor is fully used.
+    - "acknowledgments": the acknowledgments' path, or its carrier, is fully used.
+    - "gateway": the window of the split gateway named by `gateway` is full.
     """
 
     name: str
@@ -58,7 +63,7 @@ class FlowLimits:
 
     @property
     def full_carrier(self) -> UsedShare | None:
-        """The carrier that is the limit, of data or of acknowledgments; None where none is."""
+        """The carrier that is the limit, of data or of acknowledgments, or None."""
         if self.verdict not in {"carrier", "acknowledgments"} or self.carrier is None:
             return None
         return self.carrier if self.carrier.used >= _FULL else None
@@ -66,12 +71,12 @@ class FlowLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyResult:
-    """A remedy, and what a run with its settings came to: goodput of all flows, bit/s.
+    """A remedy and the results of runs with its settings. `goodput_bps` is that of all flows.
 
-    `gain` is goodput with it over goodput without it. Where anything is random, each of `gains` is
-    that of one seed, with and without, and `gain` their median; `goodput_bps` is that of the
-    scenario's own seed, which comes first. There is one alone where that has told enough: with it
-    the remedy gave too little. `measures` is what users feel with it, for each seed.
+    `gain` is goodput with the remedy over goodput without it. Where anything is random, `gains` has
+    the gain of each seed, and `gain` is their median. `goodput_bps` is that of the scenario's own
+    seed, which comes first. A remedy that gave too little with that seed has no further ones.
+    `measures` are those of user experience, for each seed.
     """
 
     remedy: Remedy
@@ -85,16 +90,16 @@ class RemedyResult:
 
     @property
     def sets(self) -> list[str]:
-        """What `--set` takes for it."""
+        """The arguments of `--set` for the remedy."""
         return [f"{key}={value}" for key, value in self.remedy.settings]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What limits a scenario's flows, and remedies, the best first.
+    """Limits of a scenario's flows, and remedies, the best first.
 
-    Remedies are ranked by `overall_gain`, those last that need every network's support.
-    `experiences` are what users feel, each with the remedies in its own order.
+    Remedies are ranked by `overall_gain`; those that every network must support come last.
+    `experiences` are the measures of user experience, each with its own ranking.
     """
 
     scenario: str
@@ -104,21 +109,20 @@ class Advice:
     limits: Mapping[str, float]
     remedies: tuple[RemedyResult, ...]
     experiences: tuple[Experience, ...]
-    # Remedies that this scenario can't have, each with what the simulator said.
+    # Remedies that the simulator refuses for this scenario, each with its message.
     refused: Mapping[str, str]
-    # Those that the scenario itself was simulated with: several where another one gives other
-    # numbers.
+    # Seeds of the scenario: several if another seed gives other results.
     seeds: tuple[int, ...]
-    # How many it took.
+    # Number of simulations.
     simulations: int
 
     @property
     def random(self) -> bool:
-        """Whether anything in the scenario itself is random."""
+        """Whether the scenario itself is random."""
         return len(self.seeds) > 1
 
     def plot(self) -> Figure:
-        """Return what each remedy gives, and what limits the senders then."""
+        """Return a figure of each remedy's goodput and of the senders' limits with it."""
         from bentpipe.plot.advice_plot import advice_figure
 
         return advice_figure(self)
@@ -201,27 +205,36 @@ def advise(
     only: Collection[str] = (),
     without: Collection[str] = (),
 ) -> Advice:
-    """Find out what limits a scenario's flows, and simulate what might help.
+    """Find what limits a scenario's flows, and simulate remedies.
 
-    Each remedy is simulated by itself; then the best three in pairs, and the best one with each
-    other kind on top, as long as that gives more. Where anything is random, those that may be worth
-    doing are simulated with several seeds, the same ones for all.
+    Each remedy is simulated alone. Then the best ones, overall and by each measure of user
+    experience, are simulated in pairs. Finally, the best one is combined with each other kind, as
+    long
+    as that gives more. Where anything is random, remedies that may be worthwhile are simulated with
+    several seeds, the same ones for all.
 
     Parameters
     ----------
     scenario
-        A scenario, a file, a ready-made scenario's name, or what a file would hold as a dict.
+        A scenario, a file, the name of a ready-made scenario, or a dict with the contents of a
+        file.
+
     settings
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
+
     workers
-        How many simulations at a time; as many as there are cores by default.
+        The number of simulations at a time; by default the number of cores.
+
     seeds
-        How many seeds, where anything is random: the scenario's and those after it.
+        The number of seeds, where anything is random: the scenario's and the following ones.
+
     progress
-        Called with the number of simulations that are done, and that are known to be needed.
+        Called with the number of finished simulations, and of those known to be needed.
+
     only
-        Parties that can change something ("server", "client", "gateway", "operator"): remedies that
-        need anybody else are left out. All by default.
+        Parties that can change something ("server", "client", "gateway", "operator"). Remedies that
+        need another party are left out. All by default.
+
     without
         Parties that can change nothing.
 
@@ -230,7 +243,7 @@ def advise(
     RequestError, ScenarioError
         There is no such scenario, or no such party, or the scenario is wrong.
     WorkError, RunError
-        The scenario itself can't be simulated.
+        The scenario itself cannot be simulated.
     """
     from bentpipe import _native
 
@@ -260,11 +273,11 @@ def advise(
         flows=tuple(
             _flow_limits(flow, paths[flow.name], base, network, occupation)
             for flow in summary.flows
-            # What is sent to a group nothing but its source limits.
+            # A flow to a group is limited by its source only, and has no path here.
             if flow.name in paths
         ),
         limits=limits_of(base),
-        # What changes less comes first among equals: a combination is no better than its part.
+        # Of equal gains, the remedy with fewer settings comes first.
         remedies=tuple(
             sorted(
                 results,
@@ -298,7 +311,7 @@ def _result(trial: Trial) -> RemedyResult:
 
 
 def _able(only: Collection[str], without: Collection[str]) -> frozenset[str]:
-    """Return the parties whose changes are wanted."""
+    """Return the parties whose changes are allowed."""
     for option, names in (("only", only), ("without", without)):
         for name in names:
             if name not in PARTIES:
@@ -315,7 +328,7 @@ def _flow_limits(
 ) -> FlowLimits:
     downlink, uplink = path.down_bottleneck.name, path.up_bottleneck.name
     ended_s = float(result.summary.extra.get("ended_s", result.summary.duration_s))
-    # What others send over the same links can't be told from the flow's own.
+    # On a shared link, the flow's own share of the use is unknown: take the whole run's time.
     busy_s = ended_s if path.sharing else sum(flow.limited_s.values()) or ended_s
     used = {link.name: link.utilization * ended_s for link in result.summary.links}
     downlink_used = min(1.0, used[downlink] / busy_s)
@@ -323,7 +336,7 @@ def _flow_limits(
     limits = flow.limits
     processor = occupation.processor(path, busy_s)
     carrier = occupation.carrier(path.downlink, busy_s)
-    # Whatever of the data's way has nothing more to give; the first of those that are as full.
+    # The resources of the data's path; of equally used ones, the first is the verdict.
     full = {
         "downlink": downlink_used,
         "capacity": max(occupation.granted_used(each, busy_s) for each in path.downlink),
@@ -334,19 +347,21 @@ def _flow_limits(
     if full["carrier"] < _FULL and (back := occupation.carrier(path.uplink, busy_s)) is not None:
         carrier = back
     if path.datagrams is not None and path.two_way:
-        # Calls and echoes send no more on a link that has room.
+        # Calls and echoes send no more if a link has more room.
         verdict = "application"
     elif full[fullest] >= _FULL:
         verdict = fullest
     elif uplink_used >= _FULL:
         verdict = "acknowledgments"
     elif carrier is not None and carrier.used >= _FULL:
-        # That of their way back: of the data's, it would have been the fullest.
+        # The carrier of the acknowledgments' path; the data's carrier would be the fullest
+        # resource.
         verdict = "acknowledgments"
     else:
         verdict = next(iter(limits), "application")
-    # The sender's window is the first gateway's, which lets in what it has passed on: what holds
-    # that up is on the gateway's other side.
+    # The sender's window is that of the first gateway, which opens as the gateway forwards data.
+    # The
+    # limit is therefore on the gateway's other side.
     gateway = next(
         (node["name"] for _, node, sends in network.split_gateway_legs(path) if sends), None
     )

@@ -1,4 +1,4 @@
-"""What a terminal that asks for its capacity may have without asking."""
+"""Remedies for capacity on demand: capacity that needs no request, and requests by volume."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def capacity_remedies(network: Network) -> Iterator[Remedy]:
-    """Constant and free capacity for acknowledgments; by volume and free where data asks for less.
+    """Yield constant and free capacity for acknowledgments, and volume-based and free for data.
 
-    Of whoever has to ask the hub for each frame.
+    Only for directions that request capacity from the hub.
     """
     yield from _for_acknowledgments(network)
     yield from _for_data(network)
@@ -47,7 +47,7 @@ def _for_data(network: Network) -> Iterator[Remedy]:
     for path in one_path_each(network.paths, lambda path: path.down_bottleneck.name):
         narrow = path.down_bottleneck
         access = network.settings_of(narrow).get("access")
-        # Party asks for the volume of what waits is granted all that there is.
+        # Requests by volume are granted for everything that is queued.
         if access is None or access["volume_based"] or access["free"]:
             continue
         key = f"{network.key_of(narrow)}.access"
@@ -72,7 +72,7 @@ def _free(key: str, name: str, access: Mapping[str, Any]) -> Remedy:
 
 
 def _acknowledgments_bps(network: Network, path: FlowPath, access: Mapping[str, Any]) -> int:
-    """Return what acknowledgments of a full downlink take, or a terminal's part of what is left."""
+    """Return the rate of a full downlink's acknowledgments, at most a terminal's free share."""
     per_s = path.down_bottleneck.rate_bps / (8.0 * path.packet_bytes * path.segments_per_ack)
     wanted_bps = per_s * 8.0 * path.answer_bytes * path.up_bottleneck.redundancy
     promised, terminals = 0.0, 0
@@ -87,7 +87,7 @@ def _acknowledgments_bps(network: Network, path: FlowPath, access: Mapping[str, 
 
 
 def _table(access: Mapping[str, Any], **changed: str) -> str:
-    """Write an access table with some of its keys changed."""
+    """Return an access table with some of its keys changed, as TOML."""
     keys = {"kind": '"on-demand"'}
     if access["carrier"] is not None:
         keys["carrier"] = f'"{access["carrier"]}"'

@@ -1,4 +1,4 @@
-"""Gateways that a network hasn't, and what those that it has can be told besides their TCP."""
+"""Remedies by gateways: new ones, and loss recovery of hybrid gateways."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import Final
 from bentpipe.advice.network import Network, nodes_along, round_trip_s
 from bentpipe.advice.remedy import Remedy
 
-# A link on which no congestion control needs help has a shorter delay than this, one way.
+# Shortest one-way delay of a link for which gateways are tried.
 _LONG_DELAY_S: Final = 0.1
 # Window rules for the satellite side of split gateways.
 _SATELLITE_RULES: Final = ("hybla", "bbr")
 
 
 def gateway_remedies(network: Network) -> Iterator[Remedy]:
-    """Yield gateways, and recoveries for those that are there."""
+    """Yield new gateways, and loss recovery for hybrid gateways that have only a timer."""
     for kind in (_gateways, _gateways_recovery):
         yield from kind(network)
 
 
 def _gateways(network: Network) -> Iterator[Remedy]:
-    """Gateways at the ends of the longest link, where this version has them.
+    """Yield gateways at the ends of the longest link, if the engine has such gateways.
 
-    What is set of a router that a gateway has no use for (`icmp`) can't be unset.
+    Routers with `icmp = false` are left out: a gateway does not accept this key, and a setting
+    cannot
+    remove it.
     """
     path = max(network.paths, key=round_trip_s)
     silent = {node["name"] for node in network.resolved["nodes"] if node.get("icmp") is False}
@@ -42,7 +44,8 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     back = nodes_along(network, path.uplink)
     for kind, at in (("split", ends), ("split", ends[:1]), ("hybrid", ends[:1])):
         if kind == "split" and (made["far_ends"] is not None or not back.issuperset(at)):
-            # A split connection has one gateway across, and both of its directions pass.
+            # A split connection has one gateway at each end, and both of its directions pass
+            # through it.
             continue
         if kind not in network.names["gateways"] or not at:
             continue
@@ -70,10 +73,11 @@ def _gateways(network: Network) -> Iterator[Remedy]:
 
 
 def _gateways_recovery(network: Network) -> Iterator[Remedy]:
-    """Let a hybrid gateway send again as a TCP does.
+    """Yield TCP's loss recovery for hybrid gateways.
 
-    A fixed timer that is shorter than the round trip lets everything go again for want of an answer
-    that can't have come yet; once that fills the channel, it doesn't end.
+    A fixed timer that is shorter than the round trip retransmits everything before an
+    acknowledgment
+    can arrive. Once the retransmissions fill the channel, this does not end.
     """
     for name in (name for name, kind in network.gateways().items() if kind == "hybrid"):
         made = next(

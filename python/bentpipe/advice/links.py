@@ -1,4 +1,4 @@
-"""What links can do: for acknowledgments, with queues, for packets of other lengths."""
+"""Remedies at links: acknowledgments, queues, and packet sizes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
 
 _USUAL_MSS: Final = 1448
-# What Ethernet takes, and what its jumbo frames do; headers without options (RFC 9293), and
-# timestamps (RFC 7323).
+# MTU of Ethernet, and of its jumbo frames. Headers without options (RFC 9293 section 3.1), and the
+# timestamps option (RFC 7323 section 3.2).
 _USUAL_MTU: Final = 1500
 _JUMBO_MTU: Final = 9000
 _HEADERS: Final = 40
@@ -25,13 +25,13 @@ _TIMESTAMPS: Final = 12
 
 
 def link_remedies(network: Network) -> Iterator[Remedy]:
-    """Yield what the links, and what is sent over them, can be made."""
+    """Yield the remedies at links."""
     for kind in (_acknowledgments, _queues, _segments, _mtus):
         yield from kind(network)
 
 
 def _acknowledgments(network: Network) -> Iterator[Remedy]:
-    """Fewer acknowledgments on the narrowest link that they cross."""
+    """Yield methods that reduce acknowledgments on the narrowest link of their path."""
     delayed = settings_at(
         network, "receiver", "delayed_ack", "40 ms", where=lambda tcp: tcp["delayed_ack_s"] is None
     )
@@ -43,19 +43,19 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
     )
     for path in one_path_each(network.paths, lambda path: path.up_bottleneck.name):
         narrow = path.up_bottleneck
-        # Acknowledgments are no burden where there is as much room as for data.
+        # Acknowledgments need no help on a link that is as fast as the data's.
         if narrow.rate_bps >= path.down_bottleneck.rate_bps:
             continue
         key = network.key_of(narrow)
         here = network.settings_of(narrow)
         for method in network.names["ack-methods"]:
-            # The methods remove from the queue themselves, which has to be a plain one.
+            # The methods remove packets from the queue, which must be a drop-tail queue.
             if here["queue"]["kind"] != "drop-tail":
                 continue
-            # Reconstruction restores what another box has removed.
+            # Reconstruction restores acknowledgments that another method has removed.
             if method in {"none", "reconstruction", here["acks"]["kind"]}:
                 continue
-            # Compaction needs a tunnel, in which RFC 1144 sees no headers.
+            # Compaction needs a tunnel, whose headers RFC 1144 cannot compress.
             hidden = method == "compaction" and here["compression"] == "rfc1144"
             plain = ((f"{key}.compression", "none"),) if hidden else ()
             yield Remedy(
@@ -95,9 +95,9 @@ def _queues(network: Network) -> Iterator[Remedy]:
 
 
 def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) -> Iterator[Remedy]:
-    """Yield queues that serve flows in turn, at these directions together.
+    """Yield fair queues, applied at all of these directions together.
 
-    Each direction comes with the path by whose round trip and packets its queue is sized.
+    The path beside each direction gives the round trip and packet size for the length of its queue.
     """
     at = " and ".join(way.name for way, _ in ways)
     one = len(ways) == 1
@@ -128,10 +128,11 @@ def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) ->
 
 
 def _fq_codel(way: Direction, path: FlowPath) -> str:
-    """Return an FQ-CoDel queue for a round trip.
+    """Return an FQ-CoDel queue for a path's round trip.
 
-    RFC 8289 sections 4.3 and 4.4: an interval of a round trip, and a target of a twentieth of it.
-    RFC 8290 section 5.2.1: no less than the time of a packet.
+    The interval is one round trip, and the target a twentieth of it (RFC 8289 sections 4.3 and
+    4.4).
+    The target is at least the transmission time of a packet (RFC 8290 section 5.2.1).
     """
     packet_ms = math.ceil(path.packet_bytes * 8.0 / way.rate_bps * 1000.0)
     interval_ms = max(100, math.ceil(round_trip_s(path) * 1000.0), 2 * packet_ms)
@@ -141,7 +142,7 @@ def _fq_codel(way: Direction, path: FlowPath) -> str:
 
 
 def _product_packets(way: Direction, path: FlowPath) -> int:
-    """Return the bandwidth-delay product of a path at this direction's rate, in packets."""
+    """Return the product of this direction's rate and the path's round trip, in packets."""
     product = way.rate_bps * round_trip_s(path) / 8.0
     return max(10, round(product / path.packet_bytes))
 
@@ -153,7 +154,7 @@ def _segments(network: Network) -> Iterator[Remedy]:
         where=lambda mss: mss < _USUAL_MSS,
         why="fewer headers, and a window that grows faster",
     )
-    # RFC 9293 section 3.7.1: what a host that knows better may announce.
+    # A host that knows a smaller MTU may announce a smaller MSS (RFC 9293 section 3.7.1).
     narrow = _narrow_mtus(network)
     if narrow:
         fitting = min(mtu for _, mtu in narrow) - _HEADERS - _TIMESTAMPS
@@ -186,7 +187,7 @@ def _segments_of(network: Network, size: int, *, where: Callable[[int], bool], w
 
 
 def _narrow_mtus(network: Network) -> list[tuple[str, int]]:
-    """Return the tables of the links on the way that don't take full segments, and their MTUs."""
+    """Return the tables of links that do not take full segments, and their MTUs."""
     narrow = {}
     for path in network.paths:
         for direction in path.downlink:
@@ -197,7 +198,7 @@ def _narrow_mtus(network: Network) -> list[tuple[str, int]]:
 
 
 def _full_packet_bytes(network: Network, path: FlowPath) -> int:
-    """Return how long a packet is that carries all that both ends are ready for."""
+    """Return the length of a packet with the largest segment that both ends accept."""
     largest = (
         max((tcp["mss_bytes"] for tcp in network.tcp_tables(end).values()), default=_USUAL_MSS)
         for end in BOTH_ROLES
@@ -206,7 +207,7 @@ def _full_packet_bytes(network: Network, path: FlowPath) -> int:
 
 
 def _mtus(network: Network) -> Iterator[Remedy]:
-    """Links that take longer packets, or hosts that find out how long they may be."""
+    """Yield larger MTUs of links, and path MTU discovery at hosts."""
     narrow = _narrow_mtus(network)
     if not narrow:
         return

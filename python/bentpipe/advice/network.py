@@ -1,4 +1,4 @@
-"""A scenario as the remedies look at it."""
+"""A scenario in the form that remedies are derived from."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.scenario import Scenario
 
-# Tables of the file whose keys are names of one's own.
+# Tables of the file whose keys are names chosen by the user.
 _WITH_NAMES: Final = ("hosts", "gateways", "links")
 
 Role = Literal["sender", "receiver"]
 BOTH_ROLES: Final[tuple[Role, Role]] = ("sender", "receiver")
-# Where TCPs stand that carry a flow's data.
+# Places of the TCPs that carry a flow's data.
 TcpLocation = Literal["hosts", "gateways"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A scenario as the remedies look at it."""
+    """A scenario in the form that remedies are derived from."""
 
     resolved: Mapping[str, Any]
     paths: Sequence[FlowPath]
-    # The tables of the file that nodes come from: "client" makes client-1, client-2, ...
+    # Tables of nodes and links in the file: "client" makes client-1, client-2, ...
     tables: frozenset[str]
     names: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, scenario: Scenario, names: Mapping[str, Sequence[str]]) -> Network:
-        """Look at a scenario; `names` are the words that its file may use, by kind."""
+        """Read a scenario; `names` are the words that its file may use, by kind."""
         resolved = scenario.resolved()
         tables = _tables(toml.read(scenario.content()))
         for key, value in scenario.settings:
@@ -54,13 +54,15 @@ class Network:
         )
 
     def table_of(self, name: str) -> str:
-        """Return the table that a node or link is made by."""
+        """Return the table of the file that makes a node or link."""
         return name if name in self.tables else name.rpartition("-")[0]
 
     def tcp_tables(self, end: Role, at: TcpLocation = "hosts") -> dict[str, Mapping[str, Any]]:
-        """Return the TCP settings of those that send data by TCP, or receive it, by their keys.
+        """Return the `tcp` tables of those that send data by TCP, or receive it, by their keys.
 
-        Hosts, or the split gateways whose parts over the link that they face carry the data.
+        With "gateways", these are the split gateways whose legs over the link that they face carry
+        the
+        data.
         """
         return self._hosts(end) if at == "hosts" else self._split_gateways(end)
 
@@ -85,9 +87,9 @@ class Network:
     def split_gateway_legs(
         self, path: FlowPath
     ) -> Iterator[tuple[Direction, Mapping[str, Any], bool]]:
-        """Yield the directions that a flow's data crosses and a split gateway at one end faces.
+        """Yield the directions on a flow's path that a split gateway at one end faces.
 
-        With that gateway, and whether the data leaves it there.
+        Each comes with the gateway, and with whether the gateway is the sender on this direction.
         """
         split = {node["name"]: node for node in self.resolved["nodes"] if node["kind"] == "split"}
         if not path.over_tcp:
@@ -101,7 +103,7 @@ class Network:
             before = direction.to
 
     def capacities_bps(self, at: TcpLocation = "hosts") -> dict[str, float]:
-        """Return the rate of the narrowest bottleneck of each sender's data, by its key."""
+        """Return the rate of the narrowest bottleneck of each sender's data, by its table's key."""
         found: dict[str, float] = {}
 
         def note(key: str, rate_bps: float) -> None:
@@ -121,8 +123,9 @@ class Network:
     def who_changes(self, settings: Iterable[tuple[str, str]]) -> tuple[Party, ...]:
         """Return the parties that have to change something for these settings.
 
-        Links and their queues are the operator's. A host is a server if it sends the data of any
-        flow; of two hosts that both send, the one that was asked is.
+        Links and their queues belong to the operator. A host is a server if it sends the data of
+        any flow.
+        Where both hosts of a flow send data, the one that accepts the connection is the server.
         """
         servers = set()
         asked = {flow["name"]: flow["to"] for flow in self.resolved["flows"]}
@@ -138,7 +141,7 @@ class Network:
         return tuple(each for each in PARTIES if each in parties)
 
     def kinds_of(self, flow: str) -> frozenset[str]:
-        """Return the kinds of the applications of a flow, those of a mix included."""
+        """Return the kinds of a flow's applications, including those of a mix."""
         return self._kinds[flow]
 
     @cached_property
@@ -146,9 +149,9 @@ class Network:
         return {flow["name"]: _kinds(flow["app"]) for flow in self.resolved["flows"]}
 
     def data_bottlenecks(self) -> dict[str, FlowPath]:
-        """Return the directions that are the bottleneck of data that shares them.
+        """Return the bottleneck directions of data that shares them with other flows.
 
-        Each with the first path that has it. A call has data in both directions.
+        Each comes with the first path that has it. A call has data in both directions.
         """
         found: dict[str, FlowPath] = {}
         for path in self.paths:
@@ -160,7 +163,7 @@ class Network:
         return found
 
     def gateways(self) -> dict[str, str]:
-        """Return the gateways on the way of the flows, and their kinds."""
+        """Return the gateways on the flows' paths, and their kinds."""
         passed = {direction.to for path in self.paths for direction in path.downlink}
         return {
             self.table_of(node["name"]): node["kind"]
@@ -186,7 +189,7 @@ class Network:
 
 
 def _kinds(app: Mapping[str, Any]) -> frozenset[str]:
-    """Return the kind of an application and of those that it is made of."""
+    """Return the kind of an application and of its parts."""
     parts = [each for value in app.values() if isinstance(value, list) for each in value]
     nested = [_kinds(each) for each in parts if isinstance(each, Mapping)]
     own = {str(app["kind"])} if "kind" in app else set()
@@ -205,7 +208,7 @@ def round_trip_s(path: FlowPath) -> float:
 
 
 def nodes_along(network: Network, way: Iterable[Direction]) -> set[str]:
-    """Return the tables of the nodes between which these directions lead."""
+    """Return the tables of the nodes at both ends of these directions."""
     between = {link["name"]: link["between"] for link in network.resolved["links"]}
     return {
         network.table_of(name)
@@ -215,7 +218,7 @@ def nodes_along(network: Network, way: Iterable[Direction]) -> set[str]:
 
 
 def one_path_each(paths: Sequence[FlowPath], what: Callable[[FlowPath], str]) -> Iterator[FlowPath]:
-    """Yield one path of those that have the same."""
+    """Yield the first path for each value of `what`."""
     seen: set[str] = set()
     for path in paths:
         if what(path) not in seen:

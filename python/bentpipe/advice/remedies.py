@@ -1,7 +1,7 @@
-"""The changes that might help a network: what an engineer would try, one after the other.
+"""The remedies for a network: the changes that an engineer would try.
 
-Each is a few settings of the scenario file. Which ones are worth simulating follows from the
-scenario alone; whether they help, only the simulation tells.
+Each is a few settings of the scenario file. The scenario alone decides which remedies are
+simulated; their gains are found by simulation.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Network", "Remedy", "remedies"]
 
 
 def remedies(network: Network) -> list[Remedy]:
-    """Return the changes that may help, each kind's after each other."""
+    """Return the remedies for a network, kind by kind."""
     if not network.paths:
-        # Of what is sent to groups, nothing here is about.
+        # There are no remedies for flows to groups.
         return []
     made: list[Remedy] = []
     for kind in (

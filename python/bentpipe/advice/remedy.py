@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Party = Literal["server", "client", "gateway", "operator"]
-# Parties that can change something, in the order in which they are listed.
+# Parties that can change something, in the order of listings.
 PARTIES: Final[tuple[Party, ...]] = ("server", "client", "gateway", "operator")
 
 Deployability = Literal["one party", "several parties", "every network"]
@@ -16,10 +16,11 @@ Deployability = Literal["one party", "several parties", "every network"]
 class Remedy:
     """A change to a scenario: `settings` are pairs of a key and its value, as `--set` takes them.
 
-    Of the remedies of one `kind`, only one can be applied at a time. Those of a `family` among them
-    are alike: where the best of them gives nothing, the others are not tried on top of another
-    remedy. `who` are the parties that have to change something. `every_network` is true of a change
-    that works only if every network on the path supports it.
+    Remedies of one `kind` exclude each other. A `family` is a group of similar remedies of a kind:
+    if
+    the best of them adds nothing to another remedy, the others are not tried with it. `who` are the
+    parties that have to change something. `every_network` marks a change that every network on the
+    path must support.
     """
 
     kind: str
@@ -37,13 +38,13 @@ class Remedy:
 
     @property
     def deployability(self) -> Deployability:
-        """Whose consent the change needs."""
+        """The parties that must agree to the change."""
         if self.every_network:
             return "every network"
         return "one party" if len(self.who) <= 1 else "several parties"
 
     def and_also(self, other: Remedy) -> Remedy:
-        """Return both changes as one."""
+        """Return the combination of both remedies."""
         return Remedy(
             kind=f"{self.kind}, {other.kind}",
             name=f"{self.name} + {other.name}",

@@ -1,4 +1,4 @@
-"""What the TCPs that carry data can be told: windows, buffers, slow start, loss recovery."""
+"""Remedies at the TCPs that carry data: windows, buffers, slow start, loss recovery."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bentpipe import _native
 from bentpipe.advice.network import BOTH_ROLES, Network, Role, TcpLocation
 from bentpipe.advice.remedy import Remedy
 
-# RFC 6928: what today's senders begin with.
+# Initial window of current senders (RFC 6928 section 2).
 _USUAL_INITIAL_WINDOW: Final = 10
 _LARGER_INITIAL_WINDOWS: Final = (10, 32)
-# Window rules that go by a rate, and that make up for a long round trip; the others by losses.
+# Families of window rules: rate-based, and compensating for long round trips. Others: loss-based.
 _FAMILIES: Final = ("bbr", "hybla")
 _SACK: Final = frozenset({"sack", "fack"})
 
@@ -28,16 +28,16 @@ def settings_at(
     at: TcpLocation = "hosts",
     where: Callable[[Mapping[str, Any]], bool],
 ) -> tuple[tuple[str, str], ...]:
-    """Return the settings that give a key of `tcp` this value at those ends that it is new for."""
+    """Return the settings that give a key of `tcp` a new value at these ends."""
     return tuple(
         (f"{tcp}.{key}", value) for tcp, now in network.tcp_tables(end, at).items() if where(now)
     )
 
 
 def tcp_remedies(network: Network) -> Iterator[Remedy]:
-    """Yield what the TCPs can be told that carry data: the hosts', and those of split gateways.
+    """Yield the settings of the TCPs that carry data: the hosts', and those of split gateways.
 
-    Where gateways split the connections, it is theirs that cross the long link.
+    Behind split gateways, the gateways' TCP crosses the long link.
     """
     for kind in (_buffers, _window_rules, _initial_window, _slow_start, _recovery):
         yield from kind(network, "hosts")
@@ -51,13 +51,13 @@ def tcp_remedies(network: Network) -> Iterator[Remedy]:
 
 
 def _gateways_of(remedy: Remedy, network: Network) -> list[str]:
-    """Return which are told, in the file's order."""
+    """Return the gateways that a remedy changes, in the file's order."""
     told = {key.split(".")[1] for key, _ in remedy.settings}
     return [name for name in network.gateways() if name in told]
 
 
 def _buffers(network: Network, at: TcpLocation) -> Iterator[Remedy]:
-    """Windows of two products: one that is under way, one while a loss is repaired."""
+    """Yield buffers of two bandwidth-delay products: one in flight, one for repairing a loss."""
     needed = 2.0 * network.product_bytes()
     size = 1 << max(16, math.ceil(math.log2(max(needed, 1.0))))
     text = f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
@@ -80,7 +80,7 @@ def _buffers(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     why = "a window of two bandwidth-delay products"
     both = receive + send
     ends = "buffers" if receive and send else "receive buffer" if receive else "send buffer"
-    # RFC 9293 section 3.1: without scaling, a window is a 16-bit number.
+    # Without scaling, a window is a 16-bit number (RFC 9293 section 3.1).
     scaled = tuple(
         setting
         for end in BOTH_ROLES
@@ -101,7 +101,7 @@ def _buffers(network: Network, at: TcpLocation) -> Iterator[Remedy]:
 def _window_rules(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     used = {tcp["congestion_control"] for tcp in network.tcp_tables("sender", at).values()}
     rules = _native.window_rules()
-    # Of a rule with two names, the later one tells it from others.
+    # A rule with two names appears once, under its later, more specific name.
     names = {rules[name][0]: name for name in network.names["congestion-controls"]}
     for rule in names.values():
         if used == {rule}:

@@ -1,4 +1,4 @@
-"""What is no link, and may be full: processors, carriers that terminals share, capacity granted."""
+"""Resources other than links: processors, shared carriers, granted capacity."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class UsedShare:
-    """Something by its name, and which share of a flow's time it was occupied."""
+    """A resource by its name, and the share of a flow's time for which it was used."""
 
     name: str
     used: float
 
 
 class ResourceUse:
-    """How much of a run processors worked and carriers were taken, for who sends through them."""
+    """Use of processors, carriers and granted capacity in a run."""
 
     def __init__(self, network: Network, result: RunResult) -> None:
         self._network = network
@@ -33,32 +33,33 @@ class ResourceUse:
         self._work_s = _work_s(network, result)
         self._taken_s = _taken_s(result)
         self._granted_s = _granted_s(network, result)
-        # By how many flows each is used.
+        # The number of flows that use each resource.
         self._users: dict[str, int] = {}
         for path in network.paths:
             for name in {*_nodes(path), *_carriers((*path.downlink, *path.uplink))}:
                 self._users[name] = self._users.get(name, 0) + 1
 
     def processor(self, path: FlowPath, busy_s: float) -> UsedShare | None:
-        """Return the busiest processor on a flow's way, there and back; None without any."""
+        """Return the busiest processor on a flow's path, both directions; None without any."""
         return self._most(_nodes(path), self._work_s, busy_s)
 
     def carrier(self, way: Iterable[Direction], busy_s: float) -> UsedShare | None:
-        """Return the fullest carrier that directions share with others; None without any."""
+        """Return the fullest carrier that these directions share with others; None without any."""
         asking = (each for each in way if not self.has_its_own(each))
         return self._most(_carriers(asking), self._taken_s, busy_s)
 
     def has_its_own(self, direction: Direction) -> bool:
-        """Whether a direction has constant capacity alone, however full its carrier is."""
+        """Return whether a direction has constant capacity only, whatever its carrier's load is."""
         access = self._network.settings_of(direction)["access"]
         return access is not None and not (
             access["volume_based"] or access["free"] or access["rate_based_bps"]
         )
 
     def granted_used(self, direction: Direction, busy_s: float) -> float:
-        """Return how much is used of the most that a direction is ever granted; 0 if that is all.
+        """Return the used share of the greatest capacity that can be granted to a direction.
 
-        Of constant capacity, and of the most that it asks for by rate.
+        That is the constant capacity and the highest rate that it requests. 0 for a direction whose
+        capacity has no such bound.
         """
         return min(1.0, self._granted_s.get(direction.name, 0.0) / busy_s)
 
@@ -68,7 +69,7 @@ class ResourceUse:
         found = [
             UsedShare(
                 name=name,
-                # What others had of it can't be told from the flow's own.
+                # Of a shared resource, the flow's own share is unknown: take the whole run's time.
                 used=min(
                     1.0, spent_s[name] / (busy_s if self._users[name] == 1 else self._ended_s)
                 ),
@@ -89,14 +90,14 @@ def _carriers(way: Iterable[Direction]) -> list[str]:
 
 
 def _work_s(network: Network, result: RunResult) -> dict[str, float]:
-    """Return how long each node's processor worked: a gateway's on what came, a host's on all."""
+    """Return each node's processing time: for arriving packets at gateways, for all at hosts."""
     came: dict[str, int] = {}
     left: dict[str, int] = {}
     ends = {link["name"]: link["between"] for link in network.resolved["links"]}
     for each in result.summary.links:
         link, _, way = each.name.rpartition(".")
         sender, receiver = ends[link] if way == "forward" else reversed(ends[link])
-        # What its queue removed has been through the processor, too.
+        # Packets that the queue dropped were processed, too.
         sent = each.packets_delivered + each.packets_lost + each.packets_dropped
         came[receiver] = came.get(receiver, 0) + each.packets_delivered
         left[sender] = left.get(sender, 0) + sent + each.count("acks_removed")
@@ -110,13 +111,13 @@ def _work_s(network: Network, result: RunResult) -> dict[str, float]:
 
 
 def _taken_s(result: RunResult) -> dict[str, float]:
-    """Return how much of each carrier terminals have used, or been promised, in seconds of it."""
+    """Return the time of each carrier that its terminals used or reserved, in seconds."""
     found: dict[str, float] = {}
     for each in result.summary.links:
         access = each.access
         if access is None or access.carrier is None:
             continue
-        # What is free is for whoever has something to send, and no less so where he has it.
+        # Free capacity is not reserved, but its use counts.
         taken_bytes = max(access.promised_bytes, access.occupied_bytes)
         seconds = 8.0 * taken_bytes / access.carrier_rate_bps
         found[access.carrier] = found.get(access.carrier, 0.0) + seconds
@@ -124,7 +125,7 @@ def _taken_s(result: RunResult) -> dict[str, float]:
 
 
 def _granted_s(network: Network, result: RunResult) -> dict[str, float]:
-    """Return how long each direction takes for what it sent, at the most that it is granted."""
+    """Return each direction's time for its sent bytes at the highest rate that it is granted."""
     used = {
         each.name: each.access.used_bytes
         for each in result.summary.links

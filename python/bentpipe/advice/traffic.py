@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# Applications that send at the pace of speech and pictures, and those that take what they get.
+# Applications that send at a fixed pace, and those that take the remaining capacity.
 _CALLS: Final = ("voice",)
 _REAL_TIME: Final = ("voice", "packets")
 _BACKGROUND: Final = ("bulk", "ftp")
-# Queues that already serve flows or classes apart.
+# Queues that already separate flows or classes.
 _SEPARATES: Final = frozenset({"priority", "weighted"})
-# Pairs of directions that are tried, those that most flows cross first.
+# Pairs of directions that are tried at most; those with the most flows come first.
 _MOST_PAIRS: Final = 2
-# Shares of the bottleneck that a bulk transfer is paced at.
+# Pacing rates of bulk transfers, as shares of the bottleneck.
 _PACED_SHARES: Final = (0.2, 0.1)
 
 
 def traffic_remedies(network: Network) -> Iterator[Remedy]:
-    """Yield queues in both directions together, classes of traffic, and paced bulk transfers."""
+    """Yield queues in both directions together, traffic classes, and paced bulk transfers."""
     for ways in _shared_ways(network):
         yield from fair_queues(network, ways)
         yield from _classes(network, [way for way, _ in ways])
@@ -35,10 +35,10 @@ def traffic_remedies(network: Network) -> Iterator[Remedy]:
 
 
 def _shared_ways(network: Network) -> Iterator[Sequence[tuple[Direction, FlowPath]]]:
-    """Yield the bottlenecks of flows in both directions, where data shares them.
+    """Yield the bottlenecks of flows in both directions, where data shares them with other flows.
 
-    Each with a path by whose round trip and packets a queue is sized. Where there is data in one
-    direction only, that one alone.
+    Each comes with a path that gives the round trip and packet size for its queue. If only one
+    direction has shared data, it is yielded alone.
     """
     shared = network.data_bottlenecks()
     by_name: dict[str, Direction] = {}
@@ -54,7 +54,7 @@ def _shared_ways(network: Network) -> Iterator[Sequence[tuple[Direction, FlowPat
 
 
 def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
-    """Yield priority for calls, for all that is sent in real time, and the reverse for bulk."""
+    """Yield priority for calls, priority for all real-time traffic, and the lowest for bulk."""
     if "priority" not in network.names["queues"]:
         return
     here = [network.settings_of(way)["queue"]["kind"] for way in ways]
@@ -105,7 +105,7 @@ def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
 
 
 def _pacing(network: Network) -> Iterator[Remedy]:
-    """Yield a lower rate for hosts that send nothing but bulk beside flows of other kinds."""
+    """Yield pacing for hosts that send only bulk data beside flows of other kinds."""
     kinds: dict[str, set[str]] = {}
     for path in network.paths:
         for host in (path.sender, path.receiver) if path.two_way else (path.sender,):
@@ -125,7 +125,7 @@ def _pacing(network: Network) -> Iterator[Remedy]:
             continue
         rate_bps = min(path.down_bottleneck.rate_bps for path in paths)
         for share in _PACED_SHARES:
-            # The flows of a host have its pace each.
+            # Pacing applies to each flow of a host.
             kbps = round(share * rate_bps / len(paths) / 1e3)
             if kbps > 0:
                 yield Remedy(

@@ -1,4 +1,4 @@
-"""Simulates remedies, each with as many seeds as it is asked for, several at a time."""
+"""Simulation of remedies with one or several seeds, several runs at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bentpipe.advice.remedy import Remedy
     from bentpipe.scenario import Scenario
 
-# What gives less than this is not worth doing, and not worth building on.
+# Smallest gain that makes a remedy worthwhile.
 WORTHWHILE: Final = 1.02
 
 Progress = Callable[[int, int], None]
@@ -25,19 +25,19 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What is kept of a run."""
+    """Results of one run that remedies are compared by."""
 
     goodput_bps: float
     limits: Mapping[str, float]
     measures: Mapping[MeasureName, UserMeasure]
-    # What differs between two runs where anything is random.
+    # Numbers by which two runs are compared, to find out whether anything is random.
     numbers: tuple[tuple[float | None, ...], ...]
     # Goodput of each table of flows, bit/s.
     rates_bps: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: RunResult) -> Outcome:
-        """Keep of a run what remedies are compared by."""
+        """Return the results of a run that remedies are compared by."""
         return cls(
             goodput_bps=goodput_of(result),
             limits=limits_of(result),
@@ -52,10 +52,11 @@ class Outcome:
 
 @dataclass(kw_only=True, eq=False)
 class Trial:
-    """A remedy, and what it came to so far: an outcome for each seed, the scenario's own first.
+    """A remedy and its outcomes so far: one for each seed, that of the scenario's own seed first.
 
-    `complete` is whether further seeds would tell no more: all have been simulated, or nothing is
-    random with this remedy. `without` are the outcomes without it.
+    `complete` is whether further seeds are unnecessary: all have been simulated, or nothing is
+    random
+    with this remedy. `without` are the outcomes without the remedy.
     """
 
     remedy: Remedy
@@ -74,14 +75,14 @@ class Trial:
 
     @property
     def gain(self) -> float:
-        """The median of the gains that are known."""
+        """The median of the gains so far."""
         return statistics.median(self.gains)
 
     @property
     def overall_gains(self) -> tuple[float, ...]:
-        """How many times better all flows are served, for each seed.
+        """How many times better the flows are served, for each seed.
 
-        By what users feel; where nothing of that is measured, by goodput.
+        By the measures of user experience; without any, by goodput.
         """
         if not self.without[0].measures:
             return self.gains
@@ -92,22 +93,22 @@ class Trial:
 
     @property
     def overall_gain(self) -> float:
-        """The median of the overall gains that are known."""
+        """The median of the overall gains so far."""
         return statistics.median(self.overall_gains)
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Rank of a remedy, the best being the greatest.
+        """The sort key of a remedy; the greatest is the best.
 
-        Those that need every network's support come after all others.
+        Remedies that every network must support come last.
         """
-        # Where nothing arrives without a remedy there is no gain to speak of.
+        # Where nothing is delivered without a remedy, gains are 1 and goodput decides.
         first_bps = self.outcomes[0].goodput_bps
         return not self.remedy.every_network, self.overall_gain, first_bps
 
     @property
     def first_rank(self) -> tuple[bool, float, float]:
-        """Rank of a remedy by the scenario's own seed alone."""
+        """The sort key of a remedy by the scenario's own seed alone."""
         first_bps = self.outcomes[0].goodput_bps
         return not self.remedy.every_network, self.overall_gains[0], first_bps
 
@@ -118,7 +119,7 @@ def goodput_of(result: RunResult) -> float:
 
 
 def limits_of(result: RunResult) -> dict[str, float]:
-    """Return what limited the senders, as shares of all their time; the most first."""
+    """Return the limits of the senders, as shares of all their time, the largest first."""
     spent: dict[str, float] = {}
     for flow in result.summary.flows:
         for name, seconds in flow.limited_s.items():
@@ -127,11 +128,12 @@ def limits_of(result: RunResult) -> dict[str, float]:
 
 
 class TrialRunner:
-    """Simulates remedies, several at a time; ends with whoever waits for it.
+    """Simulates remedies, several at a time; interrupted simulations end with the block.
 
-    `base` is the scenario as it is, with its own seed, the first of `seeds`, and `without` what it
-    came to with each of them. Those that the scenario can't have are in `refused` afterwards.
-    `simulations` counts them all.
+    `base` is the run of the unchanged scenario with its own seed, the first of `seeds`. `without`
+    are
+    the outcomes of the unchanged scenario with each seed. `refused` has the remedies that the
+    simulator refused, and `simulations` is the number of all simulations.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class TrialRunner:
 
         self._scenario = scenario
         self.base = run(scenario, no_probes=True)
-        # Seeds are whole numbers of 64 bits.
+        # Seeds are 64-bit numbers.
         own = self.base.summary.seed
         self.seeds = tuple((own + more) % 2**64 for more in range(seeds))
         self.refused: dict[str, str] = {}
@@ -161,8 +163,9 @@ class TrialRunner:
                 self.__exit__()
                 raise each
             self.without.append(each)
-        # Asked of what comes out, not of the file: errors, queues, applications and window rules
-        # draw, and may draw nothing.
+        # Decided by the results, not by the file: errors, queues, applications and window rules may
+        # draw
+        # random numbers, and need not.
         self.random = any(each.numbers != self.without[0].numbers for each in self.without)
 
     def __enter__(self) -> TrialRunner:
@@ -173,7 +176,7 @@ class TrialRunner:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def run_first_seed(self, several: Iterable[Remedy]) -> list[Trial]:
-        """Simulate each remedy with the scenario's own seed; leave out those that can't be had."""
+        """Simulate each remedy with the scenario's own seed; leave out those that are refused."""
         trials = [
             Trial(
                 remedy=remedy,
@@ -186,7 +189,7 @@ class TrialRunner:
         return self._run_seeds(trials, self.seeds[:1])
 
     def run_all_seeds(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Simulate each with the further seeds, too; return those for which that is possible."""
+        """Simulate each with the further seeds; return those that are not refused."""
         done = [each for each in trials if each.complete]
         open_ones = [each for each in trials if not each.complete]
         if self.random:
@@ -198,9 +201,11 @@ class TrialRunner:
         return done + completed
 
     def _complete_if_random(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Simulate with one further seed, and with the others what then gives other numbers.
+        """Simulate with one further seed; add the other seeds for remedies whose results differ.
 
-        A remedy may bring luck into a scenario that had none: a window rule that draws.
+        A remedy may make a scenario random that was not, for example by a window rule that draws
+        random
+        numbers.
         """
         looked = self._run_seeds(trials, self.seeds[1:2])
         drawing = [each for each in looked if _is_random(each)]
@@ -210,7 +215,7 @@ class TrialRunner:
         return plain + self._run_seeds(drawing, self.seeds[2:])
 
     def _run_seeds(self, trials: Sequence[Trial], seeds: Sequence[int]) -> list[Trial]:
-        """Simulate each with each of the seeds; return those that none of these refuses."""
+        """Simulate each with each of the seeds; return those that no seed refuses."""
         found = iter(self._simulate([(each.scenario, seed) for each in trials for seed in seeds]))
         possible = []
         for trial in trials:
@@ -224,7 +229,7 @@ class TrialRunner:
         return possible
 
     def _simulate(self, tasks: Sequence[tuple[Scenario, int]]) -> list[Outcome | Exception]:
-        """Simulate scenarios, each with a seed; what the simulator refuses has its error."""
+        """Simulate scenarios, each with a seed; return the outcome or the simulator's error."""
         from bentpipe.sweeps.stopping import interrupts_noted, result_of
 
         self._known += len(tasks)
@@ -252,5 +257,5 @@ class TrialRunner:
 
 
 def _is_random(trial: Trial) -> bool:
-    """Return whether another seed has given a remedy other numbers."""
+    """Return whether a remedy's results differ between seeds."""
     return any(each.numbers != trial.outcomes[0].numbers for each in trial.outcomes[1:])

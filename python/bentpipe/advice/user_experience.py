@@ -1,4 +1,4 @@
-"""What users feel of a network: how long pages, answers and files take, how calls sound."""
+"""Measures of user experience: times of pages, responses and files, and quality of calls."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from bentpipe.advice.advisor import RemedyResult
     from bentpipe.results import GroupResult, RunResult
 
-# A page's first byte is part of its loading, and how a call sounds has the delay in it.
+# Parts of other measures: page load includes the first byte, MOS includes the delay.
 _NOT_LISTED: Final = frozenset({"first byte", "mouth to ear"})
 _OPINION_SCORE: Final = "MOS"
-# Where so much less than before comes to an end, those that do are others than before.
+# With so much smaller a share of completed items, those completed are not comparable.
 _FEWER_COMPLETED: Final = 0.05
 
-# Remedies that are told of for each measure.
+# Remedies that are listed for each measure.
 MOST_LISTED: Final = 3
 
 MeasureName = tuple[str, str]
@@ -27,9 +27,9 @@ MeasureName = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class UserMeasure:
-    """One measure of a table's flows: a median in ms, or a call's mean opinion score.
+    """A measure of a table's flows: a median in ms, or the mean opinion score of calls.
 
-    `ended` is the share of what was begun that it is about.
+    `completed` is the share of the started items that were completed.
     """
 
     value: float
@@ -38,11 +38,12 @@ class UserMeasure:
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyExperience:
-    """A remedy, and what a measure came to with it.
+    """The effect of a remedy on a measure.
 
-    `gain` is how many times better that is: a time's half is 2. Where anything is random it is the
-    median of `gains`, one for each seed that the remedy was simulated with, and `value` is that of
-    the scenario's own.
+    `gain` is how many times better the measure is: 2 for half the time. Where anything is random,
+    it
+    is the median of `gains`, one for each simulated seed. `value` is that of the scenario's own
+    seed.
     """
 
     result: RemedyResult
@@ -53,10 +54,10 @@ class RemedyExperience:
 
 @dataclass(frozen=True, kw_only=True)
 class Experience:
-    """What the users of a table's flows feel, and remedies, the best first.
+    """A measure of user experience of a table's flows, and remedies, the best first.
 
-    `what` is "page load", "response", "file", "mail", "echo", "packet delay", "start-up" (a
-    video's), of which `value` is the median, in ms, or "MOS", of which it is the mean.
+    `what` is "MOS", whose mean is `value`, or a time, whose median in ms is `value`: "page load",
+    "response", "file", "mail", "echo", "packet delay", or "start-up" of a video.
     """
 
     flow: str
@@ -67,7 +68,7 @@ class Experience:
 
 
 def measures_of(result: RunResult) -> dict[MeasureName, UserMeasure]:
-    """Return what the users of each table's flows feel, by flow and measure."""
+    """Return the measures of user experience by flow and measure."""
     return {
         (group.name, what): measure
         for group in result.summary.groups
@@ -90,7 +91,10 @@ def _measures_of_group(group: GroupResult) -> dict[str, UserMeasure]:
 def experiences(
     without: Sequence[Mapping[MeasureName, UserMeasure]], remedies: Sequence[RemedyResult]
 ) -> tuple[Experience, ...]:
-    """Put together what is felt without any remedy, one result a seed, and with each."""
+    """Return each measure without remedies, and the gains of all remedies.
+
+    `without` has the measures of each seed.
+    """
     return tuple(
         Experience(
             flow=flow,
@@ -120,10 +124,10 @@ def overall_gain(
     measures: tuple[Mapping[MeasureName, UserMeasure], Mapping[MeasureName, UserMeasure]],
     rates_bps: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> float:
-    """Return how many times better all flows are served, before and with a remedy.
+    """Return how many times better all flows are served with a remedy.
 
-    The geometric mean over the tables of flows, each of which counts once: by what its users feel,
-    or by its goodput where they feel nothing that is measured. 0 where less comes to an end.
+    The geometric mean over the tables of flows, each of which counts once: by its measures of user
+    experience, or by its goodput if it has none. 0 if fewer items are completed.
     """
     tables: dict[str, list[float]] = {}
     before, after = measures
@@ -147,7 +151,7 @@ def gains_of(
 ) -> tuple[float, ...]:
     """Return how many times better a measure is with a remedy, for each seed.
 
-    Nothing where less comes to an end with it.
+    Empty if fewer items are completed with it.
     """
     gains = []
     for before, after in zip(without, with_it, strict=False):
