@@ -460,31 +460,23 @@ def run(
     scenario
         A scenario, a file, the name of a ready-made scenario, or a dict with the contents of a
         file.
-
     seed
         The seed to use instead of the file's.
-
     settings
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
-
     pcap
         Links to capture, each with the pcapng file to write.
-
     snap
         The most bytes that captures keep of each packet; all by default.
-
     default_probes
         Whether a scenario that names no probes gets those that the plots need. Each has two to four
         thousand samples where the run takes two seconds or more, however soon it ends. A scenario
         that names the probe of a queue gets the longest queue between two samples, too.
-
     progress
         Called some ten times a second with the simulated time so far and the duration, in seconds.
-
     probes_to
         A Parquet file to which the probes are written during the run, in tidy form. They are not
         kept in memory, and the limit on their number is fifty times as high.
-
     no_probes
         Whether nothing is recorded, whatever the scenario names.
 

@@ -218,23 +218,17 @@ def advise(
     scenario
         A scenario, a file, the name of a ready-made scenario, or a dict with the contents of a
         file.
-
     settings
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
-
     workers
         The number of simulations at a time; by default the number of cores.
-
     seeds
         The number of seeds, where anything is random: the scenario's and the following ones.
-
     progress
         Called with the number of finished simulations, and of those known to be needed.
-
     only
         Parties that can change something ("server", "client", "gateway", "operator"). Remedies that
         need another party are left out. All by default.
-
     without
         Parties that can change nothing.
 

@@ -1,7 +1,7 @@
-"""The papers: their networks, figures and claims, measured again.
+"""Reproductions of papers: their networks, figures and claims, measured again.
 
-A study is a folder `studies/<paper key>/` that has `STUDY` in its `__init__`. It is imported only
-when it is asked for.
+A study is a folder `studies/<paper key>/` whose `__init__` defines `STUDY`. It is imported on first
+use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES: Final = (
 
 
 def names() -> list[str]:
-    """Return the studies' names, the papers' keys."""
+    """Return the studies' names: the keys of the papers."""
     return list(_NAMES)
 
 

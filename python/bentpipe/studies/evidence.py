@@ -1,4 +1,4 @@
-"""What studies ask of their runs: a cell's outcome, and a probe's samples as a curve."""
+"""Access to the runs of a study: the outcome of a cell, and a probe's samples as a curve."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _CellT = TypeVar("_CellT", bound="Cell")
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A probe's samples; each holds until the next."""
+    """A probe's samples; each value holds until the next sample."""
 
     times_s: Floats
     values: Floats
 
     def at(self, times_s: Floats | float) -> Floats:
-        """Return the values at some times."""
+        """Return the values at these times."""
         index = np.searchsorted(self.times_s, np.asarray(times_s) + 1e-9, side="right") - 1
         values: Floats = self.values[np.maximum(index, 0)]
         return values
@@ -47,7 +47,7 @@ class Curve:
         return self.values[(self.times_s >= start_s) & (self.times_s <= end_s)]
 
     def rate(self, *, end_s: float, step_s: float = 1.0) -> Curve:
-        """Return what a total grows by, a second, over every `step_s` up to a time."""
+        """Return the rate of growth of a total, per second, over steps of `step_s` up to a time."""
         known = self.known()
         times = np.arange(0.0, end_s + step_s / 2, step_s)
         grown = np.diff(known.at(times)) / step_s
@@ -61,7 +61,7 @@ class Runs(Generic[_CellT]):
         self.outcomes = outcomes
 
     def has(self, cell: _CellT) -> bool:
-        """Whether it was simulated."""
+        """Whether the cell was simulated."""
         return cell in self.outcomes
 
     def result(self, cell: _CellT) -> RunResult:

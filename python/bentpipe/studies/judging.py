@@ -1,11 +1,11 @@
-"""Whether a claim holds: one function of what was measured, what is expected, and the tolerance.
+"""Evaluation of claims: whether measured values meet expectations within a tolerance.
 
-What is expected is data in `claims.toml`, so that what a reader sees is what was applied::
+Expectations are data in `claims.toml`, so that readers see the values that were applied::
 
     tolerance = 0.2
     expect.goodput_mbps = { value = 50.0 }
 
-A study measures, and names each quantity as the claim does; it compares nothing.
+A study measures, and names each quantity as the claim does; it compares nothing itself.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
-# What was measured, by quantity: every number is to be as expected.
+# Measured numbers by quantity: each number must meet the expectation.
 Values = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What every value of a quantity is to be: all that is named here at once.
+    """Expectations of every number of a quantity; all conditions given here must hold.
 
     `value` is met within the tolerance, which is relative. Bounds are moved by it: with 0.05,
-    `at_least = 90` is met from 85.5 on. `at_least` and `at_most` are met by the bound itself,
-    `more_than` and `less_than` are not.
+    `at_least = 90` is met from 85.5 on. `at_least` and `at_most` include the bound itself,
+    `more_than` and `less_than` do not.
     """
 
     value: float | None = None
@@ -38,7 +38,7 @@ class Expectation:
             raise ValueError("nothing is expected")
 
     def met(self, measured: float, tolerance: float) -> bool:
-        """Whether a value is as expected; what is not a number never is."""
+        """Return whether a value meets the expectations; NaN never does."""
         low, high = 1.0 - tolerance, 1.0 + tolerance
         return (
             measured == measured
@@ -51,12 +51,12 @@ class Expectation:
 
 
 def holds(values: Values, expected: Mapping[str, Expectation], tolerance: float) -> bool:
-    """Judge a claim: every value of every quantity is as expected. None at all prove nothing.
+    """Return whether every number of every quantity is as expected; an empty quantity fails.
 
     Raises
     ------
     ValueError
-        A quantity was measured that nothing is expected of, or the other way round.
+        A quantity was measured without an expectation, or the other way round.
     """
     if values.keys() != expected.keys():
         odd = ", ".join(sorted(values.keys() ^ expected.keys()))
@@ -68,12 +68,12 @@ def holds(values: Values, expected: Mapping[str, Expectation], tolerance: float)
 
 
 def steps(values: Sequence[float]) -> list[float]:
-    """Return each value over the one before it: more than 1 where they rise."""
+    """Return each value divided by the previous one: above 1 where they rise."""
     return [ratio(after, before) for before, after in pairwise(values)]
 
 
 def ratio(one: float, other: float) -> float:
-    """Return one value over another; nothing over nothing is not a number."""
+    """Return the ratio of two values; NaN for 0 / 0."""
     if other:
         return float(one / other)
     return float("inf") if one > 0 else float("nan")

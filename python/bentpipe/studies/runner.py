@@ -1,4 +1,4 @@
-"""Studies run: cells in parallel, then figures, claims and the report written."""
+"""Runs studies: simulates cells in parallel, and writes figures, claims and the report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Reproduced:
 
 
 class Progress:
-    """Hears how far the work is; this one says nothing."""
+    """Receives the progress of a study; this base class ignores it."""
 
     def begin(self, task: str, total: int) -> None:
         """Note that a task of `total` steps begins."""
@@ -73,13 +73,15 @@ def reproduce(
     """
     progress = progress or Progress()
     with _Simulations() as simulations:
-        # All of them at once: while one study's figures are drawn, the next one's cells are
-        # simulated. The study with the most goes last: of its figures alone are there some beside
-        # whose drawing, which takes one core, nothing is left to simulate.
+        # All studies at once: while the figures of one are drawn, the cells of the next are
+        # simulated. The
+        # study with the most cells goes last, so that few figures, whose drawing takes one core,
+        # are left
+        # when nothing is left to simulate.
         cells = {study.key: _cells(study, quick) for study in studies}
         fewest_first = sorted(studies, key=lambda study: len(cells[study.key]))
         begun = {study.key: simulations.begin(cells[study.key]) for study in fewest_first}
-        # (While the first are simulated.)
+        # Imported while the first cells are simulated.
         from bentpipe.report import write_report
 
         done = {
@@ -129,7 +131,7 @@ def simulate(
     Raises
     ------
     WorkError
-        A simulation failed; the first one that did, and how to run it alone.
+        A simulation failed: the message names the first one, and the command that repeats it.
     """
     with _Simulations() as simulations:
         outcomes = _Awaited(simulations.begin(cells), on_done=on_done)
@@ -138,9 +140,9 @@ def simulate(
 
 
 class _Simulations:
-    """Cells on all cores; threads do, because the simulator releases the GIL.
+    """Simulates cells on all cores, in threads, because the simulator releases the GIL.
 
-    After a failure, and after Ctrl-C, what hasn't begun needn't, and what has is cut short.
+    After a failure or Ctrl-C, waiting cells are cancelled and running ones interrupted.
     """
 
     def __init__(self) -> None:
@@ -156,7 +158,7 @@ class _Simulations:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def begin(self, cells: Sequence[_CellT]) -> dict[_CellT, Future[RunResult]]:
-        """Have cells simulated, in this order; those with the same scenario share a run."""
+        """Submit cells in this order; those with the same scenario share a run."""
         with interrupts_noted():
             return {cell: self._run_of(cell.scenario()) for cell in cells}
 
@@ -177,7 +179,7 @@ class _Simulations:
 
 
 class _Awaited(Mapping[_CellT, "RunResult"]):
-    """What becomes of cells: one whose simulation has not ended is waited for."""
+    """Results of cells; access waits for the end of the cell's simulation."""
 
     def __init__(
         self,
@@ -210,7 +212,7 @@ class _Awaited(Mapping[_CellT, "RunResult"]):
         return len(self._futures)
 
     def wait(self) -> None:
-        """Wait for all; the first one that fails ends it."""
+        """Wait for all; raises the first error."""
         self._wait_until(lambda: self._running == 0)
 
     def _wait_until(self, enough: Callable[[], bool]) -> None:
@@ -229,12 +231,12 @@ class _Awaited(Mapping[_CellT, "RunResult"]):
 
 
 def judge(study: Study[Any], measurements: Mapping[str, Measurement]) -> tuple[Verdict, ...]:
-    """Put claims and measurements together.
+    """Return the claims with their measurements.
 
     Raises
     ------
     ValueError
-        A claim was not measured, or something was that nobody claimed.
+        A claim was not measured, or a measurement has no claim.
     """
     claimed = {claim.id for claim in study.claims}
     if claimed != measurements.keys():

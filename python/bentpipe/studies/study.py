@@ -1,4 +1,4 @@
-"""What a study is made of: cells to simulate, figures to draw, claims to check."""
+"""Parts of a study: cells to simulate, figures to draw, claims to check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cell(Hashable, Protocol):
     """One simulation of a study, described by its parameters; equal cells run once."""
 
     def scenario(self) -> Scenario:
-        """Return what is to be simulated."""
+        """Return the scenario of the cell."""
 
 
 CellT = TypeVar("CellT", bound=Cell)
@@ -34,13 +34,15 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A statement that a run can check, decided upon before anything was measured.
+    """A statement that a run can check, fixed before anything was measured.
 
-    `published` is the paper's value or relation. `tolerance` is relative to it: 0.02 is two per
-    cent, 0 means that the relation holds as it stands. `expect` says the same as data, by the
-    quantities that are measured: with the tolerance, it is what the claim is judged by. `source`
-    is "paper", or "bentpipe" for what we claim ourselves. A claim that is no longer what it was
-    before the first measurement says in `changed` when it was changed, from what, and why.
+    `published` is the paper's value or relation. `tolerance` is relative: 0.02 is two per cent, and
+    0
+    means that the relation must hold exactly. `expect` states the same as data, by measured
+    quantity;
+    with the tolerance, it decides whether the claim holds. `source` is "paper", or "bentpipe" for
+    claims of our own. If a claim was changed after the first measurement, `changed` says when, from
+    what, and why.
     """
 
     id: str
@@ -56,7 +58,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a claim came to: in words, and in the numbers that it is judged by."""
+    """The measurement of a claim: in words, and as the numbers that are judged."""
 
     measured: str
     values: Values
@@ -65,7 +67,10 @@ class Measurement:
     def of_changes(
         cls, what: str, name: str, changes: Mapping[str, float], *, digits: int = 1
     ) -> Measurement:
-        """Return relative changes, by what each is of; judged under `name`, as ratios."""
+        """Return a measurement of relative changes by subject.
+
+        `name` is the quantity whose expectations apply, to the ratios.
+        """
         listed = ", ".join(f"{change:+.{digits}%} ({of})" for of, change in changes.items())
         return cls(
             measured=f"{what}: {listed}",
@@ -87,7 +92,7 @@ class Verdict:
         return holds(self.measurement.values, self.claim.expect, self.claim.tolerance)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the claim as `claims.json` has it; what is not a number there is null."""
+        """Return the claim as in `claims.json`; NaN is null there."""
         return {
             "study": self.study,
             "id": self.claim.id,
@@ -113,7 +118,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure and the numbers behind it: columns of equal length."""
+    """A figure and its numbers: columns of equal length."""
 
     id: str
     title: str
@@ -130,16 +135,16 @@ def _no_remarks() -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What becomes of the cells: the figures, and a measurement for every claim.
+    """The results of the cells: figures, and a measurement for every claim.
 
-    An outcome that is looked at before it is there is waited for. So figures that are made one
-    after the other are drawn while the runs that later ones need are simulated, and what is about
-    all runs is a function.
+    Access to an outcome waits for its simulation. Figures made one after the other are therefore
+    drawn
+    while the runs of later ones are simulated. Results that need all runs are functions.
     """
 
     figures: Iterable[Figure]
     measurements: Callable[[], Mapping[str, Measurement]]
-    # Paragraphs of what else a reader should know, with the numbers of this run in them.
+    # Further paragraphs for the reader, with the numbers of this run.
     remarks: Callable[[], Sequence[str]] = _no_remarks
 
 
@@ -147,8 +152,9 @@ class Analysis:
 class Study(Generic[CellT]):
     """A paper to reproduce.
 
-    `cells` names what is to be simulated (fewer of them if `quick`), `analyse` turns what came out
-    into figures and measurements.
+    `cells` returns the cells to simulate, fewer if `quick`. `analyse` turns their outcomes into
+    figures
+    and measurements.
     """
 
     key: str
@@ -166,15 +172,16 @@ class Study(Generic[CellT]):
         *,
         cells: Callable[[bool], Sequence[CellT]],
     ) -> Study[CellT]:
-        """Read what a study says of itself, and its claims, from the `claims.toml` in its folder.
+        """Read a study's description and claims from the `claims.toml` in its folder.
 
-        Its `analyse` is that of its `analysis` module, which is imported when there is something to
-        analyse: to import what draws takes longer than most simulations.
+        Its `analyse` is that of its `analysis` module. This is imported only when needed, because
+        the
+        import of plotting libraries takes longer than most simulations.
 
         Raises
         ------
         KeyError
-            `title`, `reference` or `summary` is not there.
+            `title`, `reference` or `summary` is missing.
         ValueError
             Two claims have the same id.
         """
@@ -224,7 +231,7 @@ def _claim(table: Mapping[str, Any]) -> Claim:
 def measuring(
     folder: Path, measures: Mapping[str, Callable[[_Evidence, Claim], Measurement]]
 ) -> Callable[[_Evidence], dict[str, Measurement]]:
-    """Return what measures every claim of the `claims.toml` in a folder, each by its id."""
+    """Return a function that measures every claim of a folder's `claims.toml` by its id."""
 
     def measure(evidence: _Evidence) -> dict[str, Measurement]:
         claims = read_claims(folder / "claims.toml")

@@ -78,22 +78,16 @@ def sweep(
         A sweep file, or plain data with its contents: `{"scenario": "geo-consumer", "axes":
         {"links.satellite.forward.delay": ["250 ms", "270 ms"], "seed": {"count": 5}}}`. The
         scenario is a name or file, or as in `run` a `Scenario` or a dict.
-
     out
         The folder for the results. Without it, they are in memory only.
-
     workers
         The number of cells at a time; by default the number of cores.
-
     resume
         Whether to continue an interrupted sweep. Finished cells are not repeated.
-
     dask
         The address of a Dask scheduler. Its workers simulate instead of this machine's cores.
-
     series
         Whether every cell's probes are kept, too.
-
     settings
         Keys to change in every cell, in place of the file's `set`.
 

@@ -1,4 +1,4 @@
-"""From the outcomes of the cells to figures, measurements and remarks."""
+"""Figures, measurements and remarks from the outcomes of the cells."""
 
 from __future__ import annotations
 

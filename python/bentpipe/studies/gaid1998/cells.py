@@ -1,4 +1,4 @@
-"""The runs of gaid1998, and those that we add."""
+"""The runs of gaid1998, and additional ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ STANDARD_SENT_MB: Final = 7.0
 _HUB: Final = "gateways.hub"
 _SATELLITE: Final = "links.satellite"
 SETS: Final = (1, 2, 3, 4, 5)
-# What the tables 3 to 6 and section 6.3.5 vary: (host's window, gateway's window, modem, ACK
-# timeout). Tables 5 and 6 name no modem: the faster one of the set before.
+# Parameters that tables 3 to 6 and section 6.3.5 vary: (host's window, gateway's window, modem, ACK
+# timeout). Tables 5 and 6 name no modem: the faster one of the previous set is used.
 _VARIED: Final[Mapping[int, tuple[int, int, int, int]]] = {
     1: (4_096, 64_000, SLOW_BPS, 200),
     2: (45_000, 64_000, FAST_BPS, 200),
@@ -41,7 +41,7 @@ NAMES: Final[Mapping[int, str]] = {
     4: "host window 1000 kbyte, too",
     5: "ACK timeout 10 ms",
 }
-# The paper's table 2, of the TCPs at both ends, and what its figures show besides.
+# Table 2 of the paper for the TCPs at both ends, and further quantities of its figures.
 PROBES: Final = (
     "download.segment_delay",
     "download.received_segment",
@@ -67,12 +67,14 @@ HUB_PROBES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Open:
-    """What the paper leaves open, and all sets share.
+    """Parameters that the paper does not state and all sets share.
 
-    `delay_ms` is that of the way between server and gateway, `queue_packets` what the modem's
-    queue holds. `held_by_host`: the gateway's window counts what the host hasn't acknowledged;
-    else only what the gateway hasn't acknowledged to the server, and what it holds is bounded by 8
-    MB.
+    `delay_ms` is the delay between server and gateway, `queue_packets` the length of the modem's
+    queue. With `held_by_host`, the gateway's window counts the data that the host has not
+    acknowledged.
+    Otherwise it counts only data that the gateway has not acknowledged to the server, and the
+    gateway
+    holds at most 8 MB.
     """
 
     mss_bytes: int = 512
@@ -105,7 +107,7 @@ EVERY_OPEN: Final = tuple(
     for delayed_ack in (True, False)
     for held_by_host in (True, False)
 )
-# The one that comes nearest to the 7 Mbyte of set 1; `standard-seven` fails if another does.
+# The values with the result nearest to the 7 Mbyte of set 1; `standard-seven` fails otherwise.
 FITTED: Final = Open(mss_bytes=1460, delay_ms=25, delayed_ack=False)
 
 TIMER: Final = "timer"
@@ -114,7 +116,7 @@ SELECTIVE: Final = "selective"
 LOSS_SEEDS: Final = (1, 2, 3, 4, 5)
 LOSS_RATE: Final = 0.01
 TRANSFER_BYTES: Final = 1_000_000
-# How many of the host's windows the gateway sends at most: not beyond it at all, and ever further.
+# Data that the gateway sends at most, in windows of the host: 1 is not beyond the window.
 FACTORS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -122,10 +124,12 @@ FACTORS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 class Download:
     """One of the paper's sets, or a variation of it.
 
-    `loss` is that of every direction of every link, `satellite_loss` of the satellite's alone.
-    With `transfer` the server has so many bytes at once, else the paper's load. The gateway sends
-    `factor` of the host's windows at most; None, as far as there is something to send. With `bulk`
-    the server has as much to send as goes, rather than the paper's load.
+    `loss` applies to every direction of every link, `satellite_loss` to the satellite's only. With
+    `transfer`, the server sends that many bytes at once, otherwise the paper's load. The gateway
+    sends
+    at most `factor` windows of the host; None is unlimited. With `bulk`, the server always has data
+    to
+    send, instead of the paper's load.
     """
 
     number: int = 1
@@ -157,7 +161,7 @@ class Download:
 
     @property
     def store_bytes(self) -> int:
-        """What the gateway may hold."""
+        """The gateway's memory."""
         return self.window_bytes if self.open.held_by_host else 8_000_000
 
     def scenario(self) -> Scenario:
@@ -192,7 +196,7 @@ class Download:
         else:
             keys[_HUB] = {"kind": "router"}
         if self.recovery == SELECTIVE or self.satellite_loss > 0.0:
-            # Both ends have to offer what the gateway is to use.
+            # The gateway uses SACK only if both ends support it.
             for host in ("server", "host"):
                 keys[f"hosts.{host}.tcp.sack"] = True
         if self.satellite_loss > 0.0:
@@ -221,7 +225,7 @@ def plain() -> Download:
 
 
 def opened(open_: Open) -> Download:
-    """Return set 1 with other choices of what is left open."""
+    """Return set 1 with other values of the unstated parameters."""
     return Download(number=1, open=open_)
 
 
@@ -231,7 +235,7 @@ def freed_at_once() -> Download:
 
 
 def anticipating(number: int, factor: float) -> Download:
-    """Return one of the sets, where so many of the host's windows are sent at most."""
+    """Return one of the sets, with this many windows of the host sent at most."""
     return Download(number=number, open=FITTED, factor=factor)
 
 
@@ -241,7 +245,7 @@ def adaptive() -> Download:
 
 
 def lossy(recovery: str, seed: int) -> Download:
-    """Return set 2 with losses on the satellite, and as much to send as goes."""
+    """Return set 2 with losses on the satellite, and unlimited data."""
     return Download(
         number=2,
         open=FITTED,
@@ -253,7 +257,7 @@ def lossy(recovery: str, seed: int) -> Download:
 
 
 def bulk(number: int) -> Download:
-    """Return one of the sets with as much to send as goes."""
+    """Return one of the sets with unlimited data."""
     return Download(number=number, open=FITTED, bulk=True)
 
 
@@ -262,8 +266,9 @@ def transfer(number: int, loss: float) -> Download:
     return Download(number=number, open=FITTED, loss=loss, transfer=TRANSFER_BYTES)
 
 
-# Beyond the paper: its network and one of today, with what is done at the gateway, or on the return
-# link, with the papers' end hosts and today's.
+# Beyond the paper: its network and a current one, with remedies at the gateway or on the return
+# link,
+# with the papers' end hosts and current ones.
 THEN: Final = "1998"
 NOW: Final = "2026"
 NETWORKS: Final = (THEN, NOW)
@@ -299,7 +304,7 @@ BEYOND_DURATION_S: Final = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Beyond:
-    """A download of the table that says which remedy to take."""
+    """A download of the table that compares remedies."""
 
     method: str
     network: str
@@ -352,7 +357,7 @@ def beyond_cells() -> list[Beyond]:
 
 
 def every_cell(quick: bool) -> Sequence[Cell]:
-    """Return every run of the study; `quick` sweeps less of what is left open."""
+    """Return every run of the study; `quick` varies fewer of the unstated parameters."""
     opens = [each for each in EVERY_OPEN if not quick or each == FITTED or _is_near(each)]
     cells: list[Cell] = [standard(number) for number in SETS]
     cells.append(plain())
@@ -370,6 +375,6 @@ def every_cell(quick: bool) -> Sequence[Cell]:
 
 
 def _is_near(open_: Open) -> bool:
-    """Whether all but one of the choices are those of the fitted."""
+    """Return whether at most one of the values differs from the fitted ones."""
     names = ("mss_bytes", "queue_packets", "delay_ms", "delayed_ack", "held_by_host")
     return any(replace(open_, **{name: getattr(FITTED, name)}) == FITTED for name in names)

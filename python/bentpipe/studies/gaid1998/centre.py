@@ -33,7 +33,7 @@ QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Centre:
-    """Forty homes whose traffic leaves the uplink in one order or another."""
+    """Forty homes whose traffic shares the uplink under one queue discipline."""
 
     queue: str
 
@@ -51,7 +51,7 @@ def centre_cells() -> list[Centre]:
     return [Centre(queue=queue) for queue in QUEUES]
 
 
-# What users of a class wait for: its flows, and where their group tells it.
+# The times that users of a class wait for: the class's flows, and the path of the metric.
 _WAITS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "mouth to ear": ("calls", ("mouth_to_ear_ms",)),
     "answer to a question": ("questions", ("responses", "time_ms")),
@@ -60,7 +60,7 @@ _WAITS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def _p95_s(result: RunResult, table: str, path: tuple[str, ...]) -> float:
-    """Return what 95 of 100 of a group's times don't exceed, in seconds."""
+    """Return the 95th percentile of a group's times, in seconds."""
     told = next(group for group in result.summary.groups if group.name == table).extra
     for key in path:
         told = told[key]
@@ -68,7 +68,7 @@ def _p95_s(result: RunResult, table: str, path: tuple[str, ...]) -> float:
 
 
 def centre_figure(evidence: Evidence) -> Figure:
-    """Return what each order does to whom."""
+    """Return the figure of the waiting times with each order."""
     results = {cell.queue: evidence.result(cell) for cell in centre_cells()}
     waits = {
         what: [_p95_s(result, *where) for result in results.values()]

@@ -1,4 +1,4 @@
-"""Beyond the paper: which remedy to take."""
+"""Beyond the paper: a comparison of remedies."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def goodput_bps(evidence: Evidence, cell: Beyond) -> float:
-    """Return what the host's application receives, bit/s."""
+    """Return the goodput of the host's application, bit/s."""
     return 8.0 * evidence.received_bytes(cell) / BEYOND_DURATION_S
 
 
 def comparison_figures(evidence: Evidence) -> list[Figure]:
-    """Return the figures that are ours."""
+    """Return the figures that are not in the paper."""
     return [_remedies(evidence), _open(evidence)]
 
 

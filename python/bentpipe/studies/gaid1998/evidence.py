@@ -1,4 +1,4 @@
-"""What was simulated, by the question that it answers."""
+"""Results of the simulations, by the claims that they are evidence for."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Evidence(Runs[Cell]):
     """The outcomes of the study's cells."""
 
     def flow(self, cell: Cell) -> FlowResult:
-        """Return what became of the download."""
+        """Return the result of the download."""
         return self.result(cell).summary.flows[0]
 
     def hub(self, cell: Cell) -> GatewayResult:
-        """Return what the gateway counted."""
+        """Return the gateway's counters."""
         return self.result(cell).summary.gateways[0]
 
     def counted(self, cell: Cell, part: str, name: str) -> int:
@@ -40,7 +40,7 @@ class Evidence(Runs[Cell]):
         return Curve(times_s=found.times_s, values=found.values)
 
     def received_bytes(self, cell: Cell) -> int:
-        """Return what the host's application has received."""
+        """Return the bytes that the host's application has received."""
         return int(self.flow(cell).bytes_delivered)
 
     def throughput_bps(self, cell: Cell) -> float:
@@ -48,11 +48,11 @@ class Evidence(Runs[Cell]):
         return 8.0 * self.received_bytes(cell) / DURATION_S
 
     def sent_mb(self, download: Download) -> float:
-        """Return what the server sent, as the gateway has received it in order, Mbyte."""
+        """Return the data of the server that the gateway has received in order, Mbyte."""
         return float(self.curve(download, RECEIVED).known().values[-1]) / 1e6
 
     def opens(self) -> list[Open]:
-        """Return which choices of what is left open were simulated."""
+        """Return the simulated values of the unstated parameters."""
         return [
             cell.open
             for cell in self.outcomes
@@ -60,13 +60,13 @@ class Evidence(Runs[Cell]):
         ]
 
     def dropped(self, cell: Cell) -> int:
-        """Return how many packets were lost or dropped on the satellite."""
+        """Return the number of packets lost or dropped on the satellite."""
         links = self.result(cell).summary.links
         forward = next(each for each in links if each.name == "satellite.forward")
         return int(forward.packets_lost + forward.packets_dropped)
 
     def nearest(self, sent_mb: float) -> tuple[Open, float]:
-        """Return the choice with which the server sends the amount nearest to this."""
+        """Return the parameters with which the server sends the amount nearest to this."""
         amounts = {each: self.sent_mb(opened(each)) for each in self.opens()}
         best = min(amounts, key=lambda each: (abs(amounts[each] - sent_mb), each != FITTED))
         return best, amounts[best]

@@ -23,14 +23,14 @@ _STYLES: Final = ("-", "--", "-.", ":")
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """Which figure shows what of which set."""
+    """The quantity and the set that a figure shows."""
 
     number: str
     set_: int
     what: str
 
 
-# The paper shows the same of every set, and a little more of some.
+# The paper shows the same quantities of every set, and further ones of some.
 _PLANS: Final = tuple(
     _Plan(number=str(number), set_=set_, what=what)
     for set_, first, whats in (
@@ -107,7 +107,7 @@ def _over_time(
                 label=name,
             )
         axes.set_xlim(0.0, end_s)
-        # The margin of what varies little is nothing beside the distance from zero.
+        # Start the axis at zero: otherwise small variations look large.
         axes.set_ylim(0.0, 1.05 * max(float(curve.values.max()) for curve in curves.values()))
         axes.set_xlabel("time (s)")
         axes.set_ylabel(y_label)

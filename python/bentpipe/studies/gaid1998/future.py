@@ -1,4 +1,4 @@
-"""What the paper leaves to the future (section 7): users, merged traffic, broadcast, memory."""
+"""Future work of the paper (section 7): users, merged traffic, broadcast, memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 BROADCAST: Final = "broadcast"
 _HUNDRED: Final = "hybrid-hundred"
-# The gateway's memory, and the windows that it offers servers, as in examples/hybrid-memory.toml.
+# The gateway's memory with the windows that it offers to servers, as in
+# examples/hybrid-memory.toml.
 MEMORIES: Final = ("256 KiB", "512 KiB", "1 MiB", "2 MiB", "4 MiB")
 WINDOWS: Final = ("8 kB", "16 kB", "64 kB", "256 kB")
 _ROUTER: Final = "a router"
@@ -30,7 +31,7 @@ _GATEWAYS: Final[Mapping[str, Mapping[str, object]]] = {
     "the hybrid gateway": {},
     _ROUTER: {"gateways.hub": {"kind": "router"}},
 }
-# Whose goodput is shown, by ready-made network: the tables of its flows, and what they are called.
+# Tables of flows whose goodput is shown, by ready-made network, with their labels.
 _GOODPUTS: Final[Mapping[str, Mapping[str, str]]] = {
     _HUNDRED: {"download": "100 homes,\ntogether"},
     "hybrid-internet": {"download": "across the\nInternet"},
@@ -46,7 +47,7 @@ _WAITS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Future:
-    """A ready-made network, with this at its hub; or for a minute, with this memory there."""
+    """A ready-made network with this gateway; with `memory`, for a minute."""
 
     network: str
     hub: str = ""

@@ -1,4 +1,4 @@
-"""Each claim's measurement: a function by the claim's id."""
+"""Measurements of the claims: one function for each claim, named by its id."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _standard_seven(evidence: Evidence, _: Claim) -> Measurement:
     return Measurement(
         measured=f"{sent:.2f} Mbyte in 100 s with {best}; {len(evidence.opens())} combinations "
         "tried",
-        # What all other claims are judged with is to be the nearest one, too.
+        # The parameters used for all other claims must be the nearest ones.
         values={"sent_mbyte": [sent], "is_the_one_that_is_used": [float(best == FITTED)]},
     )
 
@@ -181,7 +181,7 @@ def _acknowledged_ahead(evidence: Evidence, _: Claim) -> Measurement:
     return Measurement(
         measured=f"{ahead.min() / 1e3:.1f} to {ahead.max() / 1e3:.1f} kbyte ahead in "
         f"{len(ahead)} samples",
-        # The least says it of all samples.
+        # The minimum bounds all samples.
         values={"bytes_ahead": [float(ahead.min())]},
     )
 

@@ -1,4 +1,4 @@
-"""What the paper does not draw: sending beyond the host's window, the rest of its table 2."""
+"""Figures that the paper does not draw: sending beyond the host's window, the rest of table 2."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from bentpipe.studies.evidence import Curve
     from bentpipe.studies.gaid1998.evidence import Evidence
 
-# Segments are many; a point for so much time shows what there is to see.
+# Interval of the points in seconds: there are too many segments to show each.
 _STEP_S = 0.25
 
 
 def probe_figures(evidence: Evidence) -> list[Figure]:
-    """Return the figures of what the paper records and does not draw."""
+    """Return the figures of quantities that the paper records but does not draw."""
     return [_anticipation(evidence), _delays(evidence), _sender(evidence)]
 
 
@@ -74,7 +74,7 @@ def _anticipation(evidence: Evidence) -> Figure:
 
 
 def _thinned(curve: Curve) -> dict[str, list[float]]:
-    """Return least, median and most of every quarter of a second that has samples."""
+    """Return the minimum, median and maximum of every interval that has samples."""
     known = curve.known()
     bins = (known.times_s / _STEP_S).astype(int)
     edges = np.flatnonzero(np.diff(bins)) + 1

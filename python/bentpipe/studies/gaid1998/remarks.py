@@ -1,4 +1,4 @@
-"""The report's paragraphs on gaid1998, with a run's numbers in them."""
+"""Paragraphs of the report on gaid1998, with the numbers of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def remarks(evidence: Evidence) -> tuple[str, ...]:
-    """Return the report's paragraphs, with this run's numbers in them."""
+    """Return the report's paragraphs with the numbers of this run."""
     return (
         _remark_open(evidence),
         _remark_t1(evidence),

@@ -1,4 +1,4 @@
-"""geo-acceptance: 100 MB by geostationary satellite in the time that a draft allows."""
+"""geo-acceptance: 100 MB by geostationary satellite within a draft's target times."""
 
 from __future__ import annotations
 

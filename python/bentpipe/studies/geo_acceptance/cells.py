@@ -14,10 +14,10 @@ _FOLDER: Final = Path(__file__).parent
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """A satellite access, and the target of the draft: 100 MB in `target_s` seconds.
+    """A satellite access, and the draft's target: 100 MB in `target_s` seconds.
 
-    Rates are bit/s. `loss` is the share of packets that the satellite link loses, each way, at
-    random. `upload` is the direction of the transfer.
+    Rates are in bit/s. `loss` is the random packet loss of the satellite link in each direction.
+    `upload` is the direction of the transfer.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Access:
     upload: bool = False
 
 
-# The text that we have gives the target with losses, and not their rate: it is swept.
+# The available text gives the target with losses, but not the loss rate: it is varied.
 LOSSES: Final = (0.0001, 0.001, 0.01)
 CLEAN: Final = Access(name="250/3 Mbit/s", down_bps=250_000_000, up_bps=3_000_000, target_s=7.0)
 LOSSY: Final = tuple(
@@ -47,7 +47,7 @@ SMALL_UP: Final = Access(
 ACCESSES: Final = (CLEAN, *LOSSY, MEDIUM, SMALL, SMALL_UP)
 
 RULES: Final = ("reno", "cubic", "hybla", "bbr")
-# Bytes that a connection may have on the way: Linux's default, and more than every product here.
+# Bytes in flight at most: Linux's default, which exceeds every bandwidth-delay product here.
 DEFAULT_WINDOW: Final = 6 * 2**20
 LARGE_WINDOW: Final = 64 * 2**20
 WINDOWS: Final[Mapping[str, int]] = {"6 MiB": DEFAULT_WINDOW, "64 MiB": LARGE_WINDOW}
@@ -59,11 +59,11 @@ INITIAL_WINDOWS: Final = (10, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """100 MB over an access.
+    """A transfer of 100 MB over an access.
 
-    `rule` and `window` are those of who sends over the satellite: the hosts, or, with "split"
-    gateways at both of its ends, these, and the hosts are today's Linux. So is `initial_window`,
-    segments.
+    `rule`, `window` and `initial_window` (in segments) are those of the senders over the satellite:
+    the hosts, or with "split" the gateways at both of its ends. Behind gateways, the hosts are
+    current Linux.
     """
 
     access: Access
@@ -103,7 +103,7 @@ class Transfer:
 
     @property
     def name(self) -> str:
-        """What tells it from others over the same access."""
+        """The name that distinguishes it from other transfers over the same access."""
         window = next(name for name, size in WINDOWS.items() if size == self.window)
         start = (
             "" if self.initial_window == INITIAL_WINDOWS[0] else f", {self.initial_window} at once"
@@ -129,7 +129,7 @@ def of(access: Access) -> list[Transfer]:
 
 
 def every_cell(quick: bool) -> list[Transfer]:
-    """Return every transfer; `quick` has today's initial window only, but for what is claimed."""
+    """Return every transfer; `quick` has the current initial window only, except for claims."""
     cells = [cell for access in ACCESSES for cell in of(access)]
     if not quick:
         return cells
@@ -139,5 +139,6 @@ def every_cell(quick: bool) -> list[Transfer]:
 
 
 def _is_claimed(cell: Transfer) -> bool:
-    # The claims are about the best of each access, and that may begin with a large window.
+    # The claims are about the fastest transfer of each access, which may have a large initial
+    # window.
     return cell.gateways == NO_GATEWAYS and cell.window == LARGE_WINDOW

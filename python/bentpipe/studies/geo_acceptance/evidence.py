@@ -1,4 +1,4 @@
-"""What was simulated, by the question that it answers."""
+"""Results of the simulations, by the claims that they are evidence for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Evidence(Runs[Transfer]):
         return [cell for cell in of(access) if self.has(cell)]
 
     def time_s(self, cell: Transfer) -> float:
-        """Return how long it took, opening the connection included, seconds; inf if it didn't end.
+        """Return the time of the transfer with connection setup, seconds; inf if it did not end.
 
         Raises
         ------
@@ -31,6 +31,6 @@ class Evidence(Runs[Transfer]):
         return self.time_s(cell) < cell.access.target_s
 
     def best(self, access: Access, *, gateways: str) -> Transfer:
-        """Return the fastest over an access, with gateways or without."""
+        """Return the fastest transfer over an access, with gateways or without."""
         cells = [cell for cell in self.over(access) if cell.gateways == gateways]
         return min(cells, key=self.time_s)

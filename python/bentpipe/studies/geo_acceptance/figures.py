@@ -1,4 +1,4 @@
-"""Which settings meet which targets."""
+"""Tables of the settings that meet the targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each claim's measurement: a function by the claim's id."""
+"""Measurements of the claims: one function for each claim, named by its id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's paragraphs on geo-acceptance, with a run's numbers in them."""
+"""Paragraphs of the report on geo-acceptance, with the numbers of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def remarks(evidence: Evidence) -> tuple[str, ...]:
-    """Return the report's paragraphs, with this run's numbers in them."""
+    """Return the report's paragraphs with the numbers of this run."""
     return (_who_meets_what(evidence), _about_the_draft())
 
 

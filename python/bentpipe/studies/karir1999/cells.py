@@ -1,4 +1,4 @@
-"""The runs of karir1999, and those that we add."""
+"""The runs of karir1999, and additional ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES: Final = {
 }
 
 _GATEWAYS: Final = ("hub", "terminal")
-# What the gateways speak between them: "large windows option was used just between them".
+# TCP between the gateways: "large windows option was used just between them".
 _MIDDLE: Final[Mapping[str, object]] = {
     "congestion_control": "reno",
     "recovery": "sack",
@@ -51,7 +51,7 @@ _TO_HOSTS: Final[Mapping[str, object]] = {
     "receive_buffer": f"{STATED_WINDOW} B",
 }
 
-# What the paper leaves open: name, and what it sets.
+# Parameters that the paper does not state: name, and settings.
 AS_STATED: Final = "as stated"
 OPEN: Final[Mapping[str, Mapping[str, object]]] = {
     AS_STATED: {},
@@ -64,7 +64,7 @@ OPEN: Final[Mapping[str, Mapping[str, object]]] = {
 }
 HALVED: Final = "windows halved"
 
-# Effective windows to try, bytes; OPNET's default may be any of them.
+# Effective windows to try, in bytes; OPNET's default may be any of them.
 WINDOWS: Final = (16_384, 24_576, 28_672, 32_768, 40_960, 49_152, STATED_WINDOW)
 LARGE_SWEEP: Final = (40_960, 49_152, 57_344, STATED_WINDOW, 97_500, LARGE_WINDOW)
 
@@ -73,8 +73,8 @@ LARGE_SWEEP: Final = (40_960, 49_152, 57_344, STATED_WINDOW, 97_500, LARGE_WINDO
 class Download:
     """The paper's download.
 
-    `window` is that of the hosts, bytes; None: as the paper states it. `variant` is one of `OPEN`.
-    `lan_loss` is lost between server and gateway. `service_ms` is what a packet takes at the hub.
+    `window` is that of the hosts, bytes; None is the paper's value. `variant` is one of `OPEN`.
+    `lan_loss` is the loss between server and gateway. `service_ms` is the hub's time for a packet.
     """
 
     network: str = GATEWAYS
@@ -136,7 +136,7 @@ def paper(network: str) -> Download:
 
 
 def opened(network: str, variant: str) -> Download:
-    """Return one of the four with something else that the paper leaves open."""
+    """Return one of the four with another value of an unstated parameter."""
     return paper(network) if variant == AS_STATED else Download(network=network, variant=variant)
 
 
@@ -173,9 +173,10 @@ class Remedy:
     """One cell of the table that is not in the paper.
 
     `hosts` is "1999" (Reno, 64 Kbyte windows, no SACK) or "today" (CUBIC, SACK, 6 MiB).
-    `set_up` is when a gateway answers. `handovers` puts the satellite link of the scenario
-    leo-handover in the place of the geostationary one. `pages`: so many pages are read, one after
-    the other, instead of a file.
+    `set_up` is the time at which a gateway answers. With `handovers`, the satellite link is that of
+    the scenario leo-handover instead of the geostationary one. `pages` is the number of pages that
+    are
+    read one after the other, instead of a file.
     """
 
     remedy: str
@@ -190,7 +191,7 @@ class Remedy:
     pages: int = 0
 
     def scenario(self) -> Scenario:
-        """Return it as a scenario."""
+        """Return the cell as a scenario."""
         keys: dict[str, object] = {
             "links.satellite.rate": f"{self.rate_bps} bit/s",
             "links.satellite.delay": f"{self.delay_ms} ms",
@@ -230,7 +231,7 @@ class Remedy:
                 table = f"gateways.{gateway}"
                 keys |= {f"{table}.multiplex": 4, f"{table}.warm_path": True}
         if self.remedy == "hybrid":
-            # Twice what is under way; the gateway sends beyond the host's window.
+            # Twice the data in flight; the gateway sends beyond the host's window.
             window = max(64_000, round(2 * ROUND_TRIP_S * self.rate_bps / 8))
             keys |= {
                 "gateways.hub.kind": "hybrid",
@@ -251,7 +252,7 @@ class Remedy:
 
 
 def _handovers() -> dict[str, object]:
-    """Return what makes of the satellite link that of leo-handover."""
+    """Return the settings that change the satellite link into that of leo-handover."""
     text = ready_made()["leo-handover"].read_text(encoding="utf-8")
     link = dict(tomllib.loads(text)["links"]["satellite"])
     del link["between"]
@@ -288,7 +289,7 @@ PAGES: Final = tuple(
     for errors in ERROR_RATES
 )
 HANDOVERS: Final = tuple(
-    # Longer than a slot, so that there is a handover on the way.
+    # Longer than a slot, so that a handover happens during the transfer.
     Remedy(remedy=remedy, hosts=hosts, handovers=True, size_bytes=500_000_000)
     for hosts in HOSTS
     for remedy in REMEDIES

@@ -1,4 +1,4 @@
-"""What was simulated, by the question that it answers."""
+"""Results of the simulations, by the claims that they are evidence for."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Evidence(Runs[Cell]):
     """The outcomes of the study's cells."""
 
     def flow(self, cell: Cell) -> FlowResult:
-        """Return what became of the (first) download."""
+        """Return the result of the (first) download."""
         return self.result(cell).summary.flows[0]
 
     def flows(self, cell: Cell) -> Sequence[FlowResult]:
-        """Return what became of every download."""
+        """Return the results of all downloads."""
         return self.result(cell).summary.flows
 
     def gateways(self, cell: Cell) -> Sequence[GatewayResult]:
-        """Return what the gateways counted."""
+        """Return the gateways' counters."""
         return self.result(cell).summary.gateways
 
     def end_s(self, cell: Cell) -> float:
-        """Return when the last byte came, or the end of the run, seconds."""
+        """Return the arrival of the last byte, or the end of the run, in seconds."""
         summary = self.result(cell).summary
         finishes = [flow.finish_s for flow in summary.flows]
         return max(summary.duration_s if each is None else each for each in finishes)
@@ -56,7 +56,7 @@ class Evidence(Runs[Cell]):
         return found.times_s, found.values
 
     def busy_s(self, cell: Download) -> float:
-        """Return how long the server has something of the file to send, seconds."""
+        """Return the time for which the server has data of the file to send, in seconds."""
         times, sent = self.curve(cell, "download.sent")
         first = self.flow(cell).first_data_s or 0.0
         done = times[np.searchsorted(sent, sent.max())]
@@ -72,9 +72,9 @@ class Evidence(Runs[Cell]):
         return self.flow(cell).goodput_bps
 
     def page_s(self, cell: Remedy) -> tuple[float, float]:
-        """Return how long pages took: the median, and nine of ten."""
+        """Return the median and the 90th percentile of page load times."""
         loads = [page["load_s"] for page in self.flow(cell).extra["pages"]]
-        # One that isn't there at the end has taken longer than all that are.
+        # A page that is incomplete at the end took longer than all complete ones.
         whole = [float("inf") if each is None else float(each) for each in loads]
         median, most = np.quantile(whole, [0.5, 0.9], method="lower")
         return float(median), float(most)

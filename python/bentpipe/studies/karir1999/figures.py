@@ -1,4 +1,4 @@
-"""Figures 3 to 7 of the paper, and what is not in it."""
+"""Figures 3 to 7 of the paper, and additional ones."""
 
 from __future__ import annotations
 
@@ -497,7 +497,7 @@ def _grid_figure(
     names: tuple[list[str], list[str]],
     values: tuple[list[list[str]], list[list[float]]],
 ) -> Figure:
-    """Return a table as a figure: heads and rows, texts and shades."""
+    """Return a table as a figure: headings and rows, texts and shades."""
     (heads, rows), (texts, shades) = names, values
 
     def draw(canvas: Canvas) -> None:

@@ -1,4 +1,4 @@
-"""Each claim's measurement: a function by the claim's id."""
+"""Measurements of the claims: one function for each claim, named by its id."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ def _one_window(evidence: Evidence, claim: Claim) -> Measurement:
         found.append(shares)
         if _furthest(shares) <= claim.tolerance:
             parts.append(f"{window / 1024:.0f} KiB: {kbps:.0f} kbit/s and {rtt:.0f} ms")
-    # There is one if the nearest is.
+    # If any window fits, the nearest one does.
     return Measurement(
         measured="; ".join(parts) or "none of the sweep",
         values={"measured_over_published": min(found, key=_furthest)},
     )
 
 
-# What the paper has in the two networks, and what one window is to give in both.
+# The paper's throughput in both networks, which one window must give in both.
 _ONE_WINDOW_KBPS: Final = 500.0
 _ONE_WINDOW_MS: Final = 150.0
 
@@ -182,7 +182,7 @@ def _background(evidence: Evidence, _: Claim) -> Measurement:
         parts.append(f"{NAMES[cell.network]}: Jain's index {index:.3f}, link {share:.0%}")
     return Measurement(
         measured="; ".join(parts),
-        # With gateways; without them is for comparison.
+        # With gateways; the values without them are for comparison.
         values={"jain_index": [indices[0][0]], "share_of_link": [indices[0][1]]},
     )
 
@@ -206,7 +206,7 @@ def _early_answer(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _memory(evidence: Evidence, _: Claim) -> Measurement:
-    # No run of the study sets another memory than the default.
+    # All runs of the study use the default memory.
     most, runs = 0, 0
     for cell in evidence.outcomes:
         if evidence.gateways(cell):

@@ -1,4 +1,4 @@
-"""The networks and transfers of obata2000, and those that we add."""
+"""The networks and transfers of obata2000, and additional ones."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ HEADER_BYTES: Final = 52
 ACK_BYTES: Final = 52
 # Section 3.2.
 DELAYED_ACK_S: Final = 0.2
-# The paper doesn't say whether its KByte is 1000 or 1024 bytes: both are simulated. The figures
-# have 1024.
+# The paper does not say whether its KByte is 1000 or 1024 bytes: both are simulated. The figures
+# show 1024.
 KBYTES: Final = (1024, 1000)
 FILE_KBYTES: Final = 1024
 # Section 4.2.
@@ -54,7 +54,7 @@ class Network:
     redundancy: Fraction = Fraction(1)
 
     def path(self) -> AsymmetricPath:
-        """Return the network as the models take it."""
+        """Return the network as a path of the models."""
         from bentpipe.model import AsymmetricPath
 
         return AsymmetricPath(
@@ -79,8 +79,8 @@ class Network:
 class Transfer:
     """One transfer over one network: a cell of the study.
 
-    Without `file_bytes` it goes on until `duration_s`. `lost_segments` are data segments, counted
-    from 0, that the satellite link loses; `traced` records what figure 9 shows.
+    Without `file_bytes` it lasts until `duration_s`. `lost_segments` are the data segments, counted
+    from 0, that the satellite link loses; `traced` records the quantities of figure 9.
     """
 
     network: Network
@@ -102,13 +102,13 @@ class Transfer:
             "links.asymmetric.return.rate": f"{network.uplink_bps} bit/s",
             "links.asymmetric.return.delay": _time(network.uplink_delay_s),
             "hosts.client.tcp.receive_buffer": f"{self.window_segments * SEGMENT_BYTES} B",
-            # Without a size of its own: more than any link here carries in the time.
+            # Without a file size: more data than any link here carries in the time.
             "flows.transfer.app.size": f"{self.file_bytes or 10**9} B",
         }
         if self.duration_s is not None:
             settings["duration"] = _time(self.duration_s)
         if self.lost_segments:
-            # The link counts packets from 1; before the data come SYN and the handshake's ACK.
+            # The link counts packets from 1; the SYN and the handshake's ACK precede the data.
             packets = [segment + 3 for segment in self.lost_segments]
             settings["links.asymmetric.forward.errors.lost_packets"] = packets
         if self.traced:
@@ -146,14 +146,14 @@ ASYMMETRIC: Final = Network(
     redundancy=REDUNDANCY,
 )
 
-# Where equation 13 is put to the test: all have an uplink that keeps up with the downlink.
+# Networks that test equation 13: in all of them, the uplink keeps up with the downlink.
 SATURATION_DELAYS_S: Final = (0.025, 0.125, 0.25)
 SATURATION_RATES_BPS: Final = (64_000, 128_000, 256_000)
 # Two sizes: their difference is the long-run rate, without slow start.
 SATURATION_FILES: Final = (4_000 * SEGMENT_BYTES, 14_000 * SEGMENT_BYTES)
 
-# Figure 9: 32 KByte of window, two lost segments. Which two, the paper doesn't say: the gap
-# between them is swept. By the first of them the window is fully open.
+# Figure 9: 32 KByte of window, two lost segments. The paper does not say which two: the gap between
+# them is varied. The window is fully open before the first of them.
 FIGURE_9_WINDOW: Final = 32 * 1024 // SEGMENT_BYTES
 FIGURE_9_FIRST_LOSS: Final = 100
 FIGURE_9_GAPS: Final = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -196,7 +196,7 @@ def vsat_cells(network: Network, *, timed: bool) -> list[Transfer]:
 
 
 def short_cells() -> list[Transfer]:
-    """Return short transfers over both kinds of network, with a window that doesn't bind."""
+    """Return short transfers over both kinds of network, with a window that does not limit them."""
     return [
         Transfer(
             network=network,
@@ -209,7 +209,7 @@ def short_cells() -> list[Transfer]:
 
 
 def saturation_networks() -> dict[str, Network]:
-    """Return the networks on which equation 13 is put to the test."""
+    """Return the networks that test equation 13."""
     base = FIGURE_5["125 ms"]
     delays = {
         f"{round(each * 1e3)} ms": replace(base, uplink_delay_s=each)
@@ -254,7 +254,7 @@ def lossy_cells() -> dict[int, Transfer]:
 
 
 def random_cells(count: int = RANDOM_NETWORKS) -> list[Transfer]:
-    """Return asymmetric networks that no formula was fitted on, the same ones every time."""
+    """Return random asymmetric networks, always the same; no formula was fitted to them."""
     draw = random.Random(RANDOM_SEED)
 
     def decades(low: float, high: float) -> int:
@@ -264,7 +264,7 @@ def random_cells(count: int = RANDOM_NETWORKS) -> list[Transfer]:
         Transfer(
             network=Network(
                 downlink_bps=decades(64e3, 50e6),
-                # Whole microseconds, as the scenario file has them.
+                # Whole microseconds, as in the scenario file.
                 downlink_delay_s=draw.randrange(5_000, 400_000) / 1e6,
                 uplink_bps=decades(4e3, 1e6),
                 uplink_delay_s=draw.randrange(5_000, 400_000) / 1e6,
@@ -277,7 +277,7 @@ def random_cells(count: int = RANDOM_NETWORKS) -> list[Transfer]:
 
 
 def every_cell(quick: bool) -> Sequence[Transfer]:
-    """Return everything that is simulated; `quick` has one KByte and a fifth of the networks."""
+    """Return all cells; `quick` has one KByte and a fifth of the networks."""
     chosen = [
         *figures_5_and_6(KBYTES[:1] if quick else KBYTES),
         *short_cells(),
@@ -292,5 +292,5 @@ def every_cell(quick: bool) -> Sequence[Transfer]:
 
 
 def _time(seconds: float) -> str:
-    # Whole microseconds: no decimal of a float gets into the file.
+    # Whole microseconds, without rounding errors of floats.
     return f"{round(seconds * 1e6)} us"

@@ -1,4 +1,4 @@
-"""What was simulated, beside what the formulas say of the same transfers."""
+"""Results of the simulations, beside the formulas' predictions of the same transfers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Comparison:
     simulated_bps: Floats
     formula_bps: Floats
     corrected_bps: Floats
-    # Whether an arrival met a delayed-ACK timer in one instant, so that the result is a toss-up.
+    # Whether an arrival coincided with a delayed-ACK timer, so that the result is arbitrary.
     tied: NDArray[np.bool_]
 
     @property
@@ -49,7 +49,7 @@ class Comparison:
 
 
 class Evidence:
-    """The outcomes of the study's cells, by the question that they answer."""
+    """The outcomes of the study's cells, by the claims that they are evidence for."""
 
     def __init__(self, outcomes: Mapping[Transfer, RunResult]) -> None:
         self.outcomes = outcomes
@@ -70,7 +70,7 @@ class Evidence:
         return 8.0 * flow.bytes_delivered / time_s
 
     def compare(self, transfers: Sequence[Transfer]) -> Comparison:
-        """Put formulas and simulation of transfers of a file side by side."""
+        """Compare formulas and simulation of file transfers."""
         corrected = _corrected(transfers)
         return Comparison(
             transfers=transfers,
@@ -103,7 +103,7 @@ class Evidence:
     def saturation_windows(self) -> dict[str, int | None]:
         """The smallest even window that fills the downlink, in segments, by network.
 
-        None where no simulated window did.
+        None where no simulated window does.
         """
         return {
             name: self._saturation_window(network)
@@ -118,7 +118,8 @@ class Evidence:
                 raise WorkError(f"a transfer didn't end: {longer.scenario().command()}")
             first, second = cells.SATURATION_FILES
             rate_bps = 8.0 * (second - first) / (times[1] - times[0])
-            # A window one step too small loses 2 to 4%; the difference's ends, half a permille.
+            # A window one step too small loses 2 to 4%; the measurement of the rate is accurate to
+            # 0.05%.
             if rate_bps >= 0.995 * capacity_bps:
                 return window
         return None
@@ -147,7 +148,7 @@ def existing_bps(transfers: Sequence[Transfer], *, reading: str) -> Floats:
     if reading == "published":
         answer = model.lakshman.throughput(path=path, buffer_segments=pipe, segments_per_ack=2)
     else:
-        # A buffer that never overflows: the window alone ends the cycle.
+        # The buffer never overflows: the window alone ends the cycle.
         answer = model.lakshman.throughput(
             path=path,
             buffer_segments=windows,

@@ -1,4 +1,4 @@
-"""Each claim's measurement: a function by the claim's id."""
+"""Measurements of the claims: one function for each claim, named by its id."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _corrected_random(evidence: Evidence, claim: Claim) -> Measurement:
 
 
 def _within(comparison: Comparison, errors: Floats, claim: Claim) -> Measurement:
-    """Say how many errors are within the claim's tolerance, and where the largest is."""
+    """Measure how many errors are within the claim's tolerance, and state the largest."""
     sizes = np.abs(errors)
     inside = int(np.sum(sizes <= claim.tolerance))
     worst = int(np.argmax(sizes))
@@ -88,7 +88,7 @@ def _bandwidth_order(evidence: Evidence, _: Claim) -> Measurement:
 def _ordered_curves(
     evidence: Evidence, names: Sequence[str], networks: Mapping[str, cells.Network]
 ) -> Measurement:
-    """Measure how much the curves ascend in this order, at each of the paper's windows."""
+    """Measure how much the curves rise in this order, at each of the paper's windows."""
     ascents: list[float] = []
     right: list[int] = []
     wrong: list[int] = []
@@ -107,7 +107,7 @@ def _ordered_curves(
         ascents += steps(rates)
         in_order = all(low < high for low, high in pairwise(rates))
         (right if in_order else wrong).append(kbytes)
-        # A window that is out of order, else the largest.
+        # State a window that is out of order, or else the largest.
         if not in_order or not wrong:
             shown = f"at {kbytes} KByte: {_kbits(rates)} kbit/s"
     measured = f"in order at {len(right)} of {len(right) + len(wrong)} windows; {shown}"
@@ -137,7 +137,7 @@ def _saturates(evidence: Evidence, _: Claim) -> Measurement:
 def _delay_saturation(evidence: Evidence, _: Claim) -> Measurement:
     names = [f"{round(delay_s * 1e3)} ms" for delay_s in sorted(cells.SATURATION_DELAYS_S)]
     windows = [evidence.saturation_windows[name] for name in names]
-    # None: it doesn't saturate, which is no order.
+    # None means that it does not saturate, which is no order.
     found = [float("nan") if window is None else window for window in windows]
     return Measurement(
         measured=_windows(evidence, names), values={"step_to_the_next_window": steps(found)}
@@ -231,7 +231,7 @@ def _existing_overestimates(evidence: Evidence, _: Claim) -> Measurement:
             total += len(existing)
         shares.append(above / total)
         parts.append(f"above the simulation in {above} of {total} cells with {meaning}")
-    # The paper gives no choice of readings: the one that suits the claim.
+    # The paper does not say which reading applies: use the one that favours the claim.
     return Measurement(measured="; ".join(parts), values={"share_of_cells_above": [max(shares)]})
 
 
@@ -310,7 +310,7 @@ def _two_losses(evidence: Evidence, _: Claim) -> Measurement:
     shown = flows[shown_gap]
     series = evidence.outcomes[cells.lossy_cells()[shown_gap]].series
     window = series[f"{cells.FLOW}.congestion_window"].values
-    # The connection itself begins with one segment: the smallest window after the largest.
+    # The connection begins with one segment: take the smallest window after the largest.
     smallest = float(window[int(np.argmax(window)) :].min()) / cells.SEGMENT_BYTES
     others = sum(flow.timeouts > 0 for flow in flows.values())
     return Measurement(

@@ -1,4 +1,4 @@
-"""samaraweera1999: a satellite download whose ACKs go back through a modem."""
+"""samaraweera1999: a satellite download whose ACKs return through a modem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of samaraweera1999, and those that we add."""
+"""The runs of samaraweera1999, and additional ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RECONSTRUCTION: Final = "reconstruction"
 
 _RETURN: Final = "links.dvb.return"
 _MARKS: Final = {f"{_RETURN}.acks.low": LOW_MARK, f"{_RETURN}.acks.high": HIGH_MARK}
-# What is done on the return link. The paper's five, then what people use today and RFC 3449's.
+# Methods on the return link: the paper's five, current ones, and those of RFC 3449.
 METHODS: Final[Mapping[str, Mapping[str, object]]] = {
     UNMODIFIED: {},
     COMPRESSION: {f"{_RETURN}.compression": "rfc1144"},
@@ -63,15 +63,15 @@ QUICK_RATES_BPS: Final = (9_600, 32_000, 128_000, 430_000)
 DURATION_S: Final = 60
 
 # Figure 10. "Each session started with a time gap of 10ms (after the previous session has reached
-# the bandwidth delay product of the network)": after so many seconds it has, and 10 ms. Who loses
-# depends on when exactly, so there are six of each.
+# the bandwidth delay product of the network)": these times in seconds, plus 10 ms. The exact time
+# decides which session suffers the losses, so that six are simulated.
 STAGGERS_S: Final = (18.01, 18.51, 19.01, 19.51, 20.01, 20.51)
 STAGGERED_DURATION_S: Final = 140
 STAGGERED_RATES_BPS: Final = (SLOW_BPS, FAST_BPS)
-# The queue of the satellite interface, where it must not hold everything: a third of the pipe.
+# A short queue of the satellite interface: a third of the bandwidth-delay product.
 SHORT_QUEUE_PACKETS: Final = 200
-# "May be optimized to limit the number of unsuppressed ACKs only up to 3" (section 5). Without, a
-# loss fills the modem for minutes.
+# "May be optimized to limit the number of unsuppressed ACKs only up to 3" (section 5). Without the
+# limit, a loss fills the modem's queue for minutes.
 FEW_DUPLICATES: Final = 3
 DROP_TAIL: Final = "drop-tail"
 QUEUES: Final[Mapping[str, Mapping[str, object]]] = {
@@ -96,12 +96,12 @@ RULE_NAMES: Final = {
     "bbr3": "BBR 3",
 }
 TABLE_RATES_BPS: Final = (9_600, 32_000, 128_000, 430_000)
-# Nothing is dropped here that goes back, with an upload beside the download neither.
+# A return link on which nothing is dropped, even with an upload beside the download.
 WIDE_BPS: Final = 4_000_000
-# Where packets are lost at random, this many runs.
+# Number of runs where packets are lost at random.
 LOSS_SEEDS: Final = (1, 2, 3, 4, 5)
 LOSS_RATE: Final = 1e-3
-# How today's TCP is disturbed: nothing, losses on the satellite, an upload beside the download.
+# Disturbances of current TCP: none, losses on the satellite, an upload beside the download.
 CLEAN: Final = "clean"
 LOSSES: Final = "losses"
 TWO_WAY: Final = "two-way"
@@ -110,10 +110,10 @@ DISTURBANCES: Final = (CLEAN, LOSSES, TWO_WAY)
 
 @dataclass(frozen=True, kw_only=True)
 class Timer:
-    """The retransmission timer, which the paper leaves open.
+    """The retransmission timer, which the paper does not specify.
 
-    `counted_from` is "acknowledgment" if every ACK restarts it (RFC 6298), "oldest-segment" if each
-    segment is timed from when it left (RFC 793).
+    `counted_from` is "acknowledgment" if every ACK restarts it (RFC 6298 section 5), or
+    "oldest-segment" if it runs from the transmission of each segment (RFC 793 section 3.7).
     """
 
     counted_from: str = "acknowledgment"
@@ -131,8 +131,8 @@ TIMERS: Final = tuple(
 class Download:
     """One to three downloads by satellite.
 
-    `rule` is "reno" for the paper's TCP, else today's with that window rule. `stagger_s` is the
-    time between the sessions' starts. `disturbance` is for today's TCP.
+    `rule` is "reno" for the paper's TCP, else the window rule of a current TCP. `stagger_s` is the
+    time between the sessions' starts. `disturbance` applies to current TCP.
     """
 
     method: str = UNMODIFIED
@@ -172,7 +172,7 @@ class Download:
             upload = "flows.upload"
             keys |= {f"{upload}.from": "client", f"{upload}.to": "server"}
             keys[f"{upload}.app.kind"] = "bulk"
-            # 0.5 Mbit/s: half of the wide link, so that it isn't the upload that congests it.
+            # 0.5 Mbit/s: half of the wide link, so that the upload does not congest it.
             keys["hosts.client.tcp.send_buffer"] = "32 kB"
         if self.rule == "reno":
             keys["hosts.server.tcp.rto_from"] = self.timer.counted_from
@@ -223,7 +223,7 @@ def staggered(queue: str, return_bps: int, stagger_s: float = STAGGERS_S[0]) -> 
 
 
 def today(method: str, return_bps: int, rule: str, disturbance: str = CLEAN) -> Download:
-    """Return a single download of the table, or of what must do no harm."""
+    """Return a single download of the table, or with a return link that is not congested."""
     return Download(
         method=method,
         return_bps=return_bps,
@@ -234,7 +234,7 @@ def today(method: str, return_bps: int, rule: str, disturbance: str = CLEAN) -> 
 
 
 def undisturbed_return(method: str, rule: str, disturbance: str) -> list[Download]:
-    """Return what must do no harm, the return link being wide; every seed if losses are random."""
+    """Return runs with a wide return link; every seed if losses are random."""
     download = today(method, WIDE_BPS, rule, disturbance)
     if disturbance != LOSSES:
         return [download]
@@ -242,7 +242,7 @@ def undisturbed_return(method: str, rule: str, disturbance: str) -> list[Downloa
 
 
 def timer_downloads() -> list[Download]:
-    """Return the runs of whose timeouts the paper says something."""
+    """Return the runs for which the paper states timeouts."""
     return [
         *(single(method) for method in PAPERS),
         *(shared(method, FIGURE_12_BPS) for method in PAPERS),

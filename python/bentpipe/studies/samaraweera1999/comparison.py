@@ -1,4 +1,4 @@
-"""The table that is not in the paper: every method, return rate and window rule."""
+"""The table of every method, return rate and window rule, which is not in the paper."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def comparison_figures(evidence: Evidence) -> list[Figure]:
 
 
 def _expected(download: Download) -> bool:
-    """Return whether the paper has timeouts there."""
+    """Return whether the paper states timeouts for this run."""
     if download.sessions == 1:
         return download.method in (cells.UNMODIFIED, cells.COMPRESSION)
     return download.method == cells.UNMODIFIED

@@ -1,4 +1,4 @@
-"""What was simulated, by the question that it answers."""
+"""Results of the simulations, by the claims that they are evidence for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bentpipe.results import DirectionResult, FlowResult
 
-# A burst is what arrives in this time; the link sends 2 packets in it.
+# Packets that arrive within this time are a burst; the link sends 2 packets in it.
 BURST_S = 0.02
 
 
@@ -28,15 +28,15 @@ class Evidence(Runs[Download]):
     """The outcomes of the study's cells."""
 
     def flow(self, download: Download, session: int = 1) -> FlowResult:
-        """Return what became of a session."""
+        """Return the result of a session."""
         return self.result(download).flow(f"session-{session}")
 
     def flows(self, download: Download) -> list[FlowResult]:
-        """Return what became of every session."""
+        """Return the results of all sessions."""
         return [self.flow(download, session) for session in range(1, download.sessions + 1)]
 
     def direction(self, download: Download, name: str) -> DirectionResult:
-        """Return what a direction of the satellite link counted: "forward" or "return"."""
+        """Return the counters of a direction of the satellite link: "forward" or "return"."""
         links = self.result(download).summary.links
         return next(each for each in links if each.name == f"dvb.{name}")
 
@@ -50,7 +50,7 @@ class Evidence(Runs[Download]):
         return self.curve(download, f"session-{session}.congestion_window")
 
     def sent(self, download: Download, session: int = 1) -> Curve:
-        """Return how far the sender has got in its stream, bytes."""
+        """Return the sender's position in its stream, bytes."""
         return self.curve(download, f"session-{session}.sent")
 
     def queue(self, download: Download, name: str = "forward") -> Curve:
@@ -68,16 +68,16 @@ class Evidence(Runs[Download]):
         return sum(flow.timeouts for flow in self.flows(download))
 
     def retransmitted(self, download: Download) -> int:
-        """Return what all sessions sent again, segments."""
+        """Return the retransmissions of all sessions, in segments."""
         return sum(flow.segments_retransmitted for flow in self.flows(download))
 
     def needless(self, download: Download) -> int:
-        """Return how many segments were sent again beyond those that were lost or dropped."""
+        """Return the number of retransmissions beyond the lost and dropped segments."""
         forward = self.direction(download, "forward")
         return self.retransmitted(download) - forward.packets_lost - forward.packets_dropped
 
     def time_to_send_s(self, download: Download, amounts: Floats) -> Floats:
-        """Return when the sender had first got so far, seconds; NaN if never."""
+        """Return the times when the sender first reached these amounts, seconds; NaN if never."""
         sent = self.sent(download)
         highest = np.maximum.accumulate(sent.values)
         index = np.searchsorted(highest, amounts)
@@ -86,20 +86,20 @@ class Evidence(Runs[Download]):
         return found
 
     def largest_burst(self, download: Download, after_s: float = 0.0) -> float:
-        """Return the most by which the satellite interface's queue grew in 20 ms, packets."""
+        """Return the largest growth of the satellite interface's queue within a burst, packets."""
         queue = self.queue(download)
         ends = np.arange(after_s + BURST_S, float(download.duration_s), BURST_S)
         grown = queue.at(ends) - queue.at(ends - BURST_S)
         return float(grown.max())
 
     def queue_of_pipe(self, download: Download) -> float:
-        """Return the longest queue of the satellite interface as a share of the pipe."""
+        """Return the longest queue of the satellite interface over the bandwidth-delay product."""
         return float(self.curve(download, "dvb.forward.queue_bytes").values.max()) / PIPE_BYTES
 
     def shares_bps(self, queue: str, return_bps: int) -> NDArray[np.float64]:
-        """Return figure 10's goodputs while all three sessions were there.
+        """Return figure 10's goodputs while all three sessions were active.
 
-        One row a stagger, one column a session.
+        One row for each stagger, one column for each session.
         """
         rows = []
         for stagger_s in STAGGERS_S:

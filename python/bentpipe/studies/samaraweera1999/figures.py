@@ -51,7 +51,7 @@ def figures(evidence: Evidence) -> list[Figure]:
 
 
 def append(columns: Columns, **more: Sequence[Value]) -> None:
-    """Put rows below those that are there."""
+    """Append rows to the columns."""
     for name, values in more.items():
         columns.setdefault(name, []).extend(values)
 

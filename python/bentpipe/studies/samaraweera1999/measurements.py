@@ -1,4 +1,4 @@
-"""Each claim's measurement: a function by the claim's id."""
+"""Measurements of the claims: one function for each claim, named by its id."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Measure = Callable[[Evidence, Claim], Measurement]
-# Where figure 12's first transient is over.
+# End of figure 12's first transient, in seconds.
 _SETTLED_S: Final = 10.0
-# Who never gets ahead is at no place where that happens.
+# The place where a curve overtakes another, if it never does.
 _NEVER: Final = float("nan")
 _HARMLESS: Final = (SUPPRESSION, COMPACTION, SPACING)
 
@@ -102,7 +102,7 @@ def _suppression_grows(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _crossing(evidence: Evidence, late: str, early: str) -> tuple[float, float]:
-    """Return when, and with how many bytes sent, `late` overtakes `early` for good, if it does."""
+    """Return the time and the sent bytes at which `late` overtakes `early` for good, or NaN."""
     times = np.arange(0.5, float(cells.DURATION_S), 0.02)
     one = evidence.sent(single(late)).at(times)
     other = evidence.sent(single(early)).at(times)
@@ -274,7 +274,7 @@ def _rates_independent(evidence: Evidence, _: Claim) -> Measurement:
         )
         shares.append(slow / fast)
         parts.append(f"{NAMES[method]} {slow:.2f} and {fast:.2f} Mbit/s ({slow / fast:.0%})")
-    # Spacing is the way to have it without bursts, and shown beside it.
+    # Spacing avoids bursts, too, and is shown for comparison.
     return Measurement(measured="; ".join(parts), values={"slow_over_fast": shares[:1]})
 
 
@@ -296,7 +296,7 @@ def _never_beyond(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _todays(evidence: Evidence) -> list[tuple[str, list[Download], list[Download]]]:
-    """Return what is to do no harm: its name, its runs, and those of unmodified."""
+    """Return the methods that must do no harm: name, runs, and the unmodified runs."""
     found = []
     for rule in cells.TODAYS_RULES:
         for disturbance in cells.DISTURBANCES:

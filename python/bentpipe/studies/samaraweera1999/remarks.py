@@ -1,4 +1,4 @@
-"""The report's paragraphs on samaraweera1999, with a run's numbers in them."""
+"""Paragraphs of the report on samaraweera1999, with the numbers of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def remarks(evidence: Evidence) -> tuple[str, ...]:
-    """Return the report's paragraphs, with this run's numbers in them."""
+    """Return the report's paragraphs with the numbers of this run."""
     return (_remark_timer(evidence), _remark_open(evidence), _remark_today(evidence))
 
 

@@ -1,4 +1,4 @@
-"""The runs of vanzara2014, and those that we add."""
+"""The runs of vanzara2014, and additional ones."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROUND_TRIP_MS: Final = 600
 PACKET_BYTES: Final = 1500
 PAYLOAD_BYTES: Final = 1448
 DURATION_S: Final = 600
-# What the link carries of payload, without errors: 96.5 Mbit/s.
+# The link's rate of payload without errors: 96.5 Mbit/s.
 CAPACITY_BPS: Final = LINK_BPS * PAYLOAD_BYTES / PACKET_BYTES
 PIPE_PACKETS: Final = LINK_BPS * ROUND_TRIP_MS // (1000 * 8 * PACKET_BYTES)
-# The figures have a point every 10 s; how soon a rate is reached is seen to 1 s.
+# The figures have a point every 10 s; the time to reach a rate has a resolution of 1 s.
 POINTS_S: Final = 10
 SAMPLES_S: Final = 1
 
-# The paper's three, then those beside which we judge Enhanced Hybla.
+# The paper's three rules, then those that we compare Enhanced Hybla with.
 RULES: Final = ("hybla", "westwood", "enhanced-hybla")
 OTHER_RULES: Final = ("cubic", "reno", "bbr1", "bbr3")
 NAMES: Final = {
@@ -60,10 +60,10 @@ FILE_BYTES: Final = (
 )
 
 SEEDS: Final = (1, 2, 3, 4, 5)
-# One in e^10 runs meets none of ten errors that are to be expected.
+# With ten errors expected, one run in e^10 meets none.
 MOST_SPARED: Final = 10.0
 QUICK_SEEDS: Final = (1, 2)
-# What Enhanced Hybla is told, of what the link is.
+# Wrong capacities for Enhanced Hybla, as shares of the link's rate.
 WRONG_CAPACITIES: Final = (0.5, 0.8, 1.2, 2.0)
 FLOW_COUNTS: Final = (2, 4, 6, 10)
 CONTESTS: Final = (
@@ -76,13 +76,17 @@ CONTESTS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the paper leaves open.
+    """Parameters that the paper does not state.
 
-    `threshold` is where slow start first ends: at one bandwidth-delay product ("pipe", what an
-    exact initial estimate of the bandwidth comes to), at Hoe's "estimate" from the first ACKs'
-    spacing (Hybla and Enhanced Hybla; Westwood has none then), at so many segments, or nowhere
-    ("none"). What a loss leaves of Westwood's window the paper doesn't say; by default it is as in
-    the tool that it used, ns-2's TCP-Linux.
+    `threshold` is the window at which slow start first ends:
+
+    - "pipe": one bandwidth-delay product, the result of an exact initial estimate of the bandwidth.
+    - "estimate": Hoe's estimate from the spacing of the first ACKs, for Hybla and Enhanced Hybla.
+    - A number of segments, or "none".
+
+    Westwood has no threshold with "estimate". The paper does not state Westwood's window after a
+    loss;
+    the default is that of the tool that it used, ns-2's TCP-Linux.
     """
 
     queue_packets: int = 20_000
@@ -98,7 +102,7 @@ class Setting:
     proportional_rate_reduction: bool = False
 
     def of(self, rule: str, bit_error_rate: float) -> Setting:
-        """Return the setting without what can't matter to the rule: equal runs are run once."""
+        """Return the setting without parameters that the rule ignores, to share equal runs."""
         setting = self
         if rule != "enhanced-hybla":
             setting = replace(
@@ -125,18 +129,21 @@ class Setting:
     def keeps_within_the_queue(self) -> bool:
         """Whether Westwood loses nothing where nothing is in error.
 
-        Up to a threshold of one pipe, a queue of a pipe holds all of the window; from there on the
-        window gains a segment a round trip, a fifth of a pipe in ten minutes. So what is asked
-        after a loss, and how much more the queue holds, doesn't matter.
+        With a threshold of at most one bandwidth-delay product, a queue of one product holds all of
+        the
+        window. From there on, the window gains a segment a round trip, a fifth of the product in
+        ten
+        minutes. The reaction to a loss and a longer queue therefore do not matter.
         """
         return self.threshold == "pipe" and self.queue_packets >= PIPE_PACKETS
 
     def as_far_as_used(self, bit_error_rate: float) -> Setting:
-        """Return the setting without what Enhanced Hybla is told of the link and comes to no use.
+        """Return the setting without Enhanced Hybla's link parameters that have no effect.
 
-        Where nothing is in error, what is lost is what the queue has no room for. Then all that it
-        holds is in flight, and the threshold is three quarters of that (section III.B), unless CC
-        is worth more: (CC - BWE) RTTmin. BWE RTTmin is a pipe at most.
+        Without errors, only packets that exceed the queue are lost. Then the queue is full, and the
+        threshold is three quarters of the data in flight (section III.B), unless the term of CC is
+        larger:
+        (CC - BWE) RTTmin. BWE RTTmin is at most one bandwidth-delay product.
         """
         worth_packets = self.channel_capacity_bps * PIPE_PACKETS / LINK_BPS
         if bit_error_rate > 0.0 or max(worth_packets, PIPE_PACKETS) > self.queue_packets / 2:
@@ -160,7 +167,7 @@ class Setting:
             f"{tcp}.bandwidth_filter": self.bandwidth_filter,
         }
         if self.threshold == "estimate":
-            # Westwood looks at no such key: its run is the one without a threshold.
+            # Westwood ignores this key: its run equals the one without a threshold.
             if rule != "westwood":
                 keys[f"{tcp}.hybla.initial_threshold"] = "bandwidth-estimate"
         elif self.threshold != "none":
@@ -183,11 +190,12 @@ class Setting:
 
 
 MAIN: Final = Setting()
-# The setting in which a loss leaves Westwood what it has estimated, as the papers on Westwood+
-# have it, and Linux today.
+# The setting in which a loss leaves Westwood a window of its estimate, as in the papers on
+# Westwood+
+# and in current Linux.
 ESTIMATE: Final = "Westwood to its estimate"
 
-# One departure from the main setting at a time.
+# Variations of the main setting, one parameter each.
 SETTINGS: Final = {
     "main": MAIN,
     "NewReno": replace(MAIN, recovery="newreno"),
@@ -204,9 +212,9 @@ SETTINGS: Final = {
     "cut to half": replace(MAIN, after_loss="half", after_timeout="one-segment"),
     ESTIMATE: replace(MAIN, westwood_after_loss="pipe"),
     "CC payload": replace(MAIN, channel_capacity_bps=round(CAPACITY_BPS)),
-    # Up and down together.
+    # Both directions together.
     "CC times 2": replace(MAIN, channel_capacity_bps=2 * LINK_BPS),
-    # Bytes per second for bits per second: a slip that we can't rule out.
+    # Bytes per second instead of bits per second: a possible mistake of the paper.
     "CC times 8": replace(MAIN, channel_capacity_bps=8 * LINK_BPS),
     "BWE filtered": replace(MAIN, bandwidth_filter="westwood"),
 }
@@ -224,9 +232,9 @@ class Transfer:
     setting: Setting = MAIN
 
     def scenario(self) -> Scenario:
-        """Return the transfer as a scenario, without what comes to no use in it.
+        """Return the transfer as a scenario, without parameters that have no effect in it.
 
-        Where not one bit goes wrong, that is the one without errors.
+        If no bit error happens, the scenario is the one without errors.
         """
         setting = self.setting.as_far_as_used(self.bit_error_rate)
         keys: dict[str, object] = {
@@ -250,14 +258,14 @@ class Transfer:
 
     @property
     def _may_be_spared_errors(self) -> bool:
-        """Whether it is worth asking: in ten minutes few bits go wrong, if any."""
+        """Return whether the run may be free of errors: few are expected in ten minutes."""
         expected = self.bit_error_rate * LINK_BPS * DURATION_S
         return self.file_bytes is None and 0.0 < expected < MOST_SPARED
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contest:
-    """Flows of two window rules, as many of the one as of the other, over one link."""
+    """Flows of two window rules, equally many of each, over one link."""
 
     subject: str
     rival: str
@@ -284,7 +292,7 @@ StudyCell = Transfer | Contest
 
 
 def seeds(bit_error_rate: float, chosen: Sequence[int]) -> Sequence[int]:
-    """Return one seed where nothing is random, else those chosen."""
+    """Return one seed if nothing is random, else the chosen ones."""
     return chosen if bit_error_rate > 0 else chosen[:1]
 
 
@@ -349,8 +357,9 @@ def _every_cell(
     settings: Sequence[Setting],
     flow_counts: Sequence[int],
 ) -> list[StudyCell]:
-    # In the order of the figures, so that each is drawn while the runs of the next are simulated.
-    # Beside the paper's time series, a quick run has one seed of everything.
+    # In the order of the figures: each is drawn while the runs of the next are simulated. Beside
+    # the
+    # paper's time series, a quick run has one seed of everything.
     fewer = chosen if len(chosen) >= len(SEEDS) else chosen[:1]
     cells: list[StudyCell] = [*_grid(RULES, RATES, chosen), *_grid(RULES, low_rates, fewer)]
     for rule in RULES:
@@ -364,7 +373,7 @@ def _every_cell(
                 transfer = Transfer(rule=rule, bit_error_rate=rate, file_bytes=size)
                 cells += over_seeds(transfer, fewer)
     for setting in settings:
-        # One seed: the settings meet the same errors.
+        # One seed, so that all settings meet the same errors.
         cells += _grid(RULES, RATES, chosen[:1], setting=setting)
     cells += _grid(OTHER_RULES, RATES, fewer)
     for factor in WRONG_CAPACITIES:

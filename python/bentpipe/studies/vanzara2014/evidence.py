@@ -1,4 +1,4 @@
-"""What was simulated, by the question that it answers: medians and quartiles over seeds."""
+"""Results of the simulations by claim: medians and quartiles over seeds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """How the flows of a contest shared the link; goodputs in bit/s, delay in seconds."""
+    """Shares of the link in a contest; goodputs in bit/s, delay in seconds."""
 
     jain: float
     subject_bps: float
@@ -73,7 +73,7 @@ class Evidence:
         return replace(transfer, seed=SEEDS[0]) in self.outcomes
 
     def transfers(self, transfer: Transfer) -> list[Transfer]:
-        """Return the transfer with every seed that was simulated.
+        """Return the transfer with every simulated seed.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class Evidence:
         return found
 
     def flow(self, transfer: Transfer) -> FlowResult:
-        """Return what became of a transfer."""
+        """Return the result of a transfer."""
         return self.outcomes[transfer].flow()
 
     def delivered_bits(self, transfer: Transfer, times_s: Floats = TIMES_S) -> Floats:
@@ -110,7 +110,7 @@ class Evidence:
         return np.array(rows) / POINTS_S
 
     def reached_s(self, transfer: Transfer, rate_bps: float) -> float:
-        """Return when a second's goodput is at a rate for the first time; infinity if never."""
+        """Return the first time at which a second's goodput reaches a rate; infinity if never."""
         rates = np.diff(self.delivered_bits(transfer, SECONDS), prepend=0.0) / SAMPLES_S
         there = np.flatnonzero(rates >= rate_bps)
         return float(SECONDS[there[0]]) if len(there) else float("inf")
@@ -118,7 +118,7 @@ class Evidence:
     def goodput_bps(self, transfer: Transfer) -> float:
         """Return a single run's goodput: over ten minutes, or over the file's time.
 
-        A file's time runs from the first data segment to its last byte: no handshake.
+        A file's time runs from the first data segment to its last byte, without the handshake.
         """
         flow = self.flow(transfer)
         if transfer.file_bytes is None:
@@ -140,11 +140,11 @@ class Evidence:
         return self.spread(transfer).median
 
     def median_of(self, transfer: Transfer, what: Callable[[FlowResult], float]) -> float:
-        """Return the median over seeds of something else that a run counts."""
+        """Return the median over seeds of another quantity of a run."""
         return float(np.median([what(self.flow(each)) for each in self.transfers(transfer)]))
 
     def sharing(self, contest: Contest) -> Sharing | None:
-        """Return how a contest's flows shared the link, if it was simulated."""
+        """Return the shares of a contest's flows, if it was simulated."""
         if contest not in self.outcomes:
             return None
         result = self.outcomes[contest]

@@ -22,7 +22,7 @@ _BANDS = "Lines are medians over seeds, bands reach from quartile to quartile."
 
 
 def figures(evidence: Evidence) -> Iterator[Figure]:
-    """Make every figure, numbered as the paper numbers them: the order of `every_cell`, too."""
+    """Yield every figure, numbered as in the paper and in the order of `every_cell`."""
     for number, rate in cells.FIGURES_2_TO_6.items():
         yield _over_time(evidence, number, rate)
     yield _round_trips(evidence)
@@ -37,7 +37,7 @@ def exponent(rate: float) -> str:
 
 
 def append(columns: Columns, **more: Sequence[Value]) -> None:
-    """Put rows below those that are there."""
+    """Append rows to the columns."""
     for name, values in more.items():
         columns.setdefault(name, []).extend(values)
 
@@ -45,7 +45,7 @@ def append(columns: Columns, **more: Sequence[Value]) -> None:
 def spread_rows(
     columns: Columns, spreads: Sequence[Spread], **keys: Value | Sequence[Value]
 ) -> None:
-    """Append a row for each spread; a key that is no list is the same in all of them."""
+    """Append a row for each spread; a value that is not a list is repeated in all rows."""
     count = len(spreads)
     fixed: dict[str, Sequence[Value]] = {
         name: list(value) if isinstance(value, list | tuple) else [value] * count  # type: ignore[list-item]
@@ -84,7 +84,7 @@ def draw_spreads(
 
 
 def bound_bps(rate: float) -> float:
-    """Return what errors leave of the payload that the link carries."""
+    """Return the rate of payload that errors leave of the link's rate."""
     return float(cells.CAPACITY_BPS * (1.0 - rate) ** (8 * cells.PACKET_BYTES))
 
 

@@ -1,4 +1,4 @@
-"""Figures of what the paper doesn't ask: settings, other rules, wrong capacities, shared links."""
+"""Figures beyond the paper: settings, other rules, wrong capacities, shared links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def judgement_figures(evidence: Evidence, sweep: Sweep) -> Iterator[Figure]:
-    """Make the figures that are not in the paper; this is the order of `every_cell`, too."""
+    """Yield every figure that is not in the paper, in the order of `every_cell`."""
     yield _settings(sweep)
     yield _beside_others(evidence)
     yield _wrong_capacities(evidence)
@@ -132,7 +132,7 @@ def _beside_others(evidence: Evidence) -> Figure:
 
 
 def told(factor: float, rate: float) -> Transfer:
-    """Return Enhanced Hybla's ten minutes, told this share of the capacity."""
+    """Return ten minutes of Enhanced Hybla with this share of the capacity as its parameter."""
     setting = cells.MAIN if factor == 1.0 else cells.wrong_capacity(factor)
     return Transfer(rule="enhanced-hybla", bit_error_rate=rate, setting=setting)
 
@@ -192,7 +192,7 @@ def _queueing_ms(evidence: Evidence, transfer: Transfer) -> float:
 
 
 def contests(evidence: Evidence) -> dict[tuple[str, str], dict[int, Sharing]]:
-    """Return how links were shared, by subject and rival, then by the number of flows."""
+    """Return the shares of links, by subject and rival, then by the number of flows."""
     found: dict[tuple[str, str], dict[int, Sharing]] = {}
     for subject, rival in CONTESTS:
         for flows in FLOW_COUNTS:

@@ -1,4 +1,4 @@
-"""Each claim's measurement: a function by the claim's id."""
+"""Measurements of the claims: one function for each claim, named by its id."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def _grows(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _file_goodput(rules: Sequence[str], rate: float, sizes: Sequence[int]) -> Measure:
-    """Measure the goodput of files, each of them."""
+    """Measure the goodput of each of these files."""
 
     def measured(evidence: Evidence, _: Claim) -> Measurement:
         parts = []
@@ -221,7 +221,7 @@ def _file_goodput(rules: Sequence[str], rate: float, sizes: Sequence[int]) -> Me
         for rule in rules:
             values, text = _files(evidence, rule, rate, sizes)
             parts.append(text)
-            # A rule whose sizes a quick run leaves out proves nothing.
+            # A rule without sizes in a quick run must not pass.
             found += values or [float("nan")]
         return Measurement(measured="; ".join(parts), values={"goodput_mbps": found})
 

@@ -1,4 +1,4 @@
-"""The report's paragraphs on vanzara2014, with a run's numbers in them."""
+"""Paragraphs of the report on vanzara2014, with the numbers of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def remarks(evidence: Evidence, sweep: Sweep) -> tuple[str, ...]:
-    """Return the report's paragraphs, with this run's numbers in them."""
+    """Return the report's paragraphs with the numbers of this run."""
     return (
         _remark_possible(evidence),
         _remark_settings(sweep),

@@ -1,4 +1,4 @@
-"""What the paper leaves open, swept: the published values that each setting reproduces."""
+"""Variation of unstated parameters: the published values that each setting reproduces."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A number of the paper's text: goodput over ten minutes, or of the first bytes of them.
+    """A number of the paper's text: goodput over ten minutes, or over their beginning.
 
-    `relation` is "about" (within 20%, at 90 and more within 5%) or "below".
+    `relation` is "about" (within 20%, and within 5% from 90 on) or "below".
     """
 
     label: str
@@ -31,7 +31,7 @@ class Published:
     until_s: float = 600.0
 
     def holds(self, mbps: float) -> bool:
-        """Whether a value measured reproduces it."""
+        """Return whether a measured value reproduces it."""
         if self.relation == "below":
             return Expectation(less_than=self.mbps).met(mbps, 0.0)
         return Expectation(value=self.mbps).met(mbps, 0.05 if self.mbps >= 90 else 0.2)
@@ -84,7 +84,7 @@ PUBLISHED: Final[Sequence[Published]] = (
 
 
 class Sweep:
-    """Every setting that was simulated, beside every published value."""
+    """Every simulated setting beside every published value."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
@@ -106,12 +106,12 @@ class Sweep:
         }
 
     def reproduced(self, name: str) -> int:
-        """How many of the published values a setting reproduces."""
+        """Return how many published values a setting reproduces."""
         return sum(each.holds(self.measured[name, each.label]) for each in PUBLISHED)
 
     @cached_property
     def never(self) -> list[str]:
-        """Published values that no setting reproduces."""
+        """The published values that no setting reproduces."""
         return [
             each.label
             for each in PUBLISHED
@@ -125,12 +125,12 @@ class Sweep:
         return [name for name in self.names if self.reproduced(name) == most]
 
     def _mbps(self, name: str, published: Published) -> float:
-        # The first seed of every setting: they meet the same errors.
+        # The first seed of every setting, so that all meet the same errors.
         bits = self._evidence.delivered_bits(_transfer(SETTINGS[name], published))
         if published.first_bytes is not None:
             wanted = 8.0 * published.first_bytes
             if bits[-1] < wanted:
-                # Not that much in ten minutes: the goodput up to there.
+                # The amount is not reached in ten minutes: the goodput until then.
                 return float(bits[-1] / TIMES_S[-1] / 1e6)
             after = int((bits >= wanted).argmax())
             before_bits, before_s = (bits[after - 1], TIMES_S[after - 1]) if after else (0.0, 0.0)
