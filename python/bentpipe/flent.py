@@ -2,11 +2,11 @@
 
 The format is flent's version 4: gzipped JSON with these keys.
 
-x_values    sample times, in seconds
-results     series by name: a value, or null, for each sample time
-raw_values  series by name: samples with seconds since the epoch
-metadata    description of the test
-version     4
+`version`     4.
+`x_values`    Sample times, in seconds.
+`results`     Series by name: a value, or null, for each sample time.
+`raw_values`  Series by name: samples with seconds since the epoch.
+`metadata`    Description of the test.
 """
 
 from __future__ import annotations
