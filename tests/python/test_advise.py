@@ -462,12 +462,20 @@ def test_what_users_feel_is_printed_with_its_words(capsys: pytest.CaptureFixture
     printed = capsys.readouterr().out
     assert "What users feel" in printed
     felt = printed.partition("What users feel")[2]
-    line = next(line for line in felt.splitlines() if "FQ-CoDel at" in line)
+    line = next(line for line in felt.splitlines() if "fair queue at" in line)
     number, flow, what = line.split()[:3]
     assert (flow, what) == ("call", "MOS")
-    promised = next(line for line in printed.splitlines() if line.split()[:2] == [number, "--set"])
-    assert '"fq-codel"' in promised
-    assert 'interval = "546 ms"' in promised
+    assert 'kind = "fair"' in settings_line(printed, number)
+    # The first table has another one, with the interval of the path's round trip.
+    line = next(line for line in printed.splitlines() if "FQ-CoDel at" in line)
+    settings = settings_line(printed, line.split()[0])
+    assert '"fq-codel"' in settings
+    assert 'interval = "546 ms"' in settings
+
+
+def settings_line(printed: str, number: str) -> str:
+    """Return the line with the settings of a numbered remedy."""
+    return next(line for line in printed.splitlines() if line.split()[:2] == [number, "--set"])
 
 
 # Pages and a call beside a backup, which fills the way back of everything.
@@ -522,6 +530,21 @@ def test_what_an_engineer_tries_first_is_offered_and_says_who_can_change_it() ->
     assert jumbo.who == ("server", "client", "gateway", "operator")
     assert jumbo.deployability == "every network"
     assert offered["hybla"].deployability == "one party"
+
+
+def test_queues_in_both_directions_replace_the_queue_of_the_whole_link() -> None:
+    """The file's `links.satellite.queue` would have no effect, which is an error."""
+    link = {**OFFICE["links.satellite"], "queue": {"limit": "300 packets"}}
+    scenario = Scenario.of({**OFFICE, "links.satellite": link})
+    offered = remedies(Network.of(scenario, _native.lists()))
+    both = [each for each in offered if each.name.endswith("return and satellite.forward")]
+    assert len(both) == 4
+    for each in both:
+        scenario.with_settings(dict(each.settings)).resolved()
+    # A queue that a direction has already is replaced by its own key.
+    own = scenario.with_settings({"links.satellite.return.queue": {"limit": "50 packets"}})
+    for each in remedies(Network.of(own, _native.lists())):
+        own.with_settings(dict(each.settings)).resolved()
 
 
 def test_the_receivers_buffer_is_the_clients() -> None:

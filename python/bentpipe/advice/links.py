@@ -79,7 +79,6 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
 def _queues(network: Network) -> Iterator[Remedy]:
     for path in one_path_each(network.paths, lambda path: path.down_bottleneck.name):
         narrow = path.down_bottleneck
-        key = f"{network.key_of(narrow)}.queue"
         packets = _product_packets(narrow, path)
         for name, limit in (("", packets), ("half ", max(10, packets // 2))):
             if round(path.buffer_segments) != limit:
@@ -88,7 +87,10 @@ def _queues(network: Network) -> Iterator[Remedy]:
                     family=f"length, {narrow.name}",
                     name=f"queue of {limit} packets at {narrow.name}",
                     why=f"{name}a bandwidth-delay product",
-                    settings=((key, f'{{ kind = "drop-tail", limit = "{limit} packets" }}'),),
+                    settings=queue_settings(
+                        network,
+                        [(narrow, f'{{ kind = "drop-tail", limit = "{limit} packets" }}')],
+                    ),
                 )
         if path.sharing:
             yield from fair_queues(network, [(narrow, path)])
@@ -107,12 +109,12 @@ def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) ->
             family=f"turns, {at}",
             name=f"fair queue{'' if one else 's'} at {at}",
             why="flows that share the link don't wait for each other",
-            settings=tuple(
-                (
-                    f"{network.key_of(way)}.queue",
-                    f'{{ kind = "fair", limit = "{_product_packets(way, path)} packets" }}',
-                )
-                for way, path in ways
+            settings=queue_settings(
+                network,
+                [
+                    (way, f'{{ kind = "fair", limit = "{_product_packets(way, path)} packets" }}')
+                    for way, path in ways
+                ],
             ),
         )
     if "fq-codel" in network.names["queues"]:
@@ -121,10 +123,30 @@ def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) ->
             family=f"turns, {at}",
             name=f"FQ-CoDel at {at}",
             why="flows that share the link don't wait for each other, nor long for their own",
-            settings=tuple(
-                (f"{network.key_of(way)}.queue", _fq_codel(way, path)) for way, path in ways
-            ),
+            settings=queue_settings(network, [(way, _fq_codel(way, path)) for way, path in ways]),
         )
+
+
+def queue_settings(
+    network: Network, queues: Sequence[tuple[Direction, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Return the settings of queues at these directions.
+
+    A queue of the whole link in the file must remain in use: it is an error if both directions
+    have their own. If one direction has its own, the other gets its new queue by the link's key.
+    """
+    own = {key for key in network.written if key.endswith(("forward.queue", "return.queue"))}
+    settings = []
+    for way, queue in queues:
+        key = f"{network.key_of(way)}.queue"
+        link = network.key_of(way).rpartition(".")[0]
+        shared = f"{link}.queue"
+        own.add(key)
+        both = {f"{link}.forward.queue", f"{link}.return.queue"} <= own
+        if both and shared in network.written and key not in network.written:
+            key = shared
+        settings.append((key, queue))
+    return tuple(settings)
 
 
 def _fq_codel(way: Direction, path: FlowPath) -> str:

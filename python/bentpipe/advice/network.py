@@ -33,23 +33,21 @@ class Network:
     paths: Sequence[FlowPath]
     # Tables of nodes and links in the file: "client" makes client-1, client-2, ...
     tables: frozenset[str]
+    # Keys of links that the file or a setting has: "links.satellite.queue", ...
+    written: frozenset[str]
     names: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, scenario: Scenario, names: Mapping[str, Sequence[str]]) -> Network:
         """Read a scenario; `names` are the words that its file may use, by kind."""
         resolved = scenario.resolved()
-        tables = _tables(toml.read(scenario.content()))
-        for key, value in scenario.settings:
-            kind, _, rest = key.partition(".")
-            if rest:
-                tables.add(rest.split(".")[0])
-            elif kind in _WITH_NAMES:
-                tables |= _tables(toml.read(f"{kind} = {value}"))
+        documents = [toml.read(scenario.content())]
+        documents += [_document_of(key, value) for key, value in scenario.settings]
         return cls(
             resolved=resolved,
             paths=flow_paths(resolved),
-            tables=frozenset(tables),
+            tables=frozenset().union(*map(_tables, documents)),
+            written=frozenset().union(*map(_link_keys, documents)),
             names=names,
         )
 
@@ -198,6 +196,25 @@ def _kinds(app: Mapping[str, Any]) -> frozenset[str]:
 
 def _tables(written: Mapping[str, Any]) -> set[str]:
     return {name for kind in _WITH_NAMES for name in written.get(kind, {})}
+
+
+def _document_of(key: str, value: str) -> dict[str, Any]:
+    """Return a setting as a document; `--set` takes values that are not TOML as strings."""
+    try:
+        return toml.read(f"{key} = {value}")
+    except ValueError:
+        return toml.read(f'{key} = ""')
+
+
+def _link_keys(written: Mapping[str, Any]) -> set[str]:
+    """Return the keys of links and of their directions in a document."""
+    keys: set[str] = set()
+    for link, table in written.get("links", {}).items():
+        for key, value in table.items():
+            keys.add(f"links.{link}.{key}")
+            if key in {"forward", "return"} and isinstance(value, Mapping):
+                keys |= {f"links.{link}.{key}.{each}" for each in value}
+    return keys
 
 
 def round_trip_s(path: FlowPath) -> float:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.advice.links import fair_queues
+from bentpipe.advice.links import fair_queues, queue_settings
 from bentpipe.advice.remedy import Remedy
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
             why=why,
             settings=(
                 (f"classes.{name}", f"{{ applications = [{listed}] }}"),
-                *((f"{network.key_of(way)}.queue", queue) for way in ways),
+                *queue_settings(network, [(way, queue) for way in ways]),
             ),
         )
 
