@@ -3,13 +3,13 @@
     python3 benches/compare.py [--runs 3] [--json FILE] [--table FILE]
 
 Each scenario is run by each, in turn, as whole processes, for long enough that starting one is
-less than 1% of it (a line on stderr says where it is more). What is reported is the ratio of
-delivered data packets per second of processor time (each has one thread, so that on an idle machine
-it is the wall's; on a busy one the wall's says nothing), the median over the pairs, and peak
-memory. ns-2 runs twice: at its best (packets
-carry only the headers that TCP uses, which takes a line in the script that few know of), and as it
-is out of the box. ns-3 takes so long that it simulates less time; it runs once, where it can run
-the scenario at all (witness/ns3.py says where not), and by the wall's clock.
+less than 1% of it (a line on stderr says where it is more). The result is the ratio of delivered
+data packets per second of processor time: the median over the pairs. Each program has one thread,
+so that on an idle machine processor time equals wall time. The other result is peak memory.
+
+ns-2 runs twice: with its defaults, and at its best, where packets carry only the headers that TCP
+uses (a line in its script selects them). ns-3 is slower, so that it simulates less time. It runs
+once, on the scenarios that it supports (witness/ns3.py lists the others), by wall time.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What users cost: time and memory against how many share a satellite link.
+"""Cost per user: time and memory against the number of users of a satellite link.
 
     python3 benches/users.py [--runs 5] [--table FILE] [--figure FILE.svg]
 
 scenarios/users.toml with 100 to 10,000 users, behind one drop-tail queue and behind a fair one.
-Each case is run as a whole process, in turn with the others; what counts is the least processor
-time of its runs (user and system: on a busy machine, too, the least is what the work takes), and
-peak memory. The figure needs bentpipe's Python package, for its style.
+Each case is run as a whole process, in turn with the others. The results are the least processor
+time of its runs (user and system; the least is least affected by other load) and peak memory.
+The figure needs bentpipe's Python package, for its style.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUEUES = ("drop-tail", "fair")
 
 @dataclass
 class Cost:
-    """What one case took, at the least."""
+    """The least cost of one case."""
 
     queue: str
     users: int

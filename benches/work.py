@@ -1,11 +1,11 @@
-"""What a delivered packet costs in instructions: the same on a busy machine as on an idle one.
+"""Instructions per delivered packet: the same on a busy machine as on an idle one.
 
     python3 benches/work.py [--record]
 
 The scenarios of compare.py, and some more, shortened, run under callgrind (Debian package
-valgrind). work.json holds what they took when it was last recorded, and with which compiler: more
-than 5% more is said to be so, and is exit status 1. Whoever means to spend it records it anew, and
-says why in the commit.
+valgrind). work.json holds the last recorded counts and the compiler. An increase of more than 5% is
+reported, with exit status 1. After an intended increase, record the counts anew and give the reason
+in the commit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Work:
-    """What one case took."""
+    """Cost of one case."""
 
     case: str
     instructions: int

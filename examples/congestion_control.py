@@ -1,7 +1,7 @@
-r"""A congestion control of your own: Reno that gives up a tenth of its window on a loss, not half.
+"""A congestion control of your own: Reno that gives up a tenth of its window on a loss, not half.
 
-bentpipe run leo-pass --python examples/congestion_control.py \
-    --set hosts.server.tcp.congestion_control=gentle
+`bentpipe run leo-pass --python examples/congestion_control.py
+--set hosts.server.tcp.congestion_control=gentle` runs a scenario with it.
 """
 
 import bentpipe

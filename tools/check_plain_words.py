@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Check that comments and docstrings read plainly, folder by folder.
 
-Usage: check_plain_words.py [--list] [PATH ...]
+    tools/check_plain_words.py [--list] [PATH ...]
 
 Reads the tracked sources of the repository, tests and tools included: Rust, C and TypeScript
 comments, Python comments and docstrings. Prints a table with one row per folder and exits with
-status 1 if a folder exceeds a limit; `--list` prints the places instead.
+status 1 if a folder exceeds a limit. `--list` prints the places instead. The columns:
 
-riddles    sentences whose subject is a relative clause ("What waits ...", "Whoever asks ...")
-questions  documentation comments that begin with a question
-broken     documentation comments without a closing full stop, colon, bracket or code
-long       sentences of more than 30 words
-wide       comment lines of more than 100 columns
+    riddles    sentences whose subject is a relative clause ("What waits ...", "Whoever asks ...")
+    questions  documentation comments that begin with a question
+    broken     documentation comments without a closing full stop, colon, bracket or code
+    long       sentences of more than 30 words
+    wide       comment lines of more than 100 columns
 """
 
 import argparse
+import inspect
 import io
 import re
 import subprocess
@@ -104,9 +105,35 @@ def python_blocks(source: str) -> Iterator[Block]:
         elif token.type == tokenize.STRING and (before is None or before.type in opening):
             text = token.string.lstrip("rR")
             if text.startswith('"""'):
-                yield Block(token.start[0], True, " ".join(text.strip('"').split()))
+                yield Block(token.start[0], True, docstring_prose(text.strip('"'), token.start[1]))
         if token.type != tokenize.NL or before is None:
             before = token
+
+
+def docstring_prose(text: str, column: int) -> str:
+    """Return a docstring on one line, without headings and literal blocks (commands, tables).
+
+    The end of a paragraph is the end of a sentence. Literal blocks are indented and follow a blank
+    line. In a section (a heading underlined with `----`), indented lines are descriptions of the
+    names before them; the names are left out.
+    """
+    paragraphs: list[str] = []
+    sections = False
+    # The last line states the indentation of the first.
+    text = inspect.cleandoc(f"{text}\n{' ' * column}.").removesuffix("\n.")
+    for part in re.split(r"\n\s*\n", text.strip()):
+        lines = part.split("\n")
+        if len(lines) > 1 and set(lines[1]) == {"-"}:
+            sections, lines = True, lines[2:]
+        if sections:
+            described = re.sub(r"^\S.*$", "", "\n".join(lines), flags=re.MULTILINE)
+            paragraphs += filter(str.strip, re.split(r"\n\n+", described))
+        elif not lines[0].startswith("  "):
+            paragraphs.append(part)
+    ended = [" ".join(each.split()) for each in paragraphs]
+    return " ".join(each if CLOSED.search(each) else f"{each}." for each in ended[:-1]) + (
+        f" {ended[-1]}" if len(ended) > 1 else ended[0] if ended else ""
+    )
 
 
 def sentences(text: str) -> list[str]:

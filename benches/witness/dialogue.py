@@ -1,14 +1,13 @@
-"""What a kernel's TCP answers to a random peer, written down as packetdrill scripts.
+"""Record a kernel's TCP talking to a random peer as packetdrill scripts.
 
     python3 benches/witness/dialogue.py FOLDER [--kind sender] [--seeds 1-96]
     target/release/bentpipe-testkit run FOLDER
 
 A socket of the running kernel listens behind a TUN device, in a network namespace of its own; this
-program is its peer, and its application. What goes in and what comes out is written as a script
-that `bentpipe-testkit run` holds against our own TCP, the kernel's window and recovery after each
-packet as comments (docs/validation/packetdrill.md). In real time, three seconds a dialogue, a
-dozen at a time;
-root is needed. It ends no process but those it has started, and touches no device but its own.
+program is its peer, and its application. The packets in both directions are written as a script,
+with the kernel's window and recovery state after each packet as comments. `bentpipe-testkit run`
+compares our TCP with it (docs/validation/packetdrill.md). Dialogues take three seconds of real
+time, a dozen at a time. Needs root; ends only its own processes and changes only its own device.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ AT_ONCE: Final = 12
 # Timers of the kernel go in ticks of 4 ms, and coarser ones the longer they are.
 TOLERANCE_US: Final = 35_000
 
-# What packetdrill's own scripts set (google/packetdrill, gtests/net/common/defaults.sh), as far as
-# it decides anything here.
+# The relevant settings of packetdrill's own scripts (google/packetdrill,
+# gtests/net/common/defaults.sh).
 SYSCTLS: Final = {
     "tcp_rmem": "4096 540000 15728640",
     "tcp_wmem": "4096 262144 4194304",
@@ -72,7 +71,7 @@ OPENINGS: Final[dict[str, Callable[[Peer, socket.socket], None]]] = {
     "opening": states.opening,
     "calling": states.calling,
 }
-# What they set besides.
+# Further settings by kind.
 SETTINGS: Final = {
     "notified": ("tcp_ecn", "1"),
     "idle": ("tcp_slow_start_after_idle", "1"),
@@ -82,7 +81,7 @@ SETTINGS: Final = {
 
 def record(kind: str, seed: int) -> str:
     """Hold one dialogue, in this process's own network namespace, and return the script."""
-    # What keeps this program waiting would be written down as what the kernel does.
+    # Real-time priority: delays of this program would be recorded as the kernel's.
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
     dice = random.Random(f"{kind} {seed}")
     tun = _device(kind)

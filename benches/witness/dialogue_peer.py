@@ -21,7 +21,7 @@ FLAGS: Final = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "E": 64, "W": 128}
 # The two bits of the IP header that ECN has.
 MARKS: Final = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
 MSS, SCALE, SACK_OK, SACK, STAMPS = 2, 3, 4, 5, 8
-# What scripts call the kernel's first timestamp.
+# The value of the kernel's first timestamp in scripts.
 FIRST_STAMP: Final = 1_000
 
 
@@ -56,7 +56,7 @@ class Peer:
     buffer: int | None
     stamps: bool
     ecn: bool = False
-    # What the script calls the peer's SYN; all else counts from there.
+    # The peer's initial sequence number in the script; all others are relative to it.
     base: int = 0
     # The script's number of the socket.
     number: int = 4
@@ -336,7 +336,7 @@ class Way:
 
 @dataclass
 class Received:
-    """What a receiver has: all before `next`, and blocks ahead of it, the latest first."""
+    """Received data: all before `next`, and blocks beyond it, the latest first."""
 
     next: int = 1
     ahead: list[tuple[int, int]] = field(default_factory=list)

@@ -2,7 +2,8 @@
 
 Reno, CUBIC and BBR over {10, 50 Mbit/s} x {100, 600 ms round trip} x {no loss, one packet in a
 thousand lost, 64 kbit/s back}, 20 s each. Where something is random, the mean of five seeds. Real
-time: half an hour. What is done is kept, a line a cell, so that it can be cut short and resumed.
+time: half an hour. Results are kept, one line per cell: an
+interrupted grid can be resumed.
 
     python benches/witness/grid.py RESULTS.jsonl          measure what is not there yet
     python benches/witness/grid.py RESULTS.jsonl --table  the table, as Markdown
@@ -25,7 +26,7 @@ KINDS = ("no loss", "loss 1e-3", "64 kbit/s back")
 CONTROLS = ("reno", "cubic", "bbr")
 SEEDS = 5
 DURATION_S = 20
-# What is allowed: of the kernel's goodput where nothing is random, and where loss is.
+# Allowed deviations from the kernel's goodput, without and with random loss.
 TOLERANCES = {"no loss": 0.05, "loss 1e-3": 0.15, "64 kbit/s back": 0.05}
 
 
@@ -79,7 +80,7 @@ def main() -> None:
         print(table(done))
         return
     known = {tuple(each["cell"]) for each in done}
-    # What takes one run each comes first: cut short, the grid still says something of every rule.
+    # Cells with a single run come first, so that an interrupted grid covers every rule.
     kinds = sorted(KINDS, key=lambda kind: kind == "loss 1e-3")
     for kind, trip, rate, control in itertools.product(kinds, ROUND_TRIPS_MS, RATES, CONTROLS):
         cell = (control, rate, trip, kind)

@@ -45,7 +45,7 @@ from linux_cells import (
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
 FIGURE = ROOT / "docs" / "images" / "linux.svg"
-# What `cargo test` has built will do, too: ten Mbit/s are little.
+# The debug build of `cargo test` is fast enough for 10 Mbit/s.
 BUILDS = [ROOT / "target" / build / "bentpipe-live" for build in ("release", "debug")]
 PROGRAM = Path(
     os.environ.get("BENTPIPE_LIVE", next((path for path in BUILDS if path.exists()), BUILDS[0]))
@@ -320,7 +320,7 @@ def selected(names: Sequence[str] | None) -> list[Cell]:
 def print_phases(phases: int, names: Sequence[str] | None) -> None:
     """Print in how many phases of a millisecond each cell without random losses is as Linux's.
 
-    Of those that are in all of them only the number is told, and the mean share of all.
+    Cells that agree in all phases are only counted. The mean share of all cells is printed, too.
     """
     record = recorded()
     cells = [cell for cell in selected(names) if cell.name in record and not cell.loss]

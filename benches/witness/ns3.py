@@ -30,7 +30,7 @@ Program = Literal["ns3_bulk", "ns3_fleet"]
 PROGRAMS: tuple[Program, ...] = ("ns3_bulk", "ns3_fleet")
 
 RECORDED = HERE.parent.parent / "crates" / "link" / "tests" / "ns3"
-# What is recorded by which name, with which options.
+# Recorded queues by name, with the options of the program.
 QUEUES = {
     "codel": ("--queue=codel",),
     "codel-ecn": ("--queue=codel", "--ecn=1"),
@@ -41,7 +41,7 @@ QUEUES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a program printed, and the wall and processor time (user) it took, in s."""
+    """Output of a program, and its wall and processor time (user) in s."""
 
     delivered: int
     queue_drops: int

@@ -67,7 +67,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What ns-2 did with a cell.
+    """Result of ns-2 for a cell.
 
     `time_s` runs from the start of sending the first segment to the arrival of the
     last byte at the client, to the microsecond.

@@ -15,7 +15,7 @@ from typing import Any
 import bentpipe
 
 DURATION_S = 12
-# What happens to the link, by what the table calls it.
+# Changes of the link by their names in the table.
 CHANGES: dict[str, dict[str, Any]] = {
     "rate 5, 2, 8 and 4 Mbit/s, delay 50, 80 and 50 ms (`schedule`)": {
         "forward": {

@@ -2,8 +2,8 @@
 
 `cells.py` prints its table and `docs/validation/ns2.md` gives the causes. Every cell is run several
 times in both programs, with starts moved by no more than a segment takes at the bottleneck, and
-another seed for what is random. What differs between the programs by no more than runs of either
-differ among themselves is chaos; what stays, over all cells, in the mean is bias.
+another seed for what is random. A difference between the programs that is
+no larger than that between runs of either is chaos; the mean difference over all cells is bias.
 
 As a script, `shared.py KIND NUMBER ...` prints the first packets at the bottleneck that differ:
 `+` is a segment, `-` an acknowledgment.
@@ -57,11 +57,11 @@ MODULES: dict[str, dict[str, Any]] = {
         "westwood": {"after_loss": "at-least-half"},
     },
 }
-# What rho is relative to; and over longer ways, where the module's 2^rho, in 128ths, would not fit
-# into 32 bits.
+# Reference RTTs of rho. The second is for longer paths, where the module's 2^rho, in 128ths, would
+# not fit into 32 bits.
 RTT0_MS = 25
 LONG_RTT0_MS = 40
-# Of each cell, in each program.
+# Runs of each cell in each program.
 RUNS = 6
 TOLERANCE = 0.02
 
@@ -100,7 +100,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a run: segments in order, of each flow, and drops at both queues."""
+    """Result of a run: segments in order of each flow, and drops at both queues."""
 
     segments: tuple[int, ...]
     drops: int
@@ -311,7 +311,7 @@ def scenario(of: Cell) -> dict[str, Any]:
     )
     sender["limited_transmit"] = of.limited_transmit
     sender["ecn"] = "request" if of.ecn else "off"
-    # What TCP-Linux goes by is in linux_tcp.md: it knows no receiver's window, for one thing.
+    # linux_tcp.md lists the rules of TCP-Linux; it has no receive window, for example.
     if linux:
         sender |= TCP_LINUX | MODULES[of.variant]
     if of.variant == "hybla":
@@ -509,7 +509,7 @@ def events_in_ns2(of: Cell) -> list[Event]:
         event, *fields = line.split()
         if (event, *fields[1:3]) in {("-", "0", "1"), ("r", "1", "0")}:
             segment = int(fields[9]) + (of.variant not in ns2.RECOVERIES)
-            # What is left out is SYNs, and what acknowledges them.
+            # SYNs and their acknowledgments are left out.
             if segment > 0:
                 data = event == "-"
                 time_s, flow = float(fields[0]), int(fields[6])
@@ -524,7 +524,7 @@ def events_here(of: Cell) -> list[Event]:
         bentpipe.run(scenario(of), no_probes=True, pcap=[("bottleneck", file)])
         capture = file.read_bytes()
     found: list[Event] = []
-    # What connections began with, by their senders' addresses, which come as they start.
+    # Initial sequence numbers by sender address; addresses are in the order of the starts.
     order = sorted(range(len(of.starts_s)), key=lambda n: of.starts_s[n] + of.access_delays_s[n])
     begun: dict[int, tuple[int, int]] = {}
     place = 0

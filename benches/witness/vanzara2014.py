@@ -69,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What ns-2 did with a cell and a seed.
+    """Result of ns-2 for a cell and a seed.
 
     `delivered_packets` counts those delivered in order since the start, every
     `interval_s`: the last one is the end's.

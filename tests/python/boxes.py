@@ -20,7 +20,7 @@ import pytest
 
 from bentpipe import _native
 
-# What a box is made of, and what diverts.
+# Commands that a test machine needs: a veth pair, and the rules that divert packets.
 _TRIED = """
 ip link add one0 type veth peer name two0
 ip rule add iif one0 lookup main suppress_ifgroup 7
@@ -41,7 +41,8 @@ def _obstacle() -> str | None:
 
 
 OBSTACLE = _obstacle()
-# What needs namespaces, veth pairs and TUN devices is skipped where there are none, and says why.
+# Tests that need namespaces, veth pairs and TUN devices are skipped without them; the reason is
+# printed.
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 # Nothing here takes longer, on any machine.

@@ -1,4 +1,4 @@
-"""What tests of the command line share: how it is called, on what, what is asked of a refusal."""
+"""Shared by tests of the command line: calls, inputs, and checks of error messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
 
 
 class Said:
-    """What a command line came to."""
+    """The outcome of a command."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
         self.status, self.out, self.err = status, out, err

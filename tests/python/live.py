@@ -1,4 +1,4 @@
-"""What tests of real time share."""
+"""Shared by tests in real time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from bentpipe import _native
 
 OBSTACLE = _native.emulation_obstacle()
-# What needs namespaces and TUN devices is skipped where there are none, and says why.
+# Tests that need namespaces and TUN devices are skipped without them; the reason is printed.
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 

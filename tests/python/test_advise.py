@@ -1,4 +1,4 @@
-"""What limits a network, and the property of an advice: what it promises is what a run gives."""
+"""The limits of a network; and an advice's predicted gain equals the gain of a run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def promise_is_kept(name: str, settings: dict[str, str]) -> None:
     assert ranks == sorted(ranks, reverse=True)
     if not advice.experiences:
         assert all(each.overall_gain == each.gain for each in advice.remedies)
-    # What is offered can be had, and is a change.
+    # Each remedy is feasible and changes a setting.
     assert advice.refused == {}
     for each in advice.remedies:
         assert each.remedy.settings
@@ -143,7 +143,7 @@ def test_where_the_link_gives_all_nothing_is_promised() -> None:
     advice = bentpipe.advise(SHIP, settings=settings)
     assert advice.flows[0].verdict == "downlink"
     for each in advice.remedies:
-        # What longer segments save is their headers: at most all of them, 52 of 1500 bytes.
+        # Longer segments save at most all of the headers: 52 of 1500 bytes.
         headers = 1500 / 1448 if each.remedy.kind == "segment size" else 1.02
         assert each.gain < headers
 
@@ -259,7 +259,7 @@ def test_the_command_prints_a_line_to_try_and_writes_the_figure(
 
 
 def test_a_download_is_helped_at_the_host_that_sends() -> None:
-    """Party opens the connection is not who sends: a browser's window rule speeds no page up."""
+    """The client opens the connection, the server sends: the client's rule has no effect."""
     satellite = {**SHIP["links.satellite"]}
     satellite["forward"] = {**satellite["forward"], "errors": {"bit_error_rate": 3e-7}}
     hosts: dict[str, Any] = {"shore": {}, "ship": {}}
@@ -415,7 +415,7 @@ def test_what_users_feel_is_what_a_run_tells() -> None:
     for experience in advice.experiences:
         gains = [each.gain for each in experience.remedies]
         assert gains == sorted(gains, reverse=True)
-    # What is promised is what a run with those settings gives.
+    # The predicted value equals that of a run with those settings.
     promised = questions.remedies[0]
     settings = dict(promised.result.remedy.settings)
     told = bentpipe.run(SHARED, settings=settings).summary.groups[-1].extra["responses"]

@@ -293,7 +293,7 @@ def as_in_the_full_design(scenario: Scenario, *, most: float) -> None:
     assert [(each.remedy.name, each.gain) for each in ranked] == full
     assert advice.simulations <= most * runs
     if advice.random:
-        # What is recommended has the seeds that are named.
+        # Recommended remedies have a gain for each seed.
         assert all(len(each.gains) == len(advice.seeds) for each in found)
         assert {len(each.gains) for each in advice.remedies} == {1, len(advice.seeds)}
 
@@ -353,6 +353,6 @@ def test_what_is_felt_says_how_many_seeds_it_is_of() -> None:
     for each in pages["remedies"]:
         assert len(each["gains"]) == seeds[each["name"]]
         assert each["gain"] == statistics.median(each["gains"])
-    # What is told of has all of them.
+    # Reported remedies have all seeds.
     good = [each for each in pages["remedies"][:3] if each["gain"] >= WORTHWHILE]
     assert {len(each["gains"]) for each in good} == {3}

@@ -1,4 +1,4 @@
-"""What `advise` says where no link is full: a processor, a carrier, capacity that is granted."""
+"""`advise` where no link is full: limits by a processor, a carrier, or granted capacity."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_processor_that_has_no_time_left_is_the_limit(node: str) -> None:
     assert flow.processor.name == node
     assert 0.95 < flow.processor.used <= 1.0
     assert flow.downlink_used < 0.5
-    # What predict says binds, binds.
+    # The limit named by predict applies in the run.
     (predicted,) = bentpipe.predict(_served(node)).flows
     assert predicted.lowest == "processing, with ACKs"
     (told,) = advice.as_json()["flows"]
@@ -106,7 +106,7 @@ def test_a_storm_fills_a_carrier_with_fewer_bytes(access: dict[str, object]) -> 
         assert 0.95 < flow.carrier.used <= 1.0
     used = sum(link.access.used_bytes for link in result.summary.links if link.access is not None)
     assert 8 * used < 0.26 * 1e6 * 120
-    # What `run` prints is the same share.
+    # `run` reports the same share.
     occupied = [link.access for link in result.summary.links if link.access is not None]
     share = 8 * sum(each.occupied_bytes for each in occupied) / 1e6 / 120
     assert share == pytest.approx(8 * 4 * used / 1e6 / 120, rel=1e-3)
@@ -134,7 +134,7 @@ def test_acknowledgments_on_a_full_carrier_are_the_limit_and_the_carrier_is_name
 def test_who_is_granted_a_constant_rate_has_that_and_may_ask_for_more() -> None:
     advice = bentpipe.advise(_terminals({"constant": "64 kbit/s"}), seeds=1)
     assert {flow.verdict for flow in advice.flows} == {"capacity"}
-    # What others do on the carrier is nothing to them.
+    # Other traffic on the carrier does not affect them.
     assert all(flow.carrier is None for flow in advice.flows)
     names = [each.remedy.name for each in advice.remedies if each.gain > 1.3]
     assert "capacity by volume on shops-1.forward" in names

@@ -11,7 +11,7 @@ import bentpipe
 
 PACKAGE = Path(bentpipe.__file__).parent
 
-# Who may import whom, the lowest first. What isn't named may not be imported.
+# Permitted imports, the lowest layer first. All others are errors.
 BASE = {"errors", "files", "groups", "signals", "toml", "units"}
 MAY_IMPORT: dict[str, set[str]] = {
     "signals": set(),
@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "series": set(),
     # Names for what is in a summary.
     "application_metrics": set(),
-    # What the engine asks for, and nobody else.
+    # Imported by the engine module only.
     "parquet_table": set(),
     "arrow_columns": set(),
     "row_groups": set(),
@@ -40,13 +40,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     # A result as another tool's data file; a test of its in the place of flows.
     "flent": {"results", "scenario", *BASE},
-    # What a result looks like elsewhere; it asks for them when it is asked.
+    # Representations of a result elsewhere; imported when they are requested.
     "frames": {"probe_file", "results", "series"},
     "notebook": {"advice", "plot", "prediction", "results", "sweeps", *BASE},
     "emulation": {"_native", "congestion", "results", "scenario", *BASE},
     "comparison": {"emulation", "prediction", "results", "scenario", "application_metrics", *BASE},
     "prediction": {"_native", "model", "notebook", "plot", "results", "scenario", *BASE},
-    # What an advice or a prediction looks like, it knows for types only.
+    # Advice and prediction are imported for their types only.
     "plot": {"advice", "comparison", "prediction", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.

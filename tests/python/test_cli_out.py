@@ -1,4 +1,4 @@
-"""What a command writes: whole or not at all, one command at a time, nothing left of another."""
+"""Output of commands: whole or not at all, by one command at a time, nothing left of another."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -
     assert re.fullmatch(r"bentpipe: out/\w.*\.svg: file too large\n", done.stderr), done.stderr
     after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert after.keys() == before.keys()
-    # What is there is whole.
+    # Each existing file is whole.
     assert json.loads(after["summary.json"])["seed"] == 8
     assert {name for name in after if after[name] != before[name]} <= {
         "summary.json",
@@ -247,7 +247,7 @@ def test_where_there_is_no_home_plots_are_written_without_a_word(
     """matplotlib keeps what it knows of fonts at home; without one it says so in two lines."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    # What is below a file can't be made, whoever asks.
+    # No user can create a path below a file.
     nowhere = {"HOME": str(small), "TMPDIR": str(temporary)}
     hidden = {"MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -364,7 +364,7 @@ def test_a_large_capture_is_announced_while_it_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "LARGE_CAPTURE", 1_000_000)
-    # So long that progress is reported before the end.
+    # Long enough that progress is reported before the end.
     scenario = pair("long", duration="1000 s", rate="100 Mbit/s", delay="1 ms", size="1 GB")
     Path("long.toml").write_text(scenario, encoding="utf-8")
     said = bentpipe("run", "long.toml", "--pcap", "satellite", "--snap", "40")

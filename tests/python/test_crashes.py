@@ -80,7 +80,7 @@ DIES: Final = {"crashes": [{"at": "2 s", "lasts": "300 ms"}]}
 """After two seconds the gateway is gone for 0.3 s, and with it all that it knew."""
 
 IMPATIENT: Final[dict[str, Any]] = {"maximum_retransmissions": 3}
-"""Who sends gives up after some seconds, not after a quarter of an hour."""
+"""A sender gives up after some seconds, not after a quarter of an hour."""
 
 BARE: Final[dict[str, Any]] = {**IMPATIENT, "timestamps": False}
 
@@ -94,7 +94,7 @@ CHAINS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "untimed": (UNTIMED, {**UNTIMED, **DIES}),
     "multiplexed": ({**SPLIT, "multiplex": 1, **DIES}, {**SPLIT, "multiplex": 1}),
 }
-"""What stands at the hub, beside the sender, and at the terminal."""
+"""The gateways at the hub, next to the sender, and at the terminal."""
 
 
 def network() -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_a_simulated_sender_hears_of_it() -> None:
     summary = bentpipe.run(network()).summary
     outcomes = {flow.name: flow.outcome for flow in summary.flows}
     assert outcomes == {
-        # What it sends passes unsplit, and is not what the other side waits for.
+        # Its segments pass unsplit, with sequence numbers that the other side does not expect.
         "alone": "gave up",
         "sender": "gave up",
         # The terminal held nothing, the numbers are the hosts': the hub goes on with the client.
@@ -173,7 +173,7 @@ def test_what_the_kernels_programs_hear_of_it(tmp_path: Path) -> None:
         if name not in ("receiver", "untimed"):
             assert end["late"] == 0, name
     heard = {name: [told[role, name]["heard"] for role in ("server", "client")] for name in CHAINS}
-    # What the server sends passes unsplit, and is not what the client waits for.
+    # The server's segments pass unsplit, with sequence numbers that the client does not expect.
     assert heard["alone"] == ["ETIMEDOUT", "nothing"]
     # The terminal resets both by its idle timeout, unless the server has given up before.
     assert heard["sender"] in (["ETIMEDOUT", "ECONNRESET"], ["ECONNRESET", "ECONNRESET"])

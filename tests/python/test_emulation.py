@@ -262,7 +262,7 @@ def test_nothing_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
 
 def _has_device(process: subprocess.Popen[str]) -> bool:
     for each in Path(f"/proc/{process.pid}/fd").iterdir():
-        # What was open a moment ago may be closed.
+        # A descriptor may have been closed meanwhile.
         with suppress(FileNotFoundError):
             if each.readlink() == Path("/dev/net/tun"):
                 return True

@@ -102,7 +102,7 @@ def flows_of(summary_json: str) -> dict[str, Any]:
 def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
     """Hold an emulated flow against a simulated one.
 
-    What is counted is the same. Times are within 5% and 5 ms of each other, medians where there are
+    Both count the same. Times are within 5% and 5 ms of each other, medians where there are
     many: one packet may be late on a machine that does something else at that instant.
     """
     name = simulated["name"]
@@ -172,7 +172,7 @@ def test_each_does_over_the_kernels_sockets_what_it_does_in_a_simulation() -> No
     assert scores["what"] == "MOS"
     assert scores["simulated"]["p50"] == pytest.approx(4.36, abs=0.05)
     assert data["difference"]["download"]["application"] == []
-    # What is told of a group is told of it here, too.
+    # A group has the same results here.
     assert [group.keys() for group in data["emulate"]["groups"]] == [
         group.keys() for group in data["run"]["groups"]
     ]

@@ -1,4 +1,4 @@
-"""What may happen to an emulated host's device, and IPv6 on it."""
+"""Changes of an emulated host's device, and IPv6 on it."""
 
 from __future__ import annotations
 

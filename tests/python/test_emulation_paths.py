@@ -14,7 +14,7 @@ from .live import live
 
 pytestmark = live
 
-# What happens to each of these links within six seconds.
+# Changes of each of these links within six seconds.
 CHANGES: dict[str, dict[str, Any]] = {
     "schedule": {
         "forward": {

@@ -66,7 +66,7 @@ def test_rrul_has_flents_series_of_equal_length(rrul_file: Path) -> None:
     steps = len(document["x_values"])
     assert all(len(values) == steps for values in document["results"].values())
     assert document["x_values"] == sorted(document["x_values"])
-    # What TCPs get together is what the link carries, and nobody answers sooner than light would.
+    # The TCP flows together get the link's rate; no echo is faster than the propagation delay.
     totals = [each for each in document["results"]["TCP download sum"] if each is not None]
     assert 0.5 * 30.0 < max(totals) < 1000.0
     echoes = [each for name in pings for each in document["results"][name] if each is not None]

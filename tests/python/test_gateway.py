@@ -84,7 +84,8 @@ def test_bytes_are_the_same_either_way_and_in_both_versions(
     boxes: list[Box], tmp_path: Path, text: str
 ) -> None:
     server, hub, client = boxes
-    # What comes out of the gateway's devices has sources elsewhere, which this alone would drop.
+    # Packets from the gateway's devices have sources elsewhere: strict reverse-path filtering would
+    # drop them.
     hub.sysctl("net.ipv4.conf.all.rp_filter=1")
     listen(server)
     listen(client)

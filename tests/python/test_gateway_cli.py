@@ -1,4 +1,4 @@
-"""What `bentpipe-gateway` says of requests that it can't grant: one line, and exit status 2."""
+"""Errors of `bentpipe-gateway`: one line, and exit status 2."""
 
 from __future__ import annotations
 

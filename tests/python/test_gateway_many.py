@@ -13,7 +13,7 @@ from .test_gateway import HUB, HYBRID, SERVER, SPLIT, written
 
 pytestmark = live
 
-# What the connection is to be comes in its first five bytes: a kind, and a length.
+# The first five bytes of a connection state its kind and length.
 ENDS = """
 import asyncio, hashlib, random, resource, socket, struct
 resource.setrlimit(resource.RLIMIT_NOFILE, (4000, 4000))
@@ -172,7 +172,7 @@ def test_a_flood_of_syns_takes_bounded_memory_and_others_go_on(tmp_path: Path, t
             grown = memory() - before
             # There is no room for it: it passes as it is.
             fetch(client, SERVER[0])
-            # Whoever runs it is told.
+            # The operator is notified.
             said = "no memory left" if text == SPLIT else "table is full"
             assert any(said in line for line in running.heard()), running.heard()
             [told] = running.end()["gateways"]

@@ -61,7 +61,7 @@ def test_what_a_gateway_has_acknowledged_it_cuts_to_what_the_way_takes(
     assert told["connections"]["given_up"] == told["connections"]["reset"] == 0
     to_host = told["to_host"]
     assert to_host["icmp_errors"] > 0
-    # What was held at first; the server, told of it, has sent shorter segments since.
+    # Only the first segments were cut; after the ICMP error the server sends shorter ones.
     assert 0 < to_host["parts"] < 4 * 300_000 // 1448 // 2
 
 

@@ -78,7 +78,7 @@ def test_a_connection_that_is_signed_passes_as_it_is(
         serving = server.python(SERVES, CLIENT[version])
         assert serving.stdout is not None
         assert serving.stdout.readline() == "listening\n"
-        # Whoever changed a segment would have to sign it, and has no key.
+        # A changed segment would need a valid signature, for which the gateway has no key.
         assert client.run(sys.executable, "-c", ASKS, SERVER[version]) == "True\n"
         [told] = running.end()["gateways"]
     assert told["connections"]["split" if text == SPLIT else "tracked"] == 0

@@ -168,7 +168,7 @@ def test_a_router_that_says_that_the_other_gateway_is_out_of_reach_is_heard(
     with office(file, ends) as ((server, _, sky, second, client), (here, there)):
         listen(server)
         waiting = waits(client)
-        # What the other gateway has on its way by then would end the doubt once more.
+        # Packets of the other gateway that are in flight now would be a sign of life.
         time.sleep(0.5)
         router = second if where == "here" else sky
         version = "-6" if ":" in ends[0] else "-4"
@@ -186,7 +186,7 @@ def test_a_router_that_says_that_the_other_gateway_is_out_of_reach_is_heard(
 
 
 def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
-    # What is not dead, but sleeps (a machine that was suspended): it has asked nobody meanwhile.
+    # A suspended machine is not dead; it has sent no probes meanwhile.
     with office(file, ENDS[0]) as ((server, _, _, _, client), (here, there)):
         listen(server)
         waiting = waits(client)
@@ -195,7 +195,7 @@ def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
         here.process.send_signal(signal.SIGCONT)
         fetch(client, SERVER[0])
         assert waiting.poll() is None
-        # What it says of the other one afterwards has a cause, which it says before.
+        # The notice of the cause precedes the notice about the other gateway.
         tells(here, "nothing was done for")
         assert re.search(
             r": nothing was done for [5-9]\.\d s: the process was stopped", here.heard()[0]

@@ -253,7 +253,7 @@ def test_what_a_dead_gateway_had_acknowledged_and_was_lost_nobody_sends_again(
     scenario = network(
         ack_every=2, adaptive_timeout=True, crashes=[{"at": "5 s", "lasts": "300 ms"}]
     )
-    # What goes up in the last 400 ms of the gateway's life is lost; the server has been told of it.
+    # Packets sent upwards in the 400 ms before the crash are lost; the server has an ACK for them.
     scenario["links"]["satellite"]["forward"]["outages"] = [{"at": "4.6 s", "lasts": "400 ms"}]
     result, _, host = emulate(tmp_path, scenario, "hears of the gateway")
     assert result.status == 0

@@ -1,7 +1,7 @@
 """Scenario files with mistakes in them: an answer each, at the right line, and no panic.
 
-The ready-made scenarios are changed a little, as a slip or a spiteful hand would: what is accepted
-then is predicted and simulated. `BENTPIPE_MUTATIONS` says how many files the slow test makes.
+The ready-made scenarios are changed at random, as by a typing error or an attacker. Accepted files
+are predicted and simulated. `BENTPIPE_MUTATIONS` says how many files the slow test makes.
 """
 
 from __future__ import annotations

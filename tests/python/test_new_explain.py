@@ -1,4 +1,4 @@
-"""What helps to begin: templates, explanations of keys, completion in the shell."""
+"""Templates, explanations of keys, completion in the shell."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_template_runs_predicts_and_explains_itself(
     assert said_by(capsys, "explain", explained.split()[-1])[0] == 0
     # Settings that stand in comments are settings, too.
     Scenario.find("mine.toml").resolved()
-    # What is explained is nearly every line.
+    # Nearly every line is explained.
     bare = [line for line in text.splitlines() if line and "#" not in line]
     assert len(bare) < 0.65 * len(text.splitlines())
 
@@ -173,7 +173,7 @@ def test_explain_knows_what_it_does_not_know(capsys: pytest.CaptureFixture[str])
 
 
 def completed(line: str, *, shell: str = "bash", cwd: Path | None = None) -> list[str]:
-    """What a shell would offer at the end of a line."""
+    """The completions that a shell offers at the end of a line."""
     words = line.split(" ")
     environment: dict[str, Any] = {
         "_BENTPIPE_COMPLETE": f"complete_{shell}",

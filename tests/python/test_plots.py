@@ -1,4 +1,4 @@
-"""What a figure shows is what was measured: rates in bins, the longest queue, every flow."""
+"""Figures show what was measured: rates in bins, the longest queue, every flow."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_round_trip_as_long_as_the_run_does_not_hide_it() -> None:
     """As behind a modem's full queue: 24 s to and fro in a run of 60 s were two bins."""
     edges = round_trip_edges(60.0, round_trip_s=24.0, interval_s=0.1)
     assert len(edges) - 1 == pytest.approx(20, abs=1)
-    # What was sampled seldom has no more bins than samples.
+    # A series with few samples has no more bins than samples.
     assert len(round_trip_edges(60.0, round_trip_s=24.0, interval_s=10.0)) - 1 == 6
 
 
@@ -493,7 +493,7 @@ def test_what_begins_late_is_shown_from_its_beginning(tmp_path: Path) -> None:
         assert right < 3700.0
     files, _ = write_run_plots(result, tmp_path)
     assert {"update.time-sequence.svg", "update.goodput.svg"} <= {file.name for file in files}
-    # What begins with the run is shown from the run's beginning.
+    # A flow that begins with the run is shown from the run's beginning.
     assert all(each.get_xlim()[0] == 0.0 for each in overview(ran(WINDOW)))
 
 

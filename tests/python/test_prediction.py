@@ -165,7 +165,7 @@ def test_what_no_formula_knows_of_is_told(routed: Scenario) -> None:
 
 
 def test_where_acks_are_thinned_out_no_model_of_them_applies() -> None:
-    """What they said of it was 282 kbit/s; the simulation's is 4 Mbit/s."""
+    """The models gave 282 kbit/s; the simulation gives 4 Mbit/s."""
     assert only_flow(Scenario.of("dvb-9k6")).lowest == "uplink ACKs"
     for name in ("compaction", "suppression", "rfc1144"):
         flow = only_flow(Scenario.of(f"dvb-9k6-{name}"))
@@ -173,7 +173,7 @@ def test_where_acks_are_thinned_out_no_model_of_them_applies() -> None:
         assert name in model(flow, "delayed_ack").reason
         if name != "rfc1144":
             assert flow.estimates_bps == {}
-    # What is compressed is as many, and each is as long as RFC 1144 makes it.
+    # Compressed ACKs are as many, each of the length that RFC 1144 gives it.
     ran = bentpipe.run("dvb-9k6-rfc1144", no_probes=True).flow().goodput_bps
     assert flow.lowest == "uplink ACKs"
     assert flow.estimates_bps == {"uplink ACKs": pytest.approx(9600 * 1024 / 7)}

@@ -1,4 +1,4 @@
-"""What `predict` says of a hybrid gateway, held against runs."""
+"""Predictions for a hybrid gateway, compared with runs."""
 
 from __future__ import annotations
 

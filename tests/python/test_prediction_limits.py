@@ -1,4 +1,4 @@
-"""What `predict` knows to bind a flow: a pace, processors, frames, changing paths, carriers."""
+"""Limits that `predict` finds: a pace, processors, frames, changing paths, carriers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_who_is_there_while_a_link_is_fast_does_not_pass_its_limits() -> None:
     (users,) = bentpipe.predict(_pair({"schedule": steps}) | {"flows": {"pages": pages}}).flows
     assert users.limits_bps["downlink"] == pytest.approx(2 * 20e6 * 1448 / 1500)
     assert users.estimates_bps["downlink, on average"] == pytest.approx(2 * average)
-    # Who is there all the time gets what there is on average, and no more.
+    # A flow that is present all the time gets the average capacity, and no more.
     (flow,) = bentpipe.predict(_pair({"schedule": steps})).flows
     assert flow.limits_bps["downlink"] == pytest.approx(average)
     assert "downlink, on average" not in flow.estimates_bps
@@ -141,7 +141,7 @@ def test_terminals_share_their_carrier() -> None:
         },
     }
     flows = {each.name: each for each in bentpipe.predict(network).flows}
-    # What the tills have without asking is theirs.
+    # The tills' assigned capacity remains theirs.
     share = (1e6 - 5 * 16e3) / 10 * 1448 / 1500
     assert flows["upload-1"].estimates_bps["fair share"] == pytest.approx(share)
     run = bentpipe.run(network, no_probes=True)
@@ -166,7 +166,7 @@ def test_flows_share_a_processor() -> None:
         assert flow.estimates_bps["fair share"] == pytest.approx(share)
     got = sum(each.goodput_bps for each in bentpipe.run(network, no_probes=True).summary.flows)
     assert 0.8 * 2 * share < got < 1.05 * 2 * share
-    # What echoes take of it is theirs.
+    # The echoes' share of the capacity is deducted.
     echoes = {"kind": "ping", "size": "56 B", "interval": "2 ms"}
     network["flows"]["back"] = {"from": "other", "to": "server", "app": echoes}
     (flow, _) = bentpipe.predict(network).flows
@@ -188,7 +188,7 @@ def test_packets_of_one_size_and_pace_are_known_and_taken_off_first() -> None:
     assert transfer.estimates_bps["fair share"] == pytest.approx(share)
     run = bentpipe.run(network, no_probes=True)
     assert {each.name: each for each in run.summary.flows}["samples"].goodput_bps < 1601
-    # Of what is drawn, or comes in bursts, nothing is said.
+    # There is no prediction for random or bursty traffic.
     for more in ({"interval": "exponential(500 ms)"}, {"size": "uniform(50 B, 150 B)"}):
         network["flows"]["samples"]["app"] = app | more
         _, samples = bentpipe.predict(network).flows

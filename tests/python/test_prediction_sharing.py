@@ -1,4 +1,4 @@
-"""What `predict` says that transfers get of what they share: acknowledgments, ends, both ways."""
+"""Predicted shares of transfers: acknowledgments, the end of a transfer, both directions."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def test_a_terminals_uploads_and_acknowledgments_share_a_carrier() -> None:
     network["carriers"] = {"inroute": {"rate": "512 kbit/s"}}
     predicted, ran = _predicted(network), _ran(network)
     for number in range(1, 6):
-        # A tenth of the carrier each. What the window lets a download have is 25.9 Mbit/s, and that
-        # was said to bind.
+        # A tenth of the carrier each. The window allows 25.9 Mbit/s and must not be named as the
+        # limit.
         share_bps = 512e3 / 10
         down, up = f"down-0-{number}", f"up-0-{number}"
         assert predicted[down] == pytest.approx(share_bps * 2 * PAYLOAD / ACK, rel=1e-3)
@@ -158,7 +158,7 @@ def test_windows_that_find_room_in_the_queue_are_clocked() -> None:
     assert not hold_back([_acks()] * 3)
     # Those that wait at terminals of their own have a queue each.
     assert hold_back([_acks(direction=name) for name in "abc"])
-    # Who measures keeps twice what is on the way, however large the window may be.
+    # A rate-measuring sender keeps two bandwidth-delay products in flight, for any larger window.
     assert hold_back([_acks(measures_its_rate=True, window=1e6)] * 3)
     assert not hold_back([_acks(measures_its_rate=True, window=1e6, queue=40.0)] * 3)
 
@@ -307,7 +307,7 @@ def test_a_small_window_waits_in_the_queue_that_an_upload_fills(
             assert flow.estimates_bps[flow.lowest] < 0.7 * flow.limits_bps["window"]
     predicted, ran = _predicted(network), _ran(network)
     assert ran["download"] == pytest.approx(predicted["download"], rel=0.25)
-    # What acknowledgments of the little that comes down leave is nearly all.
+    # The few acknowledgments of the slow download leave nearly all of the capacity.
     assert ran["upload"] == pytest.approx(predicted["upload"], rel=0.1)
 
 
@@ -334,7 +334,7 @@ def test_nobody_waits_where_nobody_fills_a_queue() -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_levels_are_max_min_fair_where_all_uses_count_alike(seed: int) -> None:
-    """Who could get more, could do so only at the cost of somebody who has no more."""
+    """A user could get more only at the cost of a user that has no more."""
     draw = random.Random(seed)
     users, resources = draw.randint(1, 12), draw.randint(1, 6)
     pairs = {(draw.randrange(users), draw.randrange(resources)) for _ in range(3 * users)}

@@ -109,7 +109,7 @@ def test_keyword_errors_are_pythons_own() -> None:
             function(NETWORK, sede=1)
         with pytest.raises(TypeError, match="positional argument"):
             function(NETWORK, 1)
-    # What the command line calls --workers, Python calls workers.
+    # The option --workers is called workers in Python.
     sweep = {"scenario": "vsat", "axes": {"seed": {"count": 2}}}
     with pytest.raises(RequestError, match=r"^workers 0: expected 1 or more$") as raised:
         bentpipe.sweep(sweep, workers=0)

@@ -65,7 +65,7 @@ def test_short_series_share_a_row_group_and_a_long_one_has_its_own(tmp_path: Pat
     metadata = pq.ParquetFile(path).metadata
     rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
     assert sorted(rows) == sorted(2 * [20_000, (MANY + 1) * 500])
-    # So many that a reader of one need not read a file's worth of others.
+    # Enough groups that reading one flow does not read the whole file.
     written(path, [taken(0, many=2000, rows=1000)])
     metadata = pq.ParquetFile(path).metadata
     rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]

@@ -287,7 +287,7 @@ def test_a_claim_that_was_changed_says_when_and_why_beside_its_verdict() -> None
         for claim in studies.get(name).claims
         if claim.changed
     }
-    # What the history of the claims' files has, after each study's first measurement.
+    # Changes in the history of the claims' files after each study's first measurement.
     assert changed.keys() >= {
         ("gaid1998", "host-window"),
         ("gaid1998", "window-over-measured-t1"),

@@ -263,7 +263,7 @@ def test_nothing_that_has_finished_is_repeated(
     for so_far in (4, 8):
         with pytest.raises(EnoughError):
             bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
-        # What is there can be read at any time.
+        # Completed parts can be read at any time.
         partial = bentpipe.load_sweep(folder / "out")
         assert (partial.finished, partial.complete) == (so_far, False)
         assert np.isfinite(partial.dataset.goodput_bps.values).sum() == so_far

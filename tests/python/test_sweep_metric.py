@@ -133,7 +133,7 @@ def test_the_command_prints_and_plots_it(
     told = json.loads(capsys.readouterr().out)
     assert told["metric"] == "pages.page_load_ms.p50"
     assert all(point["metric"]["median"] > 0.0 for point in told["points"])
-    # What only other applications tell is there in no cell, and that is said.
+    # A metric of other applications exists in no cell; the command reports that.
     command[-1] = "upload.page_load_ms.p50"
     assert cli.execute([*command, "--resume"]) == 0
     assert "no cell has upload.page_load_ms.p50" in capsys.readouterr().out

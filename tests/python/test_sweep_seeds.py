@@ -1,4 +1,4 @@
-"""What a sweep's seeds are for, and a scenario that has no file."""
+"""Seeds of a sweep, and scenarios that have no file."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ gateways.hub = { kind = "router" }
 
 
 def in_terminal(*arguments: str, columns: int) -> str:
-    """What a command shows in a terminal of that width."""
+    """Return the output of a command in a terminal of that width."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}

@@ -139,7 +139,7 @@ def outside(comparisons: Mapping[Any, Any]) -> dict[tuple[str, float], str]:
 # without a threshold, it had 22 Mbit/s for ns-2's 95.7: its first slow start overruns the queue.
 QUICK = [cell for cell in RECORDED if cell.initial_slow_start_threshold]
 
-# What does not hold, and what is known of it. `own` came first; `alike` was added when Hybla at
+# Known deviations, with their explanations. `own` came first; `alike` was added when Hybla at
 # 1e-6 lay outside, after ten variants of loss recovery had been tried on the cells that did
 # (three seeds each: the counts below are theirs). A change here must be explained.
 #

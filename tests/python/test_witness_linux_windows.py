@@ -41,7 +41,7 @@ def test_a_window_of_a_size_lets_through_what_linux_lets_through(
 
 
 def test_a_buffer_that_was_nearly_full_has_grown_when_the_next_transfer_comes() -> None:
-    """Whoever waits for any of many connections asks about room; before, it took 3.76 s."""
+    """Polling for any of many connections checks the send buffer; without that, it took 3.76 s."""
     transfers = 'kind = "bulk", size = "112590 B", transfers = 4, pause = "300 ms"'
     result = _run("reno", 17_600_000, 161, 141, "", True, transfers, 22)
     assert result.flows[0].finish_s == pytest.approx(3.488, rel=0.005)

@@ -9,7 +9,7 @@ code with the models. It is not the judge: bentpipe's simulator and ns-2 are.
 * Client: an ACK for every second segment, or `delayed_ack_s` after the first unacknowledged one.
   With in-order arrivals only, ns-2's DelAck sink and RFC 1122 section 4.2.3.2 agree.
 
-Time is a whole number of femtoseconds, so that two events in one instant are seen to be so:
+Time is a whole number of femtoseconds, so that simultaneous events are recognised.
 `arrival_wins_ties` says which of an arrival and a timer then comes first.
 """
 
