@@ -1,15 +1,16 @@
-"""Whole runs of bentpipe beside ns-2 and ns-3, on the same machine in the same minutes.
+"""Speed of bentpipe compared to ns-2 and ns-3, in whole runs on the same machine at the same time.
 
     python3 benches/compare.py [--runs 3] [--json FILE] [--table FILE]
 
-Each scenario is run by each, in turn, as whole processes, for long enough that starting one is
-less than 1% of it (a line on stderr says where it is more). The result is the ratio of delivered
-data packets per second of processor time: the median over the pairs. Each program has one thread,
-so that on an idle machine processor time equals wall time. The other result is peak memory.
+Each program runs each scenario, in turn, as a whole process. Runs are long enough that starting
+takes less than 1% of the time; a line on stderr reports exceptions. The result is the ratio of
+delivered data packets per second of processor time, as the median over the pairs, and peak memory.
+Each program has one thread, so that processor time equals wall time on an idle machine; on a busy
+machine, wall time says nothing.
 
-ns-2 runs twice: with its defaults, and at its best, where packets carry only the headers that TCP
-uses (a line in its script selects them). ns-3 is slower, so that it simulates less time. It runs
-once, on the scenarios that it supports (witness/ns3.py lists the others), by wall time.
+ns-2 runs twice: at its best and as installed. At its best, packets carry only the headers that TCP
+uses, which needs a little-known line in the script. ns-3 is so slow that it simulates less time. It
+runs once, by wall time, for the scenarios that it can run (witness/ns3.py lists the exceptions).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ WHOLE_RUN = ROOT / "target" / "release" / "whole-run"
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario, for both, over so many simulated seconds."""
+    """One scenario for all programs, with its simulated seconds."""
 
     name: str
     scenario: str
@@ -49,7 +50,7 @@ class Case:
     ns3: tuple[Program, dict[str, float]] | None = None
 
 
-# Of a run's processor time, at most.
+# Largest share of a run's processor time that starting may take.
 STARTING = 0.01
 
 HYBLA = ("slow_start_threshold", "5000", "report_every_s", "100", "bit_error_rate")
@@ -103,13 +104,13 @@ class Measurement:
 
     @property
     def rate(self) -> float:
-        """Delivered data packets per second of processor time."""
+        """Return delivered data packets per second of processor time."""
         return self.delivered / self.processor_s
 
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario's medians."""
+    """Medians of one scenario."""
 
     name: str
     bentpipe_delivered: int
@@ -123,12 +124,12 @@ class Row:
     ratio_ns3: float | None
     bentpipe_peak_mib: float
     ns2_peak_mib: float
-    # The share of processor time that starting takes, the larger of bentpipe's and ns-2's.
+    # Share of processor time that starting takes, the larger of bentpipe's and ns-2's.
     starting: float
 
 
 def measure(command: list[str]) -> Measurement:
-    """Run one process to its end; it prints `delivered N` among its key-value pairs."""
+    """Run one process to its end. It prints `delivered N` among its key-value pairs."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         output = process.stdout.read()
@@ -138,7 +139,7 @@ def measure(command: list[str]) -> Measurement:
         sys.exit(f"{command[0]} failed: {output}")
     words = output.split()
     key = "delivered" if "delivered" in words else "delivered_packets"
-    # ns-2 may report more than once; the last is the whole.
+    # ns-2 may report more than once; the last report is the total.
     position = len(words) - 1 - words[::-1].index(key)
     return Measurement(
         delivered=int(words[position + 1]),
@@ -148,14 +149,14 @@ def measure(command: list[str]) -> Measurement:
 
 
 def starts() -> tuple[Measurement, Measurement]:
-    """Run both for a simulated millisecond, in which nothing happens but the start."""
+    """Run both programs for a simulated millisecond, to measure their start."""
     ours = [str(WHOLE_RUN), str(HERE / "scenarios" / "bulk-1.toml"), "duration=1 ms"]
     theirs = ["ns", str(HERE / "witness" / "bulk.tcl"), "links", "1", "duration_s", "0.001"]
     return measure(ours), measure(theirs)
 
 
 def compare(case: Case, runs: int, programs: dict[Program, Path]) -> Row:
-    """Run one scenario `runs` times each way, in turn."""
+    """Run one scenario `runs` times with each program, in turn."""
     scenario = str(HERE / "scenarios" / case.scenario)
     script = str(HERE / "witness" / case.script)
     ours = [str(WHOLE_RUN), scenario, f"duration={case.duration_s} s"]
@@ -163,7 +164,7 @@ def compare(case: Case, runs: int, programs: dict[Program, Path]) -> Row:
     stock = [*best, "all_headers", "1"]
     measure(ours)  # the warm-up
     pairs = [(measure(ours), measure(best)) for _ in range(runs)]
-    # Of each pair's runs, the largest share.
+    # The largest share over the runs of each pair.
     starting = max(
         start.processor_s / run.processor_s
         for pair in pairs
@@ -233,7 +234,7 @@ def table_of(rows: list[Row]) -> str:
 
 
 def main() -> None:
-    """Compare, and print a table."""
+    """Compare the programs and print a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,11 +1,11 @@
-"""Cost per user: time and memory against the number of users of a satellite link.
+"""Cost in time and memory by the number of users who share a satellite link.
 
     python3 benches/users.py [--runs 5] [--table FILE] [--figure FILE.svg]
 
-scenarios/users.toml with 100 to 10,000 users, behind one drop-tail queue and behind a fair one.
-Each case is run as a whole process, in turn with the others. The results are the least processor
-time of its runs (user and system; the least is least affected by other load) and peak memory.
-The figure needs bentpipe's Python package, for its style.
+The script runs scenarios/users.toml with 100 to 10,000 users, behind one drop-tail queue and behind
+a fair queue. Each case is a whole process, and the cases take turns. The result of a case is the
+least processor time of its runs (user and system), since the least is what the work takes even on a
+busy machine, and the peak memory. The figure needs bentpipe's Python package for its style.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ QUEUES = ("drop-tail", "fair")
 
 @dataclass
 class Cost:
-    """The least cost of one case."""
+    """Least cost of one case."""
 
     queue: str
     users: int
@@ -42,7 +42,7 @@ class Cost:
 
     @property
     def hops_per_s(self) -> float:
-        """Packet-hops per second of processor time."""
+        """Return packet-hops per second of processor time."""
         return self.hops / self.seconds
 
 
@@ -102,7 +102,7 @@ def draw(figure: Figure, costs: list[Cost]) -> None:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure all cases and print a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -2,10 +2,10 @@
 
     python3 benches/work.py [--record]
 
-The scenarios of compare.py, and some more, shortened, run under callgrind (Debian package
-valgrind). work.json holds the last recorded counts and the compiler. An increase of more than 5% is
-reported, with exit status 1. After an intended increase, record the counts anew and give the reason
-in the commit.
+The script runs the scenarios of compare.py, and some more, shortened, under callgrind (Debian
+package valgrind). work.json holds the counts of the last record and its compiler. If a case takes
+over 5% more, the script says so and exits with status 1. A change that is meant to cost more has to
+record new counts, with the reason in the commit.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WHOLE_RUN = ROOT / "target" / "release" / "whole-run"
 RECORD = HERE / "work.json"
 TOLERANCE = 0.05
 
-# Scenario and simulated seconds: ten thousand packets or more, so that reading the file is little.
-# The others are none of compare.py's: what vanzara2014 spends most on besides, and flows of which
-# the scenario says little, whose buffers grow.
+# Scenario and simulated seconds: ten thousand packets or more, so that reading the file counts
+# little. The cases beyond those of compare.py cover code that vanzara2014 spends most of its time
+# in, and flows with few settings, whose buffers grow.
 CASES = {
     "bulk-1": 20,
     "bulk-3": 20,
@@ -47,7 +47,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Work:
-    """Cost of one case."""
+    """Counts of one case."""
 
     case: str
     instructions: int
@@ -55,12 +55,12 @@ class Work:
 
     @property
     def per_packet(self) -> float:
-        """Instructions per delivered data packet."""
+        """Return instructions per delivered data packet."""
         return self.instructions / self.delivered
 
 
 def missing() -> str | None:
-    """Return why nothing can be counted here, if so."""
+    """Return the reason if instructions cannot be counted here."""
     if shutil.which("valgrind") is None:
         return "valgrind is not installed (Debian package valgrind)"
     if not WHOLE_RUN.exists():
@@ -72,7 +72,7 @@ def missing() -> str | None:
 
 
 def compiler() -> str:
-    """Return the compiler's version: another compiler makes other instructions."""
+    """Return the compiler's version, since another compiler generates other instructions."""
     version = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
     return version.stdout.split()[1]
 
@@ -103,7 +103,7 @@ def recorded() -> tuple[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Count, and compare with the record."""
+    """Count the instructions of all cases and compare with the record."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

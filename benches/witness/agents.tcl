@@ -1,8 +1,8 @@
-# What cells.tcl and shared.tcl set agents to; a script may set something else after it.
+# Agent settings of cells.tcl and shared.tcl. A script may change them afterwards.
 #
 #   source [file join [file dirname [info script]] agents.tcl]
 
-# A handshake, whose round trip is the first sample, and whose acknowledgment does not open the window.
+# With a handshake. Its round trip is the first RTT sample, and its acknowledgment does not open the window.
 Agent/TCP set syn_ true
 Agent/TCP set delay_growth_ true
 Agent/TCPSink set SYN_immediate_ack_ true
@@ -20,5 +20,5 @@ Agent/TCP set timestamps_ true
 Agent/TCPSink set ts_echo_rfc1323_ true
 # RFC 3042
 Agent/TCP set singledup_ 1
-# With it, Reno has one fast retransmit in a window, which is RFC 6582's rule and not RFC 5681's.
+# If on, Reno has one fast retransmit per window, as in RFC 6582 section 3.2 and not in RFC 5681.
 Agent/TCP/Reno set bugFix_ false

@@ -28,8 +28,8 @@ array set options {
 source [file join [file dirname [info script]] options.tcl]
 
 # ns-2 at its best: nothing is traced, and packets carry only the headers that TCP
-# uses. Out of the box they carry those of every protocol in ns-2, which on the bulk
-# transfer takes about four times as long.
+# uses. By default they carry those of every protocol in ns-2, which makes the bulk
+# transfer about four times as slow.
 if {!$options(all_headers)} {
     remove-all-packet-headers
     add-packet-header IP TCP Flags
@@ -73,14 +73,14 @@ if {$options(delayed_ack_s) > 0} {
 $ns attach-agent [lindex $nodes 0] $tcp
 $ns attach-agent [lindex $nodes end] $sink
 $ns connect $tcp $sink
-# 0 leaves ns-2's choice, which is the window.
+# 0 keeps ns-2's default, which is the window.
 if {$options(slow_start_threshold) > 0} {
     $tcp set ssthresh_ $options(slow_start_threshold)
 }
 set ftp [new Application/FTP]
 $ftp attach-agent $tcp
 
-# Drops are counted where they happen: the loss-free path pays nothing for it.
+# Drops are counted where they happen, which costs nothing on a loss-free path.
 set monitor [new QueueMonitor]
 for {set i 0} {$i < $options(links)} {incr i} {
     foreach {from to} [list $i [expr {$i + 1}] [expr {$i + 1}] $i] {
@@ -91,7 +91,7 @@ for {set i 0} {$i < $options(links)} {incr i} {
     }
 }
 
-# The sink's byte count is an int, which 600 s overflow.
+# The sink's byte count is an int, which overflows within 600 s.
 set delivered 0
 proc tally {} {
     global ns sink delivered options

@@ -1,15 +1,16 @@
-"""Random transfers over one bottleneck, in ns-2 and in bentpipe: how long each takes.
+"""Durations of random transfers over one bottleneck, in ns-2 and in bentpipe.
 
-As a script, `python3 benches/witness/cells.py [--cells N]`, for each loss recovery, a table:
-cells, how many are within 2%, the median difference, the mean, and the farthest.
-`docs/validation/ns2.md` gives the causes of the farthest.
+As a script, `python3 benches/witness/cells.py [--cells N]` prints a table for each loss recovery.
+Its columns are the number of cells, the number within 2%, the median difference, the mean, and the
+largest. `docs/validation/ns2.md` explains the largest differences.
 
-`--shared` prints those of `shared.py` instead: several flows, modem returns, Hybla and Westwood.
+The option `--shared` prints the tables of `shared.py` instead: several flows, modem returns, Hybla
+and Westwood.
 
-As a module, it is what `tests/python/test_witness_cells.py` asserts of the same cells.
+As a module, `tests/python/test_witness_cells.py` uses it to check the same cells.
 
-Lost packets are listed by number, so that both lose the same ones; where the queue is short, each
-drops its own.
+Lost packets are listed by number, so that both programs lose the same ones. If the queue is short,
+each program drops packets of its own choice.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ KINDS = ("loss-free", "listed losses", "short queue")
 class Cell:
     """One transfer. Rates are in bit/s, delays (propagation, one way) and times in seconds.
 
-    `lost` are data packets by their order on the bottleneck, from 0; `queue_packets` counts the one
-    being sent.
+    The list `lost` has data packets by their order on the bottleneck, from 0. The limit
+    `queue_packets` includes the packet in transmission.
     """
 
     variant: str
@@ -55,7 +56,7 @@ class Cell:
 
 
 def cell(kind: str, number: int) -> Cell:
-    """Return a random cell of this kind: always the same for a number."""
+    """Return a random cell of this kind, always the same for a number."""
     choose = random.Random(f"{kind} {number}").choice
     drawn = Cell(
         variant=choose(list(ns2.RECOVERIES)),
@@ -79,7 +80,7 @@ def cell(kind: str, number: int) -> Cell:
 
 
 def in_ns2(of: Cell) -> float:
-    """Return the seconds from the first data segment to the last byte that the client gets."""
+    """Return the seconds in ns-2 from the first data segment sent to the last byte received."""
     options: dict[str, object] = {
         "rate_bps": of.rate_bps,
         "delay_s": of.delay_s,
@@ -91,7 +92,7 @@ def in_ns2(of: Cell) -> float:
         "window_segments": of.window_segments,
         "segments": of.segments,
         "initial_window": of.initial_window,
-        # The SYN is the first.
+        # The SYN is the first packet.
         "lost": " ".join(str(number + 1) for number in of.lost),
         "minimum_rto_s": of.minimum_rto_s,
     }
@@ -110,7 +111,7 @@ def in_ns2(of: Cell) -> float:
 
 
 def here(of: Cell) -> float:
-    """Return the same of bentpipe."""
+    """Return the seconds in bentpipe from the first segment sent to the last byte received."""
     tcp = ns2.sender(
         recovery=ns2.RECOVERIES[of.variant],
         initial_window=of.initial_window,
@@ -125,11 +126,11 @@ def here(of: Cell) -> float:
     forward: dict[str, Any] = {
         "rate": f"{of.rate_bps} bit/s",
         "delay": f"{of.delay_s} s",
-        # Here it counts what waits.
+        # In bentpipe, the limit excludes the packet in transmission.
         "queue": {"limit": f"{of.queue_packets - 1} packets"},
     }
     if of.lost:
-        # From 1, after the SYN and the handshake's last acknowledgment.
+        # Numbers start at 1, after the SYN and the handshake's last acknowledgment.
         forward["errors"] = {"lost_packets": [number + 3 for number in of.lost]}
     back = {
         "rate": f"{of.back_bps} bit/s",
@@ -163,7 +164,7 @@ def here(of: Cell) -> float:
 
 
 def differences(kind: str, numbers: Iterable[int]) -> list[tuple[Cell, float]]:
-    """Return cells and their relative differences in time, ours against ns-2's."""
+    """Return cells and their relative differences in duration, bentpipe's against ns-2's."""
     cells = [cell(kind, number) for number in numbers]
     with ThreadPoolExecutor() as pool:
         references = list(pool.map(in_ns2, cells))

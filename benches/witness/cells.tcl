@@ -1,9 +1,9 @@
-# One transfer over one bottleneck in ns-2, set up as RFCs have it where ns-2 lets one choose.
+# One transfer over one bottleneck in ns-2, with settings as in the RFCs where ns-2 has a choice.
 #
 #   ns cells.tcl key value ...
 #
 # Keys, with their defaults, are in `options` below. Prints the trace of both access links, and then a line: "done",
-# data packets sent again, timeouts.
+# retransmissions, timeouts.
 #
 #   server -- 100 Mbit/s, 1 ms -- near ====== far -- 100 Mbit/s, 1 ms -- client
 
@@ -31,10 +31,10 @@ $ns duplex-link $server $near 100Mb 1ms DropTail
 $ns duplex-link $far $client 100Mb 1ms DropTail
 $ns simplex-link $near $far $options(rate_bps) $options(delay_s) DropTail
 $ns simplex-link $far $near $options(back_bps) $options(back_delay_s) DropTail
-# ns-2's limit counts the packet that is being sent.
+# ns-2's limit includes the packet in transmission.
 $ns queue-limit $near $far $options(queue_packets)
 if {$options(lost) ne ""} {
-    # By their number on the link, from 0, which is the SYN.
+    # By number on the link, from 0, which is the SYN.
     set errors [new ErrorModel/List]
     $errors droplist $options(lost)
     $errors drop-target [new Agent/Null]
@@ -55,7 +55,7 @@ $ns connect $tcp $sink
 $ns at 0.0 "$tcp set ssthresh_ $options(window_segments)"
 $ns at 0.0 "$tcp advanceby $options(segments)"
 
-# What crosses the two access links, node 0 to 1 and 2 to 3, in ns-2's format; segment 0 is the SYN.
+# Traces the packets on the two access links, node 0 to 1 and 2 to 3, in ns-2's format; segment 0 is the SYN.
 $ns trace-queue $server $near stdout
 $ns trace-queue $far $client stdout
 proc finish {} {

@@ -1,13 +1,15 @@
-"""Record a kernel's TCP talking to a random peer as packetdrill scripts.
+"""Responses of the kernel's TCP to a random peer, recorded as packetdrill scripts.
 
     python3 benches/witness/dialogue.py FOLDER [--kind sender] [--seeds 1-96]
     target/release/bentpipe-testkit run FOLDER
 
-A socket of the running kernel listens behind a TUN device, in a network namespace of its own; this
-program is its peer, and its application. The packets in both directions are written as a script,
-with the kernel's window and recovery state after each packet as comments. `bentpipe-testkit run`
-compares our TCP with it (docs/validation/packetdrill.md). Dialogues take three seconds of real
-time, a dozen at a time. Needs root; ends only its own processes and changes only its own device.
+A socket of the running kernel listens behind a TUN device, in its own network namespace. This
+program is its peer and its application. The packets in both directions are written as a script that
+`bentpipe-testkit run` compares with our own TCP. The kernel's window and recovery state after each
+packet are recorded as comments (docs/validation/packetdrill.md).
+
+A dialogue takes three seconds of real time; a dozen run in parallel. Root is needed. The program
+ends only processes that it has started, and uses only its own devices.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ import dialogue_states as states
 from dialogue_peer import LOCAL, PORTS, REMOTE, Peer
 
 AT_ONCE: Final = 12
-# Timers of the kernel go in ticks of 4 ms, and coarser ones the longer they are.
+# The kernel's timers have ticks of 4 ms, and a coarser resolution the longer they are.
 TOLERANCE_US: Final = 35_000
 
-# The relevant settings of packetdrill's own scripts (google/packetdrill,
-# gtests/net/common/defaults.sh).
+# Settings of packetdrill's own scripts (google/packetdrill, gtests/net/common/defaults.sh) that
+# matter here.
 SYSCTLS: Final = {
     "tcp_rmem": "4096 540000 15728640",
     "tcp_wmem": "4096 262144 4194304",
@@ -66,7 +68,7 @@ KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "tiny": odd.tiny,
     "shrinking": odd.shrinking,
 }
-# Those that open the connection themselves, with a socket that listens, or that connects.
+# Kinds that open the connection themselves, with a listening socket or one that connects.
 OPENINGS: Final[dict[str, Callable[[Peer, socket.socket], None]]] = {
     "opening": states.opening,
     "calling": states.calling,
@@ -80,8 +82,8 @@ SETTINGS: Final = {
 
 
 def record(kind: str, seed: int) -> str:
-    """Hold one dialogue, in this process's own network namespace, and return the script."""
-    # Real-time priority: delays of this program would be recorded as the kernel's.
+    """Run one dialogue in this process's own network namespace, and return the script."""
+    # A delay of this program would be recorded as a delay of the kernel.
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
     dice = random.Random(f"{kind} {seed}")
     tun = _device(kind)
@@ -171,7 +173,7 @@ def _device(kind: str) -> int:
 
 
 def main() -> int:
-    """Record what was asked for, each dialogue in a process and a network namespace of its own."""
+    """Record the requested dialogues, each in its own process and network namespace."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kind", choices=[*KINDS, *OPENINGS], default="sender")

@@ -1,4 +1,4 @@
-"""Kinds of dialogues that dialogue.py holds: what the peer and the application do."""
+"""Kinds of dialogues for dialogue.py: behaviour of the peer and the application."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Final
 
 from dialogue_peer import Peer, Received, Segment, Way
 
-# The kernel has told of it by then.
+# Duration of a dialogue, in seconds.
 LONGEST_S: Final = 3.0
 
 
 def sender(peer: Peer) -> None:
-    """Let the kernel send over a path that loses and reorders, and that loses ACKs."""
+    """Let the kernel send over a path that loses and reorders segments and loses ACKs."""
     dice = peer.dice
     full = peer.mss - (12 if peer.stamps else 0)
     loss = dice.choice((0.0, 0.02, 0.05, 0.1, 0.2))
     reordering = dice.choice((0.0, 0.0, 0.05))
     lost_acks = dice.choice((0.0, 0.0, 0.1))
     delays = dice.random() < 0.3
-    # (Other kinds draw what they have always drawn.)
+    # Draws happen only with ECN, so that other kinds keep their random streams.
     marks = dice.choice((0.02, 0.1, 0.3)) if peer.ecn else 0.0
     echoes = False
     total = min(dice.choice((3, 8, 20, 40, 80)) * full, 100_000)
@@ -27,9 +27,9 @@ def sender(peer: Peer) -> None:
     left = total - min(chunk, total)
     peer.write(total - left)
     received = Received()
-    # The round trip is no constant: where all are equal, microseconds decide which is the shortest.
+    # The round trip varies: if all were equal, microseconds would decide which is the minimum.
     there, back = Way(peer.round_trip_s / 2, dice), Way(peer.round_trip_s / 2, dice)
-    # (when, which, a segment that arrives, or what an acknowledgment says)
+    # (time, serial number, a segment that arrives or the content of an acknowledgment)
     under_way: list[tuple[float, int, Segment | tuple[int, list[tuple[int, int]], bool]]] = []
     count = held = 0
     while peer.now_s() < LONGEST_S:
@@ -42,13 +42,13 @@ def sender(peer: Peer) -> None:
             heapq.heappush(under_way, (there.takes(segment.at_s) + late_s, count, segment))
         if not under_way and peer.now_s() >= due_s and left <= 0 and received.next > total:
             break
-        # One at a time, so that what the kernel sends for it is noted when it leaves.
+        # One at a time, so that the kernel's response is recorded when it leaves.
         if under_way and under_way[0][0] <= peer.now_s():
             at_s, _, event = heapq.heappop(under_way)
             if isinstance(event, Segment):
                 if event.start <= received.next:
                     peer.echo = event.stamp  # RFC 7323 section 4.3
-                # RFC 3168 section 6.1.3: until the sender says that it has heard
+                # RFC 3168 section 6.1.3: ECE is repeated until the sender confirms with CWR.
                 echoes &= not event.reduced
                 echoes |= peer.ecn and event.capable and dice.random() < marks
                 twice = received.take(event.start, event.start + event.length + event.fin)
@@ -77,7 +77,7 @@ def sender(peer: Peer) -> None:
 
 
 def receiver(peer: Peer) -> None:
-    """Send what is reordered, doubled, and has holes that are filled in the end."""
+    """Send reordered and duplicate segments, and gaps that are filled in the end."""
     dice = peer.dice
     reads = dice.choice((0.0, 0.3, 1.0))
     room = peer.buffer or 200_000
@@ -117,7 +117,7 @@ def receiver(peer: Peer) -> None:
 
 
 def conversation(peer: Peer) -> None:
-    """Ask and let the kernel answer, with windows that close, and a FIN from either side."""
+    """Exchange requests and replies, with windows that close, and a FIN from either side."""
     dice = peer.dice
     start = known = 1
     for _ in range(dice.randint(3, 8)):
@@ -154,7 +154,7 @@ def conversation(peer: Peer) -> None:
 
 
 def window(peer: Peer) -> None:
-    """Close the window over what the kernel wants to send, and answer its probes, or not."""
+    """Close the window while the kernel has data to send, and answer its probes or not."""
     dice = peer.dice
     full = peer.mss
     start = known = 1
@@ -165,7 +165,7 @@ def window(peer: Peer) -> None:
         written += amount
         peer.wait(peer.round_trip_s)
         sent = peer.highest
-        # Some of what has come is acknowledged, all of it, or nothing new.
+        # Acknowledges some or all of the received data, or nothing new.
         known = dice.choice((sent, sent, sent, max(known, sent - full), known))
         room = dice.choice((0, 0, 0, 1, 100, full // 2, full))
         peer.send(".", start, 0, known, window=peer.window_field(room))
@@ -196,7 +196,7 @@ def window(peer: Peer) -> None:
 
 
 def abort(peer: Peer) -> None:
-    """End it by force: a RST from either side, in the window or not, and what comes after."""
+    """Abort the connection: a RST from either side, in the window or not, and packets after it."""
     dice = peer.dice
     start = known = 1
     if dice.random() < 0.6:
@@ -219,7 +219,8 @@ def abort(peer: Peer) -> None:
         elif what == "shut":
             peer.shut()
         elif what == "reset":
-            # The next, in the window, beyond it, old; with an acknowledgment or without.
+            # Sequence numbers: the next, within the window, beyond it, and old; with or without an
+            # acknowledgment.
             at = start + dice.choice((0, 0, 1, 1_000, 3_000_000, -1))
             peer.send(dice.choice(("R", "R.")), at, 0, known)
         elif what == "syn":
@@ -238,7 +239,7 @@ def abort(peer: Peer) -> None:
 
 
 def closing(peer: Peer) -> None:
-    """Close from both sides, in any order, with FINs that are lost, late, or come again."""
+    """Close from both sides, in any order, with FINs that are lost, late, or repeated."""
     dice = peer.dice
     start = known = 1
     if dice.random() < 0.5:

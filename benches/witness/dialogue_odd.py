@@ -1,4 +1,4 @@
-"""Dialogues that dialogue.py holds of what is seldom seen: clocks that step, numbers that wrap."""
+"""Rare kinds of dialogues for dialogue.py: clocks that step, sequence numbers that wrap."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def backwards(peer: Peer) -> None:
-    """Send with timestamps that step back or far ahead, or without (RFC 7323 section 5)."""
+    """Send with timestamps that step back or far ahead, or are missing (RFC 7323 section 5)."""
     dice = peer.dice
     start = known = 1
-    # How much later than now the latest that was taken was.
+    # Lead of the latest accepted timestamp over the current time.
     ahead_ms = 0
     for _ in range(dice.randint(5, 16)):
         what = dice.choice(("text", "text", "ahead", "again", "reset", "fin", "bare", "write"))
@@ -27,10 +27,10 @@ def backwards(peer: Peer) -> None:
             peer.wait(peer.round_trip_s)
             known = peer.highest
         if what == "reset":
-            # A RST beyond the next octet ends nothing.
+            # A RST beyond RCV.NXT does not end the connection (RFC 9293 section 3.10.7.4).
             peer.send("R", start + 1_000, 0, known, later_ms=later_ms, stamped=stamped)
         elif what == "fin":
-            # Ahead of a gap, and farther than what is sent ever comes.
+            # A FIN ahead of a gap, beyond all data that follows.
             peer.send("F.", 40_000, 0, known, later_ms=later_ms, stamped=stamped)
         elif what in ("bare", "write"):
             peer.send(".", start, 0, known, later_ms=later_ms, stamped=stamped)
@@ -52,12 +52,12 @@ def backwards(peer: Peer) -> None:
 
 
 def wrapping(peer: Peer) -> None:
-    """Receive, or converse, where the peer's sequence numbers wrap."""
+    """Run a receiver or conversation dialogue in which the peer's sequence numbers wrap."""
     peer.dice.choice((receiver, receiver, conversation, early_fin))(peer)
 
 
 def early_fin(peer: Peer) -> None:
-    """Send a FIN, with text or without, ahead of what fills the gap, in any order."""
+    """Send a FIN, with or without data, ahead of the segments that fill the gap, in any order."""
     dice = peer.dice
     lengths = [dice.choice((1, 100, peer.mss, peer.mss)) for _ in range(dice.randint(2, 6))]
     segments, at = [], 1
@@ -88,7 +88,7 @@ def early_fin(peer: Peer) -> None:
 
 
 def tiny(peer: Peer) -> None:
-    """Have the kernel send segments, and send it some, that are shorter than 536 bytes."""
+    """Exchange segments shorter than 536 bytes in both directions."""
     if peer.mss < 100:
         peer.dice.choice((conversation, receiver, window))(peer)
     else:
@@ -96,7 +96,7 @@ def tiny(peer: Peer) -> None:
 
 
 def shrinking(peer: Peer) -> None:
-    """Take back the window's right edge over what was sent, or is to be (RFC 9293 3.8.6)."""
+    """Shrink the window below data that was sent or is to be sent (RFC 9293 section 3.8.6)."""
     dice = peer.dice
     full, known = peer.mss, 1
     written = 0

@@ -1,4 +1,4 @@
-"""The peer of dialogue.py: the host at the other side of the device, and what it writes down."""
+"""The peer of dialogue.py: the host at the other side of the device, and its recording."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from typing import Final
 LOCAL: Final = "192.168.0.1"
 REMOTE: Final = "192.0.2.1"
 PORTS: Final = (5555, 8080)
-# The first event of a script, in seconds; the runner's own begins at 0.
+# Time of the script's first event, in seconds; the runner's own time begins at 0.
 OFFSET_S: Final = 0.05
 FLAGS: Final = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "E": 64, "W": 128}
-# The two bits of the IP header that ECN has.
+# Values of the ECN field of the IP header.
 MARKS: Final = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
 MSS, SCALE, SACK_OK, SACK, STAMPS = 2, 3, 4, 5, 8
-# The value of the kernel's first timestamp in scripts.
+# The kernel's first timestamp as the script states it.
 FIRST_STAMP: Final = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A segment of the kernel's: positions as scripts have them, relative to the SYNs."""
+    """A segment sent by the kernel, with sequence numbers relative to the SYNs, as in scripts."""
 
     at_s: float
     start: int
     length: int
     fin: bool
-    # Its timestamp, as the script has it.
+    # Timestamp as in the script.
     stamp: int = 0
-    # It may be marked, and says that the window was reduced.
+    # Whether the segment is ECN-capable (ECT), and whether it has CWR.
     capable: bool = False
     reduced: bool = False
 
 
 @dataclass(kw_only=True)
 class Peer:
-    """The host on the other side of the device, and what it has written down."""
+    """The host on the other side of the device, and the script recorded so far."""
 
     tun: int
     dice: random.Random
@@ -56,22 +56,22 @@ class Peer:
     buffer: int | None
     stamps: bool
     ecn: bool = False
-    # The peer's initial sequence number in the script; all others are relative to it.
+    # Sequence number of the peer's SYN in the script; all others are relative to it.
     base: int = 0
-    # The script's number of the socket.
+    # The script's file descriptor of the socket.
     number: int = 4
-    # The kernel's first timestamp, and the one to be echoed, as the script has it.
+    # The kernel's first timestamp, and the timestamp to echo as in the script.
     kernels_stamp: int | None = None
     echo: int = 0
     connection: socket.socket | None = None
     kernels_first: int | None = None
-    # After the last that the kernel has sent, its FIN included.
+    # The kernel's SND.NXT: the end of all it has sent, its FIN included.
     highest: int = 1
     lines: list[str] = field(default_factory=list)
     _stamp: int = 0
 
     def now_s(self) -> float:
-        """Return the time since the beginning."""
+        """Return the time since the start."""
         return time.monotonic() - self.begun_s
 
     def say(self, at_s: float, what: str) -> None:
@@ -79,7 +79,7 @@ class Peer:
         self.lines.append(f"{at_s + OFFSET_S:.6f} {what}")
 
     def window_field(self, window_bytes: int | None = None) -> int:
-        """Return the window field for so many bytes."""
+        """Return the window field for a number of bytes."""
         wanted = self.window_bytes if window_bytes is None else window_bytes
         if not self.scaled:
             return min(65535, wanted)
@@ -98,9 +98,10 @@ class Peer:
         later_ms: int = 0,
         stamped: bool = True,
     ) -> None:
-        """Send a segment to the kernel, and note where its TCP stands then.
+        """Send a segment to the kernel, and record the state of its TCP afterwards.
 
-        Where there are timestamps, this one is `later_ms` later than now, or it has none.
+        With timestamps, the segment's is `later_ms` ahead of the time, or missing if it is not
+        `stamped`.
         """
         options, words = self._syn_options() if "S" in flags else (b"", [])
         if self.stamps and stamped:
@@ -140,7 +141,7 @@ class Peer:
             self.lines.append(_standing(self.connection))
 
     def refuse(self, mtu: int, start: int, length: int) -> None:
-        """Say as a router that a segment of the kernel's was longer than its next link takes."""
+        """Send an ICMP error of a router whose next link is too narrow for a segment."""
         ends = socket.inet_aton(LOCAL) + socket.inet_aton(REMOTE)
         packet = struct.pack("!BBHHHBBH", 0x45, 0, 40 + length, 0, 0x4000, 64, 6, 0) + ends
         packet += struct.pack("!HHI", *reversed(PORTS), self._kernels(start))
@@ -156,7 +157,7 @@ class Peer:
             self.lines.append(_standing(self.connection))
 
     def hear(self, for_s: float) -> list[Segment]:
-        """Wait for what the kernel sends, for so long at most, and write it down."""
+        """Wait up to `for_s` for segments of the kernel, and record them."""
         end_s = self.now_s() + for_s
         heard: list[Segment] = []
         while not heard:
@@ -170,13 +171,13 @@ class Peer:
         return heard
 
     def wait(self, for_s: float) -> None:
-        """Let time pass; what comes is written down."""
+        """Let time pass and record the segments that arrive."""
         end_s = self.now_s() + for_s
         while (left_s := end_s - self.now_s()) > 0:
             self.hear(left_s)
 
     def write(self, length: int, *, more: bool = False) -> None:
-        """Let the kernel's application write, and say that more follows, or not."""
+        """Let the kernel's application write, with or without the flag that more data follows."""
         assert self.connection is not None
         at_s = self.now_s()
         if self.connection.fileno() < 0:
@@ -200,7 +201,7 @@ class Peer:
         self.say(at_s, f"setsockopt({self.number}, {level}, {name}, [{value}], 4) = 0")
 
     def read(self, most: int) -> None:
-        """Let the kernel's application read, if there is anything."""
+        """Let the kernel's application read available data."""
         assert self.connection is not None
         at_s = self.now_s()
         try:
@@ -222,7 +223,7 @@ class Peer:
         self.connection.close()
 
     def shut(self) -> None:
-        """Let the kernel's application send no more."""
+        """Let the kernel's application close its sending side."""
         assert self.connection is not None
         if self.connection.fileno() < 0:
             return
@@ -259,7 +260,8 @@ class Peer:
             self.kernels_first = sequence
         start = (sequence - self.kernels_first) & 0xFFFFFFFF
         if length == self.mss - (12 if self.stamps else 0):
-            # Full segments have PSH where the kernel's buffers end; the runner is lenient there.
+            # Full segments have PSH where the kernel's buffers end; the runner ignores that
+            # difference.
             bits |= FLAGS["P"]
         flags = "".join(flag for flag in "SFRPEW." if bits & FLAGS[flag])
         mark = packet[1] & 3
@@ -269,7 +271,7 @@ class Peer:
         line += f"{flags} {start}:{start + length}({length})"
         base = self.base if "S" in flags else 0
         line += f" ack {_named(base + known - self.first)}" if "." in flags else ""
-        # Without a buffer that is set, what the window is depends on how large memory is.
+        # Without a fixed buffer, the window depends on the machine's memory.
         line += f" win {window}" if self.buffer is not None else ""
         options = self._options(tcp[20:header])
         at_s = self.now_s()
@@ -321,14 +323,14 @@ class Peer:
 
 @dataclass
 class Way:
-    """One direction of a path: what enters it leaves in the same order, after about so long."""
+    """One direction of a path: it preserves the order and has a varying delay."""
 
     takes_s: float
     dice: random.Random
     _last_s: float = 0.0
 
     def takes(self, at_s: float) -> float:
-        """Return when that leaves it which enters now."""
+        """Return the time at which a packet leaves that enters now."""
         delay_s = self.takes_s * self.dice.uniform(1.0, 1.1)
         self._last_s = max(self._last_s, at_s + delay_s)
         return self._last_s
@@ -336,13 +338,13 @@ class Way:
 
 @dataclass
 class Received:
-    """Received data: all before `next`, and blocks beyond it, the latest first."""
+    """State of a receiver: all bytes before `next`, and blocks beyond it, the latest first."""
 
     next: int = 1
     ahead: list[tuple[int, int]] = field(default_factory=list)
 
     def take(self, start: int, end: int) -> tuple[int, int] | None:
-        """Take a segment in; return what of it is here already, if that is all."""
+        """Add a segment; return its duplicate part if it has no new data."""
         if end <= self.next or any(left <= start and end <= right for left, right in self.ahead):
             return start, end
         start = max(start, self.next)
@@ -396,7 +398,7 @@ def _failed(error: OSError) -> str:
 def _standing(connection: socket.socket) -> str:
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     words = struct.unpack_from("24I", info, 8)
-    # SO_MEMINFO: what is taken of the receive buffer, and its size
+    # SO_MEMINFO: memory used of the receive buffer, and the buffer's size.
     taken, size = struct.unpack_from("2I", connection.getsockopt(socket.SOL_SOCKET, 55, 36))
     return (
         f"// cwnd {words[18]}, ssthresh {words[17]}, state {info[1]}, unacked {words[4]}, "

@@ -1,4 +1,4 @@
-"""More dialogues that dialogue.py holds: of what is about to begin, to wait, or to change."""
+"""More kinds of dialogues for dialogue.py: opening, waiting, and changes of state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dialogue_peer import PORTS, REMOTE, Peer, Received
 
 
 def notified(peer: Peer) -> None:
-    """Send or receive over a path that marks instead of losing (RFC 3168)."""
+    """Send or receive over a path that marks packets instead of dropping them (RFC 3168)."""
     dice = peer.dice
     if dice.random() < 0.6:
         sender(peer)
@@ -37,7 +37,7 @@ def notified(peer: Peer) -> None:
 
 
 def keep_alive(peer: Peer) -> None:
-    """Let the kernel ask a silent peer whether it is there, which says so or not."""
+    """Let the kernel send keep-alives to a silent peer, which answers them or not."""
     dice = peer.dice
     start = 1
     settings = [
@@ -71,7 +71,7 @@ def keep_alive(peer: Peer) -> None:
 
 
 def gathering(peer: Peer) -> None:
-    """Let the kernel's application write little at a time, in every way that it can ask for."""
+    """Let the kernel's application write small amounts with each option that gathers them."""
     dice = peer.dice
     known = 1
     for _ in range(dice.randint(6, 16)):
@@ -96,7 +96,7 @@ def gathering(peer: Peer) -> None:
 
 
 def idle(peer: Peer) -> None:
-    """Let the kernel's application write after a silence (tcp_slow_start_after_idle)."""
+    """Let the kernel's application write after an idle time (tcp_slow_start_after_idle)."""
     dice = peer.dice
     for _ in range(dice.randint(2, 4)):
         peer.write(min(dice.choice((1, 5, 15, 30, 60)) * peer.mss, 100_000))
@@ -112,7 +112,7 @@ def idle(peer: Peer) -> None:
 
 
 def unused(peer: Peer) -> None:
-    """Let the application write less than the window for long, and then much (RFC 2861)."""
+    """Let the application use less than the window for a long time, and then much (RFC 2861)."""
     dice = peer.dice
     peer.round_trip_s = min(peer.round_trip_s, 0.05)
     for _ in range(dice.randint(2, 3)):
@@ -135,7 +135,7 @@ def _write_and_acknowledge(peer: Peer, length: int) -> None:
 
 
 def path_mtu(peer: Peer) -> None:
-    """Take no more than so long a packet on the way, and say so, or not."""
+    """Limit the path MTU, with or without ICMP errors."""
     dice = peer.dice
     mtu = dice.choice((1492, 1400, 1000, 600))
     says = dice.choice((0.4, 1.0, 1.0))
@@ -165,7 +165,7 @@ def path_mtu(peer: Peer) -> None:
         if under_way and under_way[0][0] <= peer.now_s():
             _, _, start, heard = heapq.heappop(under_way)
             if heard is None:
-                # Not all that it could have brought is there any more when it is sent on.
+                # The last segment is shorter than the MSS.
                 peer.refuse(mtu, start, min(peer.mss, total + 1 - start))
             else:
                 peer.send(".", 1, 0, heard[0], blocks=heard[1])
@@ -173,7 +173,7 @@ def path_mtu(peer: Peer) -> None:
 
 
 def opening(peer: Peer, listener: socket.socket) -> None:
-    """Open a connection to the kernel, with SYNs and answers that are lost, late, or wrong."""
+    """Open a connection to the kernel, with SYNs and replies that are lost, late, or wrong."""
     dice = peer.dice
     peer.send("S", 0, 0, 0, window=65535)
     start = 1
@@ -205,7 +205,7 @@ def opening(peer: Peer, listener: socket.socket) -> None:
 
 
 def calling(peer: Peer, caller: socket.socket) -> None:
-    """Let the kernel open the connection, and answer late, wrongly, or with a SYN of our own."""
+    """Let the kernel open the connection, and answer late, wrongly, or with a simultaneous SYN."""
     dice = peer.dice
     caller.setblocking(False)
     at_s = peer.now_s()
@@ -232,7 +232,7 @@ def calling(peer: Peer, caller: socket.socket) -> None:
 
 
 def _exchange(peer: Peer, start: int) -> None:
-    """Let both ends say something."""
+    """Let both ends send data."""
     dice = peer.dice
     if dice.random() < 0.7:
         peer.write(dice.choice((10, peer.mss, 12 * peer.mss)))

@@ -13,8 +13,8 @@
 # The defaults: 100 flows over 100 Mbit/s and 600 ms of round trip without queueing
 # (5 ms on each access link, 290 ms on the bottleneck, each way), 1500-byte packets,
 # and a queue of one bandwidth-delay product, 5000 packets, in front of the
-# bottleneck. ns-2's limit counts the packet being sent. All other queues are long
-# enough never to drop. The flows start one after another over `start_spread_s`.
+# bottleneck. ns-2's limit includes the packet in transmission. All other queues are
+# long enough never to drop. The flows start one after another over `start_spread_s`.
 
 array set options {
     flows                   100
@@ -37,8 +37,8 @@ array set options {
 source [file join [file dirname [info script]] options.tcl]
 
 # ns-2 at its best: nothing is traced, and packets carry only the headers that TCP
-# uses. Out of the box they carry those of every protocol in ns-2, which on the bulk
-# transfer takes about four times as long.
+# uses. By default they carry those of every protocol in ns-2, which makes the bulk
+# transfer about four times as slow.
 if {!$options(all_headers)} {
     remove-all-packet-headers
     add-packet-header IP TCP Flags
@@ -51,7 +51,7 @@ Agent/TCP set delay_growth_ false
 Agent/TCP set windowInitOption_ 1
 Agent/TCP set windowInit_ $options(initial_window)
 Agent/TCP set overhead_ 0
-# Never binding, and so is the initial slow start threshold, which ns-2 sets to it.
+# Never a limit. ns-2 sets the initial slow start threshold to it, which is therefore none either.
 Agent/TCP set window_ $options(window_segments)
 Agent/TCP set tcpTick_ 0.001
 Agent/TCP set minrto_ $options(min_rto_s)
@@ -70,7 +70,7 @@ set bottleneck_delay_s [expr {$options(round_trip_s) / 2.0 - 2 * $options(access
 $ns duplex-link $left $right $options(rate_bps) $bottleneck_delay_s DropTail
 $ns queue-limit $left $right $options(queue_packets)
 
-# Drops are counted where they happen: packets that get through pay nothing for it.
+# Drops are counted where they happen, which costs nothing for other packets.
 set monitor [new QueueMonitor]
 set snoop [new SnoopQueue/Drop]
 $snoop set-monitor $monitor

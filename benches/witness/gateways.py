@@ -1,11 +1,10 @@
-"""Simulated against live: the networks of docs/gateway.md, between real gateways.
+"""Simulated and real gateways compared, in the networks of docs/gateway.md.
 
-Five machines (network namespaces): the kernel's server and client, two that have gateways or
-forward, and one that is the satellite. Each network once, a file and fifteen questions, three to
-twelve seconds each; as root.
+    python benches/witness/gateways.py [NETWORK ...]
 
-    python benches/witness/gateways.py            all of them
-    python benches/witness/gateways.py leo codel  those
+Without arguments, all networks are run. Five machines (network namespaces) are used: the kernel's
+server and client, two that run gateways or forward packets, and one that runs the satellite link.
+Each network transfers a file and fifteen requests, three to twelve seconds each. Root is needed.
 """
 
 from __future__ import annotations
@@ -50,17 +49,17 @@ ROUTER = '{ kind = "router" }'
 
 
 def split(more: str = "") -> str:
-    """Describe a split gateway, with more settings."""
+    """Return a split gateway with additional settings."""
     return '{ kind = "split", facing = "satellite"' + (", " + more if more else "") + " }"
 
 
 def both(more: str = "") -> tuple[str, str]:
-    """Put one at either end."""
+    """Return a split gateway for both ends."""
     return split(more), split(more)
 
 
 def link(forward: str, back: str, delay_ms: int, *, more: str = "", back_more: str = "") -> str:
-    """Describe both ways of the satellite."""
+    """Return both directions of the satellite link."""
     ways = (("forward", forward, more), ("return", back, back_more))
     return "\n".join(
         f'{way} = {{ rate = "{rate}", delay = "{delay_ms} ms"{", " + what if what else ""} }}'
@@ -69,17 +68,17 @@ def link(forward: str, back: str, delay_ms: int, *, more: str = "", back_more: s
 
 
 def lost(share: str) -> str:
-    """Lose packets."""
+    """Return an error model with this loss rate."""
     return f"errors = {{ packet_loss_rate = {share} }}"
 
 
 def queue(packets: int) -> str:
-    """Limit a queue to so many packets."""
+    """Return a queue limit of so many packets."""
     return f'queue = {{ kind = "drop-tail", limit = "{packets} packets" }}'
 
 
 def rule(name: str) -> str:
-    """Describe a split gateway with a window rule."""
+    """Return a split gateway with a window rule."""
     return split(f'tcp = {{ congestion_control = "{name}" }}')
 
 
@@ -88,7 +87,7 @@ WARM = both("multiplex = 4, warm_path = true")
 EARLY = both('set_up = "early", close = "early"')
 SUPPRESSED = 'acks = { kind = "suppression" }'
 
-# The gateways, the satellite, bytes of the file, bytes of an answer.
+# The gateways, the satellite link, bytes of the file, bytes of a reply.
 NETWORKS: dict[str, tuple[tuple[str, str], str, int, int]] = {
     "geo": (both(), link("25 Mbit/s", "3 Mbit/s", 270, more=queue(600)), 10_000_000, 50_000),
     "hybla": (
@@ -181,13 +180,13 @@ print(json.dumps(took))
 
 
 def simulated(file: Path) -> dict[str, Any]:
-    """Return what a run says of the flow."""
+    """Return the results of the flow in a simulated run."""
     [flow] = json.loads(bentpipe.run(file).summary_json)["flows"]
     return dict(flow)
 
 
 def live(file: Path, gateways: tuple[str, str], what: str, length: int) -> float:
-    """Return how many seconds the file took, or an answer on average."""
+    """Return the seconds that the file took, or a reply on average."""
     addresses = ("10.1.0.250", "10.4.0.250")
     plays = {
         "hub": ("--interface", "lan=to-server", "--interface", "satellite=to-sky"),
@@ -206,7 +205,7 @@ def live(file: Path, gateways: tuple[str, str], what: str, length: int) -> float
                 more = speaks if "multiplex" in text else ()
                 words = ("--gateway", box.name, *plays[box.name], *more)
                 running.enter_context(gateway(box, file, *words))
-        # Persistent connections are there by then.
+        # Time to establish persistent connections.
         time.sleep(1.5)
         listens, program = (client, RECEIVES) if what == "file" else (server, ANSWERS)
         listening = listens.python(program, str(length))
@@ -224,7 +223,7 @@ def live(file: Path, gateways: tuple[str, str], what: str, length: int) -> float
 
 
 def main(wanted: list[str]) -> None:
-    """Play the networks that are wanted, and print a line each."""
+    """Run the requested networks, and print a line for each."""
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted or NETWORKS:
             gateways, satellite, size, answer = NETWORKS[name]

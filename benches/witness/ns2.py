@@ -1,6 +1,6 @@
-"""ns-2, for the witnesses that have scripts of their own.
+"""ns-2, for witnesses with scripts of their own.
 
-Whether it is here, how it is run, and what bentpipe is set to beside it.
+The module finds and runs ns-2, and returns the corresponding settings of bentpipe.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 SEGMENT_BYTES = 1448
-# By ns-2's agent.
+# Loss recovery by ns-2's agent.
 RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
-# A queue that drops nothing.
+# Limit of a queue that never drops.
 LONG_QUEUE_PACKETS = 100_000
 
 
 def available() -> bool:
-    """Whether ns-2 is installed."""
+    """Return whether ns-2 is installed."""
     return shutil.which("ns") is not None
 
 
@@ -32,12 +32,12 @@ def version() -> str:
 
 
 def run(script: Path, options: Mapping[str, object]) -> str:
-    """Run a script with pairs of a key and a value, and return what it prints.
+    """Run a script with pairs of a key and a value, and return its output.
 
     Raises
     ------
     RuntimeError
-        ns-2 failed: what it said of it.
+        If ns-2 failed; the message is ns-2's.
     """
     # Fixed-point: ns-2 does not read every exponent form.
     arguments = [
@@ -61,7 +61,7 @@ def sender(
     minimum_rto_s: float,
     congestion_control: str = "reno",
 ) -> dict[str, Any]:
-    """Return the TCP settings that are nearest to an ns-2 agent's."""
+    """Return the TCP settings closest to an ns-2 agent's."""
     sack = recovery == "sack"
     tcp: dict[str, Any] = {
         "congestion_control": congestion_control,
@@ -87,7 +87,7 @@ def sender(
 
 
 def receiver(*, sack: bool, delayed_ack_s: float, window_segments: int) -> dict[str, Any]:
-    """Return the TCP settings that are nearest to an ns-2 sink's."""
+    """Return the TCP settings closest to an ns-2 sink's."""
     return {
         "mss": f"{SEGMENT_BYTES} B",
         "sack": sack,

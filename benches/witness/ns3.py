@@ -1,13 +1,13 @@
-"""The benchmarks of ns-3, `ns3_bulk.cc` and `ns3_fleet.cc`: built, run and timed. And its queues.
+"""Benchmarks with ns-3, `ns3_bulk.cc` and `ns3_fleet.cc`, and recordings of its queues.
 
-As a script, runs each once, for a short while, and prints the delivered packets a
-second of wall and of processor time::
+As a script, runs each benchmark briefly. Prints the delivered packets per second of wall time and
+of processor time::
 
     python3 benches/witness/ns3.py
     python3 benches/witness/ns3.py --record-queues
 
-With `--record-queues`, writes what `ns3_queues.cc` makes of each queue into the tests of
-`crates/link`, which compare with it. As a module: `available`, `build`, `run`.
+With `--record-queues`, writes the output of `ns3_queues.cc` for each queue into the tests of
+`crates/link`, which compare with it. As a module, provides `available`, `build` and `run`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Program = Literal["ns3_bulk", "ns3_fleet"]
 PROGRAMS: tuple[Program, ...] = ("ns3_bulk", "ns3_fleet")
 
 RECORDED = HERE.parent.parent / "crates" / "link" / "tests" / "ns3"
-# Recorded queues by name, with the options of the program.
+# Options of each recording, by its name.
 QUEUES = {
     "codel": ("--queue=codel",),
     "codel-ecn": ("--queue=codel", "--ecn=1"),
@@ -41,7 +41,7 @@ QUEUES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Output of a program, and its wall and processor time (user) in s."""
+    """Output of a program, and its wall time and processor time (user) in seconds."""
 
     delivered: int
     queue_drops: int
@@ -51,7 +51,7 @@ class Run:
 
 
 def available() -> bool:
-    """Whether there is a compiler, pkg-config, and ns-3 to build with."""
+    """Return whether a compiler, pkg-config and ns-3 are installed."""
     if shutil.which("g++") is None or shutil.which("pkg-config") is None:
         return False
     return subprocess.run(["pkg-config", "--exists", *MODULES], check=False).returncode == 0
@@ -68,10 +68,10 @@ def build(program: Program | Literal["ns3_queues"], directory: Path) -> Path:
     Raises
     ------
     RuntimeError
-        It did not compile.
+        If it does not compile.
     """
     executable = directory / program
-    # --libs-only-l: all of --libs would name development files of GSL's, not needed.
+    # --libs-only-l, since --libs also names development files of GSL, which are not needed.
     flags = _pkg_config("--cflags", "--libs-only-l", *MODULES)
     finished = subprocess.run(
         ["g++", "-O2", "-std=c++17", str(HERE / f"{program}.cc"), "-o", str(executable), *flags],
@@ -96,20 +96,20 @@ def run(
     Parameters
     ----------
     program
-        Which.
+        The program.
     executable
-        Where `build` put it; built for this run alone by default, which isn't timed.
+        The path that `build` returned. By default it is built for this run; the build is not timed.
     limit_s
-        The most wall time it may take.
+        Limit of the wall time.
     options
-        As `--help` lists them.
+        Options as listed by `--help`.
 
     Raises
     ------
     RuntimeError
-        It did not compile, or failed.
+        If it does not compile, or fails.
     subprocess.TimeoutExpired
-        It took longer than the limit.
+        If it takes longer than the limit.
     """
     with tempfile.TemporaryDirectory() as scratch:
         command = [str(executable or build(program, Path(scratch)))]
@@ -136,7 +136,7 @@ def run(
 
 
 def _pkg_config(*arguments: str) -> list[str]:
-    """Return the words pkg-config answers with."""
+    """Return the words of pkg-config's output."""
     finished = subprocess.run(
         ["pkg-config", *arguments], capture_output=True, text=True, check=True
     )
@@ -144,7 +144,7 @@ def _pkg_config(*arguments: str) -> list[str]:
 
 
 def record_queues() -> None:
-    """Write down what ns-3's queues make of their packets."""
+    """Record the results of ns-3's queues."""
     with tempfile.TemporaryDirectory() as scratch:
         executable = build("ns3_queues", Path(scratch))
         for name, options in QUEUES.items():
@@ -165,7 +165,7 @@ def main() -> int:
     if arguments.record_queues:
         record_queues()
         return 0
-    # No bit error rate of 1e-5: ns-3.37 then never leaves TcpRxBuffer::Add, or crashes.
+    # Not with a bit error rate of 1e-5: ns-3.37 then never leaves TcpRxBuffer::Add, or crashes.
     runs: tuple[tuple[Program, dict[str, float]], ...] = (
         ("ns3_bulk", {"duration_s": 60}),
         ("ns3_bulk", {"duration_s": 600, "bit_error_rate": 1e-6}),

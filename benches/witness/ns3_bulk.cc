@@ -4,8 +4,8 @@
 //   g++ -O2 -std=c++17 ns3_bulk.cc -o ns3_bulk $flags
 //   ./ns3_bulk --duration_s=60
 //
-// Debian: libns3-dev. (All of `--libs` would name development files of GSL's as well,
-// which are not needed.) --help lists the options. Prints one line of "key value" pairs:
+// Debian: libns3-dev. (`--libs` also names development files of GSL, which are not
+// needed.) --help lists the options. Prints one line of "key value" pairs:
 // delivered (data packets' worth of bytes, in order, at the client), queue_drops,
 // error_drops. Wall time and memory are measured from outside.
 //
@@ -74,8 +74,8 @@ main(int argc, char* argv[])
     link.SetQueue("ns3::DropTailQueue<Packet>",
                   "MaxSize",
                   QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, queuePackets)));
-    // The device's queue is all there is: no queue discipline (FQ-CoDel) in front of it,
-    // and drops happen where they are counted.
+    // Removes the queue discipline (FQ-CoDel) in front of the device's queue, so that drops
+    // happen where they are counted.
     link.DisableFlowControl();
     NetDeviceContainer devices = link.Install(nodes);
 

@@ -4,8 +4,8 @@
 //   g++ -O2 -std=c++17 ns3_fleet.cc -o ns3_fleet $flags
 //   ./ns3_fleet --duration_s=20
 //
-// Debian: libns3-dev. (All of `--libs` would name development files of GSL's as well,
-// which are not needed.) --help lists the options. Prints one line of "key value" pairs:
+// Debian: libns3-dev. (`--libs` also names development files of GSL, which are not
+// needed.) --help lists the options. Prints one line of "key value" pairs:
 // delivered (data packets' worth of bytes, in order, at the clients, all flows together),
 // queue_drops (at the bottleneck). Wall time and memory are measured from outside.
 //
@@ -70,8 +70,8 @@ main(int argc, char* argv[])
         helper.SetQueue("ns3::DropTailQueue<Packet>",
                         "MaxSize",
                         QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, packets)));
-        // The device's queue is all there is: no queue discipline (FQ-CoDel) in front of it,
-        // and drops happen where they are counted.
+        // Removes the queue discipline (FQ-CoDel) in front of the device's queue, so that drops
+        // happen where they are counted.
         helper.DisableFlowControl();
         return helper;
     };

@@ -1,13 +1,14 @@
-// Witness for the queues of crates/link that bound delays: what CoDel, FQ-CoDel and PIE of ns-3 do with the same
-// packets.
+// Witness for the queues of crates/link that bound delays: CoDel, FQ-CoDel and PIE of ns-3 with the
+// same packets.
 //
 //   ns3_queues --queue=codel|fq-codel|pie [--ecn=1]
 //
-// Prints a line for each packet that is offered to the queue of a 10 Mbit/s link: when in nanoseconds, its flow, its
-// bytes with the IP header, and when its transmission began, or - where it was dropped; with --ecn=1 also whether it was
-// marked. Everything random has a seed.
+// Prints a line for each packet that is offered to the queue of a 10 Mbit/s link: the time in
+// nanoseconds, its flow, its bytes with the IP header, and the time at which its transmission began,
+// or - if it was dropped. With --ecn=1, also whether it was marked. All random numbers have a seed.
 //
-// crates/link/tests/ns3/*.txt is what this printed, and crates/link/tests/ns3.rs compares. ns3.py builds and runs it:
+// The output is in crates/link/tests/ns3/*.txt; crates/link/tests/ns3.rs compares with it. ns3.py
+// builds and runs this program:
 //
 //   python3 benches/witness/ns3.py --record-queues
 
@@ -51,7 +52,7 @@ Transmit()
         return;
     }
     busy = true;
-    // The number of the packet is in its text.
+    // The payload holds the number of the packet.
     uint32_t number;
     item->GetPacket()->CopyData(reinterpret_cast<uint8_t*>(&number), sizeof number);
     fates[number].departed = Simulator::Now().GetNanoSeconds();
@@ -70,7 +71,7 @@ Arrive(uint32_t number, bool ecn)
     Ipv4Header header;
     header.SetSource(Ipv4Address(0x0a000001 + fate.flow));
     header.SetDestination(Ipv4Address("10.1.0.1"));
-    // Neither TCP nor UDP: flows are told apart by their addresses, and text is no header.
+    // Neither TCP nor UDP, so that flows differ by address and the payload is not taken for a header.
     header.SetProtocol(253);
     header.SetPayloadSize(fate.bytes - 20);
     if (ecn)
@@ -104,12 +105,12 @@ main(int argc, char* argv[])
                                                       {"fq-codel", "ns3::FqCoDelQueueDisc"},
                                                       {"pie", "ns3::PieQueueDisc"}};
     ObjectFactory factory(types.at(kind));
-    // No more than 200 wait in FQ-CoDel: ns-3's count of drops does not grow when too much waits, as Linux's does.
+    // FQ-CoDel holds at most 200 packets: unlike Linux's, ns-3's count of drops does not grow when its limit is exceeded.
     factory.Set("MaxSize", StringValue(kind == "fq-codel" ? "1000p" : "200p"));
     factory.Set("UseEcn", BooleanValue(ecn));
     if (kind == "pie")
     {
-        // The RFC's; ns-3 has other defaults. No burst is allowed: when one is, ns-3 has rules of its own for.
+        // The RFC's values; ns-3 has other defaults. No burst allowance, for which ns-3 has rules of its own.
         factory.Set("MeanPktSize", UintegerValue(1500));
         factory.Set("QueueDelayReference", TimeValue(MilliSeconds(15)));
         factory.Set("Supdate", TimeValue(MilliSeconds(15)));
@@ -123,9 +124,9 @@ main(int argc, char* argv[])
     }
     queue->Initialize();
 
-    // Poisson arrivals, in quarters of a second of which some are busier than the link can bear, with
-    // packets of four flows. The second offers twice as many as the first, and so on; the fourth only begins in
-    // the middle.
+    // Poisson arrivals of four flows, with a load that changes every quarter of a second and sometimes
+    // exceeds the link's rate. The second flow offers twice as many packets as the first, and so on. The
+    // fourth begins in the middle.
     Ptr<ExponentialRandomVariable> gap = CreateObject<ExponentialRandomVariable>();
     Ptr<UniformRandomVariable> uniform = CreateObject<UniformRandomVariable>();
     const std::vector<double> loads = {0.6, 1.3, 1.5, 1.1, 0.3, 1.4, 1.05, 0.8, 2.0, 0.4};
@@ -149,7 +150,7 @@ main(int argc, char* argv[])
     {
         Simulator::Schedule(NanoSeconds(fates[number].at), &Arrive, number, ecn);
     }
-    // PIE's timer would go on for ever.
+    // PIE's timer would run forever.
     Simulator::Stop(Seconds(until + 5));
     Simulator::Run();
     for (const Fate& fate : fates)

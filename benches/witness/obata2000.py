@@ -1,14 +1,14 @@
-"""The independent witness of obata2000: the paper's transfers, simulated by ns-2.
+"""The independent witness of obata2000: the paper's transfers, simulated with ns-2.
 
-As a script, simulates every cell of figures 5 and 6 (and the base cells of figures
-7, 8 and 10), prints the table and writes it::
+As a script, simulates every cell of figures 5 and 6, and the base cells of figures 7, 8 and 10.
+Prints the table and writes it::
 
     python3 benches/witness/obata2000.py [--out benches/witness/obata2000.json]
 
-As a module, it is what a test compares bentpipe with: `simulate`,
-`compare`. `simulate` takes any `Cell`, not only the paper's.
+As a module, provides `simulate` and `compare` for tests of bentpipe. The function `simulate` takes
+any `Cell`.
 
-The transfer itself is `obata2000.tcl`, beside this file.
+The ns-2 script of the transfer is `obata2000.tcl`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ACK_BYTES = 52
 # obata2000, section 3.2: "TCP Reno adopts 200msec".
 DELAYED_ACK_S = 0.2
 
-# The paper doesn't say what its KByte is: each cell is run with both readings.
+# The paper does not define KByte, so that each cell is run with both readings.
 KBYTE_READINGS = (1000, 1024)
 # obata2000, section 4.2.
 WINDOWS_KBYTES = (4, 8, 16, 32, 64, 128, 192)
@@ -67,10 +67,10 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Result of ns-2 for a cell.
+    """Result of a cell in ns-2.
 
-    `time_s` runs from the start of sending the first segment to the arrival of the
-    last byte at the client, to the microsecond.
+    The time `time_s` runs from the start of sending the first segment to the arrival of the last
+    byte at the client, with a resolution of a microsecond.
     """
 
     time_s: float
@@ -84,8 +84,8 @@ class Outcome:
 class PaperCell:
     """A cell with its place in the paper.
 
-    `window` is the label on the figure's axis: "64 KByte", or "saturation, rounded
-    down" and "... up"; `kbyte_bytes` is the reading of KByte, for window and file.
+    The name `window` is the label on the figure's axis: "64 KByte", or "saturation, rounded down"
+    and "... up". The number `kbyte_bytes` is the reading of KByte for window and file.
     """
 
     figure: str
@@ -102,12 +102,12 @@ def simulate(cell: Cell, *, trace: Path | None = None) -> Outcome:
     cell
         The network and the transfer.
     trace
-        Where to leave ns-2's packet trace of both links; not kept by default.
+        File for ns-2's packet trace of both links; not kept by default.
 
     Raises
     ------
     RuntimeError
-        ns-2 failed, or the transfer lost a packet.
+        If ns-2 failed, or the transfer lost a packet.
     """
     with tempfile.TemporaryDirectory() as scratch:
         options: dict[str, object] = {
@@ -146,7 +146,7 @@ def compare(
     ours
         Seconds from the first segment sent to the last byte received, by cell.
     witness
-        ns-2's outcomes, where they are known already; other cells are simulated.
+        Known outcomes of ns-2; other cells are simulated.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def compare(
 
 
 def saturation_window(cell: Cell) -> float:
-    """Return the window in segments where rtt = a(n), not rounded.
+    """Return the window in segments for which rtt = a(n), not rounded.
 
     obata2000, eq. (13), which is w(n) from eqs. (3) and (5).
     """
@@ -178,8 +178,8 @@ def paper_cells() -> Iterator[PaperCell]:
         yield from _curve("5", 2_048_000, 64_000, uplink_delay_s, WINDOWS_KBYTES, saturate=True)
     for uplink_bps in (64_000, 16_000, 4_000):
         yield from _curve("6", 2_048_000, uplink_bps, 0.125, WINDOWS_KBYTES, saturate=True)
-    # The VSAT with and without its redundancy. Without losses, figures 8 and 10 are
-    # the same network: they differ in the operating systems.
+    # The VSAT with and without its redundancy. Without losses, figures 8 and 10 have the same
+    # network: they differ in the operating systems.
     for downlink_bps in (64_000, round(64_000 / VSAT_REDUNDANCY)):
         yield from _curve("7", downlink_bps, 64_000, 0.25, VSAT_WINDOWS_KBYTES)
         yield from _curve("8, 10", downlink_bps, 737_000, 0.025, VSAT_WINDOWS_KBYTES)
@@ -227,7 +227,7 @@ def _row(place: PaperCell, outcome: Outcome) -> dict[str, object]:
 
 
 def main() -> int:
-    """Simulate the paper's cells, print the table, write it if asked to."""
+    """Simulate the paper's cells, print the table, and write it on request."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="write the results here, as JSON")
     arguments = parser.parse_args()
@@ -246,7 +246,7 @@ def main() -> int:
     rows = []
     for place in paper_cells():
         cell = place.cell
-        # Figures 5 and 6 share a curve.
+        # Figures 5 and 6 have a curve in common.
         if cell not in outcomes:
             outcomes[cell] = simulate(cell)
         outcome = outcomes[cell]
@@ -266,7 +266,7 @@ def main() -> int:
             )
         )
     if arguments.out:
-        # One cell a line, to read and to diff.
+        # One cell per line, for readable diffs.
         cells = ",\n".join(json.dumps(row) for row in rows)
         head = f'"witness": "ns-2", "version": {json.dumps(ns2.version())}'
         arguments.out.write_text(f'{{{head}, "cells": [\n{cells}\n]}}\n', encoding="utf-8")

@@ -10,7 +10,7 @@
 # The sender is Agent/TCP/Reno without a SYN exchange and with an initial window
 # of one segment, the receiver Agent/TCPSink/DelAck. ns-2's sender counts whole
 # packets: there are no bytes in it. A short last segment is therefore sent at full
-# length, and its padding is taken off the result, see `arrival of the last byte`.
+# length, and the time of its padding is subtracted, see `Arrival of the last byte`.
 
 array set options {
     downlink_bps      2048000
@@ -42,7 +42,7 @@ Agent/TCPSink set packetSize_ $options(ack_bytes)
 
 # --- the receiver --------------------------------------------------------------
 Agent/TCPSink/DelAck set interval_ $options(delayed_ack_s)
-# On (the default since 2010), packet 0 would be acknowledged at once, as a SYN is.
+# If on (the default since 2010), packet 0 is acknowledged at once, as a SYN is.
 # Here it is data, and waits for the delayed-ACK timer like any single segment.
 Agent/TCPSink set SYN_immediate_ack_ false
 
@@ -139,6 +139,6 @@ proc finish {} {
 
 $ns at 0.0 "$tcp advanceby $segments"
 $ns run
-# Only `finish` leaves properly; the events ran out before it.
+# Reached only if the events ran out before `finish`.
 puts stderr "the transfer never finished"
 exit 1

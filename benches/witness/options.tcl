@@ -1,4 +1,4 @@
-# Takes a script's arguments, "key value ...", into its array `options`, which names the keys and their defaults.
+# Reads a script's arguments, "key value ...", into its array `options`, which holds the keys with their defaults.
 #
 #   source [file join [file dirname [info script]] options.tcl]
 

@@ -1,10 +1,10 @@
-"""Paths that change, simulated and by the kernel: the table of docs/changing-paths.md.
+"""Changing paths, simulated and with the kernel: the table of docs/changing-paths.md.
 
     python benches/witness/paths.py [--runs 3]
 
-One flow for 12 s over 5 Mbit/s and 50 ms each way, in `emulate` as often as asked for and simulated
-once, for each of six things that happen to the link. As root, in real time: a minute and a half a
-run of all.
+One flow runs for 12 s over 5 Mbit/s and 50 ms each way, for each of six changes of the link. It
+runs `--runs` times in `emulate` and once in simulation. Root is needed; a run of all changes takes
+a minute and a half of real time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import bentpipe
 
 DURATION_S = 12
-# Changes of the link by their names in the table.
+# Changes of the link, by their name in the table.
 CHANGES: dict[str, dict[str, Any]] = {
     "rate 5, 2, 8 and 4 Mbit/s, delay 50, 80 and 50 ms (`schedule`)": {
         "forward": {
@@ -43,7 +43,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def scenario(changes: dict[str, Any]) -> dict[str, Any]:
-    """Return one flow over a link to which this happens."""
+    """Return a scenario of one flow over a link with these changes."""
     linux = {"tcp": {"profile": "linux"}}
     return {
         "name": "changes",
@@ -62,7 +62,7 @@ def scenario(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def row(what: str, runs: int) -> str:
-    """Measure one of them, and return its line of the table."""
+    """Measure one change, and return its line of the table."""
     network = scenario(CHANGES[what])
     ours = bentpipe.run(network).flow().bytes_delivered
     kernel = [bentpipe.emulate(network).flow().bytes_delivered for _ in range(runs)]

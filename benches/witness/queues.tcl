@@ -1,4 +1,4 @@
-# Witness for the queues of crates/link: what RED and DRR of ns-2 do with the same packets.
+# Witness for the queues of crates/link: RED and DRR of ns-2 with the same packets.
 #
 #   ns queues.tcl QUEUE FILE
 #
@@ -27,11 +27,11 @@ Queue/RED set queue_in_bytes_ false
 Queue/RED set setbit_ false
 Queue/RED set adaptive_ 0
 Queue/RED set cautious_ 0
-# Off: ns-2 would leave a gap after each drop that the paper doesn't.
+# Off: if on, ns-2 leaves a gap after each drop, unlike the paper.
 Queue/RED set wait_ false
 if {$kind == "red-average"} {
-    # Nothing is dropped early: the average is all that is seen. The largest weight of the paper, so
-    # that it moves.
+    # No early drops, so that only the average is recorded. The largest weight of the paper makes
+    # it change.
     Queue/RED set linterm_ 1e12
     Queue/RED set thresh_ 1000
     Queue/RED set maxthresh_ 3000
@@ -57,7 +57,7 @@ if {$kind == "red-average"} {
     $queue attach $averages
 }
 
-# Four sources, each on a node of its own (DRR tells flows by their address), a moment from the queue.
+# Four sources, each on its own node (DRR distinguishes flows by address), with a negligible delay to the queue.
 set sources {}
 for {set i 0} {$i < 4} {incr i} {
     set node [$ns node]
@@ -75,8 +75,8 @@ for {set i 0} {$i < 4} {incr i} {
 # Poisson arrivals, in whole microseconds: at 1.2 times the link's rate for red, 2 times for drr, and
 # for the average 0.95 times, in bursts with long idle times between.
 set random [new RNG]
-# With this seed no packet arrives in the very microsecond in which another departs: ns-2 would take the
-# arrival first, and we the departure.
+# With this seed, no packet arrives in the microsecond in which another departs. ns-2 would process the
+# arrival first, and bentpipe the departure.
 $random seed 8
 set red [expr {$kind in {red red-bytes}}]
 set mean_us [expr {$red ? 5000 : $kind == "drr" ? 3000 : 6300}]

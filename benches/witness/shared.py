@@ -1,12 +1,13 @@
 """Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
 
-`cells.py` prints its table and `docs/validation/ns2.md` gives the causes. Every cell is run several
-times in both programs, with starts moved by no more than a segment takes at the bottleneck, and
-another seed for what is random. A difference between the programs that is
-no larger than that between runs of either is chaos; the mean difference over all cells is bias.
+`cells.py` prints the table of these cells, and `docs/validation/ns2.md` explains it. Every cell is run several
+times in both programs. The starts are moved by no more than the time of a segment at the
+bottleneck, and random draws have another seed. A difference between the programs that is no larger
+than the differences among runs of either is chaos. A difference that remains in the mean over all
+cells is bias.
 
-As a script, `shared.py KIND NUMBER ...` prints the first packets at the bottleneck that differ:
-`+` is a segment, `-` an acknowledgment.
+As a script, `shared.py KIND NUMBER ...` prints the first packets at the bottleneck that differ: `+`
+is a segment, `-` an acknowledgment.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ KINDS = (
     "westwood",
     "any",
 )
-# As TCP-Linux recovers; it finds lost retransmissions, too: linux_tcp.md.
+# Recovery as in TCP-Linux, which also detects lost retransmissions: linux_tcp.md.
 TCP_LINUX: dict[str, Any] = {
     "recovery": "sack",
     "rack": True,
     "window_validation": True,
     "limited_transmit": False,
 }
-# As the modules of Linux 2.6.22 count acknowledgments and answer a loss. (Of Hybla's window half is
-# left after a recovery, whatever the module asks for.)
+# Counting of acknowledgments and response to losses as in the modules of Linux 2.6.22. (Hybla's
+# window is halved by a recovery, whatever the module requests.)
 MODULES: dict[str, dict[str, Any]] = {
     "hybla": {
         "congestion_avoidance": "per-acknowledgment",
@@ -70,8 +71,9 @@ TOLERANCE = 0.02
 class Cell:
     """Flows from as many servers to as many clients. Units as in `cells.py`.
 
-    Queues count the packet being sent. `variant` is ns-2's agent, or "hybla" or "westwood", which
-    its TCP-Linux has. `lost` are data packets by their order on the bottleneck, from 0.
+    Queue limits include the packet in transmission. The name `variant` is ns-2's agent, or "hybla"
+    or "westwood" for its TCP-Linux. The list `lost` has data packets by their order on the
+    bottleneck, from 0.
     """
 
     variant: str
@@ -88,19 +90,19 @@ class Cell:
     duration_s: float
     back_queue_packets: int = ns2.LONG_QUEUE_PACKETS
     red: tuple[int, int] | None = None
-    # RED marks instead of dropping, and senders ask for that.
+    # RED marks instead of dropping, and senders use ECN.
     ecn: bool = False
     threshold_segments: int = 100_000
     lost: tuple[int, ...] = ()
     limited_transmit: bool = True
-    # ns-2's timer is as it was before it was backed off with the next sample, as here.
+    # The next sample resets ns-2's backed-off timer, as in bentpipe.
     reset_rto: bool = False
     rtt0_ms: int = RTT0_MS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Result of a run: segments in order of each flow, and drops at both queues."""
+    """Results of a run: segments in order by flow, and drops at both queues."""
 
     segments: tuple[int, ...]
     drops: int
@@ -109,18 +111,18 @@ class Outcome:
 
     @property
     def total(self) -> int:
-        """Segments of all flows."""
+        """Return the segments of all flows."""
         return sum(self.segments)
 
     @property
     def fairness(self) -> float:
-        """Jain's index of the flows' shares."""
+        """Return Jain's index of the flows' shares."""
         squares = sum(each * each for each in self.segments)
         return self.total**2 / (len(self.segments) * squares) if squares else 1.0
 
 
 def cell(kind: str, number: int) -> Cell:
-    """Return a random cell of this kind: always the same for a number."""
+    """Return a random cell of this kind, always the same for a number."""
     if kind == "any":
         return _any(number)
     draw = random.Random(f"{kind} {number}")
@@ -145,16 +147,16 @@ def cell(kind: str, number: int) -> Cell:
         duration_s=round(long_enough, 3),
     )
     if kind in {"shared, gently", "shared RED", "shared ECN"}:
-        # Slow start ends at once, so that no flow loses most of a window: what a timeout in the
-        # recovery from that leaves of the threshold (docs/validation/ns2.md) would hide the rest.
+        # Slow start ends at once, so that no flow loses most of a window. Otherwise the threshold
+        # left by a timeout in that recovery (docs/validation/ns2.md) would hide other differences.
         drawn = replace(drawn, threshold_segments=4, duration_s=4 * drawn.duration_s)
     if kind in {"shared RED", "shared ECN"}:
-        # The paper's thresholds, one to three; the queue is as good as never full.
+        # The paper's thresholds, one to three; the queue is almost never full.
         least = choose([5, 10, 20])
         red = (least, 3 * least)
         return replace(drawn, red=red, queue_packets=400, ecn=kind == "shared ECN")
     if kind == "modem return":
-        # Segments at their best: a data packet in the time of two acknowledgments or fewer.
+        # Segments at best: a data packet takes as long as two acknowledgments or fewer.
         return replace(
             drawn,
             rate_bps=max(rate, 256_000),
@@ -186,12 +188,12 @@ def cell(kind: str, number: int) -> Cell:
 
 
 def _long_enough_s(rate_bps: int, delay_s: float) -> float:
-    """Return the time of forty round trips, and of a thousand segments at the least."""
+    """Return the duration of forty round trips, and at least of a thousand segments."""
     return max(80 * (delay_s + 0.01), 1000 * 8 * PACKET_BYTES / rate_bps)
 
 
 def _any(number: int) -> Cell:
-    """Return a cell in which whatever may differ does: flows, queues, returns, losses, windows."""
+    """Return a cell with all variations: flows, queues, returns, losses, windows."""
     draw = random.Random(f"fresh numbers {number}")
     choose = draw.choice
     flows = choose([1, 1, 2, 3, 5, 8, 12, 20])
@@ -228,7 +230,7 @@ def _any(number: int) -> Cell:
 
 
 def moved(of: Cell, run: int) -> Cell:
-    """Return the cell with its starts moved, otherwise for each run; as it is for run 0."""
+    """Return the cell with its starts moved, differently for each run; unchanged for run 0."""
     if run == 0:
         return of
     draw = random.Random(run)
@@ -261,7 +263,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
         "threshold_segments": min(of.threshold_segments, of.window_segments),
         "starts_s": listed(of.starts_s),
         "access_delays_s": listed(of.access_delays_s),
-        # The SYN, which TCP-Linux has not, is the first.
+        # The SYN, which TCP-Linux lacks, is the first packet.
         "lost": " ".join(str(number + (not linux)) for number in of.lost),
         "seed": seed,
         "limited_transmit": int(of.limited_transmit),
@@ -269,7 +271,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
         "trace": int(trace),
     }
     if linux:
-        # TCP-Linux has no handshake: it begins when here it is over.
+        # TCP-Linux has no handshake: it begins when bentpipe's is over.
         handshake = 8 * (60 / of.rate_bps + 60 / of.back_bps + 2 * 120 / 100e6)
         trip = 2 * 0.001 + of.delay_s + of.back_delay_s + handshake
         options |= {
@@ -286,7 +288,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
 
 
 def in_ns2(of: Cell, *, seed: int = 1) -> Outcome:
-    """Return what comes of a cell in ns-2."""
+    """Return the results of a cell in ns-2."""
     segments, timeouts, drops = [], 0, (0, 0)
     for line in ns2.run(SCRIPT, _options(of, trace=False, seed=seed)).splitlines():
         word, *fields = line.split()
@@ -311,7 +313,7 @@ def scenario(of: Cell) -> dict[str, Any]:
     )
     sender["limited_transmit"] = of.limited_transmit
     sender["ecn"] = "request" if of.ecn else "off"
-    # linux_tcp.md lists the rules of TCP-Linux; it has no receive window, for example.
+    # linux_tcp.md describes TCP-Linux; for example, it ignores the receiver's window.
     if linux:
         sender |= TCP_LINUX | MODULES[of.variant]
     if of.variant == "hybla":
@@ -335,7 +337,7 @@ def scenario(of: Cell) -> dict[str, Any]:
         "queue": queue,
     }
     if of.lost:
-        # From 1, after the SYN and the handshake's last acknowledgment.
+        # Numbers start at 1, after the SYN and the handshake's last acknowledgment.
         forward["errors"] = {"lost_packets": [number + 3 for number in of.lost]}
     back = {
         "rate": f"{of.back_bps} bit/s",
@@ -379,7 +381,7 @@ def scenario(of: Cell) -> dict[str, Any]:
 
 
 def here(of: Cell, *, seed: int = 1) -> Outcome:
-    """Return what comes of a cell in bentpipe."""
+    """Return the results of a cell in bentpipe."""
     summary = bentpipe.run(scenario(of), seed=seed, no_probes=True).summary
     links = {each.name: each for each in summary.links}
     return Outcome(
@@ -398,7 +400,7 @@ def spread(runs: tuple[Outcome, ...]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A cell's runs in ns-2 and in bentpipe, in the same order."""
+    """Runs of a cell in ns-2 and in bentpipe, in the same order."""
 
     cell: Cell
     number: int
@@ -407,22 +409,22 @@ class Comparison:
 
     @property
     def exact(self) -> bool:
-        """Whether the cell as it was drawn has the same outcome in both."""
+        """Return whether the unmoved cell has the same results in both programs."""
         return self.ns2[0] == self.here[0]
 
     @property
     def first(self) -> float:
-        """How much more arrives here in the cell as it was drawn, relative to ns-2."""
+        """Return how much more arrives in bentpipe in the unmoved cell, relative to ns-2."""
         return self.here[0].total / self.ns2[0].total - 1
 
     @property
     def mean(self) -> float:
-        """The same of the mean over all runs."""
+        """Return how much more arrives in bentpipe in the mean over all runs, relative to ns-2."""
         return sum(each.total for each in self.here) / sum(each.total for each in self.ns2) - 1
 
     @property
     def fairness(self) -> float:
-        """How much higher Jain's index is here, on average."""
+        """Return how much higher Jain's index is in bentpipe, on average."""
         ours, theirs = (
             statistics.mean(run.fairness for run in runs) for runs in (self.here, self.ns2)
         )
@@ -430,7 +432,7 @@ class Comparison:
 
     @property
     def chaotic(self) -> bool:
-        """Whether it is beyond 2%, but not beyond what runs of either differ among themselves."""
+        """Return whether the difference exceeds 2%, but not that among runs of either program."""
         deviation = (spread(self.ns2) ** 2 + spread(self.here) ** 2) ** 0.5
         return TOLERANCE < abs(self.first) <= 2 * deviation
 
@@ -440,7 +442,7 @@ def compare(kind: str, numbers: Iterable[int], runs: int = RUNS) -> Iterator[Com
 
     def both(number: int) -> Comparison:
         of = cell(kind, number)
-        # RED draws: there, it is a seed that is moved.
+        # RED draws random numbers: its runs differ by seed instead.
         cells = [(moved(of, run), run + 1) for run in range(runs)]
         return Comparison(
             cell=of,
@@ -491,9 +493,9 @@ def table(kind: str, count: int) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A packet at the bottleneck's near end: of a flow, data that leave, or what acknowledges them.
+    """A packet at the near end of the bottleneck: departing data of a flow, or its acknowledgment.
 
-    Segments count from 1; an acknowledgment's is the last that it covers.
+    Segments count from 1. An acknowledgment's number is that of the last segment it covers.
     """
 
     time_s: float
@@ -503,13 +505,13 @@ class Event:
 
 
 def events_in_ns2(of: Cell) -> list[Event]:
-    """Return what crosses the bottleneck in ns-2, both ways."""
+    """Return the packets that cross the bottleneck in ns-2, in both directions."""
     found = []
     for line in ns2.run(SCRIPT, _options(of, trace=True, seed=1)).splitlines():
         event, *fields = line.split()
         if (event, *fields[1:3]) in {("-", "0", "1"), ("r", "1", "0")}:
             segment = int(fields[9]) + (of.variant not in ns2.RECOVERIES)
-            # SYNs and their acknowledgments are left out.
+            # Leaves out SYNs and their acknowledgments.
             if segment > 0:
                 data = event == "-"
                 time_s, flow = float(fields[0]), int(fields[6])
@@ -518,19 +520,19 @@ def events_in_ns2(of: Cell) -> list[Event]:
 
 
 def events_here(of: Cell) -> list[Event]:
-    """Return the same of bentpipe, from a capture."""
+    """Return the packets that cross the bottleneck in bentpipe, from a capture."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bottleneck.pcapng"
         bentpipe.run(scenario(of), no_probes=True, pcap=[("bottleneck", file)])
         capture = file.read_bytes()
     found: list[Event] = []
-    # Initial sequence numbers by sender address; addresses are in the order of the starts.
+    # Initial sequence numbers by the senders' addresses, in the order of the flows' starts.
     order = sorted(range(len(of.starts_s)), key=lambda n: of.starts_s[n] + of.access_delays_s[n])
     begun: dict[int, tuple[int, int]] = {}
     place = 0
     while place < len(capture):
         kind, length = struct.unpack_from("<II", capture, place)
-        # An enhanced packet block; its packet begins with an IPv4 header of 20 bytes.
+        # An enhanced packet block. Its packet begins with an IPv4 header of 20 bytes.
         if kind == 6:
             high, low = struct.unpack_from("<II", capture, place + 12)
             packet = place + 28
@@ -539,13 +541,13 @@ def events_here(of: Cell) -> list[Event]:
             numbers = struct.unpack_from(">II", capture, packet + 24)
             header = 20 + (capture[packet + 32] >> 4) * 4
             syn = bool(capture[packet + 33] & 2)
-            # The server opened the connection, from one of the highest ports.
+            # The server opened the connection from an ephemeral port.
             (port,) = struct.unpack_from(">H", capture, packet + 20)
             data = port >= 0xC000
             if data and syn and addresses[0] not in begun:
                 begun[addresses[0]] = (order[len(begun)], numbers[0])
             flow, first = begun[addresses[0 if data else 1]]
-            # Neither SYNs nor the handshake's last acknowledgment, which ns-2 has not.
+            # Leaves out SYNs and the handshake's last acknowledgment, which ns-2 lacks.
             number = (numbers[0 if data else 1] - first - 1) % 2**32 // ns2.SEGMENT_BYTES
             segment = number + data
             if not syn and segment > 0 and (not data or size > header):
@@ -556,9 +558,9 @@ def events_here(of: Cell) -> list[Event]:
 
 
 def first_difference(of: Cell, *, context: int = 12) -> list[str]:
-    """Return where both traces first differ, and what that flow sends and hears around it."""
+    """Return where both traces first differ, and the packets of that flow around it."""
     theirs, ours = events_in_ns2(of), events_here(of)
-    # Some packets more or fewer before it in the queue make no difference yet.
+    # A few packets more or fewer ahead in the queue do not count as a difference.
     late = 16 * PACKET_BYTES / of.rate_bps + 0.1 * (of.delay_s + of.back_delay_s)
     places = []
     for flow in range(len(of.starts_s)):

@@ -1,10 +1,10 @@
-# Flows that share one bottleneck in ns-2, set up as cells.tcl sets up a transfer: they send for as long as it lasts.
+# Flows that share one bottleneck in ns-2, set up like the transfer of cells.tcl. They send until the end.
 #
 #   ns shared.tcl key value ...
 #
 # Keys, with their defaults, are in `options` below. Prints a line for each flow: "flow", in-order segments at its
-# client, segments sent again, timeouts; then "drops", at the bottleneck's queue and at the return link's. With `trace`,
-# what crosses the bottleneck comes before that, in ns-2's format, both ways: near is node 0, far 1.
+# client, retransmissions, timeouts; then "drops", at the bottleneck's queue and at the return link's. With `trace`,
+# the packets on the bottleneck come before that, in ns-2's format, both directions: near is node 0, far 1.
 #
 #   server-i -- 100 Mbit/s, access_delays_s(i) -- near ====== far -- 100 Mbit/s, 1 ms -- client-i
 
@@ -43,7 +43,7 @@ source [file join [file dirname [info script]] options.tcl]
 source [file join [file dirname [info script]] agents.tcl]
 
 if {$options(variant) eq "Linux"} {
-    # TCP-Linux sends data with its SYN: it has none here.
+    # No SYN, since TCP-Linux sends data with it.
     Agent/TCP set syn_ false
     Agent/TCP set delay_growth_ false
     Agent/TCPSink set SYN_immediate_ack_ false
@@ -51,11 +51,11 @@ if {$options(variant) eq "Linux"} {
 }
 Agent/TCP set singledup_ $options(limited_transmit)
 Agent/TCP set ecn_ $options(ecn)
-# By default ns-2 backs its timer off until a segment is acknowledged that had never been sent before, also where timestamps measure those
-# that went again.
+# By default, ns-2 keeps the backed-off timer until a segment is acknowledged that was not retransmitted, even if timestamps
+# measure retransmitted ones.
 Agent/TCP set ts_resetRTO_ [expr {$options(reset_rto) ? "true" : "false"}]
 Agent/TCP/Reno set bugFix_ $options(bug_fix)
-# RFC 6582 section 3.2 step 3 has two windows to leave recovery with: this is the first, as here.
+# RFC 6582 section 3.2 step 3 permits two windows at the end of recovery: this is the first, as in bentpipe.
 Agent/TCP/Newreno set exit_recovery_fix_ $options(exit_recovery_fix)
 
 $defaultRNG seed $options(seed)
@@ -74,7 +74,7 @@ if {$red} {
 }
 $ns simplex-link $near $far $options(rate_bps) $options(delay_s) [expr {$red ? "RED" : "DropTail"}]
 $ns simplex-link $far $near $options(back_bps) $options(back_delay_s) DropTail
-# ns-2's limit counts the packet that is being sent.
+# ns-2's limit includes the packet in transmission.
 $ns queue-limit $near $far $options(queue_packets)
 $ns queue-limit $far $near $options(back_queue_packets)
 foreach {name from to} [list there $near $far back $far $near] {
@@ -85,7 +85,7 @@ foreach {name from to} [list there $near $far back $far $near] {
     [[$ns link $from $to] queue] drop-target $snoop($name)
 }
 if {$options(lost) ne ""} {
-    # By their number on the link, from 0, a SYN included.
+    # By number on the link, from 0, including a SYN.
     set errors [new ErrorModel/List]
     $errors droplist $options(lost)
     $errors drop-target [new Agent/Null]
@@ -116,7 +116,7 @@ foreach start $options(starts_s) access_delay $options(access_delays_s) {
     $ns connect $tcp($flows) $sink($flows)
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp($flows)
-    # Simulator::run resets the agents: what is set has to be set after that.
+    # Set here, since Simulator::run resets the agents.
     $ns at 0.0 "$tcp($flows) set ssthresh_ $options(threshold_segments)"
     if {$options(variant) eq "Linux"} {
         if {$options(congestion_control) eq "hybla"} {

@@ -1,15 +1,15 @@
-"""The independent witness of vanzara2014: its network, simulated by ns-2's TCP-Linux.
+"""The independent witness of vanzara2014: its network, simulated with ns-2's TCP-Linux.
 
-As a script, simulates the grid (bit error rates x congestion controls x seeds), prints
-the table and writes it; cells that the file already holds are not simulated again::
+As a script, simulates the grid (bit error rates x congestion controls x seeds), prints the table
+and writes it. Cells in the file are not simulated again::
 
     python3 benches/witness/vanzara2014.py [--out benches/witness/vanzara2014.json]
 
-As a module, it is what a test compares bentpipe with: `simulate`,
-`recorded`, `compare`. `simulate` takes any `Cell`, not only the grid's.
+As a module, provides `simulate`, `recorded` and `compare` for tests of bentpipe. The function
+`simulate` takes any `Cell`.
 
-The transfer itself is `vanzara2014.tcl`, beside this file; what TCP-Linux does
-differently from bentpipe, and from Linux, is in `linux_tcp.md`.
+The ns-2 script of the transfer is `vanzara2014.tcl`. The differences of TCP-Linux from bentpipe and
+from Linux are listed in `linux_tcp.md`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,12 @@ SEEDS = (1, 2, 3, 4, 5)
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One bulk transfer, but for the seed of its errors; the unit of comparison.
+    """One bulk transfer, without the seed of its errors.
 
-    Rates are in bit/s, times in seconds, sizes in bytes. A data packet is `mss_bytes +
-    header_bytes` on the wire. The queue counts the packet being sent. An
-    `initial_slow_start_threshold` of 0 segments is none, a `delayed_ack_s` of 0
-    acknowledges every packet. `window_segments` is the most that the congestion window
-    grows to; nothing else bounds it.
+    Rates are in bit/s, times in seconds, sizes in bytes. A data packet has `mss_bytes +
+    header_bytes` on the wire. The queue limit includes the packet in transmission. An
+    `initial_slow_start_threshold` of 0 segments means none. A `delayed_ack_s` of 0 acknowledges
+    every packet. The congestion window grows up to `window_segments`; nothing else limits it.
     """
 
     congestion_control: str
@@ -69,10 +68,10 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Result of ns-2 for a cell and a seed.
+    """Result of a cell and a seed in ns-2.
 
-    `delivered_packets` counts those delivered in order since the start, every
-    `interval_s`: the last one is the end's.
+    The list `delivered_packets` has the packets delivered in order since the start, every
+    `interval_s`; the last entry is for the end.
     """
 
     interval_s: float
@@ -88,7 +87,7 @@ class Outcome:
         return self.curve_bps(cell)[-1][1]
 
     def curve_bps(self, cell: Cell) -> list[tuple[float, float]]:
-        """Return (time in s, goodput from 0 to then in bit/s), as figures 2-6 plot it."""
+        """Return (time in s, goodput from 0 to then in bit/s), as in figures 2-6."""
         times_s = [self.interval_s * (i + 1) for i in range(len(self.delivered_packets))]
         return [
             (time_s, 8 * cell.mss_bytes * packets / time_s)
@@ -98,10 +97,10 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Our goodputs beside ns-2's, both over seeds; goodputs are in bit/s.
+    """Our goodputs and ns-2's in bit/s, each over seeds.
 
-    `relative_difference` is (our mean - ns-2's) / ns-2's. `overlap` is whether the
-    two ranges from least to most have a point in common.
+    The value `relative_difference` is (our mean - ns-2's) / ns-2's. The flag `overlap` says whether
+    the two ranges intersect.
     """
 
     our_mean_bps: float
@@ -118,14 +117,14 @@ def simulate(cell: Cell, *, seed: int = 1, interval_s: float = 10.0) -> Outcome:
     cell
         The network and the transfer.
     seed
-        Which stream of random numbers decides the losses; from 1 on.
+        The random stream of the losses, from 1 on.
     interval_s
-        How often the delivered packets are counted; it divides the duration.
+        Interval at which delivered packets are counted; a divisor of the duration.
 
     Raises
     ------
     RuntimeError
-        ns-2 failed.
+        If ns-2 failed.
     """
     options: dict[str, object] = {
         "congestion_control": cell.congestion_control,
@@ -144,7 +143,7 @@ def simulate(cell: Cell, *, seed: int = 1, interval_s: float = 10.0) -> Outcome:
         "delayed_ack_s": cell.delayed_ack_s,
         "min_rto_s": cell.minimum_rto_s,
     }
-    # TCP-Linux has remarks of its own among the lines.
+    # TCP-Linux prints lines of its own in between.
     lines = [line.split() for line in ns2.run(SCRIPT, options).splitlines()]
     delivered = tuple(int(words[3]) for words in lines if words[:1] == ["time_s"])
     final = next((words[1:] for words in lines if words[:1] == ["final"]), None)
@@ -163,10 +162,10 @@ def simulate(cell: Cell, *, seed: int = 1, interval_s: float = 10.0) -> Outcome:
 
 
 def grid() -> Iterator[tuple[Cell, int]]:
-    """Yield the recorded cells, each with a seed; one seed where nothing is random.
+    """Yield the recorded cells, each with a seed; a single seed if nothing is random.
 
-    Hybla starts with a threshold of one bandwidth-delay product. The others are run
-    with that threshold and without any.
+    Hybla starts with a threshold of one bandwidth-delay product. The others are run with that
+    threshold and without one.
     """
     for congestion_control in CONGESTION_CONTROLS:
         for threshold in (PIPE_SEGMENTS,) if congestion_control == "hybla" else (0, PIPE_SEGMENTS):
@@ -181,7 +180,7 @@ def grid() -> Iterator[tuple[Cell, int]]:
 
 
 def recorded(path: Path = RECORD) -> dict[Cell, dict[int, Outcome]]:
-    """Return the recorded outcomes by cell and seed; empty where there is no file."""
+    """Return the recorded outcomes by cell and seed; empty without a file."""
     outcomes: dict[Cell, dict[int, Outcome]] = {}
     if not path.exists():
         return outcomes
@@ -203,11 +202,11 @@ def compare(
     Parameters
     ----------
     ours
-        Goodputs in bit/s over the cell's duration, one for each of our seeds, by cell.
-        Seeds do not pair up: the two random streams are different ones.
+        Goodputs in bit/s over the cell's duration, one for each of our seeds, by cell. Seeds are
+        not paired, since the random streams differ.
     witness
-        ns-2's outcomes by cell and seed, where they are known already, such as
-        `recorded()`; other cells are simulated with `SEEDS`.
+        Known outcomes of ns-2 by cell and seed, such as `recorded()`. Other cells are
+        simulated with `SEEDS`.
     """
     known = witness or {}
     comparisons = {}
@@ -229,7 +228,7 @@ def compare(
 
 
 def _write(path: Path, outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
-    """Write the outcomes, one cell and seed a line, to read and to diff."""
+    """Write the outcomes, one line per cell and seed, for readable diffs."""
     rows = [
         json.dumps(asdict(cell) | {"seed": seed} | asdict(outcome))
         for cell, by_seed in outcomes.items()
@@ -240,7 +239,7 @@ def _write(path: Path, outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
 
 
 def _print_table(outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
-    """Print a line a cell: goodput in Mbit/s at the end, and means of the counts."""
+    """Print a line per cell: goodput in Mbit/s at the end, and means of the counts."""
     columns = "{:>9} {:>9} {:>6} {:>8} {:>8} {:>8} {:>8} {:>9} {:>8}"
     print(
         columns.format(
@@ -269,7 +268,7 @@ def _print_table(outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
 
 
 def main() -> int:
-    """Simulate what is missing from the grid, print the table, write it if asked to."""
+    """Simulate the missing cells of the grid, print the table, and write it on request."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="keep the results here, as JSON")
     arguments = parser.parse_args()
@@ -283,7 +282,7 @@ def main() -> int:
         outcome = known.get(cell, {}).get(seed) or simulate(cell, seed=seed)
         outcomes.setdefault(cell, {})[seed] = outcome
         if arguments.out:
-            # As they come: a run that is stopped half-way loses nothing.
+            # Written after each cell, so that an interrupted run loses nothing.
             _write(arguments.out, known | outcomes)
     _print_table(outcomes)
     return 0

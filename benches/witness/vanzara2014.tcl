@@ -13,8 +13,8 @@
 #   final delivered_packets N retransmissions R timeouts T recoveries C
 #       queue_drops Q error_drops E
 #
-# (on one line). What TCP-Linux is, and where it differs from today's Linux and from
-# the RFCs, is in linux_tcp.md.
+# (on one line). linux_tcp.md describes TCP-Linux and its differences from today's
+# Linux and from the RFCs.
 
 array set options {
     congestion_control      hybla
@@ -75,7 +75,7 @@ set client [$ns node]
 $ns duplex-link $server $client $options(rate_bps) [expr {$options(round_trip_s) / 2.0}] DropTail
 $ns queue-limit $server $client $options(queue_packets)
 
-# Drops are counted where they happen: what gets through pays nothing for it.
+# Drops are counted where they happen, which costs nothing for other packets.
 foreach kind {queue error} {
     set monitor($kind) [new QueueMonitor]
     set snoop($kind) [new SnoopQueue/Drop]
@@ -84,7 +84,7 @@ foreach kind {queue error} {
 }
 [[$ns link $server $client] queue] drop-target $snoop(queue)
 
-# Whole packets are lost, each with the probability that one of its bits is wrong:
+# Whole packets are lost, each with the probability that one of its bits is wrong.
 # ErrorModel's unit `bit` ignores the packet's own size, and drops nothing. The
 # exponent, -n log(1-BER), is the start of a series: 1 - (1-BER)^n, as it stands,
 # loses its digits at a BER of 1e-10.
@@ -93,7 +93,7 @@ if {$options(bit_error_rate) > 0} {
         + $options(bit_error_rate) ** 2 / 2.0)}]
     set packet_loss_rate [expr {$exponent < 1e-6 ? $exponent : 1.0 - exp(-$exponent)}]
 
-    # A substream for each seed: the first numbers after `seed 1`, `seed 2`, ... are
+    # A substream for each seed. The first numbers after `seed 1`, `seed 2`, ... are
     # all close to 0, and would lose the first packets of every run.
     set rng [new RNG]
     $rng seed 12345
@@ -104,13 +104,13 @@ if {$options(bit_error_rate) > 0} {
     $errors unit pkt
     $errors set rate_ $packet_loss_rate
     $errors ranvar $uniform
-    # Behind the link, where a lost packet has taken its time on it.
+    # After the link, so that a lost packet has taken its transmission time.
     $ns link-lossmodel $errors $server $client
     $errors drop-target $snoop(error)
 
     # Packet 0 stands for the handshake and is spared. TCP-Linux never initialises
-    # snd_una, so that a duplicate ACK before the first real one makes Westwood's
-    # bandwidth sample whatever was in memory.
+    # snd_una, so that a duplicate ACK before the first real one would give Westwood
+    # an arbitrary bandwidth sample.
     $errors set enable_ 0
     set packet_time_s [expr {8.0 * $packet_bytes / $options(rate_bps)}]
     $ns at [expr {$options(round_trip_s) / 2.0 + 1.5 * $packet_time_s}] "$errors set enable_ 1"
@@ -131,8 +131,8 @@ $ns connect $tcp $sink
 set ftp [new Application/FTP]
 $ftp attach-agent $tcp
 
-# Simulator::run resets the agents, ssthresh_ included, and `select_ca` hands ssthresh_
-# over to the module: it has to be set between the two.
+# Simulator::run resets the agents, including ssthresh_, and `select_ca` passes ssthresh_
+# to the module: it must be set between the two.
 if {$options(slow_start_threshold) > 0} {
     $ns at 0.0 "$tcp set ssthresh_ $options(slow_start_threshold)"
 }
@@ -149,7 +149,7 @@ if {$options(trace_window)} {
     $tcp trace ssthresh_
 }
 
-# The sink's byte count is an int, which 600 s overflow: it is emptied at every report.
+# The sink's byte count is an int, which overflows within 600 s: it is reset at every report.
 if {$options(report_every_s) * $options(rate_bps) / 8.0 >= 2**31} {
     puts stderr "report_every_s: too long for ns-2's count of bytes at this rate"
     exit 2

@@ -197,7 +197,7 @@ fn run(steps: &[Step]) {
         connections: 8,
         half_open: 4,
     };
-    let mut host = LiveHost::with(limits, Secret([1, 2]));
+    let mut host = LiveHost::with_secret(limits, Secret([1, 2]));
     host.routes(Routes::by_default(HERE, Port(0)));
     let config = Config {
         send_buffer: BUFFER,

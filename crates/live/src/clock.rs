@@ -43,7 +43,7 @@ impl Clock {
     /// Adjustments of the wall clock after this call do not change times counted from that zero.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a capture says when it was made")]
-    pub fn began_at_ns(&self) -> u64 {
+    pub fn start_unix_ns(&self) -> u64 {
         let date = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = date.map_or(0, |since| since.as_nanos());
         let began = since.saturating_sub(self.start.elapsed().as_nanos());

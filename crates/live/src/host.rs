@@ -72,15 +72,15 @@ impl LiveHost {
 
     /// Handles a packet that is no TCP segment.
     fn on_datagram(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        if let Some(said) = Said::read(packet, cx.packets) {
+        if let Some(error) = IcmpError::read(packet, cx.packets) {
             self.icmp_errors += 1;
             cx.packets.release(packet);
-            let Said {
+            let IcmpError {
                 local_port,
                 remote,
                 error,
                 sequence,
-            } = said;
+            } = error;
             self.host.on_icmp(local_port, remote, error, sequence, cx);
         } else if let Some(reply) = echo_reply(packet, cx.packets) {
             self.echoes += 1;
@@ -151,14 +151,14 @@ impl Agent for LiveHost {
 }
 
 /// Content of an ICMP error about a connection of this host.
-struct Said {
+struct IcmpError {
     local_port: u16,
     remote: Remote,
     error: IcmpError,
     sequence: Seq,
 }
 
-impl Said {
+impl IcmpError {
     /// Reads an ICMP error: from the bytes of a real packet, or from the record of one that a
     /// simulated router sent, which refers to nodes.
     fn read(packet: PacketRef, packets: &PacketStore) -> Option<Self> {

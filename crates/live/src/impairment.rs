@@ -35,42 +35,42 @@ struct Counters {
 
 /// An impaired path: packets that enter at one of its two ports leave at the other.
 #[derive(Debug)]
-pub struct Path {
+pub struct ImpairedPath {
     impairment: Impairment,
     /// Random streams by the port at which packets enter.
     random: [RandomStream; 2],
     /// Delayed packets by departure time and arrival order.
-    held: BTreeMap<(Time, u64), (Port, PacketRef)>,
+    delayed: BTreeMap<(Time, u64), (Port, PacketRef)>,
     serial: u64,
     counters: Counters,
 }
 
-impl Path {
+impl ImpairedPath {
     /// Creates a path with the same impairments, but independent draws, in both directions.
     #[must_use]
     pub fn new(impairment: Impairment, seed: u64) -> Self {
-        let luck = |way| RandomStream::new(seed, way, "impairment");
+        let stream = |way| RandomStream::new(seed, way, "impairment");
         Self {
             impairment,
-            random: ["inward", "outward"].map(luck),
-            held: BTreeMap::new(),
+            random: ["inward", "outward"].map(stream),
+            delayed: BTreeMap::new(),
             serial: 0,
             counters: Counters::default(),
         }
     }
 
-    fn hold(&mut self, until: Time, port: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        if self.held.len() >= CAPACITY {
+    fn delay(&mut self, until: Time, port: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if self.delayed.len() >= CAPACITY {
             self.counters.overflowed += 1;
             cx.discard(packet, DropReason::Busy);
             return;
         }
         self.serial += 1;
-        self.held.insert((until, self.serial), (port, packet));
+        self.delayed.insert((until, self.serial), (port, packet));
     }
 }
 
-impl Agent for Path {
+impl Agent for ImpairedPath {
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.counters.offered += 1;
         let side = usize::from(from.0 != 0);
@@ -79,28 +79,28 @@ impl Agent for Path {
         // Every packet makes the same number of draws, so that one impairment does not shift the
         // draws of another.
         let lost = random.happens(self.impairment.loss);
-        let doubled = random.happens(self.impairment.duplication);
+        let duplicated = random.happens(self.impairment.duplication);
         let reordered = random.happens(self.impairment.reordering);
         if lost {
             self.counters.lost += 1;
             cx.packets.release(packet);
             return;
         }
-        if doubled {
+        if duplicated {
             self.counters.duplicated += 1;
             let copy = cx.packets.duplicate(packet);
             cx.emit(port, copy);
         }
         if reordered {
             self.counters.reordered += 1;
-            self.hold(cx.now + self.impairment.held_back, port, packet, cx);
+            self.delay(cx.now + self.impairment.held_back, port, packet, cx);
         } else {
             cx.emit(port, packet);
         }
     }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
-        while let Some(first) = self.held.first_entry()
+        while let Some(first) = self.delayed.first_entry()
             && first.key().0 <= cx.now
         {
             let (port, packet) = first.remove();
@@ -109,12 +109,12 @@ impl Agent for Path {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.held.first_key_value().map(|((at, _), _)| *at)
+        self.delayed.first_key_value().map(|((at, _), _)| *at)
     }
 
     fn holdings(&self) -> Holdings {
         Holdings {
-            packets: self.held.len() as u64,
+            packets: self.delayed.len() as u64,
             bytes: 0,
         }
     }
@@ -128,7 +128,7 @@ impl Agent for Path {
     }
 
     fn is_quiet(&self) -> bool {
-        self.held.is_empty()
+        self.delayed.is_empty()
     }
 }
 
@@ -139,12 +139,12 @@ mod tests {
 
     const BACK: Port = Port(1);
 
-    fn path(impairment: Impairment) -> (Path, World) {
+    fn path(impairment: Impairment) -> (ImpairedPath, World) {
         let world = World::new(RandomStream::new(1, "path", "test"));
-        (Path::new(impairment, 1), world)
+        (ImpairedPath::new(impairment, 1), world)
     }
 
-    fn offer(path: &mut Path, world: &mut World, number: u64) {
+    fn offer(path: &mut ImpairedPath, world: &mut World, number: u64) {
         let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
         packet.payload_offset = number;
         let packet = world.packets.insert(packet);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// Returns the numbers of the packets that have left, all by the other port.
-    fn left(world: &mut World) -> Vec<u64> {
+    fn departed(world: &mut World) -> Vec<u64> {
         let mut numbers = Vec::new();
         for (port, packet) in world.outbox.drain(..) {
             assert_eq!(port, BACK);
@@ -163,15 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn without_impairment_everything_passes_at_once() {
+    fn packets_pass_at_once_without_impairment() {
         let (mut path, mut world) = path(Impairment::default());
         (0..100).for_each(|n| offer(&mut path, &mut world, n));
-        assert_eq!(left(&mut world), (0..100).collect::<Vec<_>>());
+        assert_eq!(departed(&mut world), (0..100).collect::<Vec<_>>());
         assert_eq!((path.next_deadline(), world.packets.held()), (None, 0));
     }
 
     #[test]
-    fn losses_and_copies_come_as_often_as_asked() {
+    fn loss_and_duplication_rates_match_the_settings() {
         let (mut path, mut world) = path(Impairment {
             loss: 0.1,
             duplication: 0.2,
@@ -179,34 +179,34 @@ mod tests {
         });
         (0..10_000).for_each(|n| offer(&mut path, &mut world, n));
         // 10,000 x 0.9 x 1.2 = 10,800; the standard deviation is about 50.
-        let seen = left(&mut world).len();
+        let seen = departed(&mut world).len();
         assert!((10_500..11_100).contains(&seen), "{seen}");
         assert!((850..1150).contains(&path.counters.lost));
         assert_eq!(world.packets.held(), 0);
     }
 
     #[test]
-    fn a_packet_held_back_is_overtaken() {
+    fn delayed_packets_are_overtaken() {
         let (mut path, mut world) = path(Impairment {
             reordering: 0.5,
             held_back: Span::from_millis(1),
             ..Impairment::default()
         });
         (0..100).for_each(|n| offer(&mut path, &mut world, n));
-        let early = left(&mut world);
+        let early = departed(&mut world);
         assert_eq!(path.next_deadline(), Some(Time::from_nanos(1_000_000)));
         assert_eq!(path.holdings().packets as usize, 100 - early.len());
         path.on_deadline(&mut world.at(Time::from_nanos(999_999)));
-        assert!(left(&mut world).is_empty());
+        assert!(departed(&mut world).is_empty());
         path.on_deadline(&mut world.at(Time::from_nanos(1_000_000)));
-        let late = left(&mut world);
+        let late = departed(&mut world);
         assert!(early.len() > 20 && early.len() < 80);
         assert!(early.is_sorted() && late.is_sorted());
         assert_eq!(early.len() + late.len(), 100);
     }
 
     #[test]
-    fn what_is_held_back_is_bounded() {
+    fn number_of_delayed_packets_is_bounded() {
         let (mut path, mut world) = path(Impairment {
             reordering: 1.0,
             held_back: Span::from_secs(1),

@@ -3,7 +3,7 @@
 //! * [`Tun`], [`Namespace`], [`Clock`]: real packets, isolated networks, and the time.
 //! * [`Device`], [`Engine`]: a simulated network in real time, with devices at its edge nodes.
 //! * [`LiveHost`]: a host with our TCP as a node of such a network.
-//! * [`Path`]: a node between two others that loses, reorders and duplicates packets.
+//! * [`ImpairedPath`]: a node between two others that loses, reorders and duplicates packets.
 //! * [`emulate`]: a scenario in real time between Linux hosts.
 //! * [`gateway`]: a gateway or a link of a scenario between a machine's own interfaces.
 //! * [`witness`]: the kernel's congestion control over a simulated link.
@@ -32,7 +32,7 @@ mod netlink;
 #[cfg(target_os = "linux")]
 mod poller;
 #[cfg(target_os = "linux")]
-mod punctual;
+mod realtime_priority;
 #[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
@@ -40,7 +40,7 @@ pub mod witness;
 
 pub use clock::Clock;
 pub use host::{LiveHost, secret};
-pub use impairment::{Impairment, Path};
+pub use impairment::{ImpairedPath, Impairment};
 
 #[cfg(target_os = "linux")]
 pub use capture::Capture;

@@ -218,7 +218,7 @@ impl Netlink {
     }
 
     /// Opens a socket for changes of interfaces, which [`came_up`](Self::came_up) or
-    /// [`any_news`](Self::any_news) reads.
+    /// [`any_notification`](Self::any_news) reads.
     pub(crate) fn news() -> io::Result<Self> {
         let netlink = Self::open(NETLINK_ROUTE)?;
         netlink.socket.add_membership(RTNLGRP_LINK)?;
@@ -232,7 +232,7 @@ impl Netlink {
     }
 
     /// Reads and discards all notifications. Returns true if there were any, or if some were lost.
-    pub(crate) fn any_news(&mut self) -> bool {
+    pub(crate) fn any_notification(&mut self) -> bool {
         let mut any = false;
         loop {
             match self.socket.recv(&mut &mut self.buffer[..], 0) {

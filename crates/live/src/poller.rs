@@ -11,12 +11,12 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 
 /// Most descriptors reported by one call.
-const EVENTS: usize = 64;
+const EVENTS_PER_CALL: usize = 64;
 
 /// A set of polled descriptors, each with a number.
 pub(crate) struct Poller {
     epoll: Epoll,
-    events: [EpollEvent; EVENTS],
+    events: [EpollEvent; EVENTS_PER_CALL],
 }
 
 impl Poller {
@@ -24,7 +24,7 @@ impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
-            events: [EpollEvent::empty(); EVENTS],
+            events: [EpollEvent::empty(); EVENTS_PER_CALL],
         })
     }
 

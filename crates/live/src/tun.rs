@@ -40,10 +40,10 @@ pub struct Tun {
 }
 
 /// Most packets of a 64 KiB read: Linux's segments have at least 48 bytes (`tcp_min_snd_mss`).
-const PIECES: usize = (1 << 16) / 48 + 1;
+const MAX_SEGMENTS: usize = (1 << 16) / 48 + 1;
 
 /// The virtio header before a written packet: no offload.
-const DONE: [u8; VIRTIO_NET_HDR_LEN] = [0; VIRTIO_NET_HDR_LEN];
+const NO_OFFLOAD: [u8; VIRTIO_NET_HDR_LEN] = [0; VIRTIO_NET_HDR_LEN];
 
 impl Tun {
     /// Opens a device in the network namespace of the calling thread, brings it up, and waits until
@@ -72,7 +72,7 @@ impl Tun {
         }
         device.set_nonblocking(true)?;
         if let Some((address, _)) = settings.ipv6 {
-            until_usable(address)?;
+            wait_until_usable(address)?;
         }
         Ok(Self {
             device,
@@ -100,7 +100,7 @@ impl Tun {
     ///
     /// # Errors
     /// Without `/dev/net/tun` or CAP_NET_ADMIN.
-    pub fn open_bare(pattern: &str, mtu: u16) -> io::Result<(Self, String)> {
+    pub fn open_without_addresses(pattern: &str, mtu: u16) -> io::Result<(Self, String)> {
         let device = DeviceBuilder::new()
             .name(pattern)
             .mtu(mtu)
@@ -115,18 +115,18 @@ impl Tun {
 
 /// Time allowed until an address is usable. Duplicate address detection takes a second (RFC 4862
 /// section 5.1), and even without it, the kernel makes the address usable in a deferred task.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits until an IPv6 address is no longer tentative, so that sockets can use it.
-fn until_usable(address: Ipv6Addr) -> io::Result<()> {
+fn wait_until_usable(address: Ipv6Addr) -> io::Result<()> {
     let pause = Duration::from_millis(2);
-    let mut left = PATIENCE;
+    let mut left = ADDRESS_TIMEOUT;
     loop {
         match UdpSocket::bind((address, 0)) {
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
                 left = left.checked_sub(pause).ok_or(error)?;
-                rest(pause);
+                sleep(pause);
             }
             Err(error) => return Err(error),
         }
@@ -137,7 +137,7 @@ fn until_usable(address: Ipv6Addr) -> io::Result<()> {
     clippy::disallowed_methods,
     reason = "opening a device is no part of a core"
 )]
-fn rest(span: Duration) {
+fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
@@ -149,7 +149,7 @@ fn is_down(error: &io::Error) -> bool {
 
 /// Replaces a computed UDP checksum of 0 by 0xffff, since 0 means none (RFC 768). The kernel leaves
 /// this to whatever computes the checksum.
-fn mend_udp_checksum(header: &[u8], packet: &mut [u8]) {
+fn replace_zero_udp_checksum(header: &[u8], packet: &mut [u8]) {
     let field = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
     let (needs_checksum, start, offset) = (header[0] & 1 == 1, field(6), field(8));
     if needs_checksum && offset == 6 {
@@ -162,14 +162,14 @@ fn mend_udp_checksum(header: &[u8], packet: &mut [u8]) {
 
 impl Device for Tun {
     fn receive(&mut self, _now: Time, batch: &mut Batch) -> io::Result<bool> {
-        let room = batch.room(PIECES, usize::from(self.mtu));
+        let room = batch.buffers(MAX_SEGMENTS, usize::from(self.mtu));
         let read = self
             .device
-            .recv_multiple(room.raw, room.pieces, room.lengths, 0);
+            .recv_multiple(room.raw, room.segments, room.lengths, 0);
         match read {
             Ok(packets) => {
-                mend_udp_checksum(&room.raw[..VIRTIO_NET_HDR_LEN], &mut room.pieces[0]);
-                batch.filled(packets);
+                replace_zero_udp_checksum(&room.raw[..VIRTIO_NET_HDR_LEN], &mut room.segments[0]);
+                batch.set_packets(packets);
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -179,7 +179,7 @@ impl Device for Tun {
             // raised, which the descriptor does not report.
             Err(error) if error.raw_os_error().is_none() => {
                 self.mtu = self.mtu.saturating_mul(2);
-                batch.spoilt();
+                batch.mark_unsplit();
                 Ok(true)
             }
             Err(error) => Err(error),
@@ -187,7 +187,7 @@ impl Device for Tun {
     }
 
     fn send(&mut self, _now: Time, packet: &[u8]) -> io::Result<Sent> {
-        let parts = [IoSlice::new(&DONE), IoSlice::new(packet)];
+        let parts = [IoSlice::new(&NO_OFFLOAD), IoSlice::new(packet)];
         match self.device.send_vectored(&parts) {
             Ok(_) => Ok(Sent::Taken),
             Err(error) if is_down(&error) => Ok(Sent::Down),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use bentpipe_live::emulate::{self, Control, Emulated, Request as Emulation};
+use bentpipe_live::emulate::{self, Control, EmulationResult, Request as Emulation};
 use pyo3::prelude::*;
 
 use crate::beside::beside_python;
@@ -53,7 +53,7 @@ pub(crate) fn run(
         Ok(false)
     };
     let work = || emulate::emulate(&emulation, &control);
-    let Emulated {
+    let EmulationResult {
         summary,
         series: recorded,
         status,

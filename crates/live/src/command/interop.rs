@@ -22,9 +22,9 @@ bentpipe-live interop [--full] [--bytes N] [--only TEXT]... [--capture DIR] [--j
 ";
 
 /// Longest duration of one cell.
-const LIMIT: Span = Span::from_secs(300);
+const CELL_TIME_LIMIT: Span = Span::from_secs(300);
 /// Default number of packets captured per cell.
-const CAPTURED: u64 = 5_000;
+const DEFAULT_CAPTURED_PACKETS: u64 = 5_000;
 
 #[derive(Default)]
 struct Request {
@@ -102,9 +102,9 @@ fn play(cell: &Cell, number: usize, request: &Request) -> serde_json::Value {
         .capture
         .as_ref()
         .map(|directory| directory.join(format!("{number:03}.pcapng")));
-    let packets = request.packets.unwrap_or(CAPTURED);
+    let packets = request.packets.unwrap_or(DEFAULT_CAPTURED_PACKETS);
     let capture_to = capture.as_deref().map(|path| (path, packets));
-    let mut result = match interop::play(cell, LIMIT, capture_to) {
+    let mut result = match interop::play(cell, CELL_TIME_LIMIT, capture_to) {
         Ok(outcome) => {
             println!("passed  {:7.2} s  {cell}", outcome.seconds);
             serde_json::json!({ "cell": cell.to_string(), "passed": true, "outcome": outcome })

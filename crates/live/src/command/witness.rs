@@ -26,7 +26,10 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
         return_rate: BitRate::new(10_000_000).ok_or("no rate")?,
         loss: 0.0,
         seed: 1,
-        buffers: [witness::LIMITLESS.to_owned(), witness::LIMITLESS.to_owned()],
+        buffers: [
+            witness::UNLIMITED_BUFFERS.to_owned(),
+            witness::UNLIMITED_BUFFERS.to_owned(),
+        ],
         queue_packets: 100,
         return_queue_packets: 100,
         mtu: 1500,

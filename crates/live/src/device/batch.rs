@@ -1,7 +1,7 @@
 //! Packets that one read of a device returns.
 
 /// Upper bound for one read: the longest packet, and the kernel's header before it.
-const LONGEST: usize = (1 << 16) + 64;
+const MAX_READ: usize = (1 << 16) + 64;
 
 /// The result of one read of a device: one packet, or many that were read together. The buffer is
 /// reused, so that reading does not allocate.
@@ -10,24 +10,24 @@ pub struct Batch {
     /// The bytes that were read.
     raw: Vec<u8>,
     /// Length of the packet in `raw`, if it is a single one.
-    whole: Option<usize>,
+    single: Option<usize>,
     /// Packets that the bytes read were split into, and the length of each.
-    pieces: Vec<Vec<u8>>,
+    segments: Vec<Vec<u8>>,
     lengths: Vec<usize>,
     /// Longest packet that fits.
     longest: usize,
-    cut: usize,
+    segment_count: usize,
     /// Number of reads that could not be split into packets.
-    uncut: u64,
+    unsplit: u64,
 }
 
 /// Buffers for a device that splits its reads into packets.
 #[derive(Debug)]
-pub(crate) struct Room<'a> {
+pub(crate) struct BatchBuffers<'a> {
     /// Buffer for the bytes read.
     pub(crate) raw: &'a mut [u8],
     /// Buffers for the packets.
-    pub(crate) pieces: &'a mut [Vec<u8>],
+    pub(crate) segments: &'a mut [Vec<u8>],
     /// Lengths of the packets.
     pub(crate) lengths: &'a mut [usize],
 }
@@ -35,13 +35,13 @@ pub(crate) struct Room<'a> {
 impl Default for Batch {
     fn default() -> Self {
         Self {
-            raw: vec![0; LONGEST],
-            whole: None,
-            pieces: Vec::new(),
+            raw: vec![0; MAX_READ],
+            single: None,
+            segments: Vec::new(),
             lengths: Vec::new(),
             longest: 0,
-            cut: 0,
-            uncut: 0,
+            segment_count: 0,
+            unsplit: 0,
         }
     }
 }
@@ -51,66 +51,66 @@ impl Batch {
     pub fn put(&mut self, packet: &[u8]) {
         let length = packet.len().min(self.raw.len());
         self.raw[..length].copy_from_slice(&packet[..length]);
-        self.whole = Some(length);
-        self.cut = 0;
+        self.single = Some(length);
+        self.segment_count = 0;
     }
 
     /// Provides buffers for `packets` packets of at most `bytes` bytes each.
-    pub(crate) fn room(&mut self, packets: usize, bytes: usize) -> Room<'_> {
-        self.whole = None;
-        self.cut = 0;
-        if self.pieces.len() < packets || self.longest < bytes {
-            self.make_room(packets, bytes);
+    pub(crate) fn buffers(&mut self, packets: usize, bytes: usize) -> BatchBuffers<'_> {
+        self.single = None;
+        self.segment_count = 0;
+        if self.segments.len() < packets || self.longest < bytes {
+            self.grow(packets, bytes);
         }
-        Room {
+        BatchBuffers {
             raw: &mut self.raw,
-            pieces: &mut self.pieces[..packets],
+            segments: &mut self.segments[..packets],
             lengths: &mut self.lengths[..packets],
         }
     }
 
     #[cold]
-    fn make_room(&mut self, packets: usize, bytes: usize) {
-        let packets = packets.max(self.pieces.len());
+    fn grow(&mut self, packets: usize, bytes: usize) {
+        let packets = packets.max(self.segments.len());
         self.longest = self.longest.max(bytes);
         self.lengths.resize(packets, 0);
-        self.pieces.resize_with(packets, Vec::new);
-        for piece in &mut self.pieces {
-            piece.resize(self.longest, 0);
+        self.segments.resize_with(packets, Vec::new);
+        for segment in &mut self.segments {
+            segment.resize(self.longest, 0);
         }
         // An unsplit packet may be longer than the device's MTU was when it was opened.
-        if let Some(first) = self.pieces.first_mut() {
-            first.resize(LONGEST, 0);
+        if let Some(first) = self.segments.first_mut() {
+            first.resize(MAX_READ, 0);
         }
     }
 
     /// Sets the number of packets that were written into the buffers.
-    pub(crate) fn filled(&mut self, packets: usize) {
-        self.cut = packets.min(self.pieces.len());
+    pub(crate) fn set_packets(&mut self, packets: usize) {
+        self.segment_count = packets.min(self.segments.len());
     }
 
     /// Records that the bytes read could not be split.
-    pub(crate) fn spoilt(&mut self) {
-        self.uncut += 1;
+    pub(crate) fn mark_unsplit(&mut self) {
+        self.unsplit += 1;
     }
 
     /// Returns and resets the number of reads that could not be split.
-    pub(crate) fn take_uncut(&mut self) -> u64 {
-        std::mem::take(&mut self.uncut)
+    pub(crate) fn take_unsplit(&mut self) -> u64 {
+        std::mem::take(&mut self.unsplit)
     }
 
     /// Calls `keep` with each packet, which may modify it; removes packets for which it returns
     /// false.
     pub fn retain(&mut self, mut keep: impl FnMut(&mut [u8]) -> bool) {
-        if let Some(length) = self.whole
+        if let Some(length) = self.single
             && !keep(&mut self.raw[..length])
         {
-            self.whole = None;
+            self.single = None;
         }
-        let pieces = self.pieces.iter_mut().zip(&mut self.lengths);
-        for (piece, length) in pieces.take(self.cut) {
-            let whole = (*length).min(piece.len());
-            if !keep(&mut piece[..whole]) {
+        let segments = self.segments.iter_mut().zip(&mut self.lengths);
+        for (segment, length) in segments.take(self.segment_count) {
+            let length_used = (*length).min(segment.len());
+            if !keep(&mut segment[..length_used]) {
                 *length = 0;
             }
         }
@@ -118,12 +118,16 @@ impl Batch {
 
     /// Returns the packets in order.
     pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
-        let whole = self.whole.map(|length| &self.raw[..length]);
-        let pieces = self.pieces.iter().zip(&self.lengths).take(self.cut);
-        let pieces = pieces.filter(|(_, length)| **length > 0);
-        whole.into_iter().chain(pieces.map(|(piece, length)| {
-            let length = (*length).min(piece.len());
-            &piece[..length]
+        let single = self.single.map(|length| &self.raw[..length]);
+        let segments = self
+            .segments
+            .iter()
+            .zip(&self.lengths)
+            .take(self.segment_count);
+        let segments = segments.filter(|(_, length)| **length > 0);
+        single.into_iter().chain(segments.map(|(segment, length)| {
+            let length = (*length).min(segment.len());
+            &segment[..length]
         }))
     }
 }

@@ -38,7 +38,7 @@ impl Replay {
     /// If the file cannot be read or is not a capture.
     pub fn open(path: &Path, start: Time) -> io::Result<Self> {
         let file = File::open(path)?;
-        let reader = pcap_parser::create_reader(LONGEST_BLOCK, file).map_err(of_capture)?;
+        let reader = pcap_parser::create_reader(LONGEST_BLOCK, file).map_err(capture_error)?;
         let mut replay = Self {
             reader,
             interfaces: Vec::new(),
@@ -65,15 +65,15 @@ impl Replay {
                     self.reader.consume(offset);
                 }
                 Err(PcapError::Eof) => return Ok(()),
-                Err(PcapError::Incomplete(_)) => self.reader.refill().map_err(of_capture)?,
-                Err(error) => return Err(of_capture(error)),
+                Err(PcapError::Incomplete(_)) => self.reader.refill().map_err(capture_error)?,
+                Err(error) => return Err(capture_error(error)),
             }
         }
         Ok(())
     }
 }
 
-fn of_capture<I: std::fmt::Debug>(error: PcapError<I>) -> io::Error {
+fn capture_error<I: std::fmt::Debug>(error: PcapError<I>) -> io::Error {
     // The parser's message contains the unread input, which is not useful to the user.
     let message = match error {
         PcapError::HeaderNotRecognized | PcapError::BufferTooSmall => "not a capture",

@@ -34,17 +34,17 @@ const MARK: &str = "BENTPIPE_EMULATION";
 
 /// Running commands. They are ended when this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningCommands {
     children: Vec<(Child, bool)>,
     files: Vec<PathBuf>,
 }
 
-impl Running {
+impl RunningCommands {
     /// Starts a command in a namespace.
     pub(crate) fn start(
         &mut self,
         command: &Command,
-        space: &Namespace,
+        namespace: &Namespace,
         names: &[(String, IpAddr)],
     ) -> io::Result<()> {
         let Some((program, arguments)) = command.words.split_first() else {
@@ -63,8 +63,8 @@ impl Running {
         }
         drop(file);
         self.files.push(hosts.clone());
-        let mark = format!("{id}.{}", started(id)?);
-        let child = space.enter(|| {
+        let mark = format!("{id}.{}", process_start(id)?);
+        let child = namespace.enter(|| {
             // Unshare the mount namespace of this thread, so that nobody else sees the file.
             if unshare(CloneFlags::CLONE_NEWNS).is_ok() {
                 let none = None::<&str>;
@@ -92,14 +92,14 @@ impl Running {
     }
 
     /// Returns the exit status of the awaited command, once it has ended.
-    pub(crate) fn finished(&mut self) -> Option<i32> {
+    pub(crate) fn exit_status(&mut self) -> Option<i32> {
         let (child, _) = self.children.iter_mut().find(|(_, waited)| *waited)?;
         let status = child.try_wait().ok()??;
         Some(status.code().unwrap_or(128))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommands {
     fn drop(&mut self) {
         for (child, _) in &mut self.children {
             if !matches!(child.try_wait(), Ok(Some(_))) {
@@ -109,8 +109,8 @@ impl Drop for Running {
         }
         // Ends the commands' children, too.
         let id = std::process::id();
-        if let Ok(started) = started(id) {
-            end_marked(|mark| mark == format!("{id}.{started}"));
+        if let Ok(started) = process_start(id) {
+            end_marked_processes(|mark| mark == format!("{id}.{started}"));
         }
         for file in &self.files {
             let _ = fs::remove_file(file);
@@ -119,7 +119,7 @@ impl Drop for Running {
 }
 
 /// Returns the start time of a process, in kernel ticks.
-fn started(id: u32) -> io::Result<u64> {
+fn process_start(id: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
     // The name in parentheses may contain any character; numbers follow it.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -130,7 +130,7 @@ fn started(id: u32) -> io::Result<u64> {
 }
 
 /// Ends the processes whose mark satisfies `whose`. Returns their number.
-fn end_marked(whose: impl Fn(&str) -> bool) -> usize {
+fn end_marked_processes(whose: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(id) = entry
@@ -163,13 +163,13 @@ pub fn remove_leftovers() -> usize {
         let Some((id, start)) = mark.split_once('.') else {
             return true; // none of ours
         };
-        match (id.parse().map(started), start.parse::<u64>()) {
+        match (id.parse().map(process_start), start.parse::<u64>()) {
             (Ok(Ok(started)), Ok(start)) => started == start,
             (Ok(Err(_)), Ok(_)) => false,
             _ => true,
         }
     };
-    let ended = end_marked(|mark| !lives(mark));
+    let ended = end_marked_processes(|mark| !lives(mark));
     let files = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
     for entry in files.flatten() {
         let name = entry.file_name();
@@ -177,7 +177,7 @@ pub fn remove_leftovers() -> usize {
             let rest = name.strip_prefix("bentpipe-")?.strip_suffix(".hosts")?;
             rest.split_once('-')?.0.parse::<u32>().ok()
         });
-        if id.is_some_and(|id| started(id).is_err()) {
+        if id.is_some_and(|id| process_start(id).is_err()) {
             let _ = fs::remove_file(entry.path());
         }
     }

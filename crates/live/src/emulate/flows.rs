@@ -14,17 +14,20 @@ use bentpipe_tcp::{Config, Rings};
 use bentpipe_types::{Address, Span, Time};
 
 use super::host::Host;
-use super::kernel::{Activity, End, Ending, Kernel, Played, Player};
-use super::ours::{OurEnd, Shared};
-use super::watch::{self, Watched};
-use super::{Control, EmulateError, FlowRan, Ran, STARTS, control_of, interval, ip, joined};
+use super::kernel::{Activity, ApplicationResult, ApplicationRunner, Kernel, KernelEnd, RunEnd};
+use super::our_hosts::{OurEnd, SharedHost};
+use super::tcp_info::{self, WatchedSender};
+use super::{
+    Control, EmulateError, FlowResult, RunResult, START_DELAY, congestion_control_of, ip,
+    join_thread, sample_interval,
+};
 use crate::{Clock, Engine, LiveHost};
 
 /// The run ends after this time without activity, plus two of the longest round trips.
-const QUIET: Span = Span::from_millis(100);
+const IDLE_TIME: Span = Span::from_millis(100);
 
 /// Time allowed for players and watcher to end after they are told to.
-const ENDING: Span = Span::from_secs(30);
+const SHUTDOWN_TIME: Span = Span::from_secs(30);
 
 /// Returns the nodes that send a flow's data.
 pub(super) fn senders(flow: &Flow) -> Vec<usize> {
@@ -51,45 +54,54 @@ pub(super) fn pings_by_icmp(app: &App) -> bool {
 }
 
 /// An application at the kernel's sockets, or at a host with our TCP.
-enum Actor {
-    Kernels(Box<dyn Application<Kernel>>),
+enum FlowApplication {
+    Kernel(Box<dyn Application<Kernel>>),
     Ours(Box<dyn Application<Rings>>),
 }
 
 /// The applications of all flows. [`our_host`](Self::our_host) moves those at hosts with our TCP
 /// into their hosts.
-pub(super) struct Made {
+pub(super) struct FlowApplications {
     /// Applications by flow: opener and server.
-    actors: Vec<[Option<Actor>; 2]>,
+    applications: Vec<[Option<FlowApplication>; 2]>,
     ours: Vec<OurEnd>,
 }
 
-impl Made {
+impl FlowApplications {
     pub(super) fn new(plans: &[FlowPlan], ours: &[usize]) -> Self {
         let is_ours = |node: Address| ours.contains(&usize::from(node.0));
-        let actors = plans.iter().map(|plan| {
+        let applications = plans.iter().map(|plan| {
             let [opener, server] = match (is_ours(plan.from), is_ours(plan.to)) {
                 (false, false) => {
                     let Ends { opener, server } = plan.ends::<Kernel, Kernel>();
-                    [Actor::Kernels(opener), Actor::Kernels(server)]
+                    [
+                        FlowApplication::Kernel(opener),
+                        FlowApplication::Kernel(server),
+                    ]
                 }
                 (true, false) => {
                     let Ends { opener, server } = plan.ends::<Rings, Kernel>();
-                    [Actor::Ours(opener), Actor::Kernels(server)]
+                    [
+                        FlowApplication::Ours(opener),
+                        FlowApplication::Kernel(server),
+                    ]
                 }
                 (false, true) => {
                     let Ends { opener, server } = plan.ends::<Kernel, Rings>();
-                    [Actor::Kernels(opener), Actor::Ours(server)]
+                    [
+                        FlowApplication::Kernel(opener),
+                        FlowApplication::Ours(server),
+                    ]
                 }
                 (true, true) => {
                     let Ends { opener, server } = plan.ends::<Rings, Rings>();
-                    [Actor::Ours(opener), Actor::Ours(server)]
+                    [FlowApplication::Ours(opener), FlowApplication::Ours(server)]
                 }
             };
             [Some(opener), Some(server)]
         });
         Self {
-            actors: actors.collect(),
+            applications: applications.collect(),
             ours: Vec::new(),
         }
     }
@@ -101,7 +113,7 @@ impl Made {
         config: &Config,
         plans: &[FlowPlan],
         is_v6: bool,
-    ) -> io::Result<Shared> {
+    ) -> io::Result<SharedHost> {
         let mut live = LiveHost::new(Limits::default())?;
         let host = live.host_mut();
         host.set_addresses(if is_v6 {
@@ -110,23 +122,23 @@ impl Made {
             |node| ip(false, node)
         });
         let mut added = Vec::new();
-        for (flow, (plan, actors)) in plans.iter().zip(&mut self.actors).enumerate() {
+        for (flow, (plan, applications)) in plans.iter().zip(&mut self.applications).enumerate() {
             for (side, at) in [plan.from, plan.to].into_iter().enumerate() {
                 if usize::from(at.0) != node {
                     continue;
                 }
-                if let Some(Actor::Ours(actor)) = actors[side].take() {
+                if let Some(FlowApplication::Ours(application)) = applications[side].take() {
                     let config = config.clone();
                     let id = if side == 0 {
-                        plan.add_opener(host, config, actor)
+                        plan.add_opener(host, config, application)
                     } else {
-                        plan.add_server(host, config, actor)
+                        plan.add_server(host, config, application)
                     };
                     added.push((flow, side == 0, id));
                 }
             }
         }
-        let shared = Shared::new(live);
+        let shared = SharedHost::new(live);
         let ends = added.into_iter().map(|(flow, is_opener, id)| {
             let host = shared.clone();
             OurEnd::new(flow, is_opener, host, id)
@@ -137,25 +149,28 @@ impl Made {
 }
 
 /// The flows to run, and the kernel hosts they run on.
-pub(super) struct Playing<'a> {
+pub(super) struct FlowRun<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) hosts: &'a [Host],
     pub(super) plans: &'a [FlowPlan],
 }
 
 /// The ends that one player runs, each with its flow.
-type Cast = Vec<(usize, End)>;
+type RunnerEnds = Vec<(usize, KernelEnd)>;
 
-impl Playing<'_> {
+impl FlowRun<'_> {
     /// Runs all flows to completion, or for the scenario's duration.
     pub(super) fn run(
         &self,
         engine: &mut Engine,
-        made: Made,
+        applications: FlowApplications,
         control: &Control,
-    ) -> Result<(Clock, Ran), EmulateError> {
-        let Made { actors, mut ours } = made;
-        let [openers, servers] = self.casts(actors);
+    ) -> Result<(Clock, RunResult), EmulateError> {
+        let FlowApplications {
+            applications,
+            mut ours,
+        } = applications;
+        let [openers, servers] = self.kernel_ends(applications);
         let (watched, watched_flows) = self.watched(&ours);
         let addresses = 0..self.scenario.nodes.len();
         let nodes: BTreeMap<IpAddr, Address> = addresses
@@ -163,48 +178,51 @@ impl Playing<'_> {
             .collect();
         let (stopped, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let activities = [Activity::new(), Activity::new()];
-        let looks = interval(self.scenario);
+        let sample_interval = sample_interval(self.scenario);
         let end = Time::ZERO + self.scenario.duration;
         let mut ended = None;
-        let (clock, mut played, seen) = thread::scope(|scope| {
+        let (clock, mut results, samples) = thread::scope(|scope| {
             let (hosts, nodes, stopped, over) = (self.hosts, &nodes, &stopped, &over);
             // A separate thread opens the sockets, since it has to enter one namespace after
             // another.
             let opening = scope.spawn(move || {
-                let new = |cast: Cast| -> io::Result<_> {
-                    let (flows, ends): (Vec<usize>, Vec<End>) = cast.into_iter().unzip();
-                    Ok((flows, Player::new(hosts, nodes, ends)?))
+                let new = |runner_ends: RunnerEnds| -> io::Result<_> {
+                    let (flows, ends): (Vec<usize>, Vec<KernelEnd>) =
+                        runner_ends.into_iter().unzip();
+                    Ok((flows, ApplicationRunner::new(hosts, nodes, ends)?))
                 };
                 Ok::<_, io::Error>([new(openers)?, new(servers)?])
             });
-            let players = joined(opening)?;
-            let clock = Clock::starting_in(STARTS);
-            let ending = Ending {
+            let runners = join_thread(opening)?;
+            let clock = Clock::starting_in(START_DELAY);
+            let run_end = RunEnd {
                 clock,
                 end,
                 stopped,
             };
-            let playing = players.into_iter().zip(&activities);
-            let playing = playing.map(|((flows, mut player), activity)| {
+            let running = runners.into_iter().zip(&activities);
+            let running = running.map(|((flows, mut runner), activity)| {
                 scope.spawn(move || {
-                    player.play(ending, activity)?;
-                    let played = flows.into_iter().zip(player.finish());
-                    Ok::<_, io::Error>(played.collect::<BTreeMap<usize, Played>>())
+                    runner.run(run_end, activity)?;
+                    let results = flows.into_iter().zip(runner.finish());
+                    Ok::<_, io::Error>(results.collect::<BTreeMap<usize, ApplicationResult>>())
                 })
             });
-            let playing: Vec<_> = playing.collect();
+            let running: Vec<_> = running.collect();
             let watched = &watched;
-            let watcher = scope.spawn(move || watch::watch(hosts, watched, clock, looks, over));
-            let mut next_look = Time::ZERO;
-            let quiet = QUIET + super::outcome::longest_link(self.scenario) * 2;
+            let watcher = scope.spawn(move || {
+                tcp_info::sample_until_stopped(hosts, watched, clock, sample_interval, over)
+            });
+            let mut next_sample = Time::ZERO;
+            let idle_time = IDLE_TIME + super::outcome::longest_link(self.scenario) * 2;
             let mut idle: Option<(Time, Time)> = None;
-            let driven = engine.run(clock, self.scenario.duration + ENDING, |_, now| {
+            let driven = engine.run(clock, self.scenario.duration + SHUTDOWN_TIME, |_, now| {
                 let elapsed = now.as_nanos() / 1_000_000;
                 control.elapsed_ms.store(elapsed, Ordering::Relaxed);
-                if now >= next_look {
-                    next_look = now + looks;
+                if now >= next_sample {
+                    next_sample = now + sample_interval;
                     for end in &mut ours {
-                        end.look(now);
+                        end.sample(now);
                     }
                 }
                 // The time since when the flows have been idle, and the time when that was first
@@ -215,30 +233,30 @@ impl Playing<'_> {
                         let noticed = idle.map_or(now, |(_, noticed)| noticed);
                         (if ours.is_empty() { since } else { noticed }, noticed)
                     });
-                let is_quiet = idle.is_some_and(|(_, noticed)| now.since(noticed) > quiet);
-                let breaks = control.stop.load(Ordering::Relaxed);
-                if ended.is_none() && (is_quiet || breaks || now >= end) {
+                let is_quiet = idle.is_some_and(|(_, noticed)| now.since(noticed) > idle_time);
+                let interrupted = control.stop.load(Ordering::Relaxed);
+                if ended.is_none() && (is_quiet || interrupted || now >= end) {
                     let last = idle.map(|(since, _)| since).filter(|_| is_quiet);
                     ended = Some(last.unwrap_or(now).min(end));
                     stopped.store(true, Ordering::Relaxed);
                     // The watcher's last sample must come before the connections are closed.
                     over.store(true, Ordering::Release);
                 }
-                watcher.is_finished() && playing.iter().all(|player| player.is_finished())
+                watcher.is_finished() && running.iter().all(|runner| runner.is_finished())
             });
             // The players and the watcher must end even if the engine failed.
             stopped.store(true, Ordering::Relaxed);
             over.store(true, Ordering::Release);
-            let mut played = Vec::new();
-            for player in playing {
-                played.push(joined(player)?);
+            let mut results = Vec::new();
+            for runner in running {
+                results.push(join_thread(runner)?);
             }
-            let seen = joined(watcher)?;
+            let samples = join_thread(watcher)?;
             driven?;
-            Ok::<_, io::Error>((clock, played, seen))
+            Ok::<_, io::Error>((clock, results, samples))
         })?;
         let ended = ended.unwrap_or(end);
-        let (Some(mut servers), Some(mut openers)) = (played.pop(), played.pop()) else {
+        let (Some(mut servers), Some(mut openers)) = (results.pop(), results.pop()) else {
             return Err(EmulateError::Failed("no players".to_owned()));
         };
         for end in &mut ours {
@@ -247,20 +265,22 @@ impl Playing<'_> {
             } else {
                 &mut servers
             };
-            side.insert(end.flow, end.played(ended));
+            side.insert(end.flow, end.result(ended));
         }
-        let mut seen: BTreeMap<usize, watch::Seen> = watched_flows.into_iter().zip(seen).collect();
+        let mut samples: BTreeMap<usize, tcp_info::SenderSamples> =
+            watched_flows.into_iter().zip(samples).collect();
         for end in ours {
             if end.is_opener == (self.plans[end.flow].traffic.sender() != Side::Server) {
-                seen.insert(end.flow, end.seen);
+                samples.insert(end.flow, end.samples);
             }
         }
-        let mut ran = Ran {
+        let mut result = RunResult {
             ended,
-            ..Ran::default()
+            ..RunResult::default()
         };
         for (index, plan) in self.plans.iter().enumerate() {
-            let take = |of: &mut BTreeMap<usize, Played>| of.remove(&index).unwrap_or_default();
+            let take =
+                |of: &mut BTreeMap<usize, ApplicationResult>| of.remove(&index).unwrap_or_default();
             // The counts of a channel's source are copied to every member's flow, the last one
             // included.
             let opener = match plan.channel {
@@ -268,19 +288,19 @@ impl Playing<'_> {
                 None => openers.remove(&index),
             };
             let ends = [opener.unwrap_or_default(), take(&mut servers)];
-            let told = self.told(index, plan, ends, seen.remove(&index))?;
-            ran.outcomes.push(told.0);
-            ran.flows.push(told.1);
+            let flow_result = self.flow_result(index, plan, ends, samples.remove(&index))?;
+            result.outcomes.push(flow_result.0);
+            result.flows.push(flow_result.1);
         }
-        Ok((clock, ran))
+        Ok((clock, result))
     }
 
     /// Returns the ends for the two players: openers and servers at kernel sockets.
-    fn casts(&self, actors: Vec<[Option<Actor>; 2]>) -> [Cast; 2] {
-        let mut casts = [Cast::new(), Cast::new()];
-        for (flow, (plan, actors)) in self.plans.iter().zip(actors).enumerate() {
-            for (side, actor) in actors.into_iter().enumerate() {
-                let Some(Actor::Kernels(application)) = actor else {
+    fn kernel_ends(&self, applications: Vec<[Option<FlowApplication>; 2]>) -> [RunnerEnds; 2] {
+        let mut kernel_ends = [RunnerEnds::new(), RunnerEnds::new()];
+        for (flow, (plan, applications)) in self.plans.iter().zip(applications).enumerate() {
+            for (side, application) in applications.into_iter().enumerate() {
+                let Some(FlowApplication::Kernel(application)) = application else {
                     continue;
                 };
                 let first = self.first_of_channel(flow);
@@ -292,13 +312,13 @@ impl Playing<'_> {
                     0 => (plan.from, plan.to),
                     _ => (plan.to, plan.from),
                 };
-                let Some(host) = self.place_of(at) else {
+                let Some(host) = self.host_index(at) else {
                     continue;
                 };
                 let config = self.scenario.tcp_of(usize::from(at.0));
                 let config = config.map(|tcp| tcp.config.clone()).unwrap_or_default();
                 let no_delay = !config.nagle;
-                let (member, listens, ports) = match side {
+                let (member, listen_ports, ports) = match side {
                     0 => {
                         let back = plan.traffic.calls_back_from().unwrap_or_default();
                         (plan.opener(config), Vec::new(), Ports::range(back, back))
@@ -308,20 +328,20 @@ impl Playing<'_> {
                         (plan.listener(config), plan.traffic.ports(), from)
                     }
                 };
-                let end = End {
+                let end = KernelEnd {
                     host,
-                    control: control_of(self.scenario, usize::from(at.0)),
+                    control: congestion_control_of(self.scenario, usize::from(at.0)),
                     no_delay,
                     member,
                     application,
-                    listens,
+                    listen_ports,
                     peers: (other, ports),
                     channel: plan.channel.filter(|_| side == 1),
                 };
-                casts[side].push((flow, end));
+                kernel_ends[side].push((flow, end));
             }
         }
-        casts
+        kernel_ends
     }
 
     /// Returns the first flow of a flow's channel; for unicast, the flow itself.
@@ -331,24 +351,24 @@ impl Playing<'_> {
         self.plans.iter().position(same).unwrap_or(flow)
     }
 
-    fn place_of(&self, node: Address) -> Option<usize> {
+    fn host_index(&self, node: Address) -> Option<usize> {
         let mut hosts = self.hosts.iter();
         hosts.position(|host| host.node == usize::from(node.0))
     }
 
     /// Returns the senders at kernel sockets, to be sampled, and the flow of each.
-    fn watched(&self, ours: &[OurEnd]) -> (Vec<Watched>, Vec<usize>) {
+    fn watched(&self, ours: &[OurEnd]) -> (Vec<WatchedSender>, Vec<usize>) {
         let mut watched = Vec::new();
         let mut flows = Vec::new();
         for (index, plan) in self.plans.iter().enumerate() {
             let is_server = plan.traffic.sender() == Side::Server;
             let is_ours = |end: &OurEnd| end.flow == index && end.is_opener != is_server;
             let at = if is_server { plan.to } else { plan.from };
-            let Some(host) = self.place_of(at).filter(|_| !ours.iter().any(is_ours)) else {
+            let Some(host) = self.host_index(at).filter(|_| !ours.iter().any(is_ours)) else {
                 continue;
             };
             let opener = super::ip_of(self.scenario, usize::from(plan.from.0));
-            watched.push(Watched {
+            watched.push(WatchedSender {
                 host,
                 ports: plan.ports.bounds(),
                 serves: is_server.then_some(opener),
@@ -359,33 +379,33 @@ impl Playing<'_> {
     }
 
     /// Combines the results of both ends into the result of a flow.
-    fn told(
+    fn flow_result(
         &self,
         index: usize,
         plan: &FlowPlan,
-        [opener, server]: [Played; 2],
-        seen: Option<watch::Seen>,
-    ) -> io::Result<(FlowOutcome, FlowRan)> {
+        [opener, server]: [ApplicationResult; 2],
+        samples: Option<tcp_info::SenderSamples>,
+    ) -> io::Result<(FlowOutcome, FlowResult)> {
         let side = plan.traffic.sender();
         let reports = [opener.report.clone(), server.report.clone()];
         let (sends, node, receives) = match side {
             Side::Opener | Side::Both => (opener, plan.from, server),
             Side::Server => (server, plan.to, opener),
         };
-        let host = self.place_of(node);
+        let host = self.host_index(node);
         let kernel_sends = host.is_some() && sends.statistics.is_some();
         let here = |plan: &&FlowPlan| plan.from == node || plan.to == node;
         let is_alone = self.plans.iter().filter(here).count() == 1;
         let count = |names: &[&str]| -> io::Result<Option<u64>> {
             let host = host.filter(|_| kernel_sends && is_alone);
-            host.map(|host| watch::counter(&self.hosts[host], names))
+            host.map(|host| tcp_info::counter(&self.hosts[host], names))
                 .transpose()
         };
-        let ran = FlowRan {
+        let result = FlowResult {
             kernel_sends,
             timeouts: count(&["TCPTimeouts"])?,
             recoveries: count(&["TCPSackRecovery", "TCPRenoRecovery"])?,
-            seen: seen.unwrap_or_default(),
+            samples: samples.unwrap_or_default(),
             mismatch: receives.mismatch.or(sends.mismatch),
             lengthened: sends.lengthened + receives.lengthened,
             curve: receives.curve,
@@ -402,7 +422,7 @@ impl Playing<'_> {
             datagram_bytes: [sends.datagram_bytes, receives.datagram_bytes],
             reports,
         });
-        Ok((outcome, ran))
+        Ok((outcome, result))
     }
 }
 

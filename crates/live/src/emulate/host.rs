@@ -19,7 +19,7 @@ pub(crate) struct Host {
     /// Index of the scenario's node.
     pub(crate) node: usize,
     pub(crate) name: String,
-    pub(crate) space: Namespace,
+    pub(crate) namespace: Namespace,
     pub(crate) address: IpAddr,
     /// Index of the TUN device within the namespace.
     pub(crate) interface: u32,
@@ -32,14 +32,14 @@ const NETWORK_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 15);
 const NETWORK_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 111);
 
 /// Default route.
-const WORLD_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-const WORLD_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+const DEFAULT_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+const DEFAULT_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 /// Minimum MTU of a link that carries IPv6 (RFC 8200 section 5). Linux disables IPv6 below it.
-const LEAST_V6: u64 = 1280;
+const MIN_MTU_V6: u64 = 1280;
 
 /// Queue length of the TUN device: a whole window may be sent at once.
-const QUEUE: u32 = 20_000;
+const QUEUE_PACKETS: u32 = 20_000;
 
 /// Bytes of IP and TCP headers, without options.
 const HEADERS_V4: u64 = 40;
@@ -54,15 +54,15 @@ impl Host {
         address: IpAddr,
         tcp: &Config,
     ) -> io::Result<(Self, Tun)> {
-        let space = Namespace::new()?;
+        let namespace = Namespace::new()?;
         // Keeps IPv6 addresses of an interface that is taken down and up again, as IPv4 does.
-        let _ = space.set("net.ipv6.conf.default.keep_addr_on_down", "1");
+        let _ = namespace.set("net.ipv6.conf.default.keep_addr_on_down", "1");
         // Allows all groups to send echo requests.
         let anybody = ["0 2147483647", "0 0"];
-        (anybody.iter()).any(|groups| space.set("net.ipv4.ping_group_range", groups).is_ok());
+        (anybody.iter()).any(|groups| namespace.set("net.ipv4.ping_group_range", groups).is_ok());
         for (parameter, value) in parameters(tcp, address.is_ipv6()) {
             // Old kernels lack some of these parameters.
-            if let Err(error) = space.set(parameter, &value)
+            if let Err(error) = namespace.set(parameter, &value)
                 && error.kind() != io::ErrorKind::NotFound
             {
                 return Err(error);
@@ -79,25 +79,25 @@ impl Host {
                 IpAddr::V6(address) => Some((address, 128)),
             },
             mtu: u16::try_from(mtu(address.is_ipv6(), tcp)).unwrap_or(u16::MAX),
-            queue_packets: QUEUE,
+            queue_packets: QUEUE_PACKETS,
         };
-        let (tun, interface) = space.enter(|| {
+        let (tun, interface) = namespace.enter(|| {
             let tun = Tun::open(&settings)?;
             let interface = nix::net::if_::if_nametoindex("bentpipe")?;
             let mut netlink = Netlink::routes()?;
             netlink.loopback_up()?;
-            netlink.queue_length(interface, QUEUE)?;
+            netlink.queue_length(interface, QUEUE_PACKETS)?;
             Ok::<_, io::Error>((tun, interface))
         })??;
         let host = Self {
             node,
             name: name.to_owned(),
-            space,
+            namespace,
             address,
             interface,
             metrics: metrics(tcp),
         };
-        host.space.enter(|| host.set_routes())??;
+        host.namespace.enter(|| host.set_routes())??;
         Ok((host, tun))
     }
 
@@ -107,8 +107,8 @@ impl Host {
         let mut netlink = Netlink::routes()?;
         // The network's own prefix, and a default route to a node that stands for the Internet.
         let prefixes = match self.address {
-            IpAddr::V4(_) => [NETWORK_V4, WORLD_V4],
-            IpAddr::V6(_) => [NETWORK_V6, WORLD_V6],
+            IpAddr::V4(_) => [NETWORK_V4, DEFAULT_V4],
+            IpAddr::V6(_) => [NETWORK_V6, DEFAULT_V6],
         };
         for prefix in prefixes {
             netlink.route(prefix, self.interface, self.address, self.metrics.clone())?;
@@ -118,7 +118,7 @@ impl Host {
 }
 
 /// Tests whether the kernel supports a congestion control.
-pub(crate) fn offers(congestion_control: &str) -> io::Result<()> {
+pub(crate) fn check_congestion_control(congestion_control: &str) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_tcp_congestion(congestion_control.as_bytes())
 }
@@ -131,21 +131,21 @@ fn mtu(is_v6: bool, tcp: &Config) -> u64 {
 }
 
 /// Returns an error message with the key if the kernel cannot provide this host.
-pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
+pub(crate) fn mtu_error(scenario: &Scenario, host: usize) -> Option<String> {
     let tcp = &scenario.tcp_of(host)?.config;
     let mtu = mtu(true, tcp);
-    (scenario.ip == IpName::V6 && mtu < LEAST_V6).then(|| {
+    (scenario.ip == IpName::V6 && mtu < MIN_MTU_V6).then(|| {
         let name = &scenario.nodes[host].name;
-        let least = u64::from(tcp.mss) + LEAST_V6 - mtu;
+        let min_mss = u64::from(tcp.mss) + MIN_MTU_V6 - mtu;
         format!(
-            "hosts.{name}.tcp.mss: expected at least {least} B, which with its headers is the least that IPv6 has on Linux, got {} B",
+            "hosts.{name}.tcp.mss: expected at least {min_mss} B, which with its headers is the least that IPv6 has on Linux, got {} B",
             tcp.mss
         )
     })
 }
 
 /// Returns the receive buffer's sizes if it is autotuned.
-fn growing(tcp: &Config) -> Option<BufferSizes> {
+fn autotuned_receive_buffer(tcp: &Config) -> Option<BufferSizes> {
     tcp.receive_sizes.filter(|sizes| !sizes.locked)
 }
 
@@ -156,7 +156,7 @@ fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
     // segment was received, the receive window is the payload's share of that memory, regardless of
     // the route metric (tcp_measure_rcv_mss). An eighth of the send buffer is lost to this
     // overhead.
-    let receive = match growing(tcp) {
+    let receive = match autotuned_receive_buffer(tcp) {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
         None => {
             let packet = u32::try_from(mtu(is_v6, tcp)).unwrap_or(u32::MAX);
@@ -179,7 +179,10 @@ fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
     vec![
         ("net.ipv4.tcp_rmem", receive),
         ("net.ipv4.tcp_wmem", send),
-        ("net.ipv4.tcp_moderate_rcvbuf", flag(growing(tcp).is_some())),
+        (
+            "net.ipv4.tcp_moderate_rcvbuf",
+            flag(autotuned_receive_buffer(tcp).is_some()),
+        ),
         ("net.ipv4.tcp_no_metrics_save", flag(true)),
         ("net.ipv4.tcp_sack", flag(tcp.sack)),
         ("net.ipv4.tcp_timestamps", flag(tcp.timestamps)),
@@ -217,7 +220,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
         RouteMetric::InitCwnd(tcp.initial_window),
         RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
     ];
-    if growing(tcp).is_none() {
+    if autotuned_receive_buffer(tcp).is_none() {
         // The route metric bounds the window until a full segment was received, and sets its scale.
         metrics.push(RouteMetric::Window(window));
     }
@@ -228,7 +231,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
 }
 
 /// Keys of a resolved scenario that Linux supports.
-const POSSIBLE: [&str; 20] = [
+const SUPPORTED: [&str; 20] = [
     "congestion_control",
     "mss_bytes",
     "send_buffer_bytes",
@@ -255,19 +258,19 @@ const POSSIBLE: [&str; 20] = [
 /// Returns a note, with its key, for each setting of a host that Linux does not support.
 ///
 /// Settings at Linux's default need no note.
-pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
+pub(crate) fn unsupported_settings(scenario: &Scenario, host: usize) -> Vec<String> {
     let Some(tcp) = scenario.tcp_of(host).map(|tcp| &tcp.config) else {
         return Vec::new();
     };
     let resolved = serde_json::to_value(scenario).unwrap_or_default();
-    let usual = usual(&resolved["nodes"][host]["tcp"]);
+    let default_settings = default_settings(&resolved["nodes"][host]["tcp"]);
     let Value::Object(ours) = &resolved["nodes"][host]["tcp"] else {
         return Vec::new();
     };
     let name = &scenario.nodes[host].name;
     let mut lines = Vec::new();
     for (key, value) in ours {
-        let possible = match key.as_str() {
+        let supported = match key.as_str() {
             "recovery" => {
                 tcp.sack && tcp.recovery == RecoveryKind::Sack
                     || !tcp.sack && tcp.recovery == RecoveryKind::NewReno
@@ -276,9 +279,9 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
                 .delayed_ack
                 .is_none_or(|delay| delay == Span::from_millis(40)),
             "quick_acks" => value == "auto",
-            key => POSSIBLE.contains(&key),
+            key => SUPPORTED.contains(&key),
         };
-        if !possible && usual.get(key) != Some(value) {
+        if !supported && default_settings.get(key) != Some(value) {
             let key = ["_bytes", "_s", "_segments", "_bps"]
                 .into_iter()
                 .fold(key.as_str(), |key, unit| {
@@ -294,7 +297,7 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
 
 /// Returns the resolved settings of a host for which only the congestion control and the profile
 /// are given.
-fn usual(tcp: &Value) -> Value {
+fn default_settings(tcp: &Value) -> Value {
     let control = tcp["congestion_control"].as_str().unwrap_or("cubic");
     let profile = tcp["profile"].as_str();
     let profile = profile.map_or_else(String::new, |name| format!(", profile = \"{name}\""));
@@ -304,7 +307,10 @@ fn usual(tcp: &Value) -> Value {
          links.l = {{ between = [\"a\", \"b\"], rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n\
          flows.f = {{ from = \"a\", to = \"b\", app = {{ kind = \"bulk\" }} }}\n"
     );
-    let usual = Scenario::parse(&text, "usual", &[]).ok();
-    let usual = usual.and_then(|usual| serde_json::to_value(&usual).ok());
-    usual.map_or(Value::Null, |usual| usual["nodes"][0]["tcp"].clone())
+    let default_settings = Scenario::parse(&text, "usual", &[]).ok();
+    let default_settings =
+        default_settings.and_then(|default_settings| serde_json::to_value(&default_settings).ok());
+    default_settings.map_or(Value::Null, |default_settings| {
+        default_settings["nodes"][0]["tcp"].clone()
+    })
 }

@@ -8,12 +8,12 @@
 pub mod command;
 mod flows;
 mod host;
-mod keeper;
 mod kernel;
+mod route_keeper;
 
-mod ours;
+mod our_hosts;
 mod outcome;
-mod watch;
+mod tcp_info;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,9 +32,9 @@ use nix::sys::eventfd::EventFd;
 
 use crate::engine::{Prefix, Refusals};
 use crate::{Clock, Engine};
-use flows::Made;
+use flows::FlowApplications;
 use host::Host;
-use watch::Seen;
+use tcp_info::SenderSamples;
 
 /// A scenario to emulate, with its options.
 #[derive(Debug)]
@@ -60,8 +60,8 @@ pub struct Control {
 
 /// Results of an emulation.
 #[derive(Debug)]
-pub struct Emulated {
-    /// The result as in `run --json`, with `late_ms`, `too_late`, `refused` and `notes` in
+pub struct EmulationResult {
+    /// The result as in `run --json`, with `late_ms`, `too_late`, `refusal_counts` and `notes` in
     /// addition.
     pub summary: serde_json::Value,
     /// Probes of links, TCP_INFO of the flows' senders, and the bytes that receivers have read.
@@ -95,10 +95,10 @@ impl From<bentpipe_scenario::RunError> for EmulateError {
 }
 
 /// Most hosts: each has a namespace, a device and two threads.
-const HOSTS: usize = 1000;
+const MAX_HOSTS: usize = 1000;
 
 /// Time between the end of the set-up and the scenario's start, so that no thread starts late.
-const STARTS: Span = Span::from_millis(5);
+const START_DELAY: Span = Span::from_millis(5);
 
 /// Limits of the 99th and the 99.9th percentile of lateness, beyond which the result is marked as
 /// not trustworthy. Fractions of the longest link's propagation delay there and back.
@@ -107,7 +107,7 @@ const TOO_LATE: [f64; 2] = [0.05, 0.5];
 /// Returns how long due work may wait, so that several packets share one wake-up. It is a fraction
 /// of the longest link's propagation delay there and back that is small against [`TOO_LATE`], and
 /// no longer than the interrupt coalescing of real interfaces.
-fn grain(scenario: &Scenario) -> Span {
+fn wake_interval(scenario: &Scenario) -> Span {
     (outcome::longest_link(scenario) / 2500).min(Span::from_micros(250))
 }
 
@@ -118,8 +118,8 @@ pub fn obstacle() -> Option<String> {
     if let Some(obstacle) = crate::tun::obstacle(cure) {
         return Some(obstacle);
     }
-    let space = match crate::Namespace::new() {
-        Ok(space) => space,
+    let namespace = match crate::Namespace::new() {
+        Ok(namespace) => namespace,
         Err(error) => {
             return Some(format!(
                 "no network namespace can be made ({error}): run as root, or allow user namespaces with `sysctl kernel.unprivileged_userns_clone=1`"
@@ -133,7 +133,7 @@ pub fn obstacle() -> Option<String> {
         mtu: 1500,
         queue_packets: 100,
     };
-    match space.enter(|| crate::Tun::open(&settings).map(drop)) {
+    match namespace.enter(|| crate::Tun::open(&settings).map(drop)) {
         Ok(Ok(())) => None,
         Ok(Err(error)) | Err(error) => Some(format!(
             "no TUN device can be opened in a namespace ({error}): CAP_NET_ADMIN is needed"
@@ -145,34 +145,36 @@ pub fn obstacle() -> Option<String> {
 ///
 /// # Errors
 /// If the request is invalid or the machine refuses something.
-pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, EmulateError> {
+pub fn emulate(request: &Request, control: &Control) -> Result<EmulationResult, EmulateError> {
     let scenario = &request.scenario;
-    let outside = hosts_of(scenario)?;
-    let ours = ours_of(request)?;
-    let kernels: Vec<usize> = (outside.iter().copied())
+    let outside = host_indices(scenario)?;
+    let ours = our_host_indices(request)?;
+    let kernel_hosts: Vec<usize> = (outside.iter().copied())
         .filter(|index| !ours.contains(index))
         .collect();
     let flows = request.commands.is_empty();
-    let mut notes = check(scenario, &kernels, &ours, !flows)?;
+    let mut notes = check_scenario(scenario, &kernel_hosts, &ours, !flows)?;
     let mut options = request.options.clone();
     options.default_probes |= scenario.probes.series.is_empty();
-    let mut made: Option<Made> = None;
+    let mut applications: Option<FlowApplications> = None;
     let mut failed = None;
-    let put = |index: usize, config: Config, plans: &[FlowPlan]| -> Option<Box<dyn Agent + Send>> {
-        if !ours.contains(&index) {
-            return None;
-        }
-        let plans = if flows { plans } else { &[] };
-        let made = made.get_or_insert_with(|| Made::new(plans, &ours));
-        match made.our_host(index, &config, plans, scenario.ip == IpName::V6) {
-            Ok(host) => Some(Box::new(host)),
-            Err(error) => {
-                failed = Some(error);
-                None
+    let make_host =
+        |index: usize, config: Config, plans: &[FlowPlan]| -> Option<Box<dyn Agent + Send>> {
+            if !ours.contains(&index) {
+                return None;
             }
-        }
-    };
-    let built = Outside::new(scenario, &options, &outside, put)?;
+            let plans = if flows { plans } else { &[] };
+            let applications =
+                applications.get_or_insert_with(|| FlowApplications::new(plans, &ours));
+            match applications.our_host(index, &config, plans, scenario.ip == IpName::V6) {
+                Ok(host) => Some(Box::new(host)),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        };
+    let built = Outside::new(scenario, &options, &outside, make_host)?;
     if let Some(error) = failed {
         return Err(error.into());
     }
@@ -183,17 +185,17 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
         mut closing,
     } = built;
     let plans = if flows { plans } else { Vec::new() };
-    let made = made.unwrap_or_else(|| Made::new(&plans, &ours));
+    let applications = applications.unwrap_or_else(|| FlowApplications::new(&plans, &ours));
 
     let mut engine = Engine::new(network);
-    engine.set_grain(grain(scenario));
+    engine.set_wake_interval(wake_interval(scenario));
     let mut hosts = Vec::new();
     let mut names = Vec::new();
     for &index in &outside {
         let address = ip_of(scenario, index);
         names.push((scenario.nodes[index].name.clone(), address));
         if ours.contains(&index) {
-            engine.locate(nodes[index], Prefix::of(address));
+            engine.add_prefix(nodes[index], Prefix::of(address));
             continue;
         }
         let tcp = scenario.tcp_of(index).ok_or_else(|| {
@@ -208,42 +210,42 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     for channel in plans.iter().filter_map(|plan| plan.channel) {
         if let Some(stands_for) = NodeId::of_channel(channel) {
             let group = ip(scenario.ip == IpName::V6, channel);
-            engine.locate(stands_for, Prefix::of(group));
+            engine.add_prefix(stands_for, Prefix::of(group));
         }
     }
     let end = EventFd::new().map_err(io::Error::from)?;
-    let (clock, ran) = thread::scope(|scope| {
-        let keeper = scope.spawn(|| keeper::keep(&hosts, &end));
-        let ran = if flows {
-            let playing = flows::Playing {
+    let (clock, result) = thread::scope(|scope| {
+        let route_keeper = scope.spawn(|| route_keeper::restore_routes(&hosts, &end));
+        let result = if flows {
+            let flow_run = flows::FlowRun {
                 scenario,
                 hosts: &hosts,
                 plans: &plans,
             };
-            playing.run(&mut engine, made, control)
+            flow_run.run(&mut engine, applications, control)
         } else {
             let clock = Clock::start();
             let commands = &request.commands;
             run_commands(&mut engine, &hosts, &names, commands, clock, control)
-                .map(|ran| (clock, ran))
+                .map(|result| (clock, result))
         };
         end.write(1).map_err(io::Error::from)?;
-        let ran = ran?;
-        joined(keeper)?;
-        Ok::<_, EmulateError>(ran)
+        let result = result?;
+        join_thread(route_keeper)?;
+        Ok::<_, EmulateError>(result)
     })?;
     engine.network_mut().finish();
     let (late, refusals) = (engine.lateness().clone(), *engine.refusals());
-    let mut ran = ran;
-    let outcomes = std::mem::take(&mut ran.outcomes);
+    let mut result = result;
+    let outcomes = std::mem::take(&mut result.outcomes);
     // Completes the captures. If one was truncated, the results are returned all the same.
     drop(engine.network_mut().take_taps());
     notes.extend(closing.cut_captures());
-    let output = closing.finish(engine.into_network(), scenario, outcomes, ran.ended)?;
-    Ok(outcome::emulated(outcome::Known {
+    let output = closing.finish(engine.into_network(), scenario, outcomes, result.ended)?;
+    Ok(outcome::emulation_result(outcome::RunData {
         scenario,
         output,
-        ran,
+        result,
         late: &late,
         refusals: &refusals,
         notes,
@@ -253,21 +255,21 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
 
 /// Results of the flows or commands.
 #[derive(Debug, Default)]
-struct Ran {
+struct RunResult {
     /// Results by flow, as in a simulation.
     outcomes: Vec<FlowOutcome>,
     /// Further results by flow.
-    flows: Vec<FlowRan>,
+    flows: Vec<FlowResult>,
     status: Option<i32>,
     ended: Time,
 }
 
 /// Results of an emulated flow that a simulation does not have.
 #[derive(Debug, Default)]
-struct FlowRan {
+struct FlowResult {
     /// Whether its sender uses kernel sockets.
     kernel_sends: bool,
-    seen: Seen,
+    samples: SenderSamples,
     /// Points in time, and bytes that its receiver had read until then.
     curve: Vec<(Time, u64)>,
     /// Retransmission timeouts and fast recoveries of its host, if no other flow uses that host.
@@ -292,13 +294,13 @@ fn ip(is_v6: bool, node: Address) -> IpAddr {
     }
 }
 
-fn hosts_of(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
+fn host_indices(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
     let hosts: Vec<usize> = (0..scenario.nodes.len())
         .filter(|&index| matches!(scenario.nodes[index].kind, NodeKind::Host(_)))
         .collect();
-    if hosts.len() > HOSTS {
+    if hosts.len() > MAX_HOSTS {
         return Err(EmulateError::Request(format!(
-            "{}: {} hosts; at most {HOSTS} can be emulated",
+            "{}: {} hosts; at most {MAX_HOSTS} can be emulated",
             scenario.name,
             hosts.len()
         )));
@@ -307,9 +309,9 @@ fn hosts_of(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
 }
 
 /// Returns the indices of the hosts with our TCP.
-fn ours_of(request: &Request) -> Result<Vec<usize>, EmulateError> {
+fn our_host_indices(request: &Request) -> Result<Vec<usize>, EmulateError> {
     let scenario = &request.scenario;
-    let hosts = hosts_of(scenario)?;
+    let hosts = host_indices(scenario)?;
     let find = |name: &String| {
         let named = |index: &&usize| scenario.nodes[**index].name == *name;
         hosts.iter().find(named).copied().ok_or_else(|| {
@@ -324,7 +326,7 @@ fn ours_of(request: &Request) -> Result<Vec<usize>, EmulateError> {
 }
 
 /// Checks that the kernel can run the scenario. Returns notes on settings without effect.
-fn check(
+fn check_scenario(
     scenario: &Scenario,
     hosts: &[usize],
     ours: &[usize],
@@ -332,10 +334,10 @@ fn check(
 ) -> Result<Vec<String>, EmulateError> {
     let mut notes: Vec<String> = Vec::new();
     for &host in hosts {
-        if let Some(line) = host::refusal(scenario, host) {
+        if let Some(line) = host::mtu_error(scenario, host) {
             return Err(EmulateError::Request(line));
         }
-        notes.extend(host::impossible(scenario, host));
+        notes.extend(host::unsupported_settings(scenario, host));
     }
     for node in &scenario.nodes {
         if matches!(&node.kind, NodeKind::Host(host) if host.processing.is_some()) {
@@ -375,17 +377,17 @@ fn check(
             if !hosts.contains(&node) {
                 continue;
             }
-            let name = control_of(scenario, node);
+            let name = congestion_control_of(scenario, node);
             // Without root, the control may still be permitted in a namespace of the user's own.
             let is_offered = offered.entry(name.clone()).or_insert_with(|| {
                 let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-                host::offers(&name).map_or_else(denied, |()| true)
+                host::check_congestion_control(&name).map_or_else(denied, |()| true)
             });
             if !*is_offered {
                 return Err(EmulateError::Request(format!(
                     "hosts.{}.tcp.congestion_control: the kernel has no \"{name}\"; it has {}",
                     scenario.nodes[node].name,
-                    available()
+                    available_congestion_controls()
                 )));
             }
         }
@@ -394,13 +396,13 @@ fn check(
 }
 
 /// Returns the congestion controls that the kernel lists as available.
-fn available() -> String {
+fn available_congestion_controls() -> String {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(", ")
 }
 
-fn control_of(scenario: &Scenario, host: usize) -> String {
+fn congestion_control_of(scenario: &Scenario, host: usize) -> String {
     let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
     let name = tcp.map_or_else(String::new, |tcp| tcp.file.congestion_control.to_string());
     // The kernel's "bbr" is version 1.
@@ -412,15 +414,15 @@ fn control_of(scenario: &Scenario, host: usize) -> String {
 }
 
 /// Returns the interval between TCP_INFO samples: the scenario's, from 10 ms to 1 s.
-fn interval(scenario: &Scenario) -> Span {
-    let asked = match scenario.probes.interval {
+fn sample_interval(scenario: &Scenario) -> Span {
+    let asked = match scenario.probes.sample_interval {
         Interval::Every(span) => span,
         Interval::EveryChange => Span::from_millis(10),
     };
     asked.max(Span::from_millis(10)).min(Span::from_secs(1))
 }
 
-fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
+fn join_thread<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
     let panicked = |_| Err(io::Error::other("a thread of the emulation panicked"));
     thread.join().unwrap_or_else(panicked)
 }
@@ -432,8 +434,8 @@ fn run_commands(
     commands: &[command::Command],
     clock: Clock,
     control: &Control,
-) -> Result<Ran, EmulateError> {
-    let mut running = command::Running::default();
+) -> Result<RunResult, EmulateError> {
+    let mut running = command::RunningCommands::default();
     for command in commands {
         let Some(host) = hosts.iter().find(|host| host.name == command.host) else {
             let known: Vec<_> = hosts.iter().map(|host| host.name.as_str()).collect();
@@ -444,7 +446,7 @@ fn run_commands(
             )));
         };
         running
-            .start(command, &host.space, names)
+            .start(command, &host.namespace, names)
             .map_err(|error| {
                 EmulateError::Failed(format!("{}: {error}", command.words.join(" ")))
             })?;
@@ -454,18 +456,18 @@ fn run_commands(
     let day = Span::from_secs(24 * 3600);
     engine.run(clock, day, |_, now| {
         elapsed.store(now.as_nanos() / 1_000_000, Ordering::Relaxed);
-        status = running.finished();
+        status = running.exit_status();
         status.is_some() || control.stop.load(Ordering::Relaxed)
     })?;
     drop(running);
-    Ok(Ran {
+    Ok(RunResult {
         status: Some(status.unwrap_or(130)),
         ended: clock.now(),
-        ..Ran::default()
+        ..RunResult::default()
     })
 }
 
-pub(crate) fn refused(refusals: &Refusals) -> std::collections::BTreeMap<&'static str, u64> {
+pub(crate) fn refusal_counts(refusals: &Refusals) -> std::collections::BTreeMap<&'static str, u64> {
     let mut counts: std::collections::BTreeMap<_, _> =
         refusals.each().filter(|(_, count)| *count > 0).collect();
     for (name, count) in [

@@ -5,15 +5,15 @@ use bentpipe_scenario::{RunOutput, Scenario};
 use bentpipe_types::{Series, Span, Time};
 use serde_json::{Value, json};
 
-use super::{Emulated, FlowRan, Ran, TOO_LATE, refused};
+use super::{EmulationResult, FlowResult, RunResult, TOO_LATE, refusal_counts};
 use crate::Clock;
 use crate::engine::{Lateness, Refusals};
 
 /// Everything that the result is made from.
-pub(super) struct Known<'a> {
+pub(super) struct RunData<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) output: RunOutput,
-    pub(super) ran: Ran,
+    pub(super) result: RunResult,
     pub(super) late: &'a Lateness,
     pub(super) refusals: &'a Refusals,
     pub(super) notes: Vec<String>,
@@ -21,23 +21,23 @@ pub(super) struct Known<'a> {
 }
 
 /// Creates the result. Values of a flow that the kernel does not provide are null.
-pub(super) fn emulated(known: Known<'_>) -> Emulated {
-    let Known {
+pub(super) fn emulation_result(data: RunData<'_>) -> EmulationResult {
+    let RunData {
         scenario,
         output,
-        ran,
+        result,
         late,
         refusals,
         mut notes,
         clock,
-    } = known;
+    } = data;
     let mut summary = serde_json::to_value(&output.summary).unwrap_or_default();
-    for (index, flow) in ran.flows.iter().enumerate() {
+    for (index, flow) in result.flows.iter().enumerate() {
         if flow.kernel_sends {
-            kernels(&mut summary["flows"][index], flow);
+            use_kernel_values(&mut summary["flows"][index], flow);
         }
     }
-    summary["ended_s"] = ran.ended.as_secs_f64().into();
+    summary["ended_s"] = result.ended.as_secs_f64().into();
     summary["wall_s"] = clock.now().as_secs_f64().into();
     let late_ms = late.summary();
     let longest = longest_link(scenario).as_secs_f64() * 1e3;
@@ -48,7 +48,7 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
             late_ms.p99, late_ms.p999
         ));
     }
-    for (flow, settings) in ran.flows.iter().zip(&scenario.flows) {
+    for (flow, settings) in result.flows.iter().zip(&scenario.flows) {
         let name = &settings.name;
         if let Some(at) = flow.mismatch {
             notes.push(format!(
@@ -65,32 +65,35 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
     }
     summary["late_ms"] = json!(late_ms);
     summary["too_late"] = too_late.into();
-    summary["refused"] = json!(refused(refusals));
+    summary["refused"] = json!(refusal_counts(refusals));
     summary["notes"] = json!(notes);
     let mut series = output.series;
-    for (flow, settings) in ran.flows.iter().zip(&scenario.flows) {
-        series.extend(flow.seen.series(&settings.name));
-        series.push(delivered(&settings.name, &flow.curve));
+    for (flow, settings) in result.flows.iter().zip(&scenario.flows) {
+        series.extend(flow.samples.series(&settings.name));
+        series.push(delivery_series(&settings.name, &flow.curve));
     }
-    Emulated {
+    EmulationResult {
         summary,
         series,
-        status: ran.status,
+        status: result.status,
     }
 }
 
 /// Replaces values of a flow's sender by those that the kernel provides.
-fn kernels(summary: &mut Value, flow: &FlowRan) {
-    let segments = flow.seen.segments();
-    for (key, seen) in [
+fn use_kernel_values(summary: &mut Value, flow: &FlowResult) {
+    let segments = flow.samples.segments();
+    for (key, sampled) in [
         ("segments_sent", segments.map(|(sent, _)| sent)),
-        ("segments_retransmitted", segments.map(|(_, again)| again)),
+        (
+            "segments_retransmitted",
+            segments.map(|(_, retransmitted)| retransmitted),
+        ),
     ] {
         // The counters of an aborted connection are known up to the last sample.
         let counted = summary[key].as_u64();
-        summary[key] = counted.max(seen).into();
+        summary[key] = counted.max(sampled).into();
     }
-    let [min, mean, p95, max] = flow.seen.rtt_ms();
+    let [min, mean, p95, max] = flow.samples.rtt_ms();
     summary["timeouts"] = flow.timeouts.into();
     summary["fast_recoveries"] = flow.recoveries.into();
     summary["rtt_ms"] = json!({ "min": min, "mean": mean, "p95": p95, "max": max });
@@ -101,7 +104,7 @@ fn kernels(summary: &mut Value, flow: &FlowRan) {
 }
 
 /// Returns the series of bytes that the receiver had read.
-fn delivered(name: &str, curve: &[(Time, u64)]) -> Series {
+fn delivery_series(name: &str, curve: &[(Time, u64)]) -> Series {
     let points = curve.iter();
     let (times_ns, values) = points
         .map(|(at, bytes)| (at.as_nanos(), *bytes as f64))

@@ -31,17 +31,17 @@ flows.f = { from = "left", to = "right", app = { kind = "bulk" } }
 "#;
 
 /// Limit of the memory for the packets' bytes.
-const MEMORY: usize = 4 << 20;
+const MEMORY_LIMIT: usize = 4 << 20;
 
 /// The network and the devices at both ends.
-struct Play {
+struct HostileNetwork {
     engine: Engine,
     sides: [Memory; 2],
     /// Addresses of both ends, by IP version.
     addresses: [[IpAddr; 2]; 2],
     now: Time,
     /// Number of packets that came out.
-    out: u64,
+    packets_out: u64,
 }
 
 /// Makes packets from `input`, sends them through the network, and checks what comes out. Returns
@@ -52,7 +52,7 @@ struct Play {
 /// out.
 #[must_use]
 pub fn play(input: &[u8]) -> u64 {
-    let mut play = Play::new();
+    let mut play = HostileNetwork::new();
     let mut rest = input;
     for _ in 0..400 {
         let Some((kind, more)) = rest.split_first() else {
@@ -60,12 +60,12 @@ pub fn play(input: &[u8]) -> u64 {
         };
         rest = play.step(*kind, more);
     }
-    play.settle(Span::from_secs(30));
+    play.advance(Span::from_secs(30));
     play.check();
-    play.out
+    play.packets_out
 }
 
-impl Play {
+impl HostileNetwork {
     #[expect(
         clippy::expect_used,
         reason = "the scenario is right, or no test passes"
@@ -76,7 +76,7 @@ impl Play {
         let options = RunOptions::default();
         let outside = Outside::new(&scenario, &options, &hosts, |_, _, _| None).expect("a network");
         let mut engine = Engine::new(outside.network);
-        engine.network_mut().packets_mut().limit_bytes(MEMORY);
+        engine.network_mut().packets_mut().limit_bytes(MEMORY_LIMIT);
         let mut sides = Vec::new();
         for host in hosts {
             let (near, far) = memory_pair();
@@ -99,7 +99,7 @@ impl Play {
             sides: [left, right],
             addresses,
             now: Time::ZERO,
-            out: 0,
+            packets_out: 0,
         }
     }
 
@@ -119,7 +119,7 @@ impl Play {
             1 => {
                 let (time, rest) = take(1);
                 let milliseconds = u64::from(time.first().copied().unwrap_or(1));
-                self.settle(Span::from_millis(milliseconds));
+                self.advance(Span::from_millis(milliseconds));
                 rest
             }
             kind => {
@@ -234,7 +234,7 @@ impl Play {
 
     /// Advances the time by `span`.
     #[expect(clippy::expect_used, reason = "devices in memory do not fail")]
-    fn settle(&mut self, span: Span) {
+    fn advance(&mut self, span: Span) {
         let until = self.now + span;
         for _ in 0..1_000_000 {
             let now = self.now;
@@ -261,7 +261,7 @@ impl Play {
     fn drain(&mut self) {
         for side in &self.sides {
             while let Some((_, packet)) = side.take() {
-                self.out += 1;
+                self.packets_out += 1;
                 let ip = parse_ip(&packet).expect("a whole IP packet");
                 assert_eq!(ip.total_length, packet.len());
             }
@@ -272,6 +272,6 @@ impl Play {
         let network = self.engine.network();
         assert_eq!(network.violations(), []);
         let bytes = network.packets().bytes_allocated();
-        assert!(bytes <= 2 * MEMORY, "{bytes} bytes");
+        assert!(bytes <= 2 * MEMORY_LIMIT, "{bytes} bytes");
     }
 }

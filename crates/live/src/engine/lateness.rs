@@ -4,8 +4,8 @@ use bentpipe_types::{Span, rank};
 use serde::Serialize;
 
 /// Buckets per doubling, so that quantiles are accurate to 3%.
-const STEPS: usize = 32;
-const BITS: u32 = STEPS.trailing_zeros();
+const BUCKETS_PER_DOUBLING: usize = 32;
+const BITS: u32 = BUCKETS_PER_DOUBLING.trailing_zeros();
 
 /// Histogram of lateness, of constant size.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct LatenessSummary {
 impl Default for Lateness {
     fn default() -> Self {
         Self {
-            counts: vec![0; STEPS * (64 - BITS as usize + 1)],
+            counts: vec![0; BUCKETS_PER_DOUBLING * (64 - BITS as usize + 1)],
             count: 0,
             sum: 0,
             most: 0,
@@ -64,7 +64,7 @@ impl Lateness {
         for (index, count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank {
-                return Some(Span::from_nanos(upper(index).min(self.most)));
+                return Some(Span::from_nanos(upper_bound(index).min(self.most)));
             }
         }
         None
@@ -93,7 +93,7 @@ impl Lateness {
     pub fn histogram(&self) -> impl Iterator<Item = (Span, u64)> {
         let steps = self.counts.iter().enumerate();
         let some = steps.filter(|(_, count)| **count > 0);
-        some.map(|(index, count)| (Span::from_nanos(upper(index)), *count))
+        some.map(|(index, count)| (Span::from_nanos(upper_bound(index)), *count))
     }
 }
 
@@ -101,13 +101,13 @@ impl Lateness {
 fn bucket(value: u64) -> usize {
     let doubling = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
     let step = (value >> doubling) as usize;
-    doubling as usize * STEPS + step
+    doubling as usize * BUCKETS_PER_DOUBLING + step
 }
 
 /// Returns the largest value of a bucket.
-fn upper(index: usize) -> u64 {
-    let doubling = (index / STEPS).saturating_sub(1);
-    let step = (index - doubling * STEPS) as u64;
+fn upper_bound(index: usize) -> u64 {
+    let doubling = (index / BUCKETS_PER_DOUBLING).saturating_sub(1);
+    let step = (index - doubling * BUCKETS_PER_DOUBLING) as u64;
     let next = u128::from(step + 1) << doubling;
     u64::try_from(next - 1).unwrap_or(u64::MAX)
 }
@@ -119,17 +119,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_is_in_its_step(value in any::<u64>()) {
+        fn values_are_within_their_bucket(value in any::<u64>()) {
             let index = bucket(value);
             prop_assert!(index < Lateness::default().counts.len());
-            prop_assert!(upper(index) >= value);
-            prop_assert!(upper(index) - value <= value / 32);
-            prop_assert!(index == 0 || upper(index - 1) < value);
+            prop_assert!(upper_bound(index) >= value);
+            prop_assert!(upper_bound(index) - value <= value / 32);
+            prop_assert!(index == 0 || upper_bound(index - 1) < value);
         }
     }
 
     #[test]
-    fn quantiles_are_those_of_the_packets() {
+    fn quantiles_match_the_packets() {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.quantile(0.5), None);
         for late in 1..=1000 {

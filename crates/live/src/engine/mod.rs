@@ -7,7 +7,7 @@
 #[doc(hidden)]
 pub mod hostile;
 mod lateness;
-mod own;
+mod own_addresses;
 mod prefixes;
 mod refusals;
 
@@ -20,11 +20,11 @@ use bentpipe_wire::{Encoder, Refused};
 use crate::Clock;
 use crate::device::{Batch, Device, Sent};
 use crate::poller::{self, Poller};
-use crate::punctual::{Punctual, Rank};
-use own::EdgeAddresses;
+use crate::realtime_priority::{PriorityLevel, RealtimePriority};
+use own_addresses::EdgeAddresses;
 
 pub use lateness::{Lateness, LatenessSummary};
-pub use own::Own;
+pub use own_addresses::OwnAddresses;
 pub use prefixes::{Prefix, Prefixes};
 pub use refusals::Refusals;
 
@@ -33,18 +33,18 @@ pub use refusals::Refusals;
 const BURST: usize = 64;
 
 /// Longest sleep between checks whether to stop.
-const NAP: Span = Span::from_millis(20);
+const MAX_SLEEP: Span = Span::from_millis(20);
 
 /// Minimum time between checks whether to stop, while busy. With a thousand flows, a check examines
 /// two thousand threads.
-const BETWEEN_LOOKS: Span = Span::from_millis(2);
+const CHECK_INTERVAL: Span = Span::from_millis(2);
 
 /// Events processed before the devices are read again.
-const EVENTS: u64 = 4096;
+const EVENTS_PER_TURN: u64 = 4096;
 
 /// Most packets in the network at once: records take 64 bytes each. The memory for their bytes has
 /// a limit of its own.
-const PACKETS: usize = 1 << 20;
+const MAX_PACKETS: usize = 1 << 20;
 
 struct Attachment {
     node: NodeId,
@@ -71,7 +71,7 @@ pub struct Engine {
     lateness: Lateness,
     refusals: Refusals,
     entered: u64,
-    grain: Span,
+    wake_interval: Span,
     departures: Vec<Departure>,
     batch: Batch,
     bytes: Vec<u8>,
@@ -92,7 +92,7 @@ impl Engine {
             lateness: Lateness::default(),
             refusals: Refusals::default(),
             entered: 0,
-            grain: Span::ZERO,
+            wake_interval: Span::ZERO,
             departures: Vec::new(),
             batch: Batch::default(),
             bytes: Vec::new(),
@@ -101,7 +101,7 @@ impl Engine {
 
     /// Attaches a device to a node that has these addresses.
     pub fn attach(&mut self, node: NodeId, device: Box<dyn Device>, prefixes: &[Prefix]) {
-        self.put(node, device, None);
+        self.add_attachment(node, device, None);
         for prefix in prefixes {
             self.prefixes.add(*prefix, node);
         }
@@ -110,10 +110,10 @@ impl Engine {
     /// Attaches a device to a node whose packets all go to `other`. Something outside has routed
     /// them already, so that no addresses are needed.
     pub fn attach_towards(&mut self, node: NodeId, device: Box<dyn Device>, other: NodeId) {
-        self.put(node, device, Some(other.address()));
+        self.add_attachment(node, device, Some(other.address()));
     }
 
-    fn put(&mut self, node: NodeId, device: Box<dyn Device>, towards: Option<Address>) {
+    fn add_attachment(&mut self, node: NodeId, device: Box<dyn Device>, towards: Option<Address>) {
         let index = usize::from(node.address().0);
         if self.device_of.len() <= index {
             self.device_of.resize(index + 1, None);
@@ -135,12 +135,12 @@ impl Engine {
     }
 
     /// Assigns addresses to a node inside the network.
-    pub fn locate(&mut self, node: NodeId, prefix: Prefix) {
+    pub fn add_prefix(&mut self, node: NodeId, prefix: Prefix) {
         self.prefixes.add(prefix, node);
     }
 
     /// Gives a node inside the network real addresses for its own connections with a peer outside.
-    pub fn speaks(&mut self, own: Own) {
+    pub fn set_own_addresses(&mut self, own: OwnAddresses) {
         *self.encoder.addressing() = EdgeAddresses(Some(own));
     }
 
@@ -182,8 +182,8 @@ impl Engine {
     /// Sets the minimum interval between wake-ups under load: due events and packets from devices
     /// wait until then. A wake-up costs several times as much as a packet, so that an interval too
     /// short to affect results saves most of the cost. Zero by default.
-    pub fn set_grain(&mut self, grain: Span) {
-        self.grain = grain;
+    pub fn set_wake_interval(&mut self, wake_interval: Span) {
+        self.wake_interval = wake_interval;
     }
 
     /// Processes everything that is due, and at most a burst of packets of each device. Calls `now`
@@ -193,27 +193,27 @@ impl Engine {
     /// If a device fails.
     pub fn turn(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
         let mut more = false;
-        for each in 0..self.unpolled.len() {
-            more |= self.read(self.unpolled[each], now)?;
+        for position in 0..self.unpolled.len() {
+            more |= self.read(self.unpolled[position], now)?;
         }
         // Devices with more packets are appended, for the next turn.
         let ready = self.ready.len();
-        for each in 0..ready {
-            let index = self.ready[each];
+        for position in 0..ready {
+            let index = self.ready[position];
             self.attachments[usize::from(index)].ready = false;
             if self.read(index, now)? {
-                self.is_ready(index);
+                self.mark_ready(index);
                 more = true;
             }
         }
         self.ready.drain(..ready);
-        more |= !self.network.advance(now(), EVENTS);
+        more |= !self.network.advance(now(), EVENTS_PER_TURN);
         self.write(now)?;
         Ok(more)
     }
 
     /// Lists a device that may have packets to read.
-    fn is_ready(&mut self, index: u16) {
+    fn mark_ready(&mut self, index: u16) {
         let attachment = &mut self.attachments[usize::from(index)];
         if !std::mem::replace(&mut attachment.ready, true) {
             self.ready.push(index);
@@ -235,12 +235,12 @@ impl Engine {
                 return Ok(false);
             }
             // Events before the arrival of these packets come first.
-            while !self.network.advance(at, EVENTS) {}
+            while !self.network.advance(at, EVENTS_PER_TURN) {}
             for bytes in self.batch.packets() {
                 read += 1;
                 let packets = self.network.packets_mut();
-                if packets.held() >= PACKETS {
-                    self.refusals.crowded();
+                if packets.held() >= MAX_PACKETS {
+                    self.refusals.count_crowded();
                     continue;
                 }
                 let EdgeAddresses(own) = self.encoder.addressing();
@@ -271,7 +271,7 @@ impl Engine {
                     Err(refused) => self.refusals.count(refused),
                 }
             }
-            let uncut = self.batch.take_uncut();
+            let uncut = self.batch.take_unsplit();
             read += uncut as usize;
             self.refusals.uncut += uncut;
         }
@@ -326,16 +326,16 @@ impl Engine {
         limit: Span,
         mut done: impl FnMut(&mut Network, Time) -> bool,
     ) -> io::Result<bool> {
-        let _punctual = Punctual::new(Rank::Network);
+        let _priority = RealtimePriority::new(PriorityLevel::Network);
         let mut poller = self.poller()?;
-        let mut next_look = clock.now();
-        let end = next_look + limit;
-        let mut woken = next_look;
+        let mut next_check = clock.now();
+        let end = next_check + limit;
+        let mut woken = next_check;
         loop {
             let more = self.turn(&mut || clock.now())?;
             let now = clock.now();
-            if now >= next_look {
-                next_look = now + BETWEEN_LOOKS;
+            if now >= next_check {
+                next_check = now + CHECK_INTERVAL;
                 if done(&mut self.network, now) {
                     return Ok(true);
                 }
@@ -345,22 +345,22 @@ impl Engine {
             }
             let next = match self.next_event() {
                 _ if more => now,
-                Some(next) => next.min(now + NAP),
-                None => now + NAP,
+                Some(next) => next.min(now + MAX_SLEEP),
+                None => now + MAX_SLEEP,
             };
-            let rested = woken + self.grain;
-            if now < next && now < rested {
+            let next_wake = woken + self.wake_interval;
+            if now < next && now < next_wake {
                 // Packets that the kernel sent in immediate response enter at once.
-                if poller.wait(Span::ZERO, |index| self.is_ready(index as u16))? {
+                if poller.wait(Span::ZERO, |index| self.mark_ready(index as u16))? {
                     continue;
                 }
-                poller::sleep(clock.until(rested.min(end)));
+                poller::sleep(clock.until(next_wake.min(end)));
                 woken = clock.now();
-                poller.wait(Span::ZERO, |index| self.is_ready(index as u16))?;
+                poller.wait(Span::ZERO, |index| self.mark_ready(index as u16))?;
                 continue;
             }
             let span = clock.until(next.min(end));
-            poller.wait(span, |index| self.is_ready(index as u16))?;
+            poller.wait(span, |index| self.mark_ready(index as u16))?;
             if span > Span::ZERO {
                 woken = clock.now();
             }

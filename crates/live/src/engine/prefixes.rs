@@ -109,7 +109,7 @@ mod tests {
     use bentpipe_sim::NetworkBuilder;
 
     #[test]
-    fn the_longest_prefix_counts() {
+    fn longest_prefix_matches() {
         let mut builder = NetworkBuilder::new(1);
         let nodes = ["a", "b", "c", "d"].map(|name| builder.attached(name));
         let mut prefixes = Prefixes::default();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_is_refused() {
+    fn invalid_prefixes_are_rejected() {
         for text in [
             "",
             "192.0.2.0/33",

@@ -57,7 +57,7 @@ impl Refusals {
         self.inward[reason as usize] += 1;
     }
 
-    pub(super) fn crowded(&mut self) {
+    pub(super) fn count_crowded(&mut self) {
         self.inward[Reason::Crowded as usize] += 1;
     }
 

@@ -12,7 +12,7 @@ use bentpipe_wire::{Encoder, NodeAddresses};
 use super::{Engine, Prefix};
 use crate::device::{Batch, Device, Memory, Sent, memory_pair};
 
-fn way(rate: u64, delay: Span) -> Settings {
+fn direction(rate: u64, delay: Span) -> Settings {
     Settings {
         rate: BitRate::new(rate).expect("not zero"),
         delay,
@@ -36,14 +36,14 @@ fn network() -> (Engine, Memory, Memory) {
     let router = builder.router("router");
     let right = builder.attached("right");
     for (name, one, other) in [("first", left, router), ("second", router, right)] {
-        let way = || Some(way(8_000_000, Span::from_millis(10)));
+        let direction = || Some(direction(8_000_000, Span::from_millis(10)));
         builder.link(
             one,
             other,
             LinkSettings {
                 name: name.to_owned(),
-                forward: way(),
-                backward: way(),
+                forward: direction(),
+                backward: direction(),
             },
         );
     }
@@ -104,7 +104,7 @@ fn send(device: &mut Memory, at: u64, bytes: &[u8]) {
 }
 
 #[test]
-fn packets_cross_the_network_on_time_one_hop_older() {
+fn packets_cross_on_time_with_the_hop_limit_decremented() {
     let (mut engine, mut left, right) = network();
     // 972 + 28 bytes at 8 Mbit/s: 1 ms.
     let bytes = datagram([198, 51, 100, 9].into(), 7, 972);
@@ -127,7 +127,7 @@ fn packets_cross_the_network_on_time_one_hop_older() {
 }
 
 #[test]
-fn packets_cross_on_time_however_long_it_has_run() {
+fn packets_cross_on_time_after_a_month() {
     let (mut engine, mut left, right) = network();
     let bytes = datagram([198, 51, 100, 9].into(), 7, 972);
     // An entry of the event queue spans at most 3.26 days.
@@ -141,27 +141,31 @@ fn packets_cross_on_time_however_long_it_has_run() {
 }
 
 #[test]
-fn a_thread_is_no_nicer_for_having_driven_a_network() {
+fn running_a_network_restores_the_nice_value() {
     // A separate thread, since the priority belongs to the thread.
     let drive = || {
-        let before = crate::punctual::nice();
+        let before = crate::realtime_priority::nice_value();
         let (mut engine, _, _) = network();
         let clock = crate::Clock::start();
         let done = engine.run(clock, Span::from_millis(1), |_, _| false);
         assert_eq!(done.ok(), Some(false));
-        (before, crate::punctual::nice())
+        (before, crate::realtime_priority::nice_value())
     };
     let (before, after) = std::thread::spawn(drive).join().expect("no panic");
     assert!(before.is_some());
     assert_eq!(before, after);
-    for nice in -20..=19 {
-        let priority = crate::punctual::priority_of(nice).expect("every one has a name");
-        assert_eq!(priority.to_posix(crate::punctual::ORDINARY), Ok(nice));
+    for nice_value in -20..=19 {
+        let priority =
+            crate::realtime_priority::priority_of(nice_value).expect("every one has a name");
+        assert_eq!(
+            priority.to_posix(crate::realtime_priority::NORMAL_POLICY),
+            Ok(nice_value)
+        );
     }
 }
 
 #[test]
-fn each_refusal_is_counted_by_its_reason() {
+fn refused_packets_are_counted_by_reason() {
     let (mut engine, mut left, mut right) = network();
     let good = datagram([198, 51, 100, 9].into(), 7, 10);
     let mut wrong_sum = good.clone();
@@ -195,7 +199,7 @@ fn each_refusal_is_counted_by_its_reason() {
 }
 
 #[test]
-fn a_million_flows_and_any_bytes_take_bounded_memory_and_service_goes_on() {
+fn memory_is_bounded_with_a_million_flows_and_arbitrary_bytes() {
     let (mut engine, mut left, right) = network();
     engine.network_mut().packets_mut().limit_bytes(1 << 20);
     let mut random = RandomStream::new(3, "flows", "test");
@@ -252,7 +256,7 @@ fn run_from(engine: &mut Engine, mut now: Time) {
 }
 
 #[test]
-fn a_recording_is_played_as_it_was() {
+fn recorded_captures_are_replayed_identically() {
     use crate::{Capture, Recorder, Replay};
     let path = std::env::temp_dir().join(format!("bentpipe-replay-{}.pcapng", std::process::id()));
     let (near, mut far) = memory_pair();
@@ -281,12 +285,12 @@ fn a_recording_is_played_as_it_was() {
     assert!(!replay.receive(Time::LAST, &mut batch).expect("a file"));
 }
 
-/// Cases of [`any_bytes_are_carried_or_refused_and_nothing_breaks`], unless an environment variable
+/// Cases of [`arbitrary_bytes_are_carried_or_refused`], unless an environment variable
 /// sets their number.
 const CASES: u64 = 60;
 
 #[test]
-fn any_bytes_are_carried_or_refused_and_nothing_breaks() {
+fn arbitrary_bytes_are_carried_or_refused() {
     let cases = std::env::var("BENTPIPE_HOSTILE_CASES").ok();
     let cases = cases.and_then(|text| text.parse().ok()).unwrap_or(CASES);
     let mut out = 0;

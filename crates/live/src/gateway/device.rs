@@ -13,24 +13,24 @@ use crate::device::{Batch, Device, Sent};
 /// The kernel decrements the hop limit each time, and a simulated router does as well; this device
 /// corrects that, so that the machine appears as one hop.
 #[derive(Debug)]
-pub(super) struct Diverted {
+pub(super) struct DivertedDevice {
     tun: Tun,
     /// Whether the network between the two devices decrements the hop limit.
-    hop_between: bool,
+    network_is_hop: bool,
     scratch: Vec<u8>,
 }
 
-impl Diverted {
-    pub(super) fn new(tun: Tun, hop_between: bool) -> Self {
+impl DivertedDevice {
+    pub(super) fn new(tun: Tun, network_is_hop: bool) -> Self {
         Self {
             tun,
-            hop_between,
+            network_is_hop,
             scratch: Vec::new(),
         }
     }
 }
 
-impl Device for Diverted {
+impl Device for DivertedDevice {
     fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool> {
         let more = self.tun.receive(now, batch)?;
         if more {
@@ -38,8 +38,8 @@ impl Device for Diverted {
                 if !is_forwarded(packet) {
                     return false;
                 }
-                if self.hop_between {
-                    give_hop(packet);
+                if self.network_is_hop {
+                    increment_hop_limit(packet);
                 }
                 true
             });
@@ -50,7 +50,7 @@ impl Device for Diverted {
     fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent> {
         self.scratch.clear();
         self.scratch.extend_from_slice(packet);
-        give_hop(&mut self.scratch);
+        increment_hop_limit(&mut self.scratch);
         self.tun.send(now, &self.scratch)
     }
 
@@ -72,7 +72,7 @@ fn is_forwarded(packet: &[u8]) -> bool {
 
 /// Adds one to the TTL (RFC 791 section 3.1) or hop limit (RFC 8200 section 3) and updates IPv4's
 /// header checksum (RFC 1624 section 3).
-fn give_hop(packet: &mut [u8]) {
+fn increment_hop_limit(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => {
             let Some(header) = packet.get_mut(..20) else {
@@ -109,28 +109,28 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_given_back_is_the_packet_of_before() {
+    fn incrementing_the_hop_limit_updates_the_checksum() {
         let to = [198, 51, 100, 7];
         for hops in 1..=254 {
             let mut packet = header(hops, to);
-            give_hop(&mut packet);
+            increment_hop_limit(&mut packet);
             assert_eq!(packet, header(hops + 1, to), "{hops}");
         }
         // 255 is the maximum and stays.
         let mut packet = header(255, to);
-        give_hop(&mut packet);
+        increment_hop_limit(&mut packet);
         assert_eq!(packet, header(255, to));
         let mut short = [0x45, 1, 2];
-        give_hop(&mut short);
+        increment_hop_limit(&mut short);
         assert_eq!(short, [0x45, 1, 2]);
         let mut version_6 = [0x60; 40];
         version_6[7] = 9;
-        give_hop(&mut version_6);
+        increment_hop_limit(&mut version_6);
         assert_eq!(version_6[7], 10);
     }
 
     #[test]
-    fn what_the_machine_says_to_its_neighbours_is_not_forwarded() {
+    fn packets_for_neighbours_are_not_forwarded() {
         assert!(is_forwarded(&header(9, [223, 255, 255, 255])));
         assert!(!is_forwarded(&header(1, [224, 0, 0, 22])));
         assert!(!is_forwarded(&header(1, [255, 255, 255, 255])));

@@ -33,14 +33,14 @@
 //!
 //! Rules refer to interfaces by name, so that they also apply to an interface that returns (a modem
 //! that dialled again, an adapter that was plugged in again). Its group is lost, however.
-//! [`Diversion::keep`] restores it.
+//! [`Diversion::restore`] restores it.
 
 use std::fs;
 use std::io;
 
 use crate::Tun;
 use crate::netlink::Netlink;
-use crate::netlink::forwarding::{Interface, LOOPBACK, MAIN, Rule, UNDELIVERED};
+use crate::netlink::forwarding::{DELIVERY_ERRORS, Interface, LOOPBACK, MAIN, Rule};
 
 /// Protocol number that marks our rules and routes (`RTPROT_*`). It is not assigned in iproute2's
 /// `rt_protos`.
@@ -50,29 +50,29 @@ const PROTOCOL: u8 = 190;
 const PRIORITY: u32 = 20_001;
 
 /// Numbers of tables and groups: this mark with the device's index.
-const MARK: u32 = 0x4200_0000;
-const NUMBER: u32 = 0x00ff_ffff;
+const NUMBER_MARK: u32 = 0x4200_0000;
+const INDEX_MASK: u32 = 0x00ff_ffff;
 
 /// Stands for the index of a missing interface; valid ones are at least 1.
-const GONE: u32 = 0;
+const NO_INTERFACE: u32 = 0;
 
 /// Name pattern and prefix of the devices.
-const NAMES: &str = "bentpipe%d";
-const NAME: &str = "bentpipe";
+const NAME_PATTERN: &str = "bentpipe%d";
+const NAME_PREFIX: &str = "bentpipe";
 
 /// The interfaces of one side, and the device that their packets are diverted to.
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(super) struct DivertedSide {
     pub(super) interfaces: Vec<Interface>,
     /// Name and index of the device.
     pub(super) device: String,
     index: u32,
 }
 
-impl Beside {
+impl DivertedSide {
     /// Returns the number of its routing table and interface group.
     fn number(&self) -> u32 {
-        MARK | self.index & NUMBER
+        NUMBER_MARK | self.index & INDEX_MASK
     }
 }
 
@@ -80,15 +80,15 @@ impl Beside {
 #[derive(Debug)]
 pub(super) struct Diversion {
     netlink: Netlink,
-    news: Netlink,
-    pub(super) sides: [Beside; 2],
+    notifications: Netlink,
+    pub(super) sides: [DivertedSide; 2],
     /// MTU of the devices.
-    longest: u32,
+    max_mtu: u32,
     /// Interfaces that were reported as down.
-    down: Vec<String>,
+    reported_down: Vec<String>,
     /// Whether the network between the sides terminates connections, and so sends segments of its
     /// own.
-    ends_connections: bool,
+    terminates_connections: bool,
 }
 
 /// Rules and groups left behind by killed processes.
@@ -102,11 +102,12 @@ pub struct Leftovers {
 
 /// Whether the process that owns a table or group is alive; `None` for numbers that are not ours.
 fn is_alive(number: u32, interfaces: &[Interface]) -> Option<bool> {
-    if number & !NUMBER != MARK {
+    if number & !INDEX_MASK != NUMBER_MARK {
         return None;
     }
     Some(interfaces.iter().any(|interface| {
-        interface.index & NUMBER == number & NUMBER && interface.name.starts_with(NAME)
+        interface.index & INDEX_MASK == number & INDEX_MASK
+            && interface.name.starts_with(NAME_PREFIX)
     }))
 }
 
@@ -181,25 +182,25 @@ impl Diversion {
     /// Opens and configures the devices, and starts to divert; with `errors`, also the machine's
     /// own ICMP errors.
     pub(super) fn start(sides: [Vec<Interface>; 2], errors: bool) -> io::Result<(Self, [Tun; 2])> {
-        let longest = sides.iter().flatten().map(|interface| interface.mtu).max();
+        let max_mtu = sides.iter().flatten().map(|interface| interface.mtu).max();
         // For a packet that is too long for its next hop, the kernel sends an ICMP error from its
         // address there.
-        let mtu = longest
+        let mtu = max_mtu
             .and_then(|mtu| u16::try_from(mtu).ok())
             .unwrap_or(u16::MAX);
         // Subscribed first, so that no change during the set-up is missed.
-        let news = Netlink::news()?;
+        let notifications = Netlink::notifications()?;
         let mut netlink = Netlink::routes()?;
         let [first, second] = sides;
         let (first, first_tun) = open(&mut netlink, first, mtu)?;
         let (second, second_tun) = open(&mut netlink, second, mtu)?;
         let mut diversion = Self {
             netlink,
-            news,
+            notifications,
             sides: [first, second],
-            longest: mtu.into(),
-            down: Vec::new(),
-            ends_connections: errors,
+            max_mtu: mtu.into(),
+            reported_down: Vec::new(),
+            terminates_connections: errors,
         };
         diversion.divert(errors)?;
         Ok((diversion, [first_tun, second_tun]))
@@ -208,7 +209,7 @@ impl Diversion {
     fn divert(&mut self, errors: bool) -> io::Result<()> {
         for side in &self.sides {
             self.netlink
-                .everything(side.number(), side.index, PROTOCOL)?;
+                .add_default_routes(side.number(), side.index, PROTOCOL)?;
             for interface in &side.interfaces {
                 self.netlink.set_group(interface.index, side.number())?;
             }
@@ -216,29 +217,29 @@ impl Diversion {
         for (at, side) in self.sides.iter().enumerate() {
             let other = self.sides[1 - at].number();
             for interface in &side.interfaces {
-                let elsewhere = Rule {
+                let other_destinations = Rule {
                     priority: PRIORITY,
                     interface: interface.name.clone(),
                     messages: None,
                     table: MAIN,
                     suppressed: Some(other),
                 };
-                let here = Rule {
+                let diverted = Rule {
                     priority: PRIORITY + 1,
                     interface: interface.name.clone(),
                     messages: None,
                     table: side.number(),
                     suppressed: None,
                 };
-                self.netlink.add_rule(&elsewhere, PROTOCOL)?;
-                self.netlink.add_rule(&here, PROTOCOL)?;
+                self.netlink.add_rule(&other_destinations, PROTOCOL)?;
+                self.netlink.add_rule(&diverted, PROTOCOL)?;
             }
         }
         if errors {
             let own = Rule {
                 priority: PRIORITY,
                 interface: LOOPBACK.to_owned(),
-                messages: Some(UNDELIVERED),
+                messages: Some(DELIVERY_ERRORS),
                 table: self.sides[0].number(),
                 suppressed: None,
             };
@@ -250,8 +251,8 @@ impl Diversion {
     /// Puts interfaces that have returned under the same name into their side's group. Otherwise
     /// packets from them would be diverted, and packets towards them would not. Returns messages
     /// for the user.
-    pub(super) fn keep(&mut self) -> Vec<String> {
-        if !self.news.any_news() {
+    pub(super) fn restore(&mut self) -> Vec<String> {
+        if !self.notifications.any_notification() {
             return Vec::new();
         }
         // Interfaces may change during the query. That produces a further notification.
@@ -261,13 +262,13 @@ impl Diversion {
         let mut lines = Vec::new();
         for side in &mut self.sides {
             let number = side.number();
-            lines.extend(keep_device(&mut self.netlink, side, &all));
+            lines.extend(restore_device(&mut self.netlink, side, &all));
             for known in &mut side.interfaces {
                 let name = &known.name;
                 let Some(found) = all.iter().find(|one| one.name == *name) else {
-                    if known.index != GONE {
+                    if known.index != NO_INTERFACE {
                         lines.push(format!("{name} is gone"));
-                        known.index = GONE;
+                        known.index = NO_INTERFACE;
                     }
                     continue;
                 };
@@ -285,13 +286,13 @@ impl Diversion {
                 }
                 if found.mtu != known.mtu {
                     let (had, has) = (known.mtu, found.mtu);
-                    let effect = if self.ends_connections {
+                    let effect = if self.terminates_connections {
                         ": connections begin with that once bentpipe-gateway is started again"
                             .to_owned()
-                    } else if has > self.longest {
+                    } else if has > self.max_mtu {
                         format!(
                             ": packets of more than {} bytes pass once bentpipe-gateway is started again",
-                            self.longest
+                            self.max_mtu
                         )
                     } else {
                         String::new()
@@ -302,14 +303,14 @@ impl Diversion {
                 }
                 // A new interface comes up when it is configured. Its predecessor was not reported
                 // as down, so that there is nothing to report.
-                let was_told = self.down.iter().position(|down| down == name);
+                let was_told = self.reported_down.iter().position(|down| down == name);
                 if let Some(at) = was_told.filter(|_| found.up) {
-                    self.down.swap_remove(at);
+                    self.reported_down.swap_remove(at);
                     lines.push(format!(
                         "{name} is up again; its routes went when it went down, if nobody has set them again"
                     ));
                 } else if known.up && !found.up && found.index == known.index {
-                    self.down.push(name.clone());
+                    self.reported_down.push(name.clone());
                     lines.push(format!("{name} is down"));
                 }
                 (known.index, known.mtu, known.up) = (found.index, found.mtu, found.up);
@@ -319,16 +320,16 @@ impl Diversion {
     }
 
     /// Returns the name of a device that was deleted, without which packets cannot be diverted.
-    pub(super) fn deleted(&mut self) -> Option<&str> {
+    pub(super) fn deleted_device(&mut self) -> Option<&str> {
         let all = self.netlink.interfaces().ok()?;
-        let is_there = |side: &&Beside| all.iter().any(|one| one.index == side.index);
+        let is_there = |side: &&DivertedSide| all.iter().any(|one| one.index == side.index);
         let gone = self.sides.iter().find(|side| !is_there(side));
         gone.map(|side| side.device.as_str())
     }
 
     /// Stops diverting: the kernel forwards by itself again.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        let ours = self.sides.each_ref().map(Beside::number);
+        let ours = self.sides.each_ref().map(DivertedSide::number);
         let removed = self.netlink.remove_rules(PROTOCOL, |rule| {
             ours.contains(&rule.suppressed.unwrap_or(rule.table))
         });
@@ -351,20 +352,24 @@ impl Drop for Diversion {
 
 /// Restores a side's device and the routes of its table. The kernel removes the routes when the
 /// device is taken down, after which only one direction would be diverted.
-fn keep_device(netlink: &mut Netlink, side: &Beside, all: &[Interface]) -> Option<String> {
+fn restore_device(netlink: &mut Netlink, side: &DivertedSide, all: &[Interface]) -> Option<String> {
     let device = all.iter().find(|one| one.index == side.index)?;
     let was_down = !device.up;
     if was_down {
         netlink.up(side.index).ok()?;
     }
     netlink
-        .everything(side.number(), side.index, PROTOCOL)
+        .add_default_routes(side.number(), side.index, PROTOCOL)
         .ok()?;
     was_down.then(|| format!("{} was taken down, and is up again", side.device))
 }
 
-fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Result<(Beside, Tun)> {
-    let (tun, device) = Tun::open_bare(NAMES, mtu)?;
+fn open(
+    netlink: &mut Netlink,
+    interfaces: Vec<Interface>,
+    mtu: u16,
+) -> io::Result<(DivertedSide, Tun)> {
+    let (tun, device) = Tun::open_without_addresses(NAME_PATTERN, mtu)?;
     let index = nix::net::if_::if_nametoindex(device.as_str())?;
     let set = |version: &str, parameter: &str, value: &str| {
         let path = format!("/proc/sys/net/{version}/conf/{device}/{parameter}");
@@ -393,15 +398,15 @@ fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Resu
     set("ipv4", "rp_filter", filter)?;
     // ICMP errors from the machine itself come back through the device.
     set("ipv4", "accept_local", "1")?;
-    netlink.queue_length(index, QUEUE)?;
+    netlink.queue_length(index, QUEUE_PACKETS)?;
     netlink.up(index)?;
-    let beside = Beside {
+    let side = DivertedSide {
         interfaces,
         device,
         index,
     };
-    Ok((beside, tun))
+    Ok((side, tun))
 }
 
 /// Queue length of the devices, in packets.
-const QUEUE: u32 = 10_000;
+const QUEUE_PACKETS: u32 = 10_000;

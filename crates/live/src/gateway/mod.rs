@@ -6,8 +6,8 @@
 
 mod device;
 mod diversion;
-mod machine;
-mod standstill;
+mod interruption_detector;
+mod machine_checks;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,21 +18,21 @@ use bentpipe_scenario::{Addresses, Outside, RunOptions, Scenario, Side, Station,
 use bentpipe_types::{Span, Time};
 use serde_json::Value;
 
-use crate::emulate::refused;
-use crate::engine::Own;
+use crate::emulate::refusal_counts;
+use crate::engine::OwnAddresses;
 use crate::netlink::forwarding::Interface;
 use crate::{Clock, Engine};
-use device::Diverted;
+use device::DivertedDevice;
 use diversion::Diversion;
-use standstill::{Standstill, slept};
+use interruption_detector::{InterruptionDetector, time_suspended};
 
 pub use crate::emulate::EmulateError as GatewayError;
 pub use diversion::{Leftovers, remove_leftovers};
-pub use machine::obstacle;
+pub use machine_checks::obstacle;
 
 /// Time allowed to send what is queued when the process ends. A queue may hold seconds of data at
 /// the file's rate, and the user waits.
-const FAREWELL: Span = Span::from_secs(1);
+const DRAIN_TIME: Span = Span::from_secs(1);
 
 /// The part of a scenario that a machine runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub struct Control {
 }
 
 impl Control {
-    fn say(&self, line: String) {
+    fn report(&self, line: String) {
         if let Ok(mut lines) = self.lines.lock() {
             lines.push(line);
         }
@@ -92,7 +92,7 @@ pub struct Plan {
     station: Station,
     sides: [Vec<Interface>; 2],
     names: [String; 2],
-    hop_between: bool,
+    network_is_hop: bool,
     what: String,
     /// Notes on settings without effect and on what the machine lacks.
     pub notes: Vec<String>,
@@ -118,14 +118,14 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
         .each_ref()
         .map(|side| shortest(side).unwrap_or(u32::MAX));
     let station = station(request, &names, mtus)?;
-    let (hop_between, what) = match &request.part {
+    let (network_is_hop, what) = match &request.part {
         Part::Gateway { name, .. } => (true, format!("gateway {name}")),
         Part::Link(name) => (false, format!("link {name}")),
     };
     let mut notes = station.notes.clone();
-    notes.extend(machine::lacks(sides.iter().flatten()));
+    notes.extend(machine_checks::setting_notes(sides.iter().flatten()));
     if let Some([(_, own), _]) = station.persistent_connections()
-        && machine::owns(own)
+        && machine_checks::is_own_address(own)
     {
         notes.push(format!(
             "{own} is this machine's own address, so that its kernel takes what is for the gateway: give --address one that nobody has"
@@ -135,7 +135,7 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
         station,
         sides,
         names,
-        hop_between,
+        network_is_hop,
         what,
         notes,
     })
@@ -164,11 +164,11 @@ fn station(
         }
         Part::Link(name) => Station::link(scenario, name, [&names[0], &names[1]]),
     };
-    station.map_err(|error| placed(request, &error))
+    station.map_err(|error| error_in_file(request, &error))
 }
 
 /// Adds the position in the file to an error.
-fn placed(request: &Request, error: &StationError) -> GatewayError {
+fn error_in_file(request: &Request, error: &StationError) -> GatewayError {
     GatewayError::Request(error.in_file(&request.source, &request.text))
 }
 
@@ -229,14 +229,14 @@ impl Plan {
         let clock = Clock::start();
         let options = RunOptions {
             no_series: true,
-            captures_begin_ns: clock.began_at_ns(),
+            captures_begin_ns: clock.start_unix_ns(),
             ..request.options.clone()
         };
         let scenario = &self.station.scenario;
         let outside = Outside::new(scenario, &options, &Station::ENDS, |_, _, _| None)?;
         let left = remove_leftovers()?;
         if left != Leftovers::default() {
-            control.say(format!(
+            control.report(format!(
                 "removed {} rules of a bentpipe-gateway that was killed, and took {} interfaces out of its groups",
                 left.rules, left.groups
             ));
@@ -248,20 +248,20 @@ impl Plan {
         let mut engine = Engine::new(outside.network);
         let nodes = Station::ENDS.map(|end| outside.nodes[end]);
         for (at, tun) in tuns.into_iter().enumerate() {
-            let device = Diverted::new(tun, self.hop_between);
+            let device = DivertedDevice::new(tun, self.network_is_hop);
             engine.attach_towards(nodes[at], Box::new(device), nodes[1 - at]);
         }
         if let Some(ends) = self.station.persistent_connections() {
             let [node, peer] = ends.map(|(index, ip)| (outside.nodes[index], ip));
-            engine.speaks(Own { node, peer });
+            engine.set_own_addresses(OwnAddresses { node, peer });
         }
         for (at, line) in lines.into_iter().enumerate() {
-            control.say(match diversion.sides.get(at) {
+            control.report(match diversion.sides.get(at) {
                 Some(side) => format!("{line}, through {}", side.device),
                 None => line,
             });
         }
-        control.say("ready".to_owned());
+        control.report("ready".to_owned());
         let limit = request.duration.unwrap_or(match request.part {
             // Twenty years, so that adding a span to a time does not overflow.
             Part::Gateway { .. } => Span::from_secs(20 * 365 * 86_400),
@@ -270,29 +270,29 @@ impl Plan {
         });
         let stop = &control.stop;
         let (mut closing, mut notes) = (outside.closing, self.notes);
-        let (mut remark, mut standstill) = (None, Standstill::default());
+        let (mut remark, mut interruption_detector) = (None, InterruptionDetector::default());
         let ran = engine.run(clock, limit, |network, now| {
             // Reported before its consequences.
-            if let Some(line) = standstill.look(now, slept()) {
-                control.say(format!("{}: {line}", self.what));
+            if let Some(line) = interruption_detector.check(now, time_suspended()) {
+                control.report(format!("{}: {line}", self.what));
             }
-            for line in diversion.keep() {
-                control.say(line);
+            for line in diversion.restore() {
+                control.report(line);
             }
             for line in closing.cut_captures() {
-                control.say(line.clone());
+                control.report(line.clone());
                 notes.push(line);
             }
             let now = network.remarks().next();
             if now != remark {
                 remark = now;
                 if let Some(text) = now {
-                    control.say(format!("{}: {text}", self.what));
+                    control.report(format!("{}: {text}", self.what));
                 }
             }
             stop.load(Ordering::Relaxed)
         });
-        let ran = ran.map_err(|error| match diversion.deleted() {
+        let ran = ran.map_err(|error| match diversion.deleted_device() {
             Some(device) => io::Error::other(format!("somebody has deleted {device}")),
             None => error,
         });
@@ -301,7 +301,7 @@ impl Plan {
         let ran = ran.and_then(|_| {
             engine.network_mut().retire();
             // Lets queued packets leave, and the resets behind them.
-            engine.run(clock, FAREWELL, |network, _| network.packets_held() == 0)
+            engine.run(clock, DRAIN_TIME, |network, _| network.packets_held() == 0)
         });
         let (late, refusals, entered) = (
             engine.lateness().clone(),
@@ -326,9 +326,9 @@ impl Plan {
             ),
             ("wall_s", clock.now().as_secs_f64().into()),
             ("packets_in", entered.into()),
-            ("late_ms", told(&late.summary())?),
-            ("refused", told(&refused(&refusals))?),
-            ("notes", told(&notes)?),
+            ("late_ms", to_json(&late.summary())?),
+            ("refused", to_json(&refusal_counts(&refusals))?),
+            ("notes", to_json(&notes)?),
         ]);
         for (name, value) in more {
             summary.insert(name.to_owned(), value);
@@ -337,7 +337,7 @@ impl Plan {
     }
 }
 
-fn told(what: &impl serde::Serialize) -> Result<Value, GatewayError> {
+fn to_json(what: &impl serde::Serialize) -> Result<Value, GatewayError> {
     serde_json::to_value(what).map_err(|error| GatewayError::Failed(error.to_string()))
 }
 
@@ -347,7 +347,7 @@ fn summary(
     summary: &bentpipe_scenario::Summary,
     simulated: &[String],
 ) -> Result<serde_json::Map<String, Value>, GatewayError> {
-    let Value::Object(mut all) = told(summary)? else {
+    let Value::Object(mut all) = to_json(summary)? else {
         return Err(GatewayError::Failed("a summary is an object".to_owned()));
     };
     for name in ["flows", "groups"] {

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::Prefix;
-use crate::{Device, Engine, Impairment, Memory, Path, memory_pair};
+use crate::{Device, Engine, ImpairedPath, Impairment, Memory, memory_pair};
 
 const PORT: u16 = 7000;
 
@@ -82,7 +82,7 @@ fn config() -> Config {
     }
 }
 
-fn way() -> Option<Settings> {
+fn link_settings() -> Option<Settings> {
     Some(Settings {
         rate: BitRate::new(1_000_000_000)?,
         delay: Span::ZERO,
@@ -99,7 +99,7 @@ fn way() -> Option<Settings> {
 }
 
 /// Returns the node that stands for all peers: the network's first.
-fn world() -> Endpoint {
+fn remote_node() -> Endpoint {
     let node = NetworkBuilder::new(1).attached("world");
     Endpoint {
         address: node.address(),
@@ -108,14 +108,14 @@ fn world() -> Endpoint {
 }
 
 /// Creates a network of one host, with an impaired path to a device that stands for all peers.
-fn alone(last: u8, host: LiveHost, impairment: Impairment) -> (Engine, Memory) {
+fn single_host(last: u8, host: LiveHost, impairment: Impairment) -> (Engine, Memory) {
     let mut builder = NetworkBuilder::new(1);
-    let world = builder.attached("world");
-    let path = builder.custom("path", Box::new(Path::new(impairment, last.into())));
+    let remote_node = builder.attached("world");
+    let path = builder.custom("path", Box::new(ImpairedPath::new(impairment, last.into())));
     let ours = builder.custom("ours", Box::new(host));
-    for (name, one, other) in [("outside", world, path), ("inside", path, ours)] {
+    for (name, one, other) in [("outside", remote_node, path), ("inside", path, ours)] {
         let name = name.to_owned();
-        let (forward, backward) = (way(), way());
+        let (forward, backward) = (link_settings(), link_settings());
         builder.link(
             one,
             other,
@@ -129,16 +129,16 @@ fn alone(last: u8, host: LiveHost, impairment: Impairment) -> (Engine, Memory) {
     let mut engine = Engine::new(builder.build().expect("a network"));
     let (near, far) = memory_pair();
     let everybody = [Prefix::EVERYTHING_V4, Prefix::EVERYTHING_V6];
-    engine.attach(world, Box::new(near), &everybody);
-    engine.locate(ours, Prefix::of(address(last)));
+    engine.attach(remote_node, Box::new(near), &everybody);
+    engine.add_prefix(ours, Prefix::of(address(last)));
     (engine, far)
 }
 
 fn host(limits: Limits) -> LiveHost {
-    LiveHost::with(limits, Secret([1, 2]))
+    LiveHost::with_secret(limits, Secret([1, 2]))
 }
 
-fn counted(engine: &mut Engine, name: &str) -> u64 {
+fn counter(engine: &mut Engine, name: &str) -> u64 {
     let agents = engine.network_mut().outcome().agents;
     let ours = agents.iter().find(|agent| agent.name == "ours");
     let mut counters = ours.into_iter().flat_map(|agent| &agent.counters);
@@ -153,7 +153,7 @@ struct Pair {
     engines: [Engine; 2],
     fars: [Memory; 2],
     /// The last packets that were sent.
-    heard: VecDeque<Vec<u8>>,
+    last_packets: VecDeque<Vec<u8>>,
 }
 
 impl Pair {
@@ -162,7 +162,7 @@ impl Pair {
         let mut client = host(Limits::default());
         let opener = Peer {
             opens: Some(Remote {
-                endpoint: world(),
+                endpoint: remote_node(),
                 ip: Some((address(2), address(1))),
             }),
             ..peer(bytes[0], &received[0])
@@ -177,13 +177,13 @@ impl Pair {
         let make = Box::new(move |_| Box::new(peer(bytes[1], &at_server)) as _);
         let taker = Taker::Each(config().into(), make);
         server.host_mut().listen(PORT, Listener::new(taker));
-        let (client, at_client) = alone(2, client, impairment);
-        let (server, at_server) = alone(1, server, impairment);
+        let (client, at_client) = single_host(2, client, impairment);
+        let (server, at_server) = single_host(1, server, impairment);
         let pair = Self {
             now: Time::ZERO,
             engines: [client, server],
             fars: [at_client, at_server],
-            heard: VecDeque::new(),
+            last_packets: VecDeque::new(),
         };
         (pair, received)
     }
@@ -196,8 +196,8 @@ impl Pair {
                 while self.engines[side].turn(&mut || now).expect("memory") {}
                 while let Some((at, packet)) = self.fars[side].take() {
                     let at = at + Span::from_millis(5);
-                    self.heard.truncate(99);
-                    self.heard.push_front(packet.clone());
+                    self.last_packets.truncate(99);
+                    self.last_packets.push_front(packet.clone());
                     self.fars[1 - side].send(at, &packet).expect("memory");
                 }
             }
@@ -217,7 +217,7 @@ fn stream(bytes: u64) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_arrive_as_they_were_sent_whatever_the_path_does() {
+fn bytes_arrive_intact_over_impaired_paths() {
     for loss in [0.0, 0.03] {
         let impairment = Impairment {
             loss,
@@ -233,7 +233,7 @@ fn bytes_arrive_as_they_were_sent_whatever_the_path_does() {
             assert_eq!(engine.network().packets_held(), 0);
             assert_eq!(engine.refusals().unencodable, 0);
             for name in ["martian", "malformed", "half_open_full", "table_full"] {
-                assert_eq!(counted(engine, name), 0, "{name}");
+                assert_eq!(counter(engine, name), 0, "{name}");
             }
             let agents = engine.network_mut().outcome().agents;
             let ours = agents.iter().find(|agent| agent.name == "ours");
@@ -271,7 +271,12 @@ fn syn(number: u16, to: u16) -> Vec<u8> {
 }
 
 /// Delivers a packet to an engine's host. Returns its replies within the next 100 us.
-fn hear(engine: &mut Engine, far: &mut Memory, now: &mut Time, packet: &[u8]) -> Vec<Vec<u8>> {
+fn replies_to(
+    engine: &mut Engine,
+    far: &mut Memory,
+    now: &mut Time,
+    packet: &[u8],
+) -> Vec<Vec<u8>> {
     far.send(*now, packet).expect("memory");
     let end = *now + Span::from_micros(100);
     loop {
@@ -293,7 +298,7 @@ fn server(limits: Limits) -> (Engine, Memory) {
     let make = Box::new(|_| Box::new(peer(0, &Received::default())) as _);
     let taker = Taker::Each(config().into(), make);
     host.host_mut().listen(PORT, Listener::new(taker));
-    alone(1, host, Impairment::default())
+    single_host(1, host, Impairment::default())
 }
 
 #[test]
@@ -306,10 +311,10 @@ fn tables_are_bounded_and_refusals_counted() {
     let mut replies = 0;
     let mut now = Time::ZERO;
     for number in 0..1000 {
-        replies += hear(&mut engine, &mut far, &mut now, &syn(number, PORT)).len();
+        replies += replies_to(&mut engine, &mut far, &mut now, &syn(number, PORT)).len();
     }
     assert_eq!(replies, 3);
-    assert_eq!(counted(&mut engine, "half_open_full"), 997);
+    assert_eq!(counter(&mut engine, "half_open_full"), 997);
     // Connections whose SYN+ACK is not acknowledged time out, which frees their places.
     while let Some(next) = engine.next_event() {
         now = now.max(next);
@@ -318,16 +323,16 @@ fn tables_are_bounded_and_refusals_counted() {
     assert!(now < Time::from_nanos(600_000_000_000), "{now:?}");
     while far.take().is_some() {}
     assert_eq!(
-        hear(&mut engine, &mut far, &mut now, &syn(5, PORT)).len(),
+        replies_to(&mut engine, &mut far, &mut now, &syn(5, PORT)).len(),
         1
     );
 }
 
 #[test]
-fn what_is_not_for_a_host_is_refused() {
+fn packets_not_for_the_host_are_refused() {
     let (mut engine, mut far) = server(Limits::default());
     let mut now = Time::ZERO;
-    let mut hear = |packet: &[u8]| hear(&mut engine, &mut far, &mut now, packet);
+    let mut replies_to = |packet: &[u8]| replies_to(&mut engine, &mut far, &mut now, packet);
     let ours = SocketAddr::new(address(1), PORT);
     // Source addresses that are not unicast, and the host's own.
     for source in [
@@ -337,19 +342,19 @@ fn what_is_not_for_a_host_is_refused() {
         "10.0.0.1:7000",
     ] {
         let packet = segment(source.parse().unwrap(), ours, Flags::SYN);
-        assert_eq!(hear(&packet).len(), 0, "{source}");
+        assert_eq!(replies_to(&packet).len(), 0, "{source}");
     }
     let mut broken = syn(1, PORT);
     broken[25] ^= 1;
-    assert_eq!(hear(&broken).len(), 0);
-    assert_eq!(hear(&broken[..30]).len(), 0);
+    assert_eq!(replies_to(&broken).len(), 0);
+    assert_eq!(replies_to(&broken[..30]).len(), 0);
     // To a port without a listener: a RST that acknowledges the SYN.
-    let replies = hear(&syn(1, PORT + 1));
+    let replies = replies_to(&syn(1, PORT + 1));
     let reply = parse(&replies[0]).expect("a segment");
     assert_eq!(reply.tcp.flags, Flags::RST.with(Flags::ACK));
-    assert_eq!(counted(&mut engine, "martian"), 4);
-    assert_eq!(counted(&mut engine, "malformed"), 1);
-    assert_eq!(counted(&mut engine, "no_connection"), 1);
+    assert_eq!(counter(&mut engine, "martian"), 4);
+    assert_eq!(counter(&mut engine, "malformed"), 1);
+    assert_eq!(counter(&mut engine, "no_connection"), 1);
     assert_eq!(engine.refusals().total(), 1);
     assert_eq!(engine.network().packets_held(), 0);
 }
@@ -376,7 +381,7 @@ fn icmp(from: IpAddr, to: IpAddr, message: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_ping_is_answered() {
+fn echo_requests_are_answered() {
     let (mut engine, mut far) = server(Limits::default());
     let request = icmp(
         address(9),
@@ -384,7 +389,7 @@ fn a_ping_is_answered() {
         b"\x08\0\0\0\x12\x34\0\x01hello there",
     );
     let mut now = Time::ZERO;
-    let replies = hear(&mut engine, &mut far, &mut now, &request);
+    let replies = replies_to(&mut engine, &mut far, &mut now, &request);
     let mut expected = icmp(address(1), address(9), b"\0\0\0\0\x12\x34\0\x01hello there");
     // The encoder sets the identification field.
     expected[4..6].copy_from_slice(&replies[0][4..6]);
@@ -394,25 +399,25 @@ fn a_ping_is_answered() {
 }
 
 #[test]
-fn an_icmp_error_reaches_the_connection_that_it_speaks_of() {
+fn icmp_errors_reach_their_connection() {
     for right in [true, false] {
         let (mut pair, _) = Pair::new(Impairment::default(), [0, 0]);
         let [engine, _] = &mut pair.engines;
         let [far, _] = &mut pair.fars;
         let mut now = Time::ZERO;
         // An empty packet, so that only time passes.
-        let syns = hear(engine, far, &mut now, b"");
+        let syns = replies_to(engine, far, &mut now, b"");
         assert_eq!(syns.len(), 1);
         let mut message = b"\x03\x03\0\0\0\0\0\0".to_vec();
         message.extend(&syns[0][..28]);
         // An off-path attacker does not know the sequence number (RFC 5927 section 4.1).
         message[8 + 24] ^= u8::from(!right);
         let error = icmp(address(77), address(2), &message);
-        hear(engine, far, &mut now, &error);
-        assert_eq!(counted(engine, "icmp_errors"), 1);
+        replies_to(engine, far, &mut now, &error);
+        assert_eq!(counter(engine, "icmp_errors"), 1);
         // Port unreachable during the opening: refused (RFC 1122 section 4.2.3.9), without a retry.
         now += Span::from_secs(5);
-        let again = hear(engine, far, &mut now, b"");
+        let again = replies_to(engine, far, &mut now, b"");
         assert_eq!(again.is_empty(), right);
     }
 }
@@ -421,7 +426,7 @@ proptest! {
     /// A connection receives its own packets with bits flipped and checksums corrected or not.
     /// Nothing panics, and memory stays bounded.
     #[test]
-    fn no_packet_does_harm(
+    fn damaged_packets_do_no_harm(
         damage in prop::collection::vec((0usize..4000, 0usize..60, any::<u8>(), any::<bool>()), 1..200),
     ) {
         let (mut pair, _) = Pair::new(Impairment::default(), [200_000, 200_000]);
@@ -430,12 +435,12 @@ proptest! {
             now += Span::from_millis(1);
             pair.run(now);
             pair.now = now;
-            if let Some(packet) = pair.heard.get(which / 2 % pair.heard.len().max(1)) {
+            if let Some(packet) = pair.last_packets.get(which / 2 % pair.last_packets.len().max(1)) {
                 let mut packet = packet.clone();
                 let at = at % packet.len();
                 packet[at] ^= value;
                 if right {
-                    make_right(&mut packet);
+                    correct_checksums(&mut packet);
                 }
                 pair.fars[which % 2].send(now, &packet).expect("memory");
             }
@@ -451,7 +456,7 @@ proptest! {
 }
 
 /// Corrects the checksums where the packet still has them.
-fn make_right(packet: &mut [u8]) {
+fn correct_checksums(packet: &mut [u8]) {
     use bentpipe_wire::checksum::{Sum, checksum};
     if packet.len() < 40 || packet[0] >> 4 != 4 {
         return;

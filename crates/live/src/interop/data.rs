@@ -31,14 +31,14 @@ impl Source {
         }
     }
 
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn remaining(&self) -> u64 {
         self.size - self.taken
     }
 
     /// Returns the next bytes, at most [`CHUNK`]; none at the end.
     pub(super) fn peek(&mut self) -> &[u8] {
         if self.used == self.chunk.len() {
-            let length = self.left().min(CHUNK as u64) as usize;
+            let length = self.remaining().min(CHUNK as u64) as usize;
             self.chunk.resize(length, 0);
             payload::fill(self.base + self.taken, &mut self.chunk);
             self.used = 0;

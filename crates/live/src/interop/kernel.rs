@@ -11,7 +11,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 use super::data::{CHUNK, Destination, Source, Tally};
 
 /// Timeout of each call: long enough for retransmissions of a lost SYN.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Behaviour of the kernel's end.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,8 @@ pub(super) fn connect(remote: SocketAddr, plan: &Plan) -> io::Result<Report> {
     if let Some((_, _, buffer)) = plan.pause {
         socket.set_recv_buffer_size(buffer as usize)?;
     }
-    socket.connect_timeout(&remote.into(), PATIENCE)?;
-    converse(socket.into(), plan)
+    socket.connect_timeout(&remote.into(), CALL_TIMEOUT)?;
+    exchange_data(socket.into(), plan)
 }
 
 /// Opens a listening socket.
@@ -52,7 +52,7 @@ pub(super) fn listen(local: SocketAddr, plan: &Plan) -> io::Result<TcpListener> 
         socket.set_recv_buffer_size(buffer as usize)?;
     }
     // The timeout applies to accept(), too.
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(CALL_TIMEOUT))?;
     socket.bind(&local.into())?;
     socket.listen(128)?;
     Ok(socket.into())
@@ -61,12 +61,12 @@ pub(super) fn listen(local: SocketAddr, plan: &Plan) -> io::Result<TcpListener> 
 /// Accepts one connection and carries out the plan.
 pub(super) fn accept(listener: &TcpListener, plan: &Plan) -> io::Result<Report> {
     let (stream, _) = listener.accept()?;
-    converse(stream, plan)
+    exchange_data(stream, plan)
 }
 
-fn converse(stream: TcpStream, plan: &Plan) -> io::Result<Report> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn exchange_data(stream: TcpStream, plan: &Plan) -> io::Result<Report> {
+    stream.set_read_timeout(Some(CALL_TIMEOUT))?;
+    stream.set_write_timeout(Some(CALL_TIMEOUT))?;
     if plan.after_peer {
         let (received, read_error) = receive(&stream, plan);
         let (sent, write_error) = send(&stream, plan);
@@ -100,7 +100,7 @@ fn converse(stream: TcpStream, plan: &Plan) -> io::Result<Report> {
 fn send(mut stream: &TcpStream, plan: &Plan) -> (Tally, Option<io::ErrorKind>) {
     let mut source = Source::new(plan.key, plan.bytes);
     let mut error = None;
-    while source.left() > 0 {
+    while source.remaining() > 0 {
         match stream.write(source.peek()) {
             Ok(length) => source.take(length),
             Err(reason) if reason.kind() == io::ErrorKind::Interrupted => {}
@@ -136,7 +136,7 @@ fn receive(mut stream: &TcpStream, plan: &Plan) -> (Tally, Option<io::ErrorKind>
             && so_far >= after
         {
             pause = None;
-            rest(span);
+            sleep(span);
         }
     };
     (destination.tally(), error)
@@ -146,6 +146,6 @@ fn receive(mut stream: &TcpStream, plan: &Plan) -> (Tally, Option<io::ErrorKind>
     clippy::disallowed_methods,
     reason = "the kernel's end is no core; it is a reader that stops"
 )]
-fn rest(span: Span) {
+fn sleep(span: Span) {
     thread::sleep(Duration::from_nanos(span.as_nanos()));
 }

@@ -124,7 +124,7 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
     let reports = std::mem::take(&mut *ours::lock(&reports));
     let outcome = Outcome::new(engine, elapsed, &reports);
     let finished = finished?;
-    verdict::judge(cell, finished, &reports, theirs, outcome)
+    verdict::check_results(cell, finished, &reports, theirs, outcome)
 }
 
 fn open(cell: &Cell) -> io::Result<Tun> {

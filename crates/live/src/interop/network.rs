@@ -10,10 +10,10 @@ use bentpipe_sim::{LinkSettings, NetworkBuilder};
 use bentpipe_types::{BitRate, Endpoint, Span, Time};
 
 use super::cell::{Cell, Role};
-use super::ours::{Ours, Reports};
+use super::ours::{OurApplication, Reports};
 use super::{PORT, Plans};
 use crate::engine::Prefix;
-use crate::{Device, Engine, LiveHost, Path};
+use crate::{Device, Engine, ImpairedPath, LiveHost};
 
 /// Names of the nodes whose counters are read.
 pub(super) const OURS: &str = "ours";
@@ -55,7 +55,7 @@ pub(super) fn engine(
 ) -> io::Result<Engine> {
     let mut builder = NetworkBuilder::new(1);
     let kernel = builder.attached("kernel");
-    let path = Path::new(cell.condition.impairment(), 1);
+    let path = ImpairedPath::new(cell.condition.impairment(), 1);
     let path = builder.custom(PATH, Box::new(path));
     let mut host = LiveHost::new(Limits::default())?;
     let (plan, config) = (plans.ours, cell.config());
@@ -72,12 +72,13 @@ pub(super) fn engine(
                 starts: Some(Time::ZERO),
                 ..Member::new(config)
             };
-            let client = Ours::client(plan, remote, plans.connections, Arc::clone(reports));
+            let client =
+                OurApplication::client(plan, remote, plans.connections, Arc::clone(reports));
             host.host_mut().add(member, Box::new(client));
         }
         Role::Server => {
             let reports = Arc::clone(reports);
-            let make = move |_| Box::new(Ours::server(plan, Arc::clone(&reports))) as _;
+            let make = move |_| Box::new(OurApplication::server(plan, Arc::clone(&reports))) as _;
             let taker = Taker::Each(config.into(), Box::new(make));
             host.host_mut().listen(PORT, Listener::new(taker));
         }
@@ -89,6 +90,6 @@ pub(super) fn engine(
     let mut engine = Engine::new(network);
     let (our_ip, kernel_ip) = between;
     engine.attach(kernel, device, &[Prefix::of(kernel_ip)]);
-    engine.locate(ours, Prefix::of(our_ip));
+    engine.add_prefix(ours, Prefix::of(our_ip));
     Ok(engine)
 }

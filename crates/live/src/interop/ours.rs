@@ -49,7 +49,7 @@ pub(super) fn lock(reports: &Reports) -> MutexGuard<'_, Vec<Report>> {
 
 /// Our end: it accepts one connection, or opens several in sequence.
 #[derive(Debug)]
-pub(super) struct Ours {
+pub(super) struct OurApplication {
     plan: Plan,
     reports: Reports,
     /// The peer, and the number of connections left to open.
@@ -73,7 +73,7 @@ struct Conversation {
     reported: bool,
 }
 
-impl Ours {
+impl OurApplication {
     /// Creates an end that accepts a connection.
     pub(super) fn server(plan: Plan, reports: Reports) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Ours {
     }
 }
 
-impl Application<Rings> for Ours {
+impl Application<Rings> for OurApplication {
     fn start(&mut self, desk: &mut AtDesk<'_, '_>) {
         self.open_next(desk);
     }
@@ -197,7 +197,7 @@ impl Conversation {
         if self.plan.after_peer && !self.events.has(Events::PEER_CLOSED) {
             return;
         }
-        while self.source.left() > 0 {
+        while self.source.remaining() > 0 {
             let bytes = self.source.peek();
             let offered = bytes.len();
             let taken = desk.write(self.socket, bentpipe_tcp::Source::Bytes(bytes)) as usize;

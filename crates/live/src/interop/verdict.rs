@@ -52,15 +52,15 @@ impl Outcome {
         let (entered, refusals) = (engine.entered(), *engine.refusals());
         let left = engine.lateness().count();
         let agents = engine.into_network().outcome().agents;
-        let counted = |node: &str, name: &str| {
+        let counter = |node: &str, name: &str| {
             let agent = agents.iter().find(|agent| agent.name == node);
             let mut counters = agent.into_iter().flat_map(|agent| &agent.counters);
             let counter = counters.find(|(counter, _)| counter == name);
             counter.map_or(0, |(_, count)| *count)
         };
         // The kernel's multicast packets have no route.
-        let not_let_in = refusals.each().filter(|(reason, _)| *reason != "no_route");
-        let not_let_in: u64 = not_let_in.map(|(_, count)| count).sum();
+        let not_entered = refusals.each().filter(|(reason, _)| *reason != "no_route");
+        let not_entered: u64 = not_entered.map(|(_, count)| count).sum();
         Self {
             seconds: elapsed.as_secs_f64(),
             bytes_received: sum(|r| r.received.bytes),
@@ -71,16 +71,16 @@ impl Outcome {
             segments_retransmitted: sum(|r| r.statistics.segments_retransmitted),
             timeouts: sum(|r| r.statistics.timeouts),
             window_probes: sum(|r| r.statistics.window_probes),
-            lost: counted(PATH, "lost"),
-            duplicated: counted(PATH, "duplicated"),
-            reordered: counted(PATH, "reordered"),
+            lost: counter(PATH, "lost"),
+            duplicated: counter(PATH, "duplicated"),
+            reordered: counter(PATH, "reordered"),
             device_refused: refusals.not_taken,
             // None of these occurs between two correct ends, whatever the path loses.
             faults: refusals.unencodable
-                + not_let_in
-                + counted(OURS, "malformed")
-                + counted(OURS, "martian")
-                + counted(PATH, "overflowed"),
+                + not_entered
+                + counter(OURS, "malformed")
+                + counter(OURS, "martian")
+                + counter(PATH, "overflowed"),
         }
     }
 }
@@ -112,38 +112,38 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Checks that each end received what the other sent, and that the connections ended as planned.
-pub(super) fn judge(
+pub(super) fn check_results(
     cell: &Cell,
     finished: bool,
     ours: &[ours::Report],
     theirs: io::Result<Vec<kernel::Report>>,
     outcome: Outcome,
 ) -> Result<Outcome, Failure> {
-    let mut complaints = Complaints::default();
-    complaints.unless(finished, || "it took too long".into());
-    complaints.unless(outcome.device_refused == 0, || {
+    let mut problems = Problems::default();
+    problems.require(finished, || "it took too long".into());
+    problems.require(outcome.device_refused == 0, || {
         format!("the device refused {} packets", outcome.device_refused)
     });
-    complaints.unless(outcome.faults == 0, || {
+    problems.require(outcome.faults == 0, || {
         format!("{} packets refused that should not be", outcome.faults)
     });
     for report in ours {
-        complaints.unless(!report.timed_out, || "our end timed out".into());
+        problems.require(!report.timed_out, || "our end timed out".into());
         let mismatches = report.statistics.payload_mismatches;
-        complaints.unless(mismatches == 0, || format!("{mismatches} mismatches"));
+        problems.require(mismatches == 0, || format!("{mismatches} mismatches"));
     }
     if cell.exchange == Exchange::Refused {
-        refused(cell, ours, theirs, &mut complaints);
-        return complaints.verdict(outcome);
+        check_refusal(cell, ours, theirs, &mut problems);
+        return problems.verdict(outcome);
     }
     let theirs = match theirs {
         Ok(theirs) => theirs,
         Err(error) => {
-            complaints.add(format!("the kernel's end: {error}"));
-            return complaints.verdict(outcome);
+            problems.add(format!("the kernel's end: {error}"));
+            return problems.verdict(outcome);
         }
     };
-    complaints.unless(ours.len() == theirs.len(), || {
+    problems.require(ours.len() == theirs.len(), || {
         format!("{} connections here, {} there", ours.len(), theirs.len())
     });
     for (our, their) in ours.iter().zip(&theirs) {
@@ -154,47 +154,47 @@ pub(super) fn judge(
                     seen,
                     Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
                 );
-                complaints.unless(expected, || format!("our RST: the kernel saw {seen:?}"));
-                prefix(
+                problems.require(expected, || format!("our RST: the kernel saw {seen:?}"));
+                check_prefix(
                     "the kernel",
                     &their.sent,
                     "ours",
                     &our.received,
-                    &mut complaints,
+                    &mut problems,
                 );
             }
             Exchange::TheirReset => {
-                complaints.unless(our.reset, || "the kernel's RST did not reset ours".into());
-                prefix(
+                problems.require(our.reset, || "the kernel's RST did not reset ours".into());
+                check_prefix(
                     "ours",
                     &our.sent,
                     "the kernel",
                     &their.received,
-                    &mut complaints,
+                    &mut problems,
                 );
             }
-            _ => whole(cell, our, their, &mut complaints),
+            _ => check_streams(cell, our, their, &mut problems),
         }
     }
-    complaints.verdict(outcome)
+    problems.verdict(outcome)
 }
 
-fn whole(cell: &Cell, our: &ours::Report, their: &kernel::Report, complaints: &mut Complaints) {
+fn check_streams(cell: &Cell, our: &ours::Report, their: &kernel::Report, problems: &mut Problems) {
     for (error, what) in [
         (their.read_error, "reading"),
         (their.write_error, "writing"),
     ] {
-        complaints.unless(error.is_none(), || format!("the kernel, {what}: {error:?}"));
+        problems.require(error.is_none(), || format!("the kernel, {what}: {error:?}"));
     }
-    complaints.unless(our.peer_closed, || {
+    problems.require(our.peer_closed, || {
         "our end saw no end of the stream".into()
     });
-    complaints.unless(!our.reset, || "our end was reset".into());
+    problems.require(!our.reset, || "our end was reset".into());
     for (sent, received, way) in [
         (&our.sent, &their.received, "to the kernel"),
         (&their.sent, &our.received, "from the kernel"),
     ] {
-        complaints.unless(sent == received, || {
+        problems.require(sent == received, || {
             format!("{way}: sent {sent:?}, received {received:?}")
         });
     }
@@ -202,31 +202,31 @@ fn whole(cell: &Cell, our: &ours::Report, their: &kernel::Report, complaints: &m
         Exchange::OurPause => {
             let open = our.window_after_pause;
             let closed = open.is_some_and(|window| window < u64::from(cell.mtu));
-            complaints.unless(closed, || {
+            problems.require(closed, || {
                 format!("our window was not closed after the pause: {open:?}")
             });
         }
         Exchange::TheirPause => {
             let probes = our.statistics.window_probes;
-            complaints.unless(our.peer_window_closed || probes > 0, || {
+            problems.require(our.peer_window_closed || probes > 0, || {
                 "the kernel's window was never closed".into()
             });
-            complaints.unless(probes > 0, || "no probe of the closed window".into());
+            problems.require(probes > 0, || "no probe of the closed window".into());
         }
         _ => {}
     }
 }
 
 /// Checks that a reset connection delivered a prefix of what was sent.
-fn prefix(
+fn check_prefix(
     sender: &str,
     sent: &Tally,
     receiver: &str,
     received: &Tally,
-    complaints: &mut Complaints,
+    problems: &mut Problems,
 ) {
     let enough = received.bytes >= 1_000_000 && received.bytes <= sent.bytes;
-    complaints.unless(enough, || {
+    problems.require(enough, || {
         format!(
             "{sender} sent {} bytes, {receiver} received {}",
             sent.bytes, received.bytes
@@ -234,20 +234,20 @@ fn prefix(
     });
 }
 
-fn refused(
+fn check_refusal(
     cell: &Cell,
     ours: &[ours::Report],
     theirs: io::Result<Vec<kernel::Report>>,
-    complaints: &mut Complaints,
+    problems: &mut Problems,
 ) {
     match cell.role {
         Role::Client => {
             let reset = ours.len() == 1 && ours[0].reset;
-            complaints.unless(reset, || format!("not refused: {ours:?}"));
+            problems.require(reset, || format!("not refused: {ours:?}"));
         }
         Role::Server => {
             let kind = theirs.err().map(|error| error.kind());
-            complaints.unless(kind == Some(io::ErrorKind::ConnectionRefused), || {
+            problems.require(kind == Some(io::ErrorKind::ConnectionRefused), || {
                 format!("the kernel was not refused: {kind:?}")
             });
         }
@@ -255,16 +255,16 @@ fn refused(
 }
 
 #[derive(Default)]
-struct Complaints(Vec<String>);
+struct Problems(Vec<String>);
 
-impl Complaints {
-    fn add(&mut self, complaint: String) {
-        self.0.push(complaint);
+impl Problems {
+    fn add(&mut self, problem: String) {
+        self.0.push(problem);
     }
 
-    fn unless(&mut self, good: bool, complaint: impl FnOnce() -> String) {
+    fn require(&mut self, good: bool, problem: impl FnOnce() -> String) {
         if !good {
-            self.add(complaint());
+            self.add(problem());
         }
     }
 

@@ -19,12 +19,12 @@ pub(crate) const MAIN: u32 = RouteHeader::RT_TABLE_MAIN as u32;
 pub(crate) const LOOPBACK: &str = "lo";
 
 /// First and last value of an ICMP message's type and code, which rules match as a port.
-pub(crate) type Messages = (u16, u16);
+pub(crate) type IcmpMessages = (u16, u16);
 
 /// ICMP messages that report an undelivered packet, for IPv4 and IPv6: "destination unreachable",
 /// which includes "fragmentation needed" (RFC 792, RFC 1191 section 4), and "packet too big" (RFC
 /// 4443 sections 3.1 and 3.2).
-pub(crate) const UNDELIVERED: [Messages; 2] = [(3 << 8, 3 << 8 | 15), (1 << 8, 2 << 8)];
+pub(crate) const DELIVERY_ERRORS: [IcmpMessages; 2] = [(3 << 8, 3 << 8 | 15), (1 << 8, 2 << 8)];
 
 /// IANA protocol number.
 const ICMP_V6: i32 = 58;
@@ -48,7 +48,7 @@ pub(crate) struct Rule {
     /// The input interface; [`LOOPBACK`] for packets that the machine itself sends.
     pub(crate) interface: String,
     /// Restricts the rule to these ICMP messages of IPv4 and IPv6.
-    pub(crate) messages: Option<[Messages; 2]>,
+    pub(crate) messages: Option<[IcmpMessages; 2]>,
     pub(crate) table: u32,
     /// Routes of the table to interfaces of this group are ignored.
     pub(crate) suppressed: Option<u32>,
@@ -104,7 +104,7 @@ impl Netlink {
 
     /// Adds default routes of a table through an interface, for both IP versions, unless they
     /// exist. Without IPv6 in the kernel, only IPv4's.
-    pub(crate) fn everything(
+    pub(crate) fn add_default_routes(
         &mut self,
         table: u32,
         interface: u32,

@@ -4,7 +4,7 @@
 //! the devices. The kernel's sender writes continuously; the kernel's receiver records the bytes
 //! read over time.
 
-mod ends;
+mod kernel_ends;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -66,7 +66,7 @@ pub struct Request {
 }
 
 /// Buffer sizes that never limit, so that only congestion control does.
-pub const LIMITLESS: &str = "4096 16777216 67108864";
+pub const UNLIMITED_BUFFERS: &str = "4096 16777216 67108864";
 
 /// The kernel's parameters other than congestion control and buffers.
 pub const PARAMETERS: [(&str, &str); 5] = [
@@ -163,12 +163,12 @@ pub fn run(request: &Request) -> io::Result<Report> {
         Ok(Box::new(Recorder::new(tun, capture)))
     };
     let mut engine = engine(request, open)?;
-    let way = |address, port, from: usize, to: usize| -> io::Result<Way<'_>> {
+    let way = |address, port, from: usize, to: usize| -> io::Result<Direction<'_>> {
         let to_end = &spaces[to];
         let address = SocketAddr::new(IpAddr::V4(address), port);
-        let listener = to_end.enter(|| ends::listen(address))??;
-        Ok(Way {
-            ends: [&spaces[from], to_end],
+        let listener = to_end.enter(|| kernel_ends::listen(address))??;
+        Ok(Direction {
+            kernel_ends: [&spaces[from], to_end],
             address,
             listener,
             opened: OnceLock::new(),
@@ -196,7 +196,8 @@ pub fn run(request: &Request) -> io::Result<Report> {
             let result = end.join();
             result.unwrap_or_else(|_| Err(io::Error::other("an end panicked")))
         };
-        let passed: io::Result<Vec<ends::Progress>> = running.into_iter().map(join).collect();
+        let points: io::Result<Vec<kernel_ends::Progress>> =
+            running.into_iter().map(join).collect();
         (driven, passed)
     });
     driven?;
@@ -222,7 +223,7 @@ fn engine(
         .into(),
         errors: Vec::new(),
         redundancy: 1.0,
-        ends: Ends::default(),
+        kernel_ends: Ends::default(),
         changes: None,
         access: None,
     };
@@ -253,17 +254,17 @@ fn engine(
 }
 
 /// One direction of traffic: a kernel connection and its hosts.
-struct Way<'a> {
-    ends: [&'a Namespace; 2],
+struct Direction<'a> {
+    kernel_ends: [&'a Namespace; 2],
     address: SocketAddr,
     listener: TcpListener,
     /// When it was opened.
     opened: OnceLock<Time>,
 }
 
-type Running<'scope> = thread::ScopedJoinHandle<'scope, io::Result<ends::Progress>>;
+type Running<'scope> = thread::ScopedJoinHandle<'scope, io::Result<kernel_ends::Progress>>;
 
-impl<'a> Way<'a> {
+impl<'a> Direction<'a> {
     /// Starts sender and receiver after a delay.
     fn start<'scope>(
         &'scope self,
@@ -276,16 +277,17 @@ impl<'a> Way<'a> {
         'a: 'scope,
     {
         let begin = clock.now() + after;
-        let [from, to] = self.ends;
+        let [from, to] = self.kernel_ends;
         let sender = scope.spawn(move || {
             from.enter(|| {
                 poller::sleep(clock.until(begin));
                 let control = &request.congestion_control;
                 let duration = request.duration - after;
-                ends::send(self.address, control, clock, duration, &self.opened)
+                kernel_ends::send(self.address, control, clock, duration, &self.opened)
             })?
         });
-        let receiver = scope.spawn(move || to.enter(|| ends::receive(&self.listener, clock))?);
+        let receiver =
+            scope.spawn(move || to.enter(|| kernel_ends::receive(&self.listener, clock))?);
         vec![sender, receiver]
     }
 }
@@ -301,7 +303,7 @@ fn report(
     parameters: Vec<(String, String)>,
     [there, back]: &[Counters; 2],
     lateness: &Lateness,
-    passed: &[ends::Progress],
+    points: &[kernel_ends::Progress],
 ) -> Report {
     let late = |q| {
         let span = lateness.quantile(q);
@@ -314,7 +316,9 @@ fn report(
             return Vec::new();
         };
         let at = |n: u64| passed[0].start + request.interval * n;
-        (1..=intervals).map(|n| received.by(at(n))).collect()
+        (1..=intervals)
+            .map(|n| received.bytes_until(at(n)))
+            .collect()
     };
     // The version without the distribution's suffix.
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -8,8 +8,8 @@ use bentpipe_host::{Arrival, Datagram, Ports};
 use bentpipe_types::{Address, ECHO_HEADER, Endpoint, filler};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::account::Taker;
-use super::table::{Table, Tag};
+use super::application_state::PeerOwners;
+use super::socket_table::{SocketTable, Tag};
 use crate::emulate::ip;
 
 /// Receive buffer, in bytes: the datagrams of many users may arrive at once.
@@ -27,12 +27,12 @@ const LONGEST: usize = 1 << 16;
 
 /// A socket for datagrams.
 #[derive(Debug)]
-struct Wire {
-    socket: UdpSocket,
+struct DatagramSocket {
+    udp: UdpSocket,
     port: u16,
     echoes: bool,
     /// Applications by sender, and the application that receives all other datagrams.
-    taker: Taker,
+    owners: PeerOwners,
     owner: Option<usize>,
 }
 
@@ -48,15 +48,15 @@ enum Purpose {
 /// The datagram sockets of a table.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
-    wires: Vec<Wire>,
+    sockets: Vec<DatagramSocket>,
     /// Sockets by host, port and purpose.
     by_port: BTreeMap<(usize, u16, Purpose), usize>,
     buffer: Vec<u8>,
 }
 
-impl Table<'_> {
+impl SocketTable<'_> {
     /// Returns the socket of a host's port, opening it if necessary.
-    fn wire(&mut self, host: usize, port: u16, purpose: Purpose) -> io::Result<usize> {
+    fn datagram_socket(&mut self, host: usize, port: u16, purpose: Purpose) -> io::Result<usize> {
         if let Some(known) = self.datagrams.by_port.get(&(host, port, purpose)) {
             return Ok(*known);
         }
@@ -97,14 +97,14 @@ impl Table<'_> {
         }
         socket.set_nonblocking(true)?;
         let _ = socket.set_recv_buffer_size(BUFFER);
-        let index = self.datagrams.wires.len();
+        let index = self.datagrams.sockets.len();
         let tag = Tag::Datagrams(index as u32).number();
         self.poller.add_read(&socket, tag)?;
-        self.datagrams.wires.push(Wire {
-            socket: socket.into(),
+        self.datagrams.sockets.push(DatagramSocket {
+            udp: socket.into(),
             port,
             echoes,
-            taker: Taker::default(),
+            owners: PeerOwners::default(),
             owner: None,
         });
         self.datagrams.by_port.insert((host, port, purpose), index);
@@ -118,23 +118,23 @@ impl Table<'_> {
         port: u16,
         expects: Option<((Address, Ports), usize)>,
     ) -> io::Result<()> {
-        let wire = self.wire(host, port, Purpose::Datagrams)?;
+        let index = self.datagram_socket(host, port, Purpose::Datagrams)?;
         if let Some((peers, owner)) = expects {
-            self.datagrams.wires[wire].taker.expect(peers, owner);
+            self.datagrams.sockets[index].owners.add(peers, owner);
         }
         Ok(())
     }
 
     /// Joins a channel for an application that receives the datagrams of `source`.
-    pub(super) fn hear(
+    pub(super) fn join_channel(
         &mut self,
         host: usize,
         channel: Address,
         port: u16,
         (source, owner): ((Address, Ports), usize),
     ) -> io::Result<()> {
-        let wire = self.wire(host, port, Purpose::Channel(channel))?;
-        self.datagrams.wires[wire].taker.expect(source, owner);
+        let index = self.datagram_socket(host, port, Purpose::Channel(channel))?;
+        self.datagrams.sockets[index].owners.add(source, owner);
         Ok(())
     }
 
@@ -146,28 +146,28 @@ impl Table<'_> {
         remote: Endpoint,
         datagram: Datagram,
     ) -> bool {
-        let host = self.accounts[me].host;
-        let Ok(wire) = self.wire(host, port, Purpose::Datagrams) else {
+        let host = self.applications[me].host;
+        let Ok(index) = self.datagram_socket(host, port, Purpose::Datagrams) else {
             return false;
         };
-        self.transmit(me, wire, remote, 0, datagram)
+        self.transmit(me, index, remote, 0, datagram)
     }
 
     /// Sends an ICMP echo request.
     pub(super) fn ping(&mut self, me: usize, remote: Endpoint, datagram: Datagram) -> bool {
-        let account = &self.accounts[me];
-        let (host, port) = (account.host, account.member.ports.bounds().0);
-        let Ok(wire) = self.wire(host, port, Purpose::Echoes) else {
+        let application = &self.applications[me];
+        let (host, port) = (application.host, application.member.ports.bounds().0);
+        let Ok(index) = self.datagram_socket(host, port, Purpose::Echoes) else {
             return false;
         };
         let remote = Endpoint { port: 0, ..remote };
-        self.transmit(me, wire, remote, usize::from(ECHO_HEADER), datagram)
+        self.transmit(me, index, remote, usize::from(ECHO_HEADER), datagram)
     }
 
     fn transmit(
         &mut self,
         me: usize,
-        wire: usize,
+        index: usize,
         remote: Endpoint,
         header: usize,
         datagram: Datagram,
@@ -175,15 +175,17 @@ impl Table<'_> {
         let Some(ip) = self.ip_of(remote.address) else {
             return false;
         };
-        let Datagrams { wires, buffer, .. } = &mut self.datagrams;
-        let wire = &mut wires[wire];
-        if wire.taker.owner(remote).is_none() {
-            wire.owner.get_or_insert(me);
+        let Datagrams {
+            sockets, buffer, ..
+        } = &mut self.datagrams;
+        let socket = &mut sockets[index];
+        if socket.owners.owner(remote).is_none() {
+            socket.owner.get_or_insert(me);
         }
         // The label in the payload needs a minimum length.
         let length = usize::from(datagram.length.max(Datagram::LEAST));
         if length > usize::from(datagram.length) {
-            self.accounts[me].played.lengthened += 1;
+            self.applications[me].result.lengthened += 1;
         }
         if buffer.len() < LONGEST {
             *buffer = vec![0; LONGEST];
@@ -199,7 +201,7 @@ impl Table<'_> {
         filler::fill(0, payload);
         datagram.label(payload);
         let to = SocketAddr::new(ip, remote.port);
-        let _ = wire.socket.send_to(message, to);
+        let _ = socket.udp.send_to(message, to);
         true
     }
 
@@ -210,18 +212,20 @@ impl Table<'_> {
         reason = "whether there was any, and whether it is anybody's"
     )]
     pub(super) fn receive(&mut self, index: u32) -> Option<Option<(usize, Arrival)>> {
-        let Datagrams { wires, buffer, .. } = &mut self.datagrams;
-        let wire = wires.get_mut(index as usize)?;
+        let Datagrams {
+            sockets, buffer, ..
+        } = &mut self.datagrams;
+        let socket = sockets.get_mut(index as usize)?;
         if buffer.len() < LONGEST {
             *buffer = vec![0; LONGEST];
         }
-        let (length, from) = match wire.socket.recv_from(buffer) {
+        let (length, from) = match socket.udp.recv_from(buffer) {
             Ok(received) => received,
             // An ICMP error about an earlier datagram; the next read may succeed.
-            Err(error) if !super::sockets::is_pause(&error) => return Some(None),
+            Err(error) if !super::kernel_connection::would_block(&error) => return Some(None),
             Err(_) => return None,
         };
-        let header = if wire.echoes {
+        let header = if socket.echoes {
             usize::from(ECHO_HEADER)
         } else {
             0
@@ -231,11 +235,11 @@ impl Table<'_> {
             address: self.nodes.get(&from.ip()).copied().unwrap_or_default(),
             port: from.port(),
         };
-        let owner = wire.taker.owner(remote).or(wire.owner);
+        let owner = socket.owners.owner(remote).or(socket.owner);
         Some(owner.and_then(|owner| {
             let arrival = Arrival {
                 from: remote,
-                to: wire.port,
+                to: socket.port,
                 datagram: Datagram::of_payload(payload)?,
             };
             Some((owner, arrival))

@@ -1,13 +1,13 @@
-//! Runs the applications of the simulator over the kernel's sockets, through a [`Desk`].
+//! Runs the applications of the simulator over the kernel's sockets, through a [`KernelSocketContext`].
 //!
 //! One thread runs all openers of flows, another all servers. With two threads per flow, a thousand
 //! flows took seconds to start, and packets were three times as late.
 
-mod account;
+mod application_state;
 mod datagrams;
-mod desk;
-mod sockets;
-mod table;
+mod kernel_connection;
+mod socket_context;
+mod socket_table;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,40 +21,40 @@ use nix::sys::epoll::EpollFlags;
 
 use super::host::Host;
 use crate::Clock;
-use crate::punctual::{Punctual, Rank};
-pub(crate) use desk::Desk;
-use table::Table;
+use crate::realtime_priority::{PriorityLevel, RealtimePriority};
+pub(crate) use socket_context::KernelSocketContext;
+use socket_table::SocketTable;
 
 /// Longest wait between checks whether the run has ended.
-const PATIENCE: Span = Span::from_millis(50);
+const MAX_WAIT: Span = Span::from_millis(50);
 
 /// Minimum interval of queries for acknowledged data, if an application waits for that.
-const BETWEEN_QUESTIONS: Span = Span::from_millis(1);
+const QUERY_INTERVAL: Span = Span::from_millis(1);
 
 /// Minimum time per queried connection, of which the query itself takes a fifth.
-const QUESTION: Span = Span::from_micros(100);
+const QUERY_TIME: Span = Span::from_micros(100);
 
 /// The kernel's sockets as the environment of applications.
 #[derive(Debug)]
 pub(crate) enum Kernel {}
 
 impl World for Kernel {
-    type Desk<'a, 'c>
-        = Desk<'a, 'c>
+    type KernelSocketContext<'a, 'c>
+        = KernelSocketContext<'a, 'c>
     where
         'c: 'a;
 }
 
 /// When the run ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending<'a> {
+pub(crate) struct RunEnd<'a> {
     pub(crate) clock: Clock,
     pub(crate) end: Time,
     /// Set when the run was interrupted or has become idle.
     pub(crate) stopped: &'a AtomicBool,
 }
 
-impl Ending<'_> {
+impl RunEnd<'_> {
     fn is_over(&self) -> bool {
         self.clock.now() >= self.end || self.stopped.load(Ordering::Relaxed)
     }
@@ -86,7 +86,7 @@ impl Activity {
 
 /// Results of an application.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Played {
+pub(crate) struct ApplicationResult {
     /// Sum of its connections' counters, as far as the kernel provides them; `None` without a
     /// connection.
     pub(crate) statistics: Option<Statistics>,
@@ -101,7 +101,7 @@ pub(crate) struct Played {
 }
 
 /// An end of a flow at the kernel's sockets.
-pub(crate) struct End {
+pub(crate) struct KernelEnd {
     /// Index of its host in the list of hosts.
     pub(crate) host: usize,
     /// Name of its host's congestion control, and whether Nagle's algorithm is off.
@@ -110,81 +110,81 @@ pub(crate) struct End {
     pub(crate) member: Member,
     pub(crate) application: Box<dyn Application<Kernel>>,
     /// The ports it listens on, and its peers: a node and a range of ports.
-    pub(crate) listens: Vec<u16>,
+    pub(crate) listen_ports: Vec<u16>,
     pub(crate) peers: (Address, Ports),
     /// The channel it receives, besides packets for its host.
     pub(crate) channel: Option<Address>,
 }
 
 /// Runs applications, all in the calling thread.
-pub(crate) struct Player<'h> {
+pub(crate) struct ApplicationRunner<'h> {
     applications: Vec<Box<dyn Application<Kernel>>>,
-    table: Table<'h>,
+    table: SocketTable<'h>,
     deadlines: Deadlines,
 }
 
-impl<'h> Player<'h> {
+impl<'h> ApplicationRunner<'h> {
     /// Creates a player for these ends. Servers listen from now on.
     pub(crate) fn new(
         hosts: &'h [Host],
         nodes: &'h BTreeMap<IpAddr, Address>,
-        ends: Vec<End>,
+        ends: Vec<KernelEnd>,
     ) -> io::Result<Self> {
-        let mut player = Self {
+        let mut runner = Self {
             applications: Vec::new(),
-            table: Table::new(hosts, nodes)?,
+            table: SocketTable::new(hosts, nodes)?,
             deadlines: Deadlines::default(),
         };
         for end in ends {
-            let me = player.applications.len();
-            player.deadlines.reserve(me as u32);
+            let me = runner.applications.len();
+            runner.deadlines.reserve(me as u32);
             if let Some(at) = end.member.starts {
-                player.deadlines.arm(me as u32, at);
+                runner.deadlines.arm(me as u32, at);
             }
-            player.table.add(
+            runner.table.add(
                 end.host,
                 end.control,
                 end.no_delay,
                 end.member,
-                &end.listens,
+                &end.listen_ports,
                 end.peers,
                 end.channel,
                 end.application.speaks_first(),
             )?;
-            player.applications.push(end.application);
+            runner.applications.push(end.application);
         }
-        Ok(player)
+        Ok(runner)
     }
 
     /// Runs the applications until the end of the run.
-    pub(crate) fn play(&mut self, ending: Ending<'_>, activity: &Activity) -> io::Result<()> {
-        let clock = ending.clock;
-        let _punctual = Punctual::new(Rank::Applications);
-        self.table.moved();
+    pub(crate) fn run(&mut self, run_end: RunEnd<'_>, activity: &Activity) -> io::Result<()> {
+        let clock = run_end.clock;
+        let _priority = RealtimePriority::new(PriorityLevel::Applications);
+        self.table.forget_namespace();
         let mut ready = Vec::new();
-        while !ending.is_over() {
+        while !run_end.is_over() {
             let now = clock.now();
             self.table.now = now;
             while let Some(number) = self.deadlines.due(now) {
                 activity.last.store(now.as_nanos(), Ordering::Relaxed);
-                self.run(number as usize);
+                self.run_application(number as usize);
             }
-            if self.table.asks_at.is_some_and(|at| at <= now) {
-                self.table.ask_drained();
-                self.settle();
+            if self.table.next_query_at.is_some_and(|at| at <= now) {
+                self.table.query_acknowledged();
+                self.deliver_events();
             }
-            if self.table.has_more() {
-                self.table.write_on();
-                self.settle();
+            if self.table.has_unfinished_writes() {
+                self.table.continue_writes();
+                self.deliver_events();
             }
             activity.busy.store(self.is_busy(), Ordering::Release);
             let next = (self.deadlines.next().into_iter())
-                .chain(self.table.asks_at)
-                .fold(ending.end, Time::min);
-            let span = if self.table.has_more() {
+                .chain(self.table.next_query_at)
+                .fold(run_end.end, Time::min);
+            let span = if self.table.has_unfinished_writes() {
                 Span::ZERO
             } else {
-                clock.until(next).min(PATIENCE)
+                clock.until(next).min(MAX_WAIT)
             };
             (self.table.poller).wait_for(span, |tag, what| ready.push((tag, what)))?;
             if ready.is_empty() {
@@ -198,41 +198,43 @@ impl<'h> Player<'h> {
             let now = clock.now();
             activity.last.store(now.as_nanos(), Ordering::Relaxed);
         }
-        self.table.now = clock.now().min(ending.end);
+        self.table.now = clock.now().min(run_end.end);
         Ok(())
     }
 
     /// Resets the remaining connections and returns the results of the applications, in order.
-    pub(crate) fn finish(mut self) -> Vec<Played> {
+    pub(crate) fn finish(mut self) -> Vec<ApplicationResult> {
         let now = self.table.now;
-        let accounts = self.table.finish();
-        let told = accounts.into_iter().zip(&self.applications);
-        told.map(|(mut played, application)| {
-            played.report = application.told(now);
-            played.datagram_bytes = application.datagram_bytes();
-            played
-        })
-        .collect()
+        let applications = self.table.finish();
+        let results = applications.into_iter().zip(&self.applications);
+        results
+            .map(|(mut result, application)| {
+                result.report = application.results(now);
+                result.datagram_bytes = application.datagram_bytes();
+                result
+            })
+            .collect()
     }
 
     fn is_busy(&self) -> bool {
         // A deadline in the queue may be stale; the application states its own.
-        let waits =
-            |me: usize| self.table.starts(me) || self.applications[me].standing().next.is_some();
+        let waits = |me: usize| {
+            self.table.has_not_started(me) || self.applications[me].standing().next.is_some()
+        };
         self.table.is_busy() || (0..self.applications.len()).any(waits)
     }
 
     fn on_ready(&mut self, tag: u64, what: EpollFlags) {
-        match table::Tag::of(tag) {
-            table::Tag::Connection(place) => self.table.on_ready(place, what),
-            table::Tag::Listener(index) => {
+        match socket_table::Tag::of(tag) {
+            socket_table::Tag::Connection(place) => self.table.on_ready(place, what),
+            socket_table::Tag::Listener(index) => {
                 while let Some((owner, socket)) = self.table.accept(index) {
-                    let mut desk = Desk::new(&mut self.table, owner);
-                    self.applications[owner].on_accept(socket, &mut desk);
+                    let mut context = KernelSocketContext::new(&mut self.table, owner);
+                    self.applications[owner].on_accept(socket, &mut context);
                     self.arm(owner);
                 }
             }
-            table::Tag::Datagrams(index) => {
+            socket_table::Tag::Datagrams(index) => {
                 // Bounded, so that other sockets have their turn.
                 for _ in 0..64 {
                     let Some(received) = self.table.receive(index) else {
@@ -241,30 +243,30 @@ impl<'h> Player<'h> {
                     let Some((owner, arrival)) = received else {
                         continue;
                     };
-                    let mut desk = Desk::new(&mut self.table, owner);
-                    self.applications[owner].on_datagram(arrival, &mut desk);
+                    let mut context = KernelSocketContext::new(&mut self.table, owner);
+                    self.applications[owner].on_datagram(arrival, &mut context);
                     self.arm(owner);
                 }
             }
         }
-        self.settle();
+        self.deliver_events();
     }
 
     /// Starts an application or runs its expired deadline.
-    fn run(&mut self, me: usize) {
+    fn run_application(&mut self, me: usize) {
         let now = self.table.now;
         let application = &mut self.applications[me];
-        if self.table.takes_start(me, now) {
-            application.start(&mut Desk::new(&mut self.table, me));
+        if self.table.take_start(me, now) {
+            application.start(&mut KernelSocketContext::new(&mut self.table, me));
         }
         if application.standing().next.is_some_and(|at| at <= now) {
-            application.on_deadline(&mut Desk::new(&mut self.table, me));
+            application.on_deadline(&mut KernelSocketContext::new(&mut self.table, me));
         }
-        if let Some(at) = self.table.start_of(me) {
+        if let Some(at) = self.table.start_time(me) {
             self.deadlines.arm(me as u32, at);
         }
         self.arm(me);
-        self.settle();
+        self.deliver_events();
     }
 
     fn arm(&mut self, me: usize) {
@@ -274,12 +276,12 @@ impl<'h> Player<'h> {
     }
 
     /// Delivers the events of connections to their applications, until there are none left.
-    fn settle(&mut self) {
-        while let Some((owner, socket, events)) = self.table.news() {
-            let mut desk = Desk::new(&mut self.table, owner);
-            self.applications[owner].on_events(socket, events, &mut desk);
+    fn deliver_events(&mut self) {
+        while let Some((owner, socket, events)) = self.table.next_events() {
+            let mut context = KernelSocketContext::new(&mut self.table, owner);
+            self.applications[owner].on_events(socket, events, &mut context);
             self.arm(owner);
-            self.table.told(socket, events);
+            self.table.events_delivered(socket, events);
         }
     }
 }

@@ -3,28 +3,28 @@
 use bentpipe_host::{ConnectError, Datagram, SocketId, Workplace};
 use bentpipe_types::{Endpoint, RandomStream, Time};
 
-use super::table::Table;
+use super::socket_table::SocketTable;
 
 /// The sockets of one application, while one of its callbacks runs.
 #[derive(Debug)]
-pub(crate) struct Desk<'a, 'h> {
-    table: &'a mut Table<'h>,
+pub(crate) struct KernelSocketContext<'a, 'h> {
+    table: &'a mut SocketTable<'h>,
     me: usize,
 }
 
-impl<'a, 'h> Desk<'a, 'h> {
-    pub(super) fn new(table: &'a mut Table<'h>, me: usize) -> Self {
+impl<'a, 'h> KernelSocketContext<'a, 'h> {
+    pub(super) fn new(table: &'a mut SocketTable<'h>, me: usize) -> Self {
         Self { table, me }
     }
 }
 
-impl Workplace for Desk<'_, '_> {
+impl Workplace for KernelSocketContext<'_, '_> {
     fn now(&self) -> Time {
         self.table.now
     }
 
     fn random(&mut self) -> &mut RandomStream {
-        &mut self.table.account_mut(self.me).member.random
+        &mut self.table.application_mut(self.me).member.random
     }
 
     fn connect(&mut self, remote: Endpoint) -> Result<SocketId, ConnectError> {
@@ -43,26 +43,30 @@ impl Workplace for Desk<'_, '_> {
         self.table.listen_once(self.me, port);
     }
 
-    fn feed(&mut self, socket: SocketId, bytes: u64, closes: bool) {
-        self.table.feed(socket, bytes, closes);
+    fn feed(&mut self, socket: SocketId, bytes: u64, close_requested: bool) {
+        self.table.feed(socket, bytes, close_requested);
     }
 
     fn read(&mut self, socket: SocketId, maximum: u64) -> u64 {
-        self.table.with(socket, |slot| slot.read(maximum))
+        self.table
+            .with(socket, |connection| connection.read(maximum))
     }
 
     fn sink(&mut self, socket: SocketId) {
-        self.table.with(socket, |slot| slot.sinks = true);
+        self.table
+            .with(socket, |connection| connection.discards = true);
     }
 
     fn no_delay(&mut self, socket: SocketId) {
-        self.table.with(socket, |slot| {
-            let _ = slot.stream.set_nodelay(true);
+        self.table.with(socket, |connection| {
+            let _ = connection.stream.set_nodelay(true);
         });
     }
 
     fn watch_drained(&mut self, socket: SocketId) {
-        self.table.with(socket, |slot| slot.watched = true);
+        self.table.with(socket, |connection| {
+            connection.watches_acknowledgment = true
+        });
     }
 
     fn close(&mut self, socket: SocketId) {
@@ -74,36 +78,40 @@ impl Workplace for Desk<'_, '_> {
     }
 
     fn local(&self, socket: SocketId) -> Option<Endpoint> {
-        Some(self.table.named(socket)?.local)
+        Some(self.table.connection(socket)?.local)
     }
 
     fn remote(&self, socket: SocketId) -> Option<Endpoint> {
-        Some(self.table.named(socket)?.remote)
+        Some(self.table.connection(socket)?.remote)
     }
 
     fn is_drained(&self, socket: SocketId) -> bool {
-        let slot = self.table.named(socket);
-        slot.is_some_and(|slot| slot.drained == slot.written && slot.to_write == 0)
+        let connection = self.table.connection(socket);
+        connection.is_some_and(|connection| {
+            connection.acknowledged == connection.written && connection.to_write == 0
+        })
     }
 
     fn delivered(&self, socket: SocketId) -> u64 {
-        self.table.named(socket).map_or(0, |slot| slot.received)
+        self.table
+            .connection(socket)
+            .map_or(0, |connection| connection.received)
     }
 
     fn ports(&self) -> (u16, u16) {
-        self.table.account(self.me).member.ports.bounds()
+        self.table.application(self.me).member.ports.bounds()
     }
 
     fn connections(&self) -> usize {
-        self.table.account(self.me).sockets.len()
+        self.table.application(self.me).sockets.len()
     }
 
     fn nth_connection(&self, index: usize) -> Option<SocketId> {
-        self.table.account(self.me).sockets.get(index).copied()
+        self.table.application(self.me).sockets.get(index).copied()
     }
 
     fn send(&mut self, remote: Endpoint, datagram: Datagram) -> bool {
-        let member = &self.table.account(self.me).member;
+        let member = &self.table.application(self.me).member;
         let port = member.datagram_port.unwrap_or(member.ports.bounds().0);
         self.table.send(self.me, port, remote, datagram)
     }

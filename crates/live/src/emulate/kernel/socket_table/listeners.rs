@@ -9,32 +9,32 @@ use bentpipe_tcp::Events;
 use bentpipe_types::Endpoint;
 use socket2::{Domain, SockRef, Socket, Type};
 
-use super::{Table, Tag};
-use crate::emulate::kernel::account::Taker;
+use super::{SocketTable, Tag};
+use crate::emulate::kernel::application_state::PeerOwners;
 
 /// Backlog: connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-pub(super) struct Listening {
+pub(super) struct Listener {
     host: usize,
     port: u16,
     socket: TcpListener,
-    taker: Taker,
+    owners: PeerOwners,
     /// Whether it accepts one connection only.
-    once: bool,
+    accepts_once: bool,
 }
 
-impl Table<'_> {
-    pub(super) fn listen(&mut self, me: usize, port: u16, once: bool) -> io::Result<()> {
-        let account = &self.accounts[me];
-        let (host, peers) = (account.host, account.peers);
+impl SocketTable<'_> {
+    pub(super) fn listen(&mut self, me: usize, port: u16, accepts_once: bool) -> io::Result<()> {
+        let application = &self.applications[me];
+        let (host, peers) = (application.host, application.peers);
         if let Some(known) = self.listening.get(&(host, port)) {
             if let Some(listening) = &mut self.listeners[*known] {
-                listening.taker.expect(peers, me);
+                listening.owners.add(peers, me);
             }
             return Ok(());
         }
-        let control = account.control.clone();
+        let control = application.control.clone();
         self.enter(host)?;
         let local = SocketAddr::new(self.hosts[host].address, port);
         let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
@@ -48,15 +48,15 @@ impl Table<'_> {
         let index = self.listeners.len();
         let tag = Tag::Listener(index as u32).number();
         self.poller.add_read(&socket, tag)?;
-        let mut taker = Taker::default();
-        taker.expect(peers, me);
+        let mut owners = PeerOwners::default();
+        owners.add(peers, me);
         self.listening.insert((host, port), index);
-        self.listeners.push(Some(Listening {
+        self.listeners.push(Some(Listener {
             host,
             port,
             socket: socket.into(),
-            taker,
-            once,
+            owners,
+            accepts_once,
         }));
         Ok(())
     }
@@ -77,8 +77,8 @@ impl Table<'_> {
                 address: self.nodes.get(&from.ip()).copied().unwrap_or_default(),
                 port: from.port(),
             };
-            let owner = listening.taker.owner(remote);
-            let once = listening.once;
+            let owner = listening.owners.owner(remote);
+            let accepts_once = listening.accepts_once;
             let Some(owner) = owner.filter(|_| stream.set_nonblocking(true).is_ok()) else {
                 // No application expects this peer: reset, as a simulated host does.
                 let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
@@ -88,15 +88,15 @@ impl Table<'_> {
                 address: self.nodes[&self.hosts[host].address],
                 port,
             };
-            if self.accounts[owner].no_delay {
+            if self.applications[owner].no_delay {
                 let _ = stream.set_nodelay(true);
             }
             let id = self.insert(owner, stream, local, remote);
-            if let Some(slot) = self.named_mut(id) {
-                slot.events |= Events::ESTABLISHED;
+            if let Some(connection) = self.connection_mut(id) {
+                connection.events |= Events::ESTABLISHED;
             }
-            self.looked_at(id.parts().0);
-            if once {
+            self.update(id.parts().0);
+            if accepts_once {
                 self.listening.remove(&(host, port));
                 if let Some(listening) = self.listeners[index as usize].take() {
                     let _ = self.poller.remove(&listening.socket);

@@ -11,12 +11,12 @@ pub fn obstacle() -> Option<String> {
     crate::tun::obstacle("run as root").or_else(|| {
         let rightless =
             "this process may not change routes and rules: run as root, or with CAP_NET_ADMIN";
-        (!may_administer()).then(|| rightless.to_owned())
+        (!has_net_admin()).then(|| rightless.to_owned())
     })
 }
 
 /// Whether this process has CAP_NET_ADMIN, capability number 12 (capabilities(7)).
-fn may_administer() -> bool {
+fn has_net_admin() -> bool {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
@@ -25,7 +25,7 @@ fn may_administer() -> bool {
 
 /// Whether an address is the machine's own. Unknown, and so false, if sockets may bind to any
 /// address.
-pub(super) fn owns(address: IpAddr) -> bool {
+pub(super) fn is_own_address(address: IpAddr) -> bool {
     let version = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let any = fs::read_to_string(format!("/proc/sys/net/{version}/ip_nonlocal_bind"));
     any.is_ok_and(|any| any.trim() == "0") && UdpSocket::bind((address, 0)).is_ok()
@@ -33,7 +33,7 @@ pub(super) fn owns(address: IpAddr) -> bool {
 
 /// Returns a message with advice for each missing or conflicting setting. The settings are not
 /// changed here; that is up to the machine's owner.
-pub(super) fn lacks<'i>(interfaces: impl Iterator<Item = &'i Interface>) -> Vec<String> {
+pub(super) fn setting_notes<'i>(interfaces: impl Iterator<Item = &'i Interface>) -> Vec<String> {
     let mut lines = Vec::new();
     let sysctl = |name: &str| {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));

@@ -1,7 +1,7 @@
 //! The sockets of one player thread and their applications.
 
-mod asked;
 mod listeners;
+mod tcp_info_queries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,14 +17,14 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::TcpFastOpenConnect;
 use socket2::{Domain, SockRef, Socket, Type};
 
-use super::account::Account;
+use super::application_state::ApplicationState;
 use super::datagrams::Datagrams;
-use super::sockets::{CHUNK, Filled, Slot};
-use super::{BETWEEN_QUESTIONS, Played};
+use super::kernel_connection::{CHUNK, KernelConnection, StreamBytes};
+use super::{ApplicationResult, QUERY_INTERVAL};
 use crate::emulate::host::Host;
 use crate::netlink::Netlink;
 use crate::poller::Poller;
-use listeners::Listening;
+use listeners::Listener;
 
 /// Kind and index of a socket, as the poller's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,39 +56,39 @@ impl Tag {
 
 struct Place {
     generation: u32,
-    slot: Option<Box<Slot>>,
+    connection: Option<Box<KernelConnection>>,
 }
 
 /// The sockets of a player, and the state of its applications.
-pub(crate) struct Table<'h> {
+pub(crate) struct SocketTable<'h> {
     pub(super) hosts: &'h [Host],
     pub(super) nodes: &'h BTreeMap<IpAddr, Address>,
     pub(super) poller: Poller,
     pub(super) now: Time,
     /// The host in whose namespace this thread is.
-    inside: Option<usize>,
-    pub(super) accounts: Vec<Account>,
+    current_namespace: Option<usize>,
+    pub(super) applications: Vec<ApplicationState>,
     places: Vec<Place>,
     free: Vec<u32>,
     open: usize,
-    listeners: Vec<Option<Listening>>,
+    listeners: Vec<Option<Listener>>,
     /// Listeners by host and port.
     listening: BTreeMap<(usize, u16), usize>,
     pub(super) datagrams: Datagrams,
     /// Connections with events.
-    touched: Vec<u32>,
+    with_events: Vec<u32>,
     /// Connections with bytes to write whose kernel buffer is not known to be full.
-    going_on: Vec<u32>,
+    unfinished_writes: Vec<u32>,
     /// Connections to query for acknowledged data, and the time of the next query.
-    asked: BTreeSet<u32>,
-    pub(super) asks_at: Option<Time>,
+    queried: BTreeSet<u32>,
+    pub(super) next_query_at: Option<Time>,
     /// Sockets for queries, by host.
     netlinks: BTreeMap<usize, Netlink>,
-    filled: Filled,
+    stream_bytes: StreamBytes,
     buffer: Vec<u8>,
 }
 
-impl std::fmt::Debug for Table<'_> {
+impl std::fmt::Debug for SocketTable<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Table")
             .field("open", &self.open)
@@ -96,41 +96,41 @@ impl std::fmt::Debug for Table<'_> {
     }
 }
 
-impl<'h> Table<'h> {
+impl<'h> SocketTable<'h> {
     pub(super) fn new(hosts: &'h [Host], nodes: &'h BTreeMap<IpAddr, Address>) -> io::Result<Self> {
         Ok(Self {
             hosts,
             nodes,
             poller: Poller::new()?,
             now: Time::ZERO,
-            inside: None,
-            accounts: Vec::new(),
+            current_namespace: None,
+            applications: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
             open: 0,
             listeners: Vec::new(),
             listening: BTreeMap::new(),
             datagrams: Datagrams::default(),
-            touched: Vec::new(),
-            going_on: Vec::new(),
-            asked: BTreeSet::new(),
-            asks_at: None,
+            with_events: Vec::new(),
+            unfinished_writes: Vec::new(),
+            queried: BTreeSet::new(),
+            next_query_at: None,
             netlinks: BTreeMap::new(),
-            filled: Filled::new(),
+            stream_bytes: StreamBytes::new(),
             buffer: vec![0; CHUNK],
         })
     }
 
     /// Notes that another thread takes over, which has not entered a namespace.
-    pub(super) fn moved(&mut self) {
-        self.inside = None;
+    pub(super) fn forget_namespace(&mut self) {
+        self.current_namespace = None;
     }
 
     /// Moves the calling thread into a host's namespace.
     pub(super) fn enter(&mut self, host: usize) -> io::Result<()> {
-        if self.inside != Some(host) {
-            self.hosts[host].space.join()?;
-            self.inside = Some(host);
+        if self.current_namespace != Some(host) {
+            self.hosts[host].namespace.join()?;
+            self.current_namespace = Some(host);
         }
         Ok(())
     }
@@ -144,19 +144,19 @@ impl<'h> Table<'h> {
         control: String,
         no_delay: bool,
         member: Member,
-        listens: &[u16],
+        listen_ports: &[u16],
         peers: (Address, Ports),
         channel: Option<Address>,
         speaks_first: bool,
     ) -> io::Result<()> {
-        let me = self.accounts.len();
+        let me = self.applications.len();
         let fast_open = speaks_first && member.config.fast_open;
-        self.accounts.push(Account::new(
+        self.applications.push(ApplicationState::new(
             host, control, no_delay, fast_open, member, peers,
         ));
-        for port in listens {
+        for port in listen_ports {
             if let Some(channel) = channel {
-                self.hear(host, channel, *port, (peers, me))?;
+                self.join_channel(host, channel, *port, (peers, me))?;
                 continue;
             }
             self.listen(me, *port, false)?;
@@ -165,26 +165,26 @@ impl<'h> Table<'h> {
         Ok(())
     }
 
-    pub(super) fn account(&self, me: usize) -> &Account {
-        &self.accounts[me]
+    pub(super) fn application(&self, me: usize) -> &ApplicationState {
+        &self.applications[me]
     }
 
-    pub(super) fn account_mut(&mut self, me: usize) -> &mut Account {
-        &mut self.accounts[me]
+    pub(super) fn application_mut(&mut self, me: usize) -> &mut ApplicationState {
+        &mut self.applications[me]
     }
 
     /// Returns the start time of an application that has not started.
-    pub(super) fn start_of(&self, me: usize) -> Option<Time> {
-        self.accounts[me].member.starts
+    pub(super) fn start_time(&self, me: usize) -> Option<Time> {
+        self.applications[me].member.starts
     }
 
-    pub(super) fn starts(&self, me: usize) -> bool {
-        self.start_of(me).is_some()
+    pub(super) fn has_not_started(&self, me: usize) -> bool {
+        self.start_time(me).is_some()
     }
 
     /// Takes the start time of an application if it has come; returns true then.
-    pub(super) fn takes_start(&mut self, me: usize, now: Time) -> bool {
-        let starts = &mut self.accounts[me].member.starts;
+    pub(super) fn take_start(&mut self, me: usize, now: Time) -> bool {
+        let starts = &mut self.applications[me].member.starts;
         starts.take_if(|at| *at <= now).is_some()
     }
 
@@ -193,20 +193,28 @@ impl<'h> Table<'h> {
         self.open > 0
     }
 
-    pub(super) fn named(&self, id: SocketId) -> Option<&Slot> {
-        let slot = self.places.get(id.parts().0 as usize)?.slot.as_deref()?;
-        (slot.id == id).then_some(slot)
+    pub(super) fn connection(&self, id: SocketId) -> Option<&KernelConnection> {
+        let connection = self
+            .places
+            .get(id.parts().0 as usize)?
+            .connection
+            .as_deref()?;
+        (connection.id == id).then_some(connection)
     }
 
-    fn named_mut(&mut self, id: SocketId) -> Option<&mut Slot> {
+    fn connection_mut(&mut self, id: SocketId) -> Option<&mut KernelConnection> {
         let place = self.places.get_mut(id.parts().0 as usize)?;
-        let slot = place.slot.as_deref_mut()?;
-        (slot.id == id).then_some(slot)
+        let connection = place.connection.as_deref_mut()?;
+        (connection.id == id).then_some(connection)
     }
 
     /// Calls `act` with a connection; returns the default if it no longer exists.
-    pub(super) fn with<R: Default>(&mut self, id: SocketId, act: impl FnOnce(&mut Slot) -> R) -> R {
-        self.named_mut(id).map_or_else(R::default, act)
+    pub(super) fn with<R: Default>(
+        &mut self,
+        id: SocketId,
+        act: impl FnOnce(&mut KernelConnection) -> R,
+    ) -> R {
+        self.connection_mut(id).map_or_else(R::default, act)
     }
 
     /// Opens a connection.
@@ -216,27 +224,27 @@ impl<'h> Table<'h> {
         port: Option<u16>,
         remote: Endpoint,
     ) -> Result<SocketId, ConnectError> {
-        let host = self.accounts[me].host;
+        let host = self.applications[me].host;
         let ip = self.ip_of(remote.address).ok_or(ConnectError::NoRoute)?;
         self.enter(host).map_err(|_| ConnectError::NoRoute)?;
-        let (first, last) = self.accounts[me].member.ports.bounds();
+        let (first, last) = self.applications[me].member.ports.bounds();
         let attempts = port.map_or(u32::from(last - first) + 1, |_| 1);
         for _ in 0..attempts {
             let free = |_| true;
-            let local = port.or_else(|| self.accounts[me].member.ports.take(free));
+            let local = port.or_else(|| self.applications[me].member.ports.take(free));
             let local = local.ok_or(ConnectError::PortInUse)?;
-            let account = &self.accounts[me];
+            let application = &self.applications[me];
             let from = SocketAddr::new(self.hosts[host].address, local);
             let to = SocketAddr::new(ip, remote.port);
-            match begin(from, to, account) {
+            match open_socket(from, to, application) {
                 Ok(stream) => {
                     let local = Endpoint {
                         address: self.nodes[&from.ip()],
                         port: local,
                     };
                     let id = self.insert(me, stream, local, remote);
-                    if let Some(slot) = self.named_mut(id) {
-                        slot.opening = true;
+                    if let Some(connection) = self.connection_mut(id) {
+                        connection.opening = true;
                     }
                     self.poll(id);
                     return Ok(id);
@@ -270,33 +278,33 @@ impl<'h> Table<'h> {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place {
                 generation: 0,
-                slot: None,
+                connection: None,
             });
             (self.places.len() - 1) as u32
         });
         let generation = self.places[place as usize].generation;
         let id = SocketId::new(place, generation);
-        let slot = Slot::new(id, owner, stream, local, remote);
-        self.places[place as usize].slot = Some(Box::new(slot));
+        let connection = KernelConnection::new(id, owner, stream, local, remote);
+        self.places[place as usize].connection = Some(Box::new(connection));
         self.open += 1;
-        let account = &mut self.accounts[owner];
-        account.sockets.push(id);
-        account.played.statistics.get_or_insert_default();
+        let application = &mut self.applications[owner];
+        application.sockets.push(id);
+        application.result.statistics.get_or_insert_default();
         id
     }
 
     /// Updates the events that a connection is polled for.
     fn poll(&mut self, id: SocketId) {
         let place = id.parts().0;
-        let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
+        let Some(connection) = self.places[place as usize].connection.as_deref_mut() else {
             return;
         };
-        let wanted = if slot.gone {
+        let wanted = if connection.gone {
             (false, false)
         } else {
-            slot.interest()
+            connection.interest()
         };
-        if wanted == slot.polled {
+        if wanted == connection.polled {
             return;
         }
         let flags = |(read, write): (bool, bool)| {
@@ -306,112 +314,118 @@ impl<'h> Table<'h> {
             flags
         };
         let tag = Tag::Connection(place).number();
-        let _ = match (slot.polled, wanted) {
-            ((false, false), _) => self.poller.add(&slot.stream, flags(wanted), tag),
-            (_, (false, false)) => self.poller.remove(&slot.stream),
-            _ => self.poller.modify(&slot.stream, flags(wanted), tag),
+        let _ = match (connection.polled, wanted) {
+            ((false, false), _) => self.poller.add(&connection.stream, flags(wanted), tag),
+            (_, (false, false)) => self.poller.remove(&connection.stream),
+            _ => self.poller.modify(&connection.stream, flags(wanted), tag),
         };
-        slot.polled = wanted;
+        connection.polled = wanted;
     }
 
     /// Adds bytes to write, and the close after them if requested.
-    pub(super) fn feed(&mut self, id: SocketId, bytes: u64, closes: bool) {
-        if let Some(slot) = self.named_mut(id) {
-            slot.to_write = slot.to_write.saturating_add(bytes);
-            slot.closes |= closes;
+    pub(super) fn feed(&mut self, id: SocketId, bytes: u64, close_requested: bool) {
+        if let Some(connection) = self.connection_mut(id) {
+            connection.to_write = connection.to_write.saturating_add(bytes);
+            connection.close_requested |= close_requested;
             self.flush(id);
         }
     }
 
     fn flush(&mut self, id: SocketId) {
         let place = id.parts().0;
-        let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
+        let Some(connection) = self.places[place as usize].connection.as_deref_mut() else {
             return;
         };
-        if slot.flush(&mut self.filled) {
-            let statistics = self.accounts[slot.owner].played.statistics.as_mut();
+        if connection.flush(&mut self.stream_bytes) {
+            let statistics = self.applications[connection.owner]
+                .result
+                .statistics
+                .as_mut();
             if let Some(statistics) = statistics {
                 statistics.first_data_at.get_or_insert(self.now);
             }
         }
-        if slot.goes_on {
-            self.going_on.push(place);
+        if connection.has_more_to_write {
+            self.unfinished_writes.push(place);
         }
-        if slot.is_asked() {
-            self.asked.insert(place);
-            self.asks_at.get_or_insert(self.now + BETWEEN_QUESTIONS);
+        if connection.awaits_acknowledgment() {
+            self.queried.insert(place);
+            self.next_query_at.get_or_insert(self.now + QUERY_INTERVAL);
         }
-        self.looked_at(place);
+        self.update(place);
     }
 
     /// Whether a connection has bytes to write and its kernel buffer is not known to be full.
-    pub(super) fn has_more(&self) -> bool {
-        !self.going_on.is_empty()
+    pub(super) fn has_unfinished_writes(&self) -> bool {
+        !self.unfinished_writes.is_empty()
     }
 
     /// Continues the writes of these connections, after others had their turn.
-    pub(super) fn write_on(&mut self) {
-        for place in std::mem::take(&mut self.going_on) {
-            let slot = self.places[place as usize].slot.as_deref();
-            if let Some(id) = slot.filter(|slot| slot.goes_on).map(|slot| slot.id) {
+    pub(super) fn continue_writes(&mut self) {
+        for place in std::mem::take(&mut self.unfinished_writes) {
+            let connection = self.places[place as usize].connection.as_deref();
+            if let Some(id) = connection
+                .filter(|connection| connection.has_more_to_write)
+                .map(|connection| connection.id)
+            {
                 self.flush(id);
             }
         }
     }
 
     /// Lists a connection if it has events, and updates its polling.
-    fn looked_at(&mut self, place: u32) {
-        let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
+    fn update(&mut self, place: u32) {
+        let Some(connection) = self.places[place as usize].connection.as_deref_mut() else {
             return;
         };
-        let id = slot.id;
-        if !slot.events.is_empty() && !slot.listed {
-            slot.listed = true;
-            self.touched.push(place);
+        let id = connection.id;
+        if !connection.events.is_empty() && !connection.in_event_list {
+            connection.in_event_list = true;
+            self.with_events.push(place);
         }
         self.poll(id);
     }
 
     /// Aborts a connection.
     pub(super) fn abort(&mut self, id: SocketId) {
-        if let Some(slot) = self.named_mut(id)
-            && !slot.gone
+        if let Some(connection) = self.connection_mut(id)
+            && !connection.gone
         {
-            let _ = SockRef::from(&slot.stream).set_linger(Some(Duration::ZERO));
-            slot.gone = true;
-            slot.events |= Events::CLOSED;
-            self.looked_at(id.parts().0);
+            let _ = SockRef::from(&connection.stream).set_linger(Some(Duration::ZERO));
+            connection.gone = true;
+            connection.events |= Events::CLOSED;
+            self.update(id.parts().0);
         }
     }
 
     /// Handles a connection that is readable, writable, or has failed.
     pub(super) fn on_ready(&mut self, place: u32, what: EpollFlags) {
         let known = self.places.get_mut(place as usize);
-        let Some(slot) = known.and_then(|place| place.slot.as_deref_mut()) else {
+        let Some(connection) = known.and_then(|place| place.connection.as_deref_mut()) else {
             return;
         };
-        let (id, owner) = (slot.id, slot.owner);
-        if slot.opening {
-            slot.opened();
-            let failed = slot.gone;
+        let (id, owner) = (connection.id, connection.owner);
+        if connection.opening {
+            connection.on_opened();
+            let failed = connection.gone;
             self.note_failure(id);
             if !failed {
                 // Bytes that were added while it was opening.
                 self.flush(id);
             }
-            self.looked_at(place);
+            self.update(place);
             return;
         }
         let fails = EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP;
         if what.intersects(EpollFlags::EPOLLIN | fails) {
-            let (bytes, mismatch) = slot.pull(&mut self.buffer);
-            let account = &mut self.accounts[owner];
+            let (bytes, mismatch) = connection.receive(&mut self.buffer);
+            let application = &mut self.applications[owner];
             if bytes > 0 {
-                account.note(self.now, bytes);
+                application.add_delivered(self.now, bytes);
             }
             if mismatch.is_some() {
-                account.played.mismatch = account.played.mismatch.or(mismatch);
-                let statistics = account.played.statistics.get_or_insert_default();
+                application.result.mismatch = application.result.mismatch.or(mismatch);
+                let statistics = application.result.statistics.get_or_insert_default();
                 statistics.payload_mismatches += 1;
             }
         }
@@ -419,29 +433,29 @@ impl<'h> Table<'h> {
             self.flush(id);
         }
         self.note_failure(id);
-        self.looked_at(place);
+        self.update(place);
     }
 
     fn note_failure(&mut self, id: SocketId) {
         let now = self.now;
         let failed = self
-            .named(id)
-            .and_then(|slot| Some((slot.owner, slot.failure?)));
+            .connection(id)
+            .and_then(|connection| Some((connection.owner, connection.failure?)));
         if let Some((owner, why)) = failed {
-            let statistics = &mut self.accounts[owner].played.statistics;
+            let statistics = &mut self.applications[owner].result.statistics;
             let failure = &mut statistics.get_or_insert_default().failure;
             failure.get_or_insert(Failure { why, at: now });
         }
     }
 
     /// Returns the next connection with events: its application, its identifier, and the events.
-    pub(super) fn news(&mut self) -> Option<(usize, SocketId, Events)> {
-        while let Some(place) = self.touched.pop() {
-            if let Some(slot) = self.places[place as usize].slot.as_deref_mut() {
-                slot.listed = false;
-                let events = std::mem::replace(&mut slot.events, Events::NONE);
+    pub(super) fn next_events(&mut self) -> Option<(usize, SocketId, Events)> {
+        while let Some(place) = self.with_events.pop() {
+            if let Some(connection) = self.places[place as usize].connection.as_deref_mut() {
+                connection.in_event_list = false;
+                let events = std::mem::replace(&mut connection.events, Events::NONE);
                 if !events.is_empty() {
-                    return Some((slot.owner, slot.id, events));
+                    return Some((connection.owner, connection.id, events));
                 }
             }
         }
@@ -449,7 +463,7 @@ impl<'h> Table<'h> {
     }
 
     /// Completes the delivery of events to an application; removes a connection that is over.
-    pub(super) fn told(&mut self, id: SocketId, events: Events) {
+    pub(super) fn events_delivered(&mut self, id: SocketId, events: Events) {
         if events.has(Events::CLOSED) {
             self.retire(id);
         }
@@ -457,54 +471,58 @@ impl<'h> Table<'h> {
 
     fn retire(&mut self, id: SocketId) {
         let place = id.parts().0 as usize;
-        self.count(id);
-        let Some(slot) = self.places[place].slot.take() else {
+        self.add_counters(id);
+        let Some(connection) = self.places[place].connection.take() else {
             return;
         };
-        if slot.polled != (false, false) {
-            let _ = self.poller.remove(&slot.stream);
+        if connection.polled != (false, false) {
+            let _ = self.poller.remove(&connection.stream);
         }
         self.places[place].generation += 1;
         self.free.push(place as u32);
-        self.asked.remove(&(place as u32));
+        self.queried.remove(&(place as u32));
         self.open -= 1;
-        let sockets = &mut self.accounts[slot.owner].sockets;
+        let sockets = &mut self.applications[connection.owner].sockets;
         sockets.retain(|known| *known != id);
     }
 
     /// Resets the remaining connections and returns the results of all applications.
-    pub(super) fn finish(&mut self) -> Vec<Played> {
+    pub(super) fn finish(&mut self) -> Vec<ApplicationResult> {
         for place in 0..self.places.len() {
-            let slot = self.places[place].slot.as_deref();
-            let Some(id) = slot.map(|slot| slot.id) else {
+            let connection = self.places[place].connection.as_deref();
+            let Some(id) = connection.map(|connection| connection.id) else {
                 continue;
             };
-            if let Some(slot) = self.named_mut(id) {
-                let _ = SockRef::from(&slot.stream).set_linger(Some(Duration::ZERO));
-                if slot.opening && slot.failure.is_none() {
+            if let Some(connection) = self.connection_mut(id) {
+                let _ = SockRef::from(&connection.stream).set_linger(Some(Duration::ZERO));
+                if connection.opening && connection.failure.is_none() {
                     // No answer came until the end of the run.
-                    slot.failure = Some(bentpipe_tcp::FailureKind::TimedOut);
+                    connection.failure = Some(bentpipe_tcp::FailureKind::TimedOut);
                 }
             }
             self.note_failure(id);
             self.retire(id);
         }
-        let accounts = self.accounts.drain(..);
-        accounts.map(|account| account.played).collect()
+        let applications = self.applications.drain(..);
+        applications.map(|application| application.result).collect()
     }
 }
 
 /// Starts to open a connection. Must be called in the host's namespace.
-fn begin(from: SocketAddr, to: SocketAddr, account: &Account) -> io::Result<TcpStream> {
+fn open_socket(
+    from: SocketAddr,
+    to: SocketAddr,
+    application: &ApplicationState,
+) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(from), Type::STREAM, None)?;
     // Set on the socket, not as the namespace's default: Linux allows that only for congestion
     // controls that the initial namespace allows for everybody. The error is ignored, since an end
     // that only receives may have a congestion control that the kernel lacks.
-    let _ = socket.set_tcp_congestion(account.control.as_bytes());
-    if account.no_delay {
+    let _ = socket.set_tcp_congestion(application.control.as_bytes());
+    if application.no_delay {
         socket.set_tcp_nodelay(true)?;
     }
-    if account.fast_open {
+    if application.fast_open {
         // With a cookie, the kernel reports the connection as established at once and sends the SYN
         // with the first write.
         setsockopt(&socket, TcpFastOpenConnect, &true)?;

@@ -10,19 +10,19 @@ use bentpipe_wire::{Addressing, NodeAddresses, ParseError};
 /// address of each. Packets between the two have no real addresses within the network; the
 /// [`Engine`](crate::Engine) adds and removes them at the edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Own {
+pub struct OwnAddresses {
     /// The node, and its address outside.
     pub node: (NodeId, IpAddr),
     /// The node that stands for the peer, and the peer's address.
     pub peer: (NodeId, IpAddr),
 }
 
-impl Own {
+impl OwnAddresses {
     /// Whether a packet is from the peer to the node. Called for every packet that enters, so that
     /// it compares only the address bytes.
-    fn is_between(&self, bytes: &[u8]) -> bool {
+    fn is_from_peer(&self, bytes: &[u8]) -> bool {
         let (source, destination) = (self.peer.1, self.node.1);
-        let begins = |at: usize, ip: IpAddr| match ip {
+        let has_address = |at: usize, ip: IpAddr| match ip {
             IpAddr::V4(ip) => bytes.get(at..at + 4) == Some(&ip.octets()),
             IpAddr::V6(ip) => bytes.get(at..at + 16) == Some(&ip.octets()),
         };
@@ -31,8 +31,8 @@ impl Own {
             IpAddr::V6(_) => (6, [8, 24]),
         };
         bytes.first().is_some_and(|first| first >> 4 == version)
-            && begins(at[0], source)
-            && begins(at[1], destination)
+            && has_address(at[0], source)
+            && has_address(at[1], destination)
     }
 
     /// Inserts a segment from the peer to the node into the store. Returns `None` for any other
@@ -45,7 +45,7 @@ impl Own {
         bytes: &[u8],
         packets: &mut PacketStore,
     ) -> Option<Result<PacketRef, ParseError>> {
-        self.is_between(bytes).then(|| {
+        self.is_from_peer(bytes).then(|| {
             let segment = bentpipe_wire::parse(bytes)?;
             let node = |ip: IpAddr| -> Result<Address, ParseError> {
                 let (node, _) = if ip == self.peer.1 {
@@ -66,7 +66,7 @@ impl Own {
 
 /// Real addresses for packets that leave the network.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EdgeAddresses(pub(super) Option<Own>);
+pub(super) struct EdgeAddresses(pub(super) Option<OwnAddresses>);
 
 impl Addressing for EdgeAddresses {
     fn ip_address(&self, address: Address, version: IpVersion) -> Option<IpAddr> {
@@ -89,23 +89,23 @@ mod tests {
     use bentpipe_wire::Encoder;
     use proptest::prelude::*;
 
-    fn two(own: &str, peer: &str) -> [Own; 2] {
+    fn both_ends(own: &str, peer: &str) -> [OwnAddresses; 2] {
         let mut builder = NetworkBuilder::new(1);
         let [one, other] = ["one", "other"].map(|name| builder.attached(name));
         let [own, peer] = [own, peer].map(|ip| ip.parse().expect("an address"));
-        let here = Own {
+        let here = OwnAddresses {
             node: (one, own),
             peer: (other, peer),
         };
         // At the other end, the two nodes have the opposite roles.
-        let there = Own {
+        let there = OwnAddresses {
             node: (one, peer),
             peer: (other, own),
         };
         [here, there]
     }
 
-    fn sent(own: &Own, version: IpVersion, payload: &[u8]) -> Vec<u8> {
+    fn sent(own: &OwnAddresses, version: IpVersion, payload: &[u8]) -> Vec<u8> {
         let [source, destination] = [own.node, own.peer].map(|(node, _)| Endpoint {
             address: node.address(),
             port: 3135,
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn what_one_says_is_the_others_own_again() {
+    fn segments_between_gateways_arrive_as_their_own() {
         for (addresses, version) in [
             (["192.0.2.250", "198.51.100.250"], IpVersion::V4),
             (["2001:db8::fa", "2001:db8:1::fa"], IpVersion::V6),
         ] {
-            let [here, there] = two(addresses[0], addresses[1]);
+            let [here, there] = both_ends(addresses[0], addresses[1]);
             let bytes = sent(&here, version, b"said");
             let mut packets = PacketStore::default();
             let packet = there
@@ -149,12 +149,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_a_segment_or_not_or_refused(
+        fn arbitrary_bytes_are_a_segment_or_refused(
             mut bytes in prop::collection::vec(any::<u8>(), 0..80),
             at in 0..60_usize,
             bit in 0..8_u32,
         ) {
-            let [here, there] = two("192.0.2.250", "198.51.100.250");
+            let [here, there] = both_ends("192.0.2.250", "198.51.100.250");
             let mut packets = PacketStore::default();
             let _ = there.insert(&bytes, &mut packets);
             bytes = sent(&here, IpVersion::V4, b"some text");

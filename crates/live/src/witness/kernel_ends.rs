@@ -11,7 +11,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 use crate::Clock;
 
 /// Timeout of each call.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Bytes per read or write call.
 const CHUNK: usize = bentpipe_tcp::CALL as usize;
@@ -22,20 +22,20 @@ pub(super) struct Progress {
     /// Time at which the sender opened the connection, or the receiver accepted it.
     pub(super) start: Time,
     /// Points in time, and total bytes.
-    passed: Vec<(Time, u64)>,
+    points: Vec<(Time, u64)>,
 }
 
 impl Progress {
     /// Returns the bytes transferred until `time`.
-    pub(super) fn by(&self, time: Time) -> u64 {
-        let after = self.passed.partition_point(|(at, _)| *at <= time);
-        after.checked_sub(1).map_or(0, |last| self.passed[last].1)
+    pub(super) fn bytes_until(&self, time: Time) -> u64 {
+        let after = self.points.partition_point(|(at, _)| *at <= time);
+        after.checked_sub(1).map_or(0, |last| self.points[last].1)
     }
 }
 
 pub(super) fn listen(local: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
-    socket.set_read_timeout(Some(PATIENCE))?; // of accept(), too
+    socket.set_read_timeout(Some(CALL_TIMEOUT))?; // of accept(), too
     socket.bind(&local.into())?;
     socket.listen(1)?;
     Ok(socket.into())
@@ -57,7 +57,7 @@ pub(super) fn send(
         .set_tcp_congestion(congestion_control.as_bytes())
         .map_err(|error| io::Error::new(error.kind(), format!("{congestion_control}: {error}")))?;
     let start = *opened.get_or_init(|| clock.now());
-    socket.connect_timeout(&to.into(), PATIENCE)?;
+    socket.connect_timeout(&to.into(), CALL_TIMEOUT)?;
     let mut stream = TcpStream::from(socket);
     let end = start + duration;
     let bytes = vec![b'x'; CHUNK];
@@ -75,7 +75,7 @@ pub(super) fn send(
                 total += length as u64;
                 passed.push((clock.now(), total));
             }
-            Err(error) if is_pause(&error) => {}
+            Err(error) if would_block(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn send(
 /// Reads until the sender resets the connection.
 pub(super) fn receive(listener: &TcpListener, clock: Clock) -> io::Result<Progress> {
     let (mut stream, _) = listener.accept()?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(CALL_TIMEOUT))?;
     let start = clock.now();
     let mut buffer = vec![0; CHUNK];
     let mut passed = Vec::new();
@@ -106,7 +106,7 @@ pub(super) fn receive(listener: &TcpListener, clock: Clock) -> io::Result<Progre
     Ok(Progress { start, passed })
 }
 
-fn is_pause(error: &io::Error) -> bool {
+fn would_block(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted

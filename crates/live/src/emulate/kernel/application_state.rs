@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use bentpipe_host::{Member, Ports, SocketId};
 use bentpipe_types::{Address, Endpoint, Span, Time};
 
-use super::Played;
+use super::ApplicationResult;
 
 /// Minimum distance between points of a delivery curve, which bounds its memory.
-const BETWEEN_POINTS: Span = Span::from_millis(1);
+const CURVE_INTERVAL: Span = Span::from_millis(1);
 
 /// State of one application.
 #[derive(Debug)]
-pub(super) struct Account {
+pub(super) struct ApplicationState {
     pub(super) host: usize,
     pub(super) control: String,
     pub(super) no_delay: bool,
@@ -21,11 +21,11 @@ pub(super) struct Account {
     pub(super) member: Member,
     pub(super) peers: (Address, Ports),
     pub(super) sockets: Vec<SocketId>,
-    pub(super) played: Played,
+    pub(super) result: ApplicationResult,
     delivered: u64,
 }
 
-impl Account {
+impl ApplicationState {
     /// Creates the state of an application in `host` with these peers.
     pub(super) fn new(
         host: usize,
@@ -43,20 +43,20 @@ impl Account {
             member,
             peers,
             sockets: Vec::new(),
-            played: Played::default(),
+            result: ApplicationResult::default(),
             delivered: 0,
         }
     }
 
     /// Adds received bytes to the delivery curve and the statistics.
-    pub(super) fn note(&mut self, now: Time, bytes: u64) {
+    pub(super) fn add_delivered(&mut self, now: Time, bytes: u64) {
         self.delivered += bytes;
-        let curve = &mut self.played.curve;
+        let curve = &mut self.result.curve;
         match curve.last_mut() {
-            Some((last, value)) if now.since(*last) < BETWEEN_POINTS => *value = self.delivered,
+            Some((last, value)) if now.since(*last) < CURVE_INTERVAL => *value = self.delivered,
             _ => curve.push((now, self.delivered)),
         }
-        let statistics = self.played.statistics.get_or_insert_default();
+        let statistics = self.result.statistics.get_or_insert_default();
         statistics.bytes_delivered += bytes;
         statistics.last_delivery_at = Some(now);
     }
@@ -65,10 +65,10 @@ impl Account {
 /// Applications by the peer's node and the first port of its range, with the last port of the
 /// range.
 #[derive(Debug, Default)]
-pub(super) struct Taker(BTreeMap<(Address, u16), (u16, usize)>);
+pub(super) struct PeerOwners(BTreeMap<(Address, u16), (u16, usize)>);
 
-impl Taker {
-    pub(super) fn expect(&mut self, (from, ports): (Address, Ports), owner: usize) {
+impl PeerOwners {
+    pub(super) fn add(&mut self, (from, ports): (Address, Ports), owner: usize) {
         let (first, last) = ports.bounds();
         self.0.insert((from, first), (last, owner));
     }

@@ -16,19 +16,19 @@ use crate::netlink::Netlink;
 
 /// A flow whose sender is a kernel socket.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedSender {
     /// Index of its host in the list of hosts.
     pub(crate) host: usize,
     /// First and last port of the opener: the sender's own, or its client's if the sender is a
     /// server.
     pub(crate) ports: (u16, u16),
     /// Address of the client, if the sender is a server.
-    pub(crate) serves: Option<IpAddr>,
+    pub(crate) client: Option<IpAddr>,
 }
 
 /// Samples of one flow's sender.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SenderSamples {
     samples: Vec<(Time, Sample)>,
 }
 
@@ -49,7 +49,7 @@ struct Sample {
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 impl Sample {
-    fn ours(now: Time, connection: &Connection) -> Self {
+    fn our_connection(now: Time, connection: &Connection) -> Self {
         let info = connection.info(now);
         let mss = f64::from(info.send_mss);
         let statistics = connection.statistics();
@@ -88,10 +88,11 @@ impl Sample {
     }
 }
 
-impl Seen {
+impl SenderSamples {
     /// Adds a sample of a connection of our TCP.
-    pub(crate) fn note(&mut self, now: Time, connection: &Connection) {
-        self.samples.push((now, Sample::ours(now, connection)));
+    pub(crate) fn add(&mut self, now: Time, connection: &Connection) {
+        self.samples
+            .push((now, Sample::our_connection(now, connection)));
     }
 
     /// Returns the number of data segments sent and of retransmissions.
@@ -158,31 +159,31 @@ impl Senders {
         };
         // Port 0: a listener, which has no remote end.
         let is_open = remote.port() != 0;
-        let serves = || find(Some(remote.ip()), remote.port());
-        find(None, local.port()).or_else(serves).filter(|_| is_open)
+        let client = || find(Some(remote.ip()), remote.port());
+        find(None, local.port()).or_else(client).filter(|_| is_open)
     }
 }
 
 /// Samples at intervals until stopped, and once more then.
 #[allow(clippy::disallowed_methods, reason = "the world outside has a clock")]
-pub(crate) fn watch(
+pub(crate) fn sample_until_stopped(
     hosts: &[Host],
-    watched: &[Watched],
+    watched: &[WatchedSender],
     clock: Clock,
     interval: Span,
     stop: &AtomicBool,
-) -> io::Result<Vec<Seen>> {
-    let mut seen = vec![Seen::default(); watched.len()];
+) -> io::Result<Vec<SenderSamples>> {
+    let mut seen = vec![SenderSamples::default(); watched.len()];
     let mut by_host: BTreeMap<usize, Senders> = BTreeMap::new();
     for (index, flow) in watched.iter().enumerate() {
         let senders = by_host.entry(flow.host).or_default();
         let (first, last) = flow.ports;
-        senders.0.insert((flow.serves, first), (last, index));
+        senders.0.insert((flow.client, first), (last, index));
     }
     let mut sockets = Vec::new();
     for (place, senders) in by_host {
         let host = &hosts[place];
-        let netlink = host.space.enter(Netlink::connections)??;
+        let netlink = host.namespace.enter(Netlink::connections)??;
         sockets.push((netlink, host.address.is_ipv6(), senders));
     }
     // Of several connections of a flow, the latest is sampled, as in a simulation.
@@ -211,13 +212,13 @@ pub(crate) fn watch(
         if last {
             return Ok(seen);
         }
-        rest(clock, now + interval, stop);
+        wait_until(clock, now + interval, stop);
     }
 }
 
 /// Waits until `next` or the stop, in steps, so that a stop takes effect soon.
 #[allow(clippy::disallowed_methods, reason = "the world outside has a clock")]
-pub(crate) fn rest(clock: Clock, next: Time, stop: &AtomicBool) {
+pub(crate) fn wait_until(clock: Clock, next: Time, stop: &AtomicBool) {
     loop {
         let left = Duration::from_nanos(clock.until(next).as_nanos());
         if left.is_zero() || stop.load(Ordering::Acquire) {
@@ -231,7 +232,7 @@ pub(crate) fn rest(clock: Clock, next: Time, stop: &AtomicBool) {
 /// ones count as 0.
 pub(crate) fn counter(host: &Host, names: &[&str]) -> io::Result<u64> {
     let text = host
-        .space
+        .namespace
         .enter(|| std::fs::read_to_string("/proc/thread-self/net/netstat"))??;
     let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
     let (Some(header), Some(values)) = (lines.next(), lines.next()) else {

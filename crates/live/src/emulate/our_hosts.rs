@@ -6,19 +6,19 @@ use bentpipe_host::ApplicationId;
 use bentpipe_tcp::Connection;
 use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time};
 
-use super::kernel::Played;
-use super::watch::Seen;
+use super::kernel::ApplicationResult;
+use super::tcp_info::SenderSamples;
 use crate::LiveHost;
 
 /// A host of the network that other threads read. While the network runs, only its thread takes the
 /// lock; it would be late otherwise.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedHost {
     host: Arc<Mutex<LiveHost>>,
     gauges: &'static [Gauge],
 }
 
-impl Shared {
+impl SharedHost {
     pub(crate) fn new(host: LiveHost) -> Self {
         Self {
             gauges: host.gauges(),
@@ -31,7 +31,7 @@ impl Shared {
     }
 }
 
-impl Agent for Shared {
+impl Agent for SharedHost {
     fn routes(&mut self, routes: Routes) {
         self.lock().routes(routes);
     }
@@ -78,9 +78,9 @@ impl Agent for Shared {
 pub(crate) struct OurEnd {
     pub(crate) flow: usize,
     pub(crate) is_opener: bool,
-    pub(crate) host: Shared,
+    pub(crate) host: SharedHost,
     pub(crate) application: ApplicationId,
-    pub(crate) seen: Seen,
+    pub(crate) samples: SenderSamples,
     /// Points in time, and bytes delivered to it until then.
     curve: Vec<(Time, u64)>,
 }
@@ -89,7 +89,7 @@ impl OurEnd {
     pub(crate) fn new(
         flow: usize,
         is_opener: bool,
-        host: Shared,
+        host: SharedHost,
         application: ApplicationId,
     ) -> Self {
         Self {
@@ -97,18 +97,18 @@ impl OurEnd {
             is_opener,
             host,
             application,
-            seen: Seen::default(),
+            samples: SenderSamples::default(),
             curve: Vec::new(),
         }
     }
 
     /// Samples the connection and the bytes delivered.
-    pub(crate) fn look(&mut self, now: Time) {
+    pub(crate) fn sample(&mut self, now: Time) {
         let host = self.host.lock();
         let host = host.host();
         let began = |connection: &&Connection| connection.statistics().segments_received > 0;
         if let Some(connection) = host.connection(self.application).filter(began) {
-            self.seen.note(now, connection);
+            self.samples.add(now, connection);
         }
         let delivered = host.delivered(self.application);
         if delivered > self.curve.last().map_or(0, |(_, bytes)| *bytes) {
@@ -122,10 +122,10 @@ impl OurEnd {
     }
 
     /// Returns the results until now.
-    pub(crate) fn played(&mut self, now: Time) -> Played {
+    pub(crate) fn result(&mut self, now: Time) -> ApplicationResult {
         let host = self.host.lock();
         let host = host.host();
-        Played {
+        ApplicationResult {
             statistics: host.statistics(self.application),
             report: host.report(self.application, now).unwrap_or_default(),
             datagram_bytes: host.datagram_bytes(self.application),

@@ -16,15 +16,15 @@ const END: u64 = u64::MAX;
 
 /// Number of attempts to set routes, and the time between them.
 const ATTEMPTS: u32 = 50;
-const BETWEEN: Span = Span::from_millis(10);
+const RETRY_INTERVAL: Span = Span::from_millis(10);
 
 /// Restores the hosts' routes whenever their devices come up, until `end` is readable.
-pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
+pub(crate) fn restore_routes(hosts: &[Host], end: &EventFd) -> io::Result<()> {
     let mut poller = Poller::new()?;
     poller.add_read(end, END)?;
     let mut news = Vec::new();
     for (host, number) in hosts.iter().zip(0..) {
-        let netlink = host.space.enter(Netlink::news)??;
+        let netlink = host.namespace.enter(Netlink::news)??;
         poller.add_read(netlink.descriptor(), number)?;
         news.push((host, netlink, true));
     }
@@ -40,10 +40,10 @@ pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
                 // An IPv6 address becomes usable some time after its device is up. If the device
                 // goes down again meanwhile, the next notification handles it.
                 for _ in 0..ATTEMPTS {
-                    if host.space.enter(|| host.set_routes())?.is_ok() {
+                    if host.namespace.enter(|| host.set_routes())?.is_ok() {
                         break;
                     }
-                    sleep(BETWEEN);
+                    sleep(RETRY_INTERVAL);
                 }
             }
         }
