@@ -72,10 +72,10 @@ impl LiveHost {
 
     /// Handles a packet that is no TCP segment.
     fn on_datagram(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        if let Some(error) = IcmpError::read(packet, cx.packets) {
+        if let Some(error) = ConnectionIcmpError::read(packet, cx.packets) {
             self.icmp_errors += 1;
             cx.packets.release(packet);
-            let IcmpError {
+            let ConnectionIcmpError {
                 local_port,
                 remote,
                 error,
@@ -151,14 +151,14 @@ impl Agent for LiveHost {
 }
 
 /// Content of an ICMP error about a connection of this host.
-struct IcmpError {
+struct ConnectionIcmpError {
     local_port: u16,
     remote: Remote,
     error: IcmpError,
     sequence: Seq,
 }
 
-impl IcmpError {
+impl ConnectionIcmpError {
     /// Reads an ICMP error: from the bytes of a real packet, or from the record of one that a
     /// simulated router sent, which refers to nodes.
     fn read(packet: PacketRef, packets: &PacketStore) -> Option<Self> {

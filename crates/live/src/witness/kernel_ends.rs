@@ -61,7 +61,7 @@ pub(super) fn send(
     let mut stream = TcpStream::from(socket);
     let end = start + duration;
     let bytes = vec![b'x'; CHUNK];
-    let mut passed = Vec::new();
+    let mut points = Vec::new();
     let mut total = 0;
     loop {
         let left = clock.until(end);
@@ -73,14 +73,14 @@ pub(super) fn send(
         match stream.write(&bytes) {
             Ok(length) => {
                 total += length as u64;
-                passed.push((clock.now(), total));
+                points.push((clock.now(), total));
             }
             Err(error) if would_block(&error) => {}
             Err(error) => return Err(error),
         }
     }
     SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-    Ok(Progress { start, passed })
+    Ok(Progress { start, points })
 }
 
 /// Reads until the sender resets the connection.
@@ -89,21 +89,21 @@ pub(super) fn receive(listener: &TcpListener, clock: Clock) -> io::Result<Progre
     stream.set_read_timeout(Some(CALL_TIMEOUT))?;
     let start = clock.now();
     let mut buffer = vec![0; CHUNK];
-    let mut passed = Vec::new();
+    let mut points = Vec::new();
     let mut total = 0;
     loop {
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(length) => {
                 total += length as u64;
-                passed.push((clock.now(), total));
+                points.push((clock.now(), total));
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(Progress { start, passed })
+    Ok(Progress { start, points })
 }
 
 fn would_block(error: &io::Error) -> bool {

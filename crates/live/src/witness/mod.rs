@@ -177,7 +177,7 @@ pub fn run(request: &Request) -> io::Result<Report> {
     let there = way(RECEIVER, PORT, 0, 1)?;
     let back = way(SENDER, PORT + 1, 1, 0)?;
     let mut counted = None;
-    let (driven, passed) = thread::scope(|scope| {
+    let (driven, progress) = thread::scope(|scope| {
         let mut running = there.start(scope, request, clock, Span::ZERO);
         if request.upload {
             running.extend(back.start(scope, request, clock, UPLOAD_AFTER));
@@ -196,17 +196,17 @@ pub fn run(request: &Request) -> io::Result<Report> {
             let result = end.join();
             result.unwrap_or_else(|_| Err(io::Error::other("an end panicked")))
         };
-        let points: io::Result<Vec<kernel_ends::Progress>> =
+        let progress: io::Result<Vec<kernel_ends::Progress>> =
             running.into_iter().map(join).collect();
-        (driven, passed)
+        (driven, progress)
     });
     driven?;
-    let passed = passed?;
+    let progress = progress?;
     let lateness = engine.lateness().clone();
     engine.network_mut().finish();
     let mut network = engine.into_network();
     let counted = counted.unwrap_or_else(|| counters(&mut network));
-    Ok(report(request, parameters, &counted, &lateness, &passed))
+    Ok(report(request, parameters, &counted, &lateness, &progress))
 }
 
 /// Creates the link between the two devices, in real time.
@@ -303,7 +303,7 @@ fn report(
     parameters: Vec<(String, String)>,
     [there, back]: &[Counters; 2],
     lateness: &Lateness,
-    points: &[kernel_ends::Progress],
+    progress: &[kernel_ends::Progress],
 ) -> Report {
     let late = |q| {
         let span = lateness.quantile(q);
@@ -312,10 +312,10 @@ fn report(
     let intervals = request.duration.as_nanos() / request.interval.as_nanos().max(1);
     // The progress of each receiver, counted from the opening of the first connection.
     let by = |receiver: usize| -> Vec<u64> {
-        let Some(received) = passed.get(receiver) else {
+        let Some(received) = progress.get(receiver) else {
             return Vec::new();
         };
-        let at = |n: u64| passed[0].start + request.interval * n;
+        let at = |n: u64| progress[0].start + request.interval * n;
         (1..=intervals)
             .map(|n| received.bytes_until(at(n)))
             .collect()

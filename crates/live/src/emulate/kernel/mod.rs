@@ -39,7 +39,7 @@ const QUERY_TIME: Span = Span::from_micros(100);
 pub(crate) enum Kernel {}
 
 impl World for Kernel {
-    type KernelSocketContext<'a, 'c>
+    type Desk<'a, 'c>
         = KernelSocketContext<'a, 'c>
     where
         'c: 'a;
