@@ -13,7 +13,7 @@ fn packets<A: Agent>(criterion: &mut Criterion, kind: &str, make: fn() -> A, cas
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             let mut fleet = Fleet::new(make(), connections);
             // Opens the congestion window far enough.
-            fleet.carry(2 * outstanding);
+            fleet.transfer(2 * outstanding);
             fleet.fill(outstanding);
             bencher.iter(|| fleet.turn());
             fleet.expect_all_carried();
@@ -28,7 +28,7 @@ fn connections<A: Agent>(criterion: &mut Criterion, kind: &str, make: fn() -> A)
     for others in [0, 10_000] {
         group.bench_function(BenchmarkId::new("set-up beside", others), |bencher| {
             let mut fleet = Fleet::new(make(), others);
-            bencher.iter(|| fleet.come_and_go());
+            bencher.iter(|| fleet.open_and_reset());
             fleet.expect_all_carried();
         });
     }

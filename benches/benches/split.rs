@@ -55,7 +55,7 @@ fn run(scenario: &Scenario) -> Summary {
 }
 
 /// Returns the number of packets that reach the gateway over its two links.
-fn through(summary: &Summary) -> u64 {
+fn gateway_packets(summary: &Summary) -> u64 {
     let ends_there =
         |name: &str| name.starts_with("near") && name.ends_with("forward") || name == "far.return";
     (summary.links.iter())
@@ -72,7 +72,7 @@ fn packets(criterion: &mut Criterion) {
             let scenario = scenario(kind, connections, bytes);
             let summary = run(&scenario);
             assert!(summary.flows.iter().all(|flow| flow.finish_s.is_some()));
-            group.throughput(Throughput::Elements(through(&summary)));
+            group.throughput(Throughput::Elements(gateway_packets(&summary)));
             group.bench_function(BenchmarkId::new(kind, connections), |bencher| {
                 bencher.iter(|| black_box(run(&scenario)));
             });

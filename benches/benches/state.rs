@@ -8,12 +8,12 @@ use bentpipe_types::{Agent, Span};
 const CONNECTIONS: u16 = 10_000;
 
 fn main() {
-    tell("split", split);
-    tell("hybrid", hybrid);
+    print_memory("split", split);
+    print_memory("hybrid", hybrid);
 }
 
 /// Prints the memory of new connections, after 29 kB each, and after a minute of silence.
-fn tell<A: Agent>(kind: &str, make: fn() -> A) {
+fn print_memory<A: Agent>(kind: &str, make: fn() -> A) {
     let mut kept = None;
     let mut bytes = 0;
     let mut per_connection = |act: &mut dyn FnMut(&mut Option<Fleet<A>>)| {
@@ -21,7 +21,7 @@ fn tell<A: Agent>(kind: &str, make: fn() -> A) {
         bytes / i64::from(CONNECTIONS)
     };
     let opened = per_connection(&mut |fleet| *fleet = Some(Fleet::new(make(), CONNECTIONS)));
-    let used = per_connection(&mut |fleet| fleet.iter_mut().for_each(|fleet| fleet.carry(20)));
+    let used = per_connection(&mut |fleet| fleet.iter_mut().for_each(|fleet| fleet.transfer(20)));
     let idle = per_connection(&mut |fleet| {
         if let Some(fleet) = fleet {
             fleet.wait(Span::from_secs(60));

@@ -98,7 +98,7 @@ impl<A: Agent> Fleet<A> {
     }
 
     /// Sends and acknowledges `segments` segments on each connection, two at a time.
-    pub fn carry(&mut self, segments: u32) {
+    pub fn transfer(&mut self, segments: u32) {
         for _ in 0..self.sent.len() * segments.div_ceil(2) as usize {
             self.turn();
         }
@@ -112,18 +112,18 @@ impl<A: Agent> Fleet<A> {
         {
             self.world.now = self.world.now.max(at);
             self.gateway.on_deadline(&mut self.world.cx());
-            self.sent_on();
+            self.release_forwarded();
         }
         self.world.now = until;
     }
 
-    fn sent_on(&mut self) {
+    fn release_forwarded(&mut self) {
         for (_, packet) in self.world.outbox.drain(..) {
             self.world.packets.release(packet);
         }
     }
 
-    fn pass(&mut self, from_host: bool, connection: u16, edit: impl FnOnce(&mut Packet)) {
+    fn deliver(&mut self, from_host: bool, connection: u16, edit: impl FnOnce(&mut Packet)) {
         let end = |address, port| Endpoint { address, port };
         let (host, server) = (end(HOST, connection), end(SERVER, 80));
         let (source, destination) = if from_host {
@@ -149,15 +149,15 @@ impl<A: Agent> Fleet<A> {
         let now = self.world.now + Span::from_nanos(1_200);
         let port = Port(u16::from(!from_host));
         (self.gateway).on_packet(port, packet, &mut self.world.at(now));
-        self.sent_on();
+        self.release_forwarded();
     }
 
     fn open(&mut self, connection: u16) {
-        self.pass(true, connection, |packet| {
+        self.deliver(true, connection, |packet| {
             packet.flags = Flags::SYN;
             packet.sequence = Seq::new(HOST_ISN);
         });
-        self.pass(false, connection, |packet| {
+        self.deliver(false, connection, |packet| {
             packet.flags = Flags::SYN.with(Flags::ACK);
             packet.sequence = Seq::new(SERVER_ISN);
             packet.acknowledgment = Seq::new(HOST_ISN + 1);
@@ -166,11 +166,11 @@ impl<A: Agent> Fleet<A> {
     }
 
     /// Opens another connection, which its host resets: five packets.
-    pub fn come_and_go(&mut self) {
+    pub fn open_and_reset(&mut self) {
         let connection = self.sent.len() as u16;
         self.open(connection);
         for from_host in [true, false] {
-            self.pass(from_host, connection, |packet| {
+            self.deliver(from_host, connection, |packet| {
                 packet.flags = Flags::RST.with(Flags::ACK);
                 let (sequence, other) = if from_host {
                     (HOST_ISN, SERVER_ISN)
@@ -186,7 +186,7 @@ impl<A: Agent> Fleet<A> {
     fn data(&mut self, connection: u16) {
         let offset = self.sent[usize::from(connection)];
         self.sent[usize::from(connection)] = offset.wrapping_add(u32::from(SEGMENT));
-        self.pass(false, connection, |packet| {
+        self.deliver(false, connection, |packet| {
             packet.flags = Flags::ACK;
             packet.sequence = Seq::new(SERVER_ISN + 1) + offset;
             packet.acknowledgment = Seq::new(HOST_ISN + 1);
@@ -200,7 +200,7 @@ impl<A: Agent> Fleet<A> {
         }
         let acknowledged = self.acknowledged.get(usize::from(connection));
         let offset = acknowledged.copied().unwrap_or(0);
-        self.pass(true, connection, |packet| {
+        self.deliver(true, connection, |packet| {
             packet.flags = Flags::ACK;
             packet.sequence = Seq::new(HOST_ISN + 1);
             packet.acknowledgment = Seq::new(SERVER_ISN + 1) + offset;

@@ -40,7 +40,7 @@ enum Step {
 }
 
 /// Corrects the checksums of a TCP/IPv4 packet.
-fn make_right(packet: &mut [u8]) {
+fn correct_checksums(packet: &mut [u8]) {
     let header = usize::from(packet[0] & 15) * 4;
     if packet[0] >> 4 != 4 || header < 20 || packet.len() < header + 20 {
         return;
@@ -96,7 +96,7 @@ fuzz_target!(|input: Input| {
                 damaged(packet, damage);
                 packet.truncate(60);
                 packet.resize(packet.len().max(40) + usize::from(*payload), b'x');
-                make_right(packet);
+                correct_checksums(packet);
                 let kind = compressor.compress(packet, &mut frame);
                 let result = decompressor.decompress(kind, &frame, &mut out);
                 if parse(packet).is_ok() {
@@ -129,7 +129,7 @@ fuzz_target!(|input: Input| {
                 packet.extend(&prefix[..usize::from(prefix[0] % 4)]);
                 let mut inner = first(1);
                 damaged(&mut inner, damage);
-                make_right(&mut inner);
+                correct_checksums(&mut inner);
                 packet.extend(inner);
                 let length = packet.len() as u16;
                 packet[2..4].copy_from_slice(&length.to_be_bytes());

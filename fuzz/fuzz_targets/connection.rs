@@ -53,7 +53,7 @@ enum Operation {
     /// Advances to the connection's next deadline.
     Deadline,
     /// A valid acknowledgment of more bytes, with data.
-    Honest {
+    Valid {
         acknowledges: u16,
         data: u16,
     },
@@ -70,19 +70,19 @@ enum Operation {
 
 #[derive(Arbitrary, Debug)]
 struct Segment {
-    sequence: Where,
-    acknowledgment: Where,
+    sequence: SequencePosition,
+    acknowledgment: SequencePosition,
     flags: u8,
     window: u16,
     length: u16,
     timestamps: Option<(i16, i16)>,
-    blocks: [Option<(Where, u16)>; 4],
+    blocks: [Option<(SequencePosition, u16)>; 4],
     syn: Option<(Option<u16>, Option<u8>, bool)>,
 }
 
 /// A sequence number near the expected one, or anywhere.
 #[derive(Arbitrary, Debug, Clone, Copy)]
-enum Where {
+enum SequencePosition {
     Right,
     Near(i16),
     Anywhere(u32),
@@ -125,11 +125,13 @@ impl Peer {
         assert_eq!(self.world.packets.held(), 0, "a packet was kept");
     }
 
-    fn at(&self, position: Where, right: Seq) -> Seq {
+    fn at(&self, position: SequencePosition, right: Seq) -> Seq {
         match position {
-            Where::Right => right,
-            Where::Near(distance) => Seq::new(right.get().wrapping_add_signed(distance.into())),
-            Where::Anywhere(number) => Seq::new(number),
+            SequencePosition::Right => right,
+            SequencePosition::Near(distance) => {
+                Seq::new(right.get().wrapping_add_signed(distance.into()))
+            }
+            SequencePosition::Anywhere(number) => Seq::new(number),
         }
     }
 }
@@ -243,7 +245,7 @@ fn packet(peer: &mut Peer, segment: &Segment) -> bentpipe_types::PacketRef {
     reference
 }
 
-fn honest(peer: &Peer, timestamps: bool, flags: Flags) -> Packet {
+fn valid_packet(peer: &Peer, timestamps: bool, flags: Flags) -> Packet {
     let mut packet = Packet::new(REMOTE, LOCAL, IpVersion::V4);
     packet.sequence = peer.expected;
     packet.acknowledgment = peer.acknowledged;
@@ -355,7 +357,8 @@ fn run(input: &Input) {
             }
             Operation::SynAck => {
                 peer.acknowledged = peer.highest;
-                let mut packet = honest(&peer, config.timestamps, Flags::SYN.with(Flags::ACK));
+                let mut packet =
+                    valid_packet(&peer, config.timestamps, Flags::SYN.with(Flags::ACK));
                 packet.sequence = Seq::new(7_000);
                 let reference = peer.world.packets.insert(packet);
                 let options = SynOptions {
@@ -367,17 +370,17 @@ fn run(input: &Input) {
                 peer.world.packets.set_syn_options(reference, options);
                 connection.on_packet(reference, &mut peer.world.cx());
             }
-            Operation::Honest { acknowledges, data } => {
+            Operation::Valid { acknowledges, data } => {
                 let outstanding = peer.highest - peer.acknowledged;
                 peer.acknowledged += min(u32::from(acknowledges), outstanding);
-                let mut packet = honest(&peer, config.timestamps, Flags::ACK);
+                let mut packet = valid_packet(&peer, config.timestamps, Flags::ACK);
                 packet.payload_length = min(data, 9000);
                 packet.payload_offset = connection.offset_of(packet.sequence);
                 let reference = peer.world.packets.insert(packet);
                 connection.on_packet(reference, &mut peer.world.cx());
             }
             Operation::Sack { from, length } => {
-                let packet = honest(&peer, config.timestamps, Flags::ACK);
+                let packet = valid_packet(&peer, config.timestamps, Flags::ACK);
                 let reference = peer.world.packets.insert(packet);
                 let start = peer.acknowledged + u32::from(from);
                 let block = SackBlock {

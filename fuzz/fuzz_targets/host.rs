@@ -40,8 +40,8 @@ enum Step {
 const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
 const BUFFER: u64 = 20_000;
-const HERE: Address = Address(1);
-const THERE: Address = Address(2);
+const LOCAL_NODE: Address = Address(1);
+const REMOTE_NODE: Address = Address(2);
 
 /// Echoes what it reads, and closes when its peer does.
 #[derive(Debug)]
@@ -64,18 +64,18 @@ impl Application<Rings> for Echo {
 }
 
 /// The host, its environment, and its sent packets, latest first.
-struct Play {
+struct HostUnderTest {
     host: LiveHost,
     world: World,
     encoder: Encoder<NodeAddresses>,
     sent: Vec<Vec<u8>>,
 }
 
-impl Play {
+impl HostUnderTest {
     /// Delivers a packet to the host.
-    fn hear(&mut self, bytes: &[u8]) {
-        let to = |_, _| Some(HERE);
-        if let Ok(packet) = bentpipe_wire::insert(bytes, &mut self.world.packets, THERE, to) {
+    fn deliver(&mut self, bytes: &[u8]) {
+        let to = |_, _| Some(LOCAL_NODE);
+        if let Ok(packet) = bentpipe_wire::insert(bytes, &mut self.world.packets, REMOTE_NODE, to) {
             self.host.on_packet(Port(0), packet, &mut self.world.cx());
         }
         self.send();
@@ -116,7 +116,7 @@ fn swap(packet: &mut [u8]) {
 }
 
 /// Corrects checksums and lengths, so that the parser accepts the packet.
-fn make_right(packet: &mut [u8]) {
+fn correct_checksums(packet: &mut [u8]) {
     let length = packet.len();
     let ip = |bytes: &[u8]| -> IpAddr {
         match <[u8; 4]>::try_from(bytes) {
@@ -198,7 +198,7 @@ fn run(steps: &[Step]) {
         half_open: 4,
     };
     let mut host = LiveHost::with_secret(limits, Secret([1, 2]));
-    host.routes(Routes::by_default(HERE, Port(0)));
+    host.routes(Routes::by_default(LOCAL_NODE, Port(0)));
     let config = Config {
         send_buffer: BUFFER,
         receive_buffer: BUFFER,
@@ -207,7 +207,7 @@ fn run(steps: &[Step]) {
     let taker = Taker::Each(config.clone().into(), Box::new(|_| Box::new(Echo)));
     host.host_mut().listen(7000, Listener::new(taker));
     let opener = host.host_mut().add(Member::new(config), Box::new(Echo));
-    let mut play = Play {
+    let mut play = HostUnderTest {
         host,
         world: World::new(RandomStream::new(1, "host", "fuzz")),
         encoder: Encoder::new(NodeAddresses),
@@ -215,7 +215,7 @@ fn run(steps: &[Step]) {
     };
     for step in steps.iter().take(200) {
         match step {
-            Step::Bytes(bytes) => play.hear(bytes),
+            Step::Bytes(bytes) => play.deliver(bytes),
             Step::Reflect { which, damage, cut } => {
                 let count = play.sent.len().max(1);
                 let Some(mut packet) = play.sent.get(usize::from(*which) % count).cloned() else {
@@ -227,8 +227,8 @@ fn run(steps: &[Step]) {
                     packet[usize::from(at) % length] ^= value;
                 }
                 packet.truncate(cut.map_or(length, |cut| usize::from(cut).max(1)));
-                make_right(&mut packet);
-                play.hear(&packet);
+                correct_checksums(&mut packet);
+                play.deliver(&packet);
             }
             Step::Segment {
                 from,
@@ -238,8 +238,8 @@ fn run(steps: &[Step]) {
                 payload,
             } => {
                 let mut packet = segment(*from, *port, *header, options, payload);
-                make_right(&mut packet);
-                play.hear(&packet);
+                correct_checksums(&mut packet);
+                play.deliver(&packet);
             }
             Step::Wait(ms) => {
                 let end = play.world.now + Span::from_millis((*ms).into());
@@ -256,7 +256,7 @@ fn run(steps: &[Step]) {
             Step::Connect(port) => {
                 let to = Remote {
                     endpoint: Endpoint {
-                        address: THERE,
+                        address: REMOTE_NODE,
                         port: (*port).into(),
                     },
                     ip: Some((LOCAL_V4.into(), Ipv4Addr::new(10, 0, 0, 2).into())),

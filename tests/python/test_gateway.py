@@ -433,8 +433,8 @@ def packet_times(capture: Path) -> list[float]:
 
 
 LOWERED = (
-    "to-client has an MTU of 1400 now, and had 1500: "
-    "connections begin with that once bentpipe-gateway is started again"
+    "the MTU of to-client changed from 1500 to 1400: "
+    "new connections use it after a restart of bentpipe-gateway"
 )
 
 
@@ -464,8 +464,8 @@ def test_an_interface_that_is_there_again_is_diverted_as_before(
         until(lambda: len(running.heard()) == 4, "it is told")
         assert running.heard() == [
             "to-client is gone",
-            "to-client is there again",
-            "to-client was put into another interface group, and is back in its own",
+            "to-client has returned",
+            "to-client was moved to another interface group, and was moved back",
             LOWERED,
         ]
         [told] = running.end()["gateways"]
@@ -568,7 +568,7 @@ def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> No
         command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB]
         other = subprocess.run(hub.within(*command), capture_output=True, text=True, check=False)
         assert other.returncode == 2
-        assert other.stderr == "bentpipe: to-server: another bentpipe-gateway has it\n"
+        assert other.stderr == "bentpipe: to-server: in use by another bentpipe-gateway\n"
         assert running.end(signal.SIGINT)["scenario"] == "box"
     assert traces(hub) == []
     with gateway(hub, file, *HUB) as running:
@@ -618,7 +618,7 @@ def test_without_its_device_it_says_so_and_is_a_wire(boxes: list[Box], tmp_path:
         hub.ip("link delete bentpipe0")
         _, err = running.process.communicate(timeout=10)
         assert running.process.returncode == 1
-        assert "somebody has deleted bentpipe0" in err
+        assert "bentpipe0 was deleted" in err
         fetch(client, SERVER[0])
     assert traces(hub) == []
 
@@ -632,7 +632,7 @@ def test_a_check_changes_nothing_and_says_what_is_missing(boxes: list[Box], tmp_
     assert hub.run(*command).splitlines() == [
         "gateway hub: lan is to-server (MTU 1500)",
         "gateway hub: satellite is to-client (MTU 1500)",
-        "note: the kernel forwards no IPv4: `sysctl -w net.ipv4.ip_forward=1` makes it",
+        "note: the kernel does not forward IPv4: `sysctl -w net.ipv4.ip_forward=1` enables it",
         "note: to-client is down: `ip link set to-client up` brings it up",
     ]
     assert traces(hub) == []

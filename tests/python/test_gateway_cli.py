@@ -43,7 +43,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "office.toml --gateway hub --interface lan=lo",
-            "interfaces are wanted for two links, got 1; a machine stands between two sides",
+            "expected interfaces for two links, got 1; each of the two sides",
         ),
         (f"office.toml --gateway hup {SIDES}", 'no gateway is "hup"; did you mean "hub"?'),
         (
@@ -52,7 +52,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             f"office.toml --gateway hub {SIDES} --shape home",
-            'no interface is for the link "home", which is to be shaped',
+            'no interface is given for the link "home", which is to be shaped',
         ),
         (
             f"office.toml --gateway hub {SIDES} {MULTIPLEX}",

@@ -196,11 +196,11 @@ def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
         fetch(client, SERVER[0])
         assert waiting.poll() is None
         # The notice of the cause precedes the notice about the other gateway.
-        tells(here, "nothing was done for")
+        tells(here, "the process did not run for")
         assert re.search(
-            r": nothing was done for [5-9]\.\d s: the process was stopped", here.heard()[0]
+            r": the process did not run for [5-9]\.\d s: it was stopped", here.heard()[0]
         )
-        assert not any("nothing was done" in line for line in there.heard())
+        assert not any("the process did not run" in line for line in there.heard())
         told = [each.end()["gateways"][0] for each in (here, there)]
     nobody_was_missed(told)
 

@@ -19,9 +19,9 @@ const MSS: u64 = 1448;
 
 /// A window rule that never changes the window.
 #[derive(Debug)]
-struct Fixed;
+struct FixedWindow;
 
-impl CongestionControl for Fixed {
+impl CongestionControl for FixedWindow {
     fn on_ack(&mut self, _: &mut Window, _: u64, _: &AckSample) {}
 
     fn on_congestion(&mut self, _: &mut Window, _: &CongestionSample) {}
@@ -53,7 +53,7 @@ fn run(arguments: &[String]) -> Option<String> {
     let window = u64::from(segments) * MSS;
     let sender = Config {
         congestion_control: CongestionControlKind::Custom(CustomFactory::new("fixed", || {
-            Box::new(Fixed)
+            Box::new(FixedWindow)
         })),
         initial_window: segments,
         initial_slow_start_threshold: Some(window),

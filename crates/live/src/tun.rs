@@ -89,7 +89,7 @@ pub(crate) fn obstacle(cure: &str) -> Option<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Some("there is no /dev/net/tun: load the kernel's module with `modprobe tun`, or give the container the device".to_owned())
         }
-        Err(error) => Some(format!("this user may not open /dev/net/tun ({error}): {cure}")),
+        Err(error) => Some(format!("this user cannot open /dev/net/tun ({error}): {cure}")),
     }
 }
 

@@ -56,7 +56,7 @@ fn judge(cells: &[Cell]) {
     for (cell, dissection) in dissections {
         match dissection.join().expect("no panic").expect("tshark reads") {
             None => skipped(&format!(
-                "tshark is not installed: {cell} is not judged by it"
+                "tshark is not installed: {cell} is not checked by it"
             )),
             Some(dissection) => {
                 judged += dissection.good_checksums;
@@ -64,12 +64,12 @@ fn judge(cells: &[Cell]) {
                     failures.push(format!("{cell}: {dissection:?}"));
                 }
                 if dissection.good_checksums != dissection.frames {
-                    failures.push(format!("{cell}: not all is TCP: {dissection:?}"));
+                    failures.push(format!("{cell}: other packets than TCP: {dissection:?}"));
                 }
             }
         }
     }
-    eprintln!("tshark found {judged} of our segments good");
+    eprintln!("tshark found {judged} of our segments valid");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

@@ -168,7 +168,7 @@ impl PythonControl {
                 self.object = Some(object);
                 self.window = Some(own);
             }
-            Err(error) => self.rule.fail("cannot be made", error),
+            Err(error) => self.rule.fail("cannot be created", error),
         }
     }
 
@@ -186,7 +186,7 @@ impl PythonControl {
         let (object, own) = (self.object.as_ref()?, self.window.as_ref()?);
         let called = Python::attach(|py| {
             let own = own.bind(py);
-            own.borrow_mut().follow(window);
+            own.borrow_mut().update_from(window);
             let returned = object.bind(py).call_method1(method, arguments(py, own)?)?;
             own.borrow().store(window);
             Ok(returned.unbind())
@@ -206,7 +206,7 @@ impl PythonControl {
         &mut self,
         window: &mut Window,
         method: &str,
-        wanted: Wanted,
+        kind: NumberKind,
         sample: Option<(u64, &AckSample)>,
     ) -> Option<f64> {
         let returned = match sample {
@@ -224,12 +224,12 @@ impl PythonControl {
             let number: Option<Option<f64>> = returned.extract().ok();
             match number {
                 Some(None) => Ok(None),
-                Some(Some(number)) if wanted.admits(number) => Ok(Some(number)),
+                Some(Some(number)) if kind.is_valid(number) => Ok(Some(number)),
                 _ => {
                     let value = returned
                         .repr()
                         .map_or_else(|_| "something else".to_owned(), |text| text.to_string());
-                    let message = format!("expected {}, got {value}", wanted.description());
+                    let message = format!("expected {}, got {value}", kind.description());
                     Err(PyValueError::new_err(message))
                 }
             }
@@ -244,13 +244,13 @@ impl PythonControl {
 
 /// Kind of number that a method may return.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum NumberKind {
     Bytes,
     Rate,
 }
 
-impl Wanted {
-    fn admits(self, number: f64) -> bool {
+impl NumberKind {
+    fn is_valid(self, number: f64) -> bool {
         number.is_finite()
             && match self {
                 Self::Bytes => number >= 0.0,
@@ -305,7 +305,7 @@ impl CongestionControl for PythonControl {
         let growth = self.number(
             window,
             "slow_start_growth",
-            Wanted::Bytes,
+            NumberKind::Bytes,
             Some((counted, sample)),
         );
         growth.map_or(0, |growth| growth as u64)
@@ -386,7 +386,7 @@ impl CongestionControl for PythonControl {
             object: Python::attach(|py| self.object.as_ref().map(|object| object.clone_ref(py))),
             window: Python::attach(|py| self.window.as_ref().map(|own| own.clone_ref(py))),
         };
-        let rate = other.number(&mut window.clone(), "pacing_rate", Wanted::Rate, None)?;
+        let rate = other.number(&mut window.clone(), "pacing_rate", NumberKind::Rate, None)?;
         // A positive rate below 1 bit/s counts as 1 bit/s.
         BitRate::new((rate as u64).max(1))
     }

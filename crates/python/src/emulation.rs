@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use bentpipe_live::emulate::{self, Control, EmulationResult, Request as Emulation};
 use pyo3::prelude::*;
 
-use crate::beside::beside_python;
-use crate::engine::{self, Finished, Request, Stopped, series};
+use crate::background_work::run_beside_python;
+use crate::engine::{self, FinishedRun, Request, RunFailure, series};
 
 /// A user command: host, words, and whether the run waits for it.
 pub(crate) type Command = (String, Vec<String>, bool);
@@ -28,8 +28,9 @@ pub(crate) fn run(
     commands: Vec<Command>,
     ours: Vec<String>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(Finished, Option<i32>)> {
-    let scenario = engine::resolve(&request.source, &request.controls).map_err(Stopped::Wrong)?;
+) -> PyResult<(FinishedRun, Option<i32>)> {
+    let scenario =
+        engine::resolve(&request.source, &request.controls).map_err(RunFailure::Invalid)?;
     let duration_s = scenario.duration.as_secs_f64();
     let emulation = Emulation {
         scenario,
@@ -45,7 +46,7 @@ pub(crate) fn run(
         ours,
     };
     let control = Control::default();
-    let look = || {
+    let check = || {
         if let Some(progress) = progress {
             let elapsed_s = control.elapsed_ms.load(Ordering::Relaxed) as f64 / 1e3;
             progress.call1((elapsed_s, duration_s))?;
@@ -57,8 +58,8 @@ pub(crate) fn run(
         summary,
         series: recorded,
         status,
-    } = beside_python(py, "emulation", &control.stop, work, look)?;
-    let finished = Finished {
+    } = run_beside_python(py, "emulation", &control.stop, work, check)?;
+    let finished = FinishedRun {
         summary_json: summary.to_string(),
         series: series(recorded),
     };

@@ -68,48 +68,48 @@ pub(crate) struct Series {
 
 /// Results of a completed run.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedRun {
     pub(crate) summary_json: String,
     pub(crate) series: Vec<Series>,
 }
 
 /// Why there is no result, in one line.
 #[derive(Debug)]
-pub(crate) enum Stopped {
+pub(crate) enum RunFailure {
     /// The scenario or the request is invalid.
-    Wrong(String),
+    Invalid(String),
     /// The run failed.
     Failed(String),
 }
 
-impl From<RunError> for Stopped {
+impl From<RunError> for RunFailure {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Request(message) => Self::Wrong(message),
+            RunError::Request(message) => Self::Invalid(message),
             RunError::Failed(message) => Self::Failed(message),
         }
     }
 }
 
 /// A run in progress, executed in slices so that Python's signals can be checked in between.
-pub(crate) struct Running {
+pub(crate) struct RunInProgress {
     run: Run,
     duration_s: f64,
     started: Instant,
 }
 
 /// Events in a slice: some tens of milliseconds.
-const SLICE: u64 = 500_000;
+const EVENTS_PER_SLICE: u64 = 500_000;
 
-impl Running {
+impl RunInProgress {
     /// Reads the scenario and builds its network.
     #[expect(
         clippy::disallowed_methods,
         reason = "the run's wall time, which it never sees"
     )]
-    pub(crate) fn start(request: Request) -> Result<Self, Stopped> {
+    pub(crate) fn start(request: Request) -> Result<Self, RunFailure> {
         let started = Instant::now();
-        let scenario = resolve(&request.source, &request.controls).map_err(Stopped::Wrong)?;
+        let scenario = resolve(&request.source, &request.controls).map_err(RunFailure::Invalid)?;
         let options = request.options();
         let run = Run::new(&scenario, &options)?;
         Ok(Self {
@@ -120,8 +120,8 @@ impl Running {
     }
 
     /// Runs one slice. Returns true when the run has ended.
-    pub(crate) fn advance(&mut self) -> Result<bool, Stopped> {
-        Ok(self.run.advance(SLICE)? == Progress::Ended)
+    pub(crate) fn advance(&mut self) -> Result<bool, RunFailure> {
+        Ok(self.run.advance(EVENTS_PER_SLICE)? == Progress::Ended)
     }
 
     /// Returns and removes the recorded samples if there are `many` or more.
@@ -138,12 +138,12 @@ impl Running {
     }
 
     /// Returns the results.
-    pub(crate) fn finish(self) -> Result<Finished, Stopped> {
+    pub(crate) fn finish(self) -> Result<FinishedRun, RunFailure> {
         let mut output = self.run.finish()?;
         output.summary.wall_s = self.started.elapsed().as_secs_f64();
         let summary_json = serde_json::to_string(&output.summary)
-            .map_err(|error| Stopped::Failed(error.to_string()))?;
-        Ok(Finished {
+            .map_err(|error| RunFailure::Failed(error.to_string()))?;
+        Ok(FinishedRun {
             summary_json,
             series: output.series.into_iter().map(columns).collect(),
         })

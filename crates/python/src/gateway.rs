@@ -6,12 +6,12 @@ use bentpipe_scenario::quantity::Length;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::beside::beside_python;
-use crate::engine::{self, Request, Stopped};
+use crate::background_work::run_beside_python;
+use crate::engine::{self, Request, RunFailure};
 
 /// The part of a scenario that a machine is to run, as given by Python.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct GatewayOptions {
     pub(crate) part: Part,
     /// Links or nodes of the file, each with an interface.
     pub(crate) interfaces: Vec<(String, String)>,
@@ -28,15 +28,16 @@ pub(crate) struct Wanted {
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,
-    wanted: Wanted,
+    options: GatewayOptions,
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let scenario = engine::resolve(&request.source, &request.controls).map_err(Stopped::Wrong)?;
-    let duration = match &wanted.duration {
+    let scenario =
+        engine::resolve(&request.source, &request.controls).map_err(RunFailure::Invalid)?;
+    let duration = match &options.duration {
         None => None,
-        Some(text) => Some(length(text).map_err(Stopped::Wrong)?.0),
+        Some(text) => Some(length(text).map_err(RunFailure::Invalid)?.0),
     };
-    let addresses = addresses(&wanted.addresses).map_err(Stopped::Wrong)?;
+    let addresses = addresses(&options.addresses).map_err(RunFailure::Invalid)?;
     let source = request.source.path.display().to_string();
     let text = match &request.source.text {
         Some(text) => text.clone(),
@@ -45,20 +46,20 @@ pub(crate) fn run(
     let machine = Machine {
         scenario,
         options: request.options(),
-        part: wanted.part,
+        part: options.part,
         addresses,
-        interfaces: wanted.interfaces,
+        interfaces: options.interfaces,
         duration,
         source,
         text,
     };
-    let plan = gateway::plan(&machine).map_err(Stopped::from)?;
-    if wanted.check {
+    let plan = gateway::plan(&machine).map_err(RunFailure::from)?;
+    if options.check {
         return Ok(json!({ "would": plan.lines(), "notes": plan.notes }).to_string());
     }
     if let Some(obstacle) = gateway::obstacle() {
-        let message = format!("this machine can be no gateway: {obstacle}");
-        return Err(Stopped::Failed(message).into());
+        let message = format!("this machine cannot run a gateway: {obstacle}");
+        return Err(RunFailure::Failed(message).into());
     }
     tell.call1((plan.notes.clone(),))?;
     play(py, &machine, plan, tell)
@@ -71,12 +72,12 @@ fn play(
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
     let control = Control::default();
-    let look = || {
+    let check = || {
         let news = (control.lines.lock()).map(|mut lines| std::mem::take(&mut *lines));
         tell.call1((news.unwrap_or_default(),))?.is_truthy()
     };
     let work = || plan.run(machine, &control);
-    let summary = beside_python(py, "gateway", &control.stop, work, look)?;
+    let summary = run_beside_python(py, "gateway", &control.stop, work, check)?;
     Ok(summary.to_string())
 }
 

@@ -3,7 +3,7 @@
 //! `python/bentpipe/_native.pyi` is the stub for Python's type checkers and must match this file.
 
 #[cfg(target_os = "linux")]
-mod beside;
+mod background_work;
 mod congestion;
 #[cfg(target_os = "linux")]
 mod emulation;
@@ -21,28 +21,28 @@ use pyo3::types::{PyDict, PyType};
 
 use bentpipe_scenario::MANY_RECORDS;
 use congestion::{Ack, Failure, PythonWindow};
-use engine::{Request, Running, Source, Stopped};
+use engine::{Request, RunFailure, RunInProgress, Source};
 use output::RunOutput;
 
 pyo3::create_exception!(
     bentpipe._native,
     ScenarioError,
     PyValueError,
-    "The scenario is wrong: one line with file, line, key and what was expected."
+    "The scenario is invalid: one line with file, line, key and what was expected."
 );
 
 pyo3::create_exception!(
     bentpipe._native,
     RunError,
     PyRuntimeError,
-    "The run failed: one line that says why."
+    "The run failed: one line with the reason."
 );
 
-impl From<Stopped> for PyErr {
-    fn from(stopped: Stopped) -> Self {
+impl From<RunFailure> for PyErr {
+    fn from(stopped: RunFailure) -> Self {
         match stopped {
-            Stopped::Wrong(message) => ScenarioError::new_err(message),
-            Stopped::Failed(message) => RunError::new_err(message),
+            RunFailure::Invalid(message) => ScenarioError::new_err(message),
+            RunFailure::Failed(message) => RunError::new_err(message),
         }
     }
 }
@@ -92,7 +92,7 @@ fn run<'py>(
         no_series,
         controls: congestion::controls(controls, &failure)?,
     };
-    let mut running = py.detach(|| Running::start(request))?;
+    let mut running = py.detach(|| RunInProgress::start(request))?;
     loop {
         let ended = py.detach(|| running.advance())?;
         failure.check(py)?;
@@ -204,7 +204,7 @@ fn play_gateway<'py>(
         (None, Some(link)) => Part::Link(link),
         _ => {
             return Err(scenario_error(
-                "a gateway or a link is wanted, one of them".to_owned(),
+                "expected either a gateway or a link".to_owned(),
             ));
         }
     };
@@ -219,14 +219,14 @@ fn play_gateway<'py>(
         snap_length,
         ..Request::default()
     };
-    let wanted = gateway::Wanted {
+    let options = gateway::GatewayOptions {
         part,
         addresses: [address, peer_address],
         interfaces,
         duration,
         check,
     };
-    gateway::run(py, request, wanted, &tell)
+    gateway::run(py, request, options, &tell)
 }
 
 /// Return an error message if this machine cannot run a gateway, or None if it can.

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use bentpipe_scenario::Segment;
 
-use crate::engine::{self, Finished, Series};
+use crate::engine::{self, FinishedRun, Series};
 
 /// The result of a run: the summary as JSON, and the probes as numpy columns.
 #[pyclass(frozen, module = "bentpipe._native")]
@@ -23,8 +23,8 @@ pub(crate) struct RunOutput {
     converted: PyOnceLock<Py<PyDict>>,
 }
 
-impl From<Finished> for RunOutput {
-    fn from(finished: Finished) -> Self {
+impl From<FinishedRun> for RunOutput {
+    fn from(finished: FinishedRun) -> Self {
         Self {
             summary_json: finished.summary_json,
             pending: Mutex::new(finished.series),

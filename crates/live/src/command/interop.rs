@@ -133,7 +133,7 @@ fn play(cell: &Cell, number: usize, request: &Request) -> serde_json::Value {
             result["malformed"] = dissection.malformed.into();
         }
         Ok(None) => println!(
-            "        tshark is not installed: {} is not judged",
+            "        tshark is not installed: {} is not checked",
             path.display()
         ),
         Err(error) => println!("        tshark: {error}"),

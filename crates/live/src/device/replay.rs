@@ -78,7 +78,7 @@ fn capture_error<I: std::fmt::Debug>(error: PcapError<I>) -> io::Error {
     let message = match error {
         PcapError::HeaderNotRecognized | PcapError::BufferTooSmall => "not a capture",
         PcapError::UnexpectedEof | PcapError::Eof => "the capture ends within a block",
-        _ => "the capture has a wrong block",
+        _ => "the capture has an invalid block",
     };
     io::Error::new(io::ErrorKind::InvalidData, message)
 }

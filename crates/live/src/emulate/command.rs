@@ -126,7 +126,7 @@ fn process_start(id: u32) -> io::Result<u64> {
     rest.split_whitespace()
         .nth(19)
         .and_then(|field| field.parse().ok())
-        .ok_or_else(|| io::Error::other("/proc/PID/stat is not as it was"))
+        .ok_or_else(|| io::Error::other("unexpected content of /proc/PID/stat"))
 }
 
 /// Ends the processes whose mark satisfies `whose`. Returns their number.

@@ -410,7 +410,10 @@ impl FlowRun<'_> {
             lengthened: sends.lengthened + receives.lengthened,
             curve: receives.curve,
         };
-        debug_assert_eq!(plan.name, self.scenario.flows[index].name, "in one order");
+        debug_assert_eq!(
+            plan.name, self.scenario.flows[index].name,
+            "plans and flows in the same order"
+        );
         let outcome = FlowOutcome::of(FlowEndData {
             multicast: plan.channel.is_some(),
             name: plan.name.clone(),

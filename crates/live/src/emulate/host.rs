@@ -138,7 +138,7 @@ pub(crate) fn mtu_error(scenario: &Scenario, host: usize) -> Option<String> {
         let name = &scenario.nodes[host].name;
         let min_mss = u64::from(tcp.mss) + MIN_MTU_V6 - mtu;
         format!(
-            "hosts.{name}.tcp.mss: expected at least {min_mss} B, which with its headers is the least that IPv6 has on Linux, got {} B",
+            "hosts.{name}.tcp.mss: expected at least {min_mss} B, since IPv6 on Linux needs an MTU of 1280 B, got {} B",
             tcp.mss
         )
     })
@@ -288,7 +288,7 @@ pub(crate) fn unsupported_settings(scenario: &Scenario, host: usize) -> Vec<Stri
                     key.strip_suffix(unit).unwrap_or(key)
                 });
             lines.push(format!(
-                "hosts.{name}.tcp.{key}: the kernel has no such setting, and does as it does"
+                "hosts.{name}.tcp.{key}: no effect, the kernel has no such setting"
             ));
         }
     }

@@ -114,7 +114,7 @@ fn wake_interval(scenario: &Scenario) -> Span {
 /// Returns an error message if this machine cannot emulate.
 #[must_use]
 pub fn obstacle() -> Option<String> {
-    let cure = "run as root, or let everybody with `chmod 666 /dev/net/tun`";
+    let cure = "run as root, or permit it for all users with `chmod 666 /dev/net/tun`";
     if let Some(obstacle) = crate::tun::obstacle(cure) {
         return Some(obstacle);
     }
@@ -122,7 +122,7 @@ pub fn obstacle() -> Option<String> {
         Ok(namespace) => namespace,
         Err(error) => {
             return Some(format!(
-                "no network namespace can be made ({error}): run as root, or allow user namespaces with `sysctl kernel.unprivileged_userns_clone=1`"
+                "cannot create a network namespace ({error}): run as root, or allow user namespaces with `sysctl kernel.unprivileged_userns_clone=1`"
             ));
         }
     };
@@ -136,7 +136,7 @@ pub fn obstacle() -> Option<String> {
     match namespace.enter(|| crate::Tun::open(&settings).map(drop)) {
         Ok(Ok(())) => None,
         Ok(Err(error)) | Err(error) => Some(format!(
-            "no TUN device can be opened in a namespace ({error}): CAP_NET_ADMIN is needed"
+            "cannot open a TUN device in a namespace ({error}): CAP_NET_ADMIN is needed"
         )),
     }
 }
@@ -199,7 +199,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<EmulationResult, 
             continue;
         }
         let tcp = scenario.tcp_of(index).ok_or_else(|| {
-            EmulateError::Failed(format!("{} is no host", scenario.nodes[index].name))
+            EmulateError::Failed(format!("{} is not a host", scenario.nodes[index].name))
         })?;
         let name = &scenario.nodes[index].name;
         let (host, tun) = Host::new(index, name, address, &tcp.config)
@@ -342,7 +342,7 @@ fn check_scenario(
     for node in &scenario.nodes {
         if matches!(&node.kind, NodeKind::Host(host) if host.processing.is_some()) {
             notes.push(format!(
-                "hosts.{}.processing: no effect, a real host takes its own time",
+                "hosts.{}.processing: no effect, a real host has its own processing time",
                 node.name
             ));
         }
@@ -361,7 +361,7 @@ fn check_scenario(
     };
     if let Some(flow) = scenario.flows.iter().find(of_ours) {
         return Err(EmulateError::Request(format!(
-            "flows.{}.to: a host of ours among real ones neither sends to groups nor hears them; only the kernel's do",
+            "flows.{}.to: a host with our TCP neither sends nor receives multicast in an emulation; hosts with the kernel's do",
             flow.table
         )));
     }
@@ -369,7 +369,7 @@ fn check_scenario(
     for flow in &scenario.flows {
         if ours.contains(&flow.from) && flows::pings_by_icmp(&flow.app) {
             return Err(EmulateError::Request(format!(
-                "flows.{}.app.protocol: a host of ours among real ones sends no ICMP echo requests; expected \"udp\"",
+                "flows.{}.app.protocol: a host with our TCP sends no ICMP echo requests in an emulation; expected \"udp\"",
                 flow.name
             )));
         }
@@ -440,7 +440,7 @@ fn run_commands(
         let Some(host) = hosts.iter().find(|host| host.name == command.host) else {
             let known: Vec<_> = hosts.iter().map(|host| host.name.as_str()).collect();
             return Err(EmulateError::Request(format!(
-                "no host of the kernel's is \"{}\"; known: {}",
+                "no host with the kernel's TCP is \"{}\"; known: {}",
                 command.host,
                 known.join(", ")
             )));

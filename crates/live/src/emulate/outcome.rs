@@ -44,7 +44,7 @@ pub(super) fn emulation_result(data: RunData<'_>) -> EmulationResult {
     let too_late = late_ms.p99 > TOO_LATE[0] * longest || late_ms.p999 > TOO_LATE[1] * longest;
     if too_late {
         notes.push(format!(
-            "this machine was too slow: one packet in a hundred left {:.1} ms late or later, one in a thousand {:.1} ms, over a link of {longest:.1} ms there and back; the figures are not to be trusted",
+            "this machine was too slow: one packet in a hundred left {:.1} ms late or later, one in a thousand {:.1} ms, over a link of {longest:.1} ms there and back; the results are not reliable",
             late_ms.p99, late_ms.p999
         ));
     }
@@ -52,12 +52,12 @@ pub(super) fn emulation_result(data: RunData<'_>) -> EmulationResult {
         let name = &settings.name;
         if let Some(at) = flow.mismatch {
             notes.push(format!(
-                "flows.{name}: byte {at} is not the one that was sent"
+                "flows.{name}: byte {at} differs from the one that was sent"
             ));
         }
         if flow.lengthened > 0 {
             notes.push(format!(
-                "flows.{name}.app: {} datagrams shorter than {} B were sent as long as that, since they carry their number and time",
+                "flows.{name}.app: {} datagrams shorter than {} B were lengthened, since they carry their number and time",
                 flow.lengthened,
                 Datagram::LEAST
             ));

@@ -251,7 +251,7 @@ impl HostileNetwork {
                 }
             }
         }
-        panic!("it never comes to rest");
+        panic!("the network never becomes idle");
     }
 
     #[expect(

@@ -68,7 +68,7 @@ fn run(engine: &mut Engine) {
             }
         }
     }
-    panic!("it never ends");
+    panic!("the run never ends");
 }
 
 fn datagram(to: IpAddr, port: u16, length: u16) -> Vec<u8> {
@@ -240,7 +240,7 @@ fn memory_is_bounded_with_a_million_flows_and_arbitrary_bytes() {
     let later = now + Span::from_secs(10);
     left.send(later, &good).expect("memory");
     run_from(&mut engine, later);
-    assert!(right.take().is_some(), "service goes on");
+    assert!(right.take().is_some(), "packets still pass");
 }
 
 fn run_from(engine: &mut Engine, mut now: Time) {
@@ -252,7 +252,7 @@ fn run_from(engine: &mut Engine, mut now: Time) {
             }
         }
     }
-    panic!("it never ends");
+    panic!("the run never ends");
 }
 
 #[test]
@@ -311,6 +311,6 @@ fn arbitrary_bytes_are_carried_or_refused() {
     }
     assert!(
         out > 10 * cases,
-        "{out} packets in {cases} cases: they hardly ever get through"
+        "{out} packets in {cases} cases: too few get through"
     );
 }

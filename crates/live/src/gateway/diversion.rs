@@ -166,11 +166,11 @@ pub(super) fn interfaces(
         match (interface.group, is_alive(interface.group, &all)) {
             (0, _) | (_, Some(false)) => {}
             (_, Some(true)) => {
-                return Ok(Err(format!("{name}: another bentpipe-gateway has it")));
+                return Ok(Err(format!("{name}: in use by another bentpipe-gateway")));
             }
             (group, None) => {
                 return Ok(Err(format!(
-                    "{name}: it is in the interface group {group}, and needs one of its own; `ip link set {name} group default` takes it out"
+                    "{name}: in interface group {group}, but bentpipe-gateway needs to set its group; `ip link set {name} group default` removes it"
                 )));
             }
         }
@@ -277,28 +277,25 @@ impl Diversion {
                         continue;
                     }
                     lines.push(if found.index == known.index {
-                        format!(
-                            "{name} was put into another interface group, and is back in its own"
-                        )
+                        format!("{name} was moved to another interface group, and was moved back")
                     } else {
-                        format!("{name} is there again")
+                        format!("{name} has returned")
                     });
                 }
                 if found.mtu != known.mtu {
                     let (had, has) = (known.mtu, found.mtu);
                     let effect = if self.terminates_connections {
-                        ": connections begin with that once bentpipe-gateway is started again"
-                            .to_owned()
+                        ": new connections use it after a restart of bentpipe-gateway".to_owned()
                     } else if has > self.max_mtu {
                         format!(
-                            ": packets of more than {} bytes pass once bentpipe-gateway is started again",
+                            ": packets of more than {} bytes pass after a restart of bentpipe-gateway",
                             self.max_mtu
                         )
                     } else {
                         String::new()
                     };
                     lines.push(format!(
-                        "{name} has an MTU of {has} now, and had {had}{effect}"
+                        "the MTU of {name} changed from {had} to {has}{effect}"
                     ));
                 }
                 // A new interface comes up when it is configured. Its predecessor was not reported
@@ -307,7 +304,7 @@ impl Diversion {
                 if let Some(at) = was_told.filter(|_| found.up) {
                     self.reported_down.swap_remove(at);
                     lines.push(format!(
-                        "{name} is up again; its routes went when it went down, if nobody has set them again"
+                        "{name} is up again; its routes were removed when it went down, unless they were restored since"
                     ));
                 } else if known.up && !found.up && found.index == known.index {
                     self.reported_down.push(name.clone());

@@ -36,13 +36,13 @@ impl InterruptionDetector {
         if suspension >= MIN_REPORTED {
             let seconds = suspension.as_secs_f64();
             return Some(format!(
-                "the machine slept for {seconds:.1} s: others may have given up what went through it"
+                "the machine was suspended for {seconds:.1} s: connections through it may have timed out"
             ));
         }
         (interruption >= MIN_REPORTED).then(|| {
             let seconds = interruption.as_secs_f64();
             format!(
-                "nothing was done for {seconds:.1} s: the process was stopped, or had no processor"
+                "the process did not run for {seconds:.1} s: it was stopped, or had no processor"
             )
         })
     }
@@ -62,11 +62,13 @@ mod tests {
         // The first call reports nothing, however long ago the machine was started.
         assert_eq!(check(5_000_000_000, 100_000), "");
         assert_eq!(check(5_500_000_000, 100_000), "");
-        assert!(check(8_500_000_000, 100_000).starts_with("nothing was done for 3.0 s"));
+        assert!(check(8_500_000_000, 100_000).starts_with("the process did not run for 3.0 s"));
         assert_eq!(check(8_502_000_000, 100_000), "");
         // The two clocks are not read at the same instant.
         assert_eq!(check(8_504_000_000, 99_999), "");
-        assert!(check(8_506_000_000, 3_700_000).starts_with("the machine slept for 3600.0 s"));
+        assert!(
+            check(8_506_000_000, 3_700_000).starts_with("the machine was suspended for 3600.0 s")
+        );
         assert_eq!(check(8_508_000_000, 3_700_000), "");
     }
 }

@@ -10,7 +10,7 @@ use crate::netlink::forwarding::Interface;
 pub fn obstacle() -> Option<String> {
     crate::tun::obstacle("run as root").or_else(|| {
         let rightless =
-            "this process may not change routes and rules: run as root, or with CAP_NET_ADMIN";
+            "this process cannot change routes and rules: run as root, or with CAP_NET_ADMIN";
         (!has_net_admin()).then(|| rightless.to_owned())
     })
 }
@@ -47,7 +47,7 @@ pub(super) fn setting_notes<'i>(interfaces: impl Iterator<Item = &'i Interface>)
     ] {
         if sysctl(name).is_some_and(|value| value == "0") {
             lines.push(format!(
-                "the kernel forwards no {version}: `sysctl -w {name}=1` makes it"
+                "the kernel does not forward {version}: `sysctl -w {name}=1` enables it"
             ));
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn setting_notes<'i>(interfaces: impl Iterator<Item = &'i Interface>)
         ));
     }
     if sysctl("net.netfilter.nf_conntrack_count").is_some_and(|count| count != "0") {
-        lines.push("the kernel tracks connections here (nf_conntrack), and would meet each packet twice: translate addresses (NAT) and filter by state on another machine, or let `notrack` rules except what is diverted".to_owned());
+        lines.push("the kernel tracks connections (nf_conntrack), and diverted packets pass it twice: use another machine for NAT and stateful filters, or exempt diverted packets with `notrack` rules".to_owned());
     }
     lines
 }

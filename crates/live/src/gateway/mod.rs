@@ -128,7 +128,7 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
         && machine_checks::is_own_address(own)
     {
         notes.push(format!(
-            "{own} is this machine's own address, so that its kernel takes what is for the gateway: give --address one that nobody has"
+            "{own} is this machine's own address, so that its kernel receives the gateway's packets: give --address an unused one"
         ));
     }
     Ok(Plan {
@@ -151,8 +151,9 @@ fn station(
     let station = match &request.part {
         Part::Gateway { name, shaped } => {
             if let Some(other) = shaped.iter().find(|link| !names.contains(link)) {
-                let message =
-                    format!("no interface is for the link \"{other}\", which is to be shaped");
+                let message = format!(
+                    "no interface is given for the link \"{other}\", which is to be shaped"
+                );
                 return Err(GatewayError::Request(message));
             }
             let side = |at: usize| Side {
@@ -189,7 +190,7 @@ fn side_names(request: &Request) -> Result<[String; 2], GatewayError> {
                 Part::Link(_) => "ends of the link",
             };
             let message = format!(
-                "interfaces are wanted for two {what}, got {}; a machine stands between two sides, each of which may have several",
+                "expected interfaces for two {what}, got {}; each of the two sides may have several interfaces",
                 names.len()
             );
             Err(GatewayError::Request(message))
@@ -237,7 +238,7 @@ impl Plan {
         let left = remove_leftovers()?;
         if left != Leftovers::default() {
             control.report(format!(
-                "removed {} rules of a bentpipe-gateway that was killed, and took {} interfaces out of its groups",
+                "removed {} rules of a killed bentpipe-gateway, and took {} interfaces out of its groups",
                 left.rules, left.groups
             ));
         }
@@ -293,7 +294,7 @@ impl Plan {
             stop.load(Ordering::Relaxed)
         });
         let ran = ran.map_err(|error| match diversion.deleted_device() {
-            Some(device) => io::Error::other(format!("somebody has deleted {device}")),
+            Some(device) => io::Error::other(format!("{device} was deleted")),
             None => error,
         });
         // First, so that the kernel forwards new packets by itself.
@@ -348,7 +349,9 @@ fn summary(
     simulated: &[String],
 ) -> Result<serde_json::Map<String, Value>, GatewayError> {
     let Value::Object(mut all) = to_json(summary)? else {
-        return Err(GatewayError::Failed("a summary is an object".to_owned()));
+        return Err(GatewayError::Failed(
+            "the summary is not an object".to_owned(),
+        ));
     };
     for name in ["flows", "groups"] {
         all.remove(name);

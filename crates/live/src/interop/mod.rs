@@ -43,7 +43,7 @@ const NO_PORT: u16 = 47_001;
 pub fn obstacle() -> Option<String> {
     let namespace = match Namespace::new() {
         Ok(namespace) => namespace,
-        Err(error) => return Some(format!("no network namespace can be made: {error}")),
+        Err(error) => return Some(format!("cannot create a network namespace: {error}")),
     };
     let settings = TunSettings {
         name: "probe".into(),
@@ -54,7 +54,7 @@ pub fn obstacle() -> Option<String> {
     };
     match namespace.enter(|| Tun::open(&settings)) {
         Ok(Ok(_)) => None,
-        Ok(Err(error)) | Err(error) => Some(format!("no TUN device can be opened: {error}")),
+        Ok(Err(error)) | Err(error) => Some(format!("cannot open a TUN device: {error}")),
     }
 }
 

@@ -100,7 +100,7 @@ impl OurApplication {
         match desk.connect_with(&Connect::to(*remote)) {
             Ok((socket, _)) => self.conversation = Some(Conversation::new(socket, self.plan)),
             // One report will be missing, which fails the cell.
-            Err(error) => eprintln!("a connection of ours: {error}"),
+            Err(error) => eprintln!("our end: {error}"),
         }
     }
 

@@ -125,7 +125,7 @@ pub(super) fn check_results(
         format!("the device refused {} packets", outcome.device_refused)
     });
     problems.require(outcome.faults == 0, || {
-        format!("{} packets refused that should not be", outcome.faults)
+        format!("{} packets wrongly refused", outcome.faults)
     });
     for report in ours {
         problems.require(!report.timed_out, || "our end timed out".into());
@@ -186,9 +186,7 @@ fn check_streams(cell: &Cell, our: &ours::Report, their: &kernel::Report, proble
     ] {
         problems.require(error.is_none(), || format!("the kernel, {what}: {error:?}"));
     }
-    problems.require(our.peer_closed, || {
-        "our end saw no end of the stream".into()
-    });
+    problems.require(our.peer_closed, || "our end received no FIN".into());
     problems.require(!our.reset, || "our end was reset".into());
     for (sent, received, way) in [
         (&our.sent, &their.received, "to the kernel"),

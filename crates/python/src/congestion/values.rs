@@ -35,7 +35,7 @@ fn threshold(window: &Window) -> f64 {
 
 impl PythonWindow {
     /// Takes over changes that others have made to the window.
-    pub(super) fn follow(&mut self, window: &Window) {
+    pub(super) fn update_from(&mut self, window: &Window) {
         if self.congestion_window as u64 != window.congestion_window {
             self.congestion_window = window.congestion_window as f64;
         }
@@ -61,7 +61,7 @@ impl PythonWindow {
     #[setter]
     fn set_congestion_window(&mut self, bytes: f64) -> PyResult<()> {
         if !(bytes.is_finite() && bytes >= 0.0) {
-            return Err(refuse("congestion_window", bytes));
+            return Err(invalid_number("congestion_window", bytes));
         }
         self.congestion_window = bytes;
         Ok(())
@@ -75,7 +75,7 @@ impl PythonWindow {
     #[setter]
     fn set_slow_start_threshold(&mut self, bytes: f64) -> PyResult<()> {
         if bytes.is_nan() || bytes < 0.0 {
-            return Err(refuse("slow_start_threshold", bytes));
+            return Err(invalid_number("slow_start_threshold", bytes));
         }
         self.slow_start_threshold = bytes;
         Ok(())
@@ -94,7 +94,7 @@ impl PythonWindow {
     }
 }
 
-fn refuse(what: &str, bytes: f64) -> PyErr {
+fn invalid_number(what: &str, bytes: f64) -> PyErr {
     PyValueError::new_err(format!("{what}: expected bytes from 0 on, got {bytes}"))
 }
 

@@ -7,36 +7,36 @@ use std::time::Duration;
 use bentpipe_live::emulate::EmulateError;
 use pyo3::prelude::*;
 
-use crate::engine::Stopped;
+use crate::engine::RunFailure;
 
-impl From<EmulateError> for Stopped {
+impl From<EmulateError> for RunFailure {
     fn from(error: EmulateError) -> Self {
         match error {
-            EmulateError::Request(message) => Self::Wrong(message),
+            EmulateError::Request(message) => Self::Invalid(message),
             EmulateError::Failed(message) => Self::Failed(message),
         }
     }
 }
 
 /// Interval of the checks.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `work` in a thread of its own, since waiting for the GIL would delay packets. Meanwhile,
-/// checks Python's signals and calls `look` periodically. If `look` returns true, or either raises,
+/// checks Python's signals and calls `check` periodically. If `check` returns true, or either raises,
 /// `stop` is set to end the work. `what` names the work in errors.
-pub(crate) fn beside_python<T: Send>(
+pub(crate) fn run_beside_python<T: Send>(
     py: Python<'_>,
     what: &str,
     stop: &AtomicBool,
     work: impl FnOnce() -> Result<T, EmulateError> + Send,
-    mut look: impl FnMut() -> PyResult<bool>,
+    mut check: impl FnMut() -> PyResult<bool>,
 ) -> PyResult<T> {
     let mut interrupted = None;
     let ended = thread::scope(|scope| {
         let running = scope.spawn(work);
         while !running.is_finished() {
-            py.detach(pause);
-            match py.check_signals().and_then(|()| look()) {
+            py.detach(wait);
+            match py.check_signals().and_then(|()| check()) {
                 Ok(false) => {}
                 Ok(true) => stop.store(true, Ordering::Relaxed),
                 Err(error) => {
@@ -50,14 +50,14 @@ pub(crate) fn beside_python<T: Send>(
     if let Some(error) = interrupted {
         return Err(error);
     }
-    let panicked = |_| Stopped::Failed(format!("internal error: the {what} panicked"));
-    Ok(ended.map_err(panicked)?.map_err(Stopped::from)?)
+    let panicked = |_| RunFailure::Failed(format!("internal error: the {what} panicked"));
+    Ok(ended.map_err(panicked)?.map_err(RunFailure::from)?)
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "Python's signals are looked at now and then"
 )]
-fn pause() {
-    thread::sleep(LOOK);
+fn wait() {
+    thread::sleep(CHECK_INTERVAL);
 }
