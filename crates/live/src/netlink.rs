@@ -219,7 +219,7 @@ impl Netlink {
 
     /// Opens a socket for changes of interfaces, which [`came_up`](Self::came_up) or
     /// [`any_notification`](Self::any_news) reads.
-    pub(crate) fn news() -> io::Result<Self> {
+    pub(crate) fn link_notifications() -> io::Result<Self> {
         let netlink = Self::open(NETLINK_ROUTE)?;
         netlink.socket.add_membership(RTNLGRP_LINK)?;
         netlink.socket.set_non_blocking(true)?;
@@ -253,11 +253,13 @@ impl Netlink {
         // After a receive buffer overflow, later notifications follow.
         while let Ok(length) = self.socket.recv(&mut &mut self.buffer[..], 0) {
             let mut rest = self.buffer.get(..length).unwrap_or_default();
-            while let Ok(news) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {
-                let taken = (news.header.length as usize).next_multiple_of(4).max(16);
+            while let Ok(notification) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {
+                let taken = (notification.header.length as usize)
+                    .next_multiple_of(4)
+                    .max(16);
                 rest = rest.get(taken..).unwrap_or_default();
                 if let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) =
-                    news.payload
+                    notification.payload
                     && link.header.index == interface
                 {
                     let up = link.header.flags.contains(LinkFlags::Up);

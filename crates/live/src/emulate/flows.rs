@@ -26,7 +26,7 @@ use crate::{Clock, Engine, LiveHost};
 /// The run ends after this time without activity, plus two of the longest round trips.
 const IDLE_TIME: Span = Span::from_millis(100);
 
-/// Time allowed for players and watcher to end after they are told to.
+/// Time allowed for runners and sampler to end after they are told to.
 const SHUTDOWN_TIME: Span = Span::from_secs(30);
 
 /// Returns the nodes that send a flow's data.
@@ -155,7 +155,7 @@ pub(super) struct FlowRun<'a> {
     pub(super) plans: &'a [FlowPlan],
 }
 
-/// The ends that one player runs, each with its flow.
+/// The ends that one runner has, each with its flow.
 type RunnerEnds = Vec<(usize, KernelEnd)>;
 
 impl FlowRun<'_> {
@@ -210,7 +210,7 @@ impl FlowRun<'_> {
             });
             let running: Vec<_> = running.collect();
             let watched = &watched;
-            let watcher = scope.spawn(move || {
+            let sampler = scope.spawn(move || {
                 tcp_info::sample_until_stopped(hosts, watched, clock, sample_interval, over)
             });
             let mut next_sample = Time::ZERO;
@@ -239,25 +239,25 @@ impl FlowRun<'_> {
                     let last = idle.map(|(since, _)| since).filter(|_| is_quiet);
                     ended = Some(last.unwrap_or(now).min(end));
                     stopped.store(true, Ordering::Relaxed);
-                    // The watcher's last sample must come before the connections are closed.
+                    // The sampler's last sample must come before the connections are closed.
                     over.store(true, Ordering::Release);
                 }
-                watcher.is_finished() && running.iter().all(|runner| runner.is_finished())
+                sampler.is_finished() && running.iter().all(|runner| runner.is_finished())
             });
-            // The players and the watcher must end even if the engine failed.
+            // The runners and the sampler must end even if the engine failed.
             stopped.store(true, Ordering::Relaxed);
             over.store(true, Ordering::Release);
             let mut results = Vec::new();
             for runner in running {
                 results.push(join_thread(runner)?);
             }
-            let samples = join_thread(watcher)?;
+            let samples = join_thread(sampler)?;
             driven?;
             Ok::<_, io::Error>((clock, results, samples))
         })?;
         let ended = ended.unwrap_or(end);
         let (Some(mut servers), Some(mut openers)) = (results.pop(), results.pop()) else {
-            return Err(EmulateError::Failed("no players".to_owned()));
+            return Err(EmulateError::Failed("no runners".to_owned()));
         };
         for end in &mut ours {
             let side = if end.is_opener {
@@ -295,7 +295,7 @@ impl FlowRun<'_> {
         Ok((clock, result))
     }
 
-    /// Returns the ends for the two players: openers and servers at kernel sockets.
+    /// Returns the ends for the two runners: openers and servers at kernel sockets.
     fn kernel_ends(&self, applications: Vec<[Option<FlowApplication>; 2]>) -> [RunnerEnds; 2] {
         let mut kernel_ends = [RunnerEnds::new(), RunnerEnds::new()];
         for (flow, (plan, applications)) in self.plans.iter().zip(applications).enumerate() {
@@ -429,7 +429,7 @@ impl FlowRun<'_> {
     }
 }
 
-/// Returns the time since when all players have been idle; `None` while one is busy.
+/// Returns the time since when all runners have been idle; `None` while one is busy.
 fn idle_since(activities: &[Activity]) -> Option<Time> {
     let mut since = Time::ZERO;
     for activity in activities {

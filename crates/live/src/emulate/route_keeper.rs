@@ -22,11 +22,11 @@ const RETRY_INTERVAL: Span = Span::from_millis(10);
 pub(crate) fn restore_routes(hosts: &[Host], end: &EventFd) -> io::Result<()> {
     let mut poller = Poller::new()?;
     poller.add_read(end, END)?;
-    let mut news = Vec::new();
+    let mut notifications = Vec::new();
     for (host, number) in hosts.iter().zip(0..) {
-        let netlink = host.namespace.enter(Netlink::news)??;
+        let netlink = host.namespace.enter(Netlink::link_notifications)??;
         poller.add_read(netlink.descriptor(), number)?;
-        news.push((host, netlink, true));
+        notifications.push((host, netlink, true));
     }
     let mut ready = Vec::new();
     loop {
@@ -35,7 +35,7 @@ pub(crate) fn restore_routes(hosts: &[Host], end: &EventFd) -> io::Result<()> {
             if number == END {
                 return Ok(());
             }
-            let (host, netlink, is_up) = &mut news[number as usize];
+            let (host, netlink, is_up) = &mut notifications[number as usize];
             if netlink.came_up(host.interface, is_up) {
                 // An IPv6 address becomes usable some time after its device is up. If the device
                 // goes down again meanwhile, the next notification handles it.

@@ -60,7 +60,7 @@ impl RunEnd<'_> {
     }
 }
 
-/// Whether a player is active, for other threads.
+/// Whether a runner is active, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Whether connections or deadlines are pending.
@@ -124,7 +124,7 @@ pub(crate) struct ApplicationRunner<'h> {
 }
 
 impl<'h> ApplicationRunner<'h> {
-    /// Creates a player for these ends. Servers listen from now on.
+    /// Creates a runner for these ends. Servers listen from now on.
     pub(crate) fn new(
         hosts: &'h [Host],
         nodes: &'h BTreeMap<IpAddr, Address>,
@@ -209,7 +209,7 @@ impl<'h> ApplicationRunner<'h> {
         let results = applications.into_iter().zip(&self.applications);
         results
             .map(|(mut result, application)| {
-                result.report = application.results(now);
+                result.report = application.told(now);
                 result.datagram_bytes = application.datagram_bytes();
                 result
             })

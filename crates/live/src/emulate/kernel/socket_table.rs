@@ -1,4 +1,4 @@
-//! The sockets of one player thread and their applications.
+//! The sockets of one runner thread and their applications.
 
 mod listeners;
 mod tcp_info_queries;
@@ -59,7 +59,7 @@ struct Place {
     connection: Option<Box<KernelConnection>>,
 }
 
-/// The sockets of a player, and the state of its applications.
+/// The sockets of a runner, and the state of its applications.
 pub(crate) struct SocketTable<'h> {
     pub(super) hosts: &'h [Host],
     pub(super) nodes: &'h BTreeMap<IpAddr, Address>,
