@@ -162,13 +162,16 @@ fn replace_zero_udp_checksum(header: &[u8], packet: &mut [u8]) {
 
 impl Device for Tun {
     fn receive(&mut self, _now: Time, batch: &mut Batch) -> io::Result<bool> {
-        let room = batch.buffers(MAX_SEGMENTS, usize::from(self.mtu));
+        let buffers = batch.buffers(MAX_SEGMENTS, usize::from(self.mtu));
         let read = self
             .device
-            .recv_multiple(room.raw, room.segments, room.lengths, 0);
+            .recv_multiple(buffers.raw, buffers.segments, buffers.lengths, 0);
         match read {
             Ok(packets) => {
-                replace_zero_udp_checksum(&room.raw[..VIRTIO_NET_HDR_LEN], &mut room.segments[0]);
+                replace_zero_udp_checksum(
+                    &buffers.raw[..VIRTIO_NET_HDR_LEN],
+                    &mut buffers.segments[0],
+                );
                 batch.set_packets(packets);
                 Ok(true)
             }
