@@ -44,12 +44,12 @@ impl LiveHost {
     /// # Errors
     /// Without `/dev/urandom`.
     pub fn new(limits: Limits) -> io::Result<Self> {
-        Ok(Self::with(limits, secret()?))
+        Ok(Self::with_secret(limits, secret()?))
     }
 
     /// Creates a host without applications that uses this secret.
     #[must_use]
-    pub fn with(limits: Limits, secret: Secret) -> Self {
+    pub fn with_secret(limits: Limits, secret: Secret) -> Self {
         Self {
             host: Host::new(limits, InitialSequences::Secret(secret)),
             martian: 0,

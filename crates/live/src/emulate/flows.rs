@@ -371,7 +371,7 @@ impl FlowRun<'_> {
             watched.push(WatchedSender {
                 host,
                 ports: plan.ports.bounds(),
-                serves: is_server.then_some(opener),
+                client: is_server.then_some(opener),
             });
             flows.push(index);
         }

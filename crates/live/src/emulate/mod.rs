@@ -415,7 +415,7 @@ fn congestion_control_of(scenario: &Scenario, host: usize) -> String {
 
 /// Returns the interval between TCP_INFO samples: the scenario's, from 10 ms to 1 s.
 fn sample_interval(scenario: &Scenario) -> Span {
-    let asked = match scenario.probes.sample_interval {
+    let asked = match scenario.probes.interval {
         Interval::Every(span) => span,
         Interval::EveryChange => Span::from_millis(10),
     };

@@ -189,7 +189,7 @@ impl Diversion {
             .and_then(|mtu| u16::try_from(mtu).ok())
             .unwrap_or(u16::MAX);
         // Subscribed first, so that no change during the set-up is missed.
-        let notifications = Netlink::notifications()?;
+        let notifications = Netlink::link_notifications()?;
         let mut netlink = Netlink::routes()?;
         let [first, second] = sides;
         let (first, first_tun) = open(&mut netlink, first, mtu)?;

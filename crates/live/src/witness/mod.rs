@@ -223,7 +223,7 @@ fn engine(
         .into(),
         errors: Vec::new(),
         redundancy: 1.0,
-        kernel_ends: Ends::default(),
+        ends: Ends::default(),
         changes: None,
         access: None,
     };
