@@ -1,10 +1,10 @@
 """Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
 
-`cells.py` prints the table of these cells, and `docs/validation/ns2.md` explains it. Every cell is run several
-times in both programs. The starts are moved by no more than the time of a segment at the
-bottleneck, and random draws have another seed. A difference between the programs that is no larger
-than the differences among runs of either is chaos. A difference that remains in the mean over all
-cells is bias.
+`cells.py` prints the table of these cells, and `docs/validation/ns2.md` explains it. Every cell is
+run several times in both programs. The starts are moved by no more than the time of a segment at
+the bottleneck, and random draws have another seed. A difference between the programs that is no
+larger than the differences among runs of either is chaos. A difference that remains in the mean
+over all cells is bias.
 
 As a script, `shared.py KIND NUMBER ...` prints the first packets at the bottleneck that differ: `+`
 is a segment, `-` an acknowledgment.

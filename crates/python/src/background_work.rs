@@ -22,8 +22,8 @@ impl From<EmulateError> for RunFailure {
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `work` in a thread of its own, since waiting for the GIL would delay packets. Meanwhile,
-/// checks Python's signals and calls `check` periodically. If `check` returns true, or either raises,
-/// `stop` is set to end the work. `what` names the work in errors.
+/// checks Python's signals and calls `check` periodically. If `check` returns true, or either
+/// raises, `stop` is set to end the work. `what` names the work in errors.
 pub(crate) fn run_beside_python<T: Send>(
     py: Python<'_>,
     what: &str,

@@ -1,4 +1,5 @@
-//! Runs the applications of the simulator over the kernel's sockets, through a [`KernelSocketContext`].
+//! Runs the applications of the simulator over the kernel's sockets, through a
+//! [`KernelSocketContext`].
 //!
 //! One thread runs all openers of flows, another all servers. With two threads per flow, a thousand
 //! flows took seconds to start, and packets were three times as late.
