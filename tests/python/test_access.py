@@ -38,7 +38,7 @@ def terminal(access: dict[str, Any] | None = None, **app: Any) -> Scenario:
     )
 
 
-def test_results_say_what_was_asked_granted_and_used() -> None:
+def test_access_result_has_requested_granted_and_used_bytes() -> None:
     forward, back = bentpipe.run(terminal()).summary.links
     assert forward.access is None
     access = back.access
@@ -53,7 +53,9 @@ def test_results_say_what_was_asked_granted_and_used() -> None:
     assert 20 * 26.5 <= mean <= longest <= 21 * 26.5
 
 
-def test_a_table_tells_it_and_many_stand_in_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_on_demand_capacity_and_groups_terminals(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s"]) == 0
     (line,) = [each for each in capsys.readouterr().out.splitlines() if "on demand" in each]
     assert line.split()[:3] == ["capacity", "on", "demand"]
@@ -64,7 +66,7 @@ def test_a_table_tells_it_and_many_stand_in_one_row(capsys: pytest.CaptureFixtur
     assert after.count("desks-") == 6
 
 
-def test_the_table_tells_how_full_a_carrier_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_carrier_utilization(capsys: pytest.CaptureFixture[str]) -> None:
     settings = {"duration": "20 s"}
     summary = bentpipe.run("rcs2-terminals", settings=settings).summary
     asking = [link.access for link in summary.links if link.access is not None]
@@ -78,7 +80,7 @@ def test_the_table_tells_how_full_a_carrier_is(capsys: pytest.CaptureFixture[str
     assert f" {share:.1%} " in row
 
 
-def test_a_run_draws_what_was_granted(tmp_path: Path) -> None:
+def test_run_plots_granted_capacity(tmp_path: Path) -> None:
     assert (
         cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s", "--out", str(tmp_path)])
         == 0
@@ -96,7 +98,7 @@ def test_a_run_draws_what_was_granted(tmp_path: Path) -> None:
         ({"rate_based": "100 kbit/s", "free": True}, 1e6, "250 kB"),
     ],
 )
-def test_a_prediction_knows_the_most_that_is_granted_and_a_run_keeps_to_it(
+def test_predicted_downlink_limit_is_the_largest_grant(
     access: dict[str, Any], most_bps: float, limit: str
 ) -> None:
     # The first round trips aside, and what was sent twice, TCP fills what it may: there is room
@@ -111,7 +113,7 @@ def test_a_prediction_knows_the_most_that_is_granted_and_a_run_keeps_to_it(
     assert 0.9 * highest < goodput_bps <= highest
 
 
-def test_a_prediction_adds_the_least_wait_and_no_model_applies() -> None:
+def test_predicted_round_trip_includes_minimum_access_wait() -> None:
     scenario = terminal({"kind": "on-demand"}, kind="bulk", size="20 kB")
     (predicted,) = bentpipe.predict(scenario).flows
     # 500 ms are 19 frames, begun ones too.
@@ -123,7 +125,7 @@ def test_a_prediction_adds_the_least_wait_and_no_model_applies() -> None:
     assert all(model.throughput_bps is None for model in predicted.models)
 
 
-def test_what_asking_costs_is_a_sweep(tmp_path: Path) -> None:
+def test_sweep_compares_on_demand_with_continuous_access(tmp_path: Path) -> None:
     (tmp_path / "terminals.toml").write_text(
         """
 scenario = "rcs2-terminals"
@@ -148,7 +150,7 @@ links.homes.access = [{ kind = "continuous" }, { kind = "on-demand", carrier = "
 
 @live
 @up_to_three_times
-def test_in_real_time_packets_wait_as_long() -> None:
+def test_emulated_access_wait_equals_simulated() -> None:
     scenario = terminal()
     simulated = bentpipe.run(scenario, no_probes=True)
     emulated = bentpipe.emulate(scenario)
@@ -166,7 +168,7 @@ def test_in_real_time_packets_wait_as_long() -> None:
 FADE = [{"at": "4 s", "rate": "250 kbit/s"}, {"at": "8 s", "rate": "1 Mbit/s"}]
 
 
-def test_a_prediction_takes_the_average_of_a_fade() -> None:
+def test_predicted_downlink_is_averaged_over_a_fade() -> None:
     scenario = terminal({"rate_based": "1 Mbit/s", "kind": "on-demand"}, kind="bulk")
     faded = scenario.with_settings({"links.satellite.return.schedule": FADE})
     (predicted,) = bentpipe.predict(faded).flows
@@ -175,7 +177,7 @@ def test_a_prediction_takes_the_average_of_a_fade() -> None:
     assert any("rate that changes" in what for what in predicted.ignored)
 
 
-def test_how_deep_a_fade_is_is_a_sweep(tmp_path: Path) -> None:
+def test_sweep_over_fade_rate_reduces_delivered_bytes(tmp_path: Path) -> None:
     (tmp_path / "rain.toml").write_text(
         """
 scenario = "rcs2-terminals"
@@ -200,7 +202,7 @@ links.offices.fading.rate = ["2 Mbit/s", "500 kbit/s", "100 kbit/s"]
     assert sent[0] > sent[1] > sent[2]
 
 
-def test_a_run_draws_a_fade_and_tells_what_it_took(tmp_path: Path) -> None:
+def test_run_plots_a_fade_and_counts_faded_bytes(tmp_path: Path) -> None:
     fade = 'links.desks.schedule=[{ at = "10 s", rate = "50 kbit/s" }]'
     words = ["run", "rcs2-terminals", "--set", "duration=20 s", "--set", fade]
     assert cli.execute([*words, "--out", str(tmp_path)]) == 0
@@ -221,7 +223,7 @@ def test_a_run_draws_a_fade_and_tells_what_it_took(tmp_path: Path) -> None:
 
 @live
 @up_to_three_times
-def test_in_real_time_a_fade_takes_as_much() -> None:
+def test_emulated_fade_grants_equal_simulated() -> None:
     scenario = terminal(
         {"constant": "1 Mbit/s", "kind": "on-demand"},
         kind="packets",

@@ -51,17 +51,17 @@ def summed_goodput(command: str) -> float:
 
 
 @pytest.mark.parametrize("name", sorted(ready_made()))
-def test_what_the_first_one_promises_is_what_run_gives(name: str) -> None:
-    promise_is_kept(name, {"duration": SHORT})
+def test_best_remedys_predicted_goodput_equals_its_run(name: str) -> None:
+    assert_prediction_equals_run(name, {"duration": SHORT})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ready_made()))
-def test_what_it_promises_of_the_whole_scenario_is_what_run_gives(name: str) -> None:
-    promise_is_kept(name, {})
+def test_best_remedys_predicted_goodput_equals_its_full_run(name: str) -> None:
+    assert_prediction_equals_run(name, {})
 
 
-def promise_is_kept(name: str, settings: dict[str, str]) -> None:
+def assert_prediction_equals_run(name: str, settings: dict[str, str]) -> None:
     advice = bentpipe.advise(name, settings=settings)
     command = ["bentpipe", "run", name]
     for key, value in settings.items():
@@ -82,7 +82,7 @@ def promise_is_kept(name: str, settings: dict[str, str]) -> None:
         assert sum(each.limits.values()) == pytest.approx(1.0)
 
 
-def test_a_small_window_is_found_and_mended() -> None:
+def test_small_receive_window_is_diagnosed_and_fixed() -> None:
     advice = bentpipe.advise(SHIP)
     (flow,) = advice.flows
     assert flow.verdict == "receive_window"
@@ -95,7 +95,7 @@ def test_a_small_window_is_found_and_mended() -> None:
     assert again.flows[0].verdict != "receive_window"
 
 
-def test_a_narrow_way_back_is_found_and_mended() -> None:
+def test_slow_return_link_is_diagnosed_and_fixed() -> None:
     advice = bentpipe.advise(
         SHIP,
         settings={
@@ -109,7 +109,7 @@ def test_a_narrow_way_back_is_found_and_mended() -> None:
     assert advice.remedies[0].gain > 2.0
 
 
-def test_who_asks_for_echoes_over_a_full_link_is_limited_by_nothing(
+def test_ping_over_a_full_link_is_application_limited(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     echoing = {"from": "ship", "to": "shore", "app": {"kind": "ping"}}
@@ -133,7 +133,7 @@ def test_who_asks_for_echoes_over_a_full_link_is_limited_by_nothing(
     assert "()" not in capsys.readouterr().out
 
 
-def test_where_the_link_gives_all_nothing_is_promised() -> None:
+def test_no_remedy_has_a_gain_on_a_fully_used_link() -> None:
     settings = {
         "hosts.ship.tcp.receive_buffer": "4 MiB",
         "links.satellite.delay": "1 ms",
@@ -148,7 +148,7 @@ def test_where_the_link_gives_all_nothing_is_promised() -> None:
         assert each.gain < headers
 
 
-def test_where_luck_is_part_of_it_several_seeds_are_simulated() -> None:
+def test_random_networks_are_simulated_with_several_seeds() -> None:
     plain = {"hosts.ship.tcp.receive_buffer": "4 MiB"}
     advice = bentpipe.advise(SHIP, settings=plain)
     assert (advice.seeds, advice.random) == ((1,), False)
@@ -167,7 +167,7 @@ def test_where_luck_is_part_of_it_several_seeds_are_simulated() -> None:
     assert len(bentpipe.advise(SHIP, settings=lossy, seeds=1).remedies[0].gains) == 1
 
 
-def test_a_narrow_mtu_is_found_and_mended() -> None:
+def test_small_mtu_black_hole_is_diagnosed_and_fixed() -> None:
     """Between routers that say nothing, so that full segments vanish: a black hole."""
     lan = {"rate": "1 Gbit/s", "delay": "1 ms"}
     scenario = {
@@ -201,7 +201,7 @@ def test_a_narrow_mtu_is_found_and_mended() -> None:
     assert advice.remedies[0].goodput_bps > 1e6
 
 
-def test_gateways_are_offered_where_this_version_has_them() -> None:
+def test_gateway_remedies_are_offered_for_supported_kinds() -> None:
     scenario = Scenario.of("geo-consumer")
     names = {**_native.lists(), "gateways": ["router", "split", "hybrid"]}
     offered = [each for each in remedies(Network.of(scenario, names)) if each.kind == "gateway"]
@@ -229,7 +229,7 @@ def test_gateways_are_offered_where_this_version_has_them() -> None:
     assert not [each for each in remedies(Network.of(scenario, plain)) if each.kind == "gateway"]
 
 
-def test_hosts_that_count_made_are_set_by_their_table() -> None:
+def test_remedies_for_counted_hosts_set_the_shared_table() -> None:
     crowd = {**SHIP, "hosts": {"shore": {}, "ship": {"count": 3, "tcp": {"sack": False}}}}
     offered = remedies(Network.of(Scenario.of(crowd), _native.lists()))
     (sack,) = [each for each in offered if each.kind == "loss recovery"]
@@ -238,7 +238,7 @@ def test_hosts_that_count_made_are_set_by_their_table() -> None:
         Scenario.of(crowd).with_settings(dict(each.settings)).resolved()
 
 
-def test_the_command_prints_a_line_to_try_and_writes_the_figure(
+def test_command_prints_set_options_and_writes_the_plot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "ship.toml"
@@ -258,7 +258,7 @@ def test_the_command_prints_a_line_to_try_and_writes_the_figure(
     assert "ends in .svg" in capsys.readouterr().err
 
 
-def test_a_download_is_helped_at_the_host_that_sends() -> None:
+def test_download_remedies_apply_at_the_sending_host() -> None:
     """The client opens the connection, the server sends: the client's rule has no effect."""
     satellite = {**SHIP["links.satellite"]}
     satellite["forward"] = {**satellite["forward"], "errors": {"bit_error_rate": 3e-7}}
@@ -285,7 +285,7 @@ def test_a_download_is_helped_at_the_host_that_sends() -> None:
     assert offered["upload"] == offered["download"]
 
 
-def test_where_both_send_each_host_is_set_once_and_to_its_own_links_rate() -> None:
+def test_channel_capacity_is_set_per_host_to_its_link_rate() -> None:
     office = remedies(Network.of(Scenario.of("vsat-office"), _native.lists()))
     for each in office:
         assert len(dict(each.settings)) == len(each.settings), each
@@ -297,7 +297,7 @@ def test_where_both_send_each_host_is_set_once_and_to_its_own_links_rate() -> No
     assert not [key for each in office for key, _ in each.settings if "phones" in key]
 
 
-def test_a_gateways_timer_that_is_too_short_is_found_and_mended() -> None:
+def test_short_gateway_timer_is_diagnosed_and_fixed() -> None:
     """All that is unacknowledged goes again before an answer can have come: the channel is full."""
     home = {
         "name": "home",
@@ -348,7 +348,7 @@ VILLAGE: dict[str, Any] = {
 }
 
 
-def test_behind_split_gateways_it_is_their_tcp_that_helps() -> None:
+def test_split_gateway_tcp_is_tuned_rather_than_host_tcp() -> None:
     advice = bentpipe.advise(VILLAGE)
     (flow,) = advice.flows
     assert (flow.verdict, flow.gateway) == ("gateway", "hub")
@@ -363,7 +363,7 @@ def test_behind_split_gateways_it_is_their_tcp_that_helps() -> None:
     assert again.goodput_bps == best.goodput_bps
 
 
-def test_a_gateway_is_told_of_the_capacity_of_the_link_that_it_sends_over() -> None:
+def test_gateway_channel_capacity_is_the_rate_of_its_outgoing_link() -> None:
     scenario = Scenario.of(VILLAGE)
     network = Network.of(scenario, _native.lists())
     settings = dict(
@@ -398,7 +398,7 @@ SHARED: dict[str, Any] = {
 }
 
 
-def test_what_users_feel_is_what_a_run_tells() -> None:
+def test_user_experience_values_equal_those_of_a_run() -> None:
     advice = bentpipe.advise(SHARED)
     call, questions = advice.experiences
     assert (call.flow, call.what, call.unit) == ("call", "MOS", "")
@@ -426,7 +426,7 @@ def test_what_users_feel_is_what_a_run_tells() -> None:
     assert data[1]["value"] == questions.value
 
 
-def test_what_comes_to_an_end_no_more_is_no_gain() -> None:
+def test_fewer_completions_are_not_counted_as_a_gain() -> None:
     from bentpipe.advice.advisor import RemedyResult
     from bentpipe.advice.remedy import Remedy
     from bentpipe.advice.user_experience import UserMeasure, experiences
@@ -455,7 +455,7 @@ def test_what_comes_to_an_end_no_more_is_no_gain() -> None:
     assert pages.remedies[1].value == 250.0
 
 
-def test_what_users_feel_is_printed_with_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_user_experience_table(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["advise", "geo-voice", "--set", "duration=30 s", "--set"]
     words += ['links.satellite.forward.queue={ limit = "1000 packets" }']
     assert cli.execute(words) == 0
@@ -504,13 +504,13 @@ OFFICE: dict[str, Any] = {
 }
 
 
-def offered_to(scenario: dict[str, Any]) -> dict[str, Remedy]:
+def offered_remedies(scenario: dict[str, Any]) -> dict[str, Remedy]:
     network = Network.of(Scenario.of(scenario), _native.lists())
     return {each.name: each for each in remedies(network)}
 
 
-def test_what_an_engineer_tries_first_is_offered_and_says_who_can_change_it() -> None:
-    offered = offered_to(OFFICE)
+def test_queue_and_pacing_remedies_state_the_responsible_party() -> None:
+    offered = offered_remedies(OFFICE)
     both = "satellite.return and satellite.forward"
     assert {key for key, _ in offered[f"fair queues at {both}"].settings} == {
         "links.satellite.forward.queue",
@@ -532,7 +532,7 @@ def test_what_an_engineer_tries_first_is_offered_and_says_who_can_change_it() ->
     assert offered["hybla"].deployability == "one party"
 
 
-def test_queues_in_both_directions_replace_the_queue_of_the_whole_link() -> None:
+def test_queues_in_both_directions_replace_the_link_queue() -> None:
     """The file's `links.satellite.queue` would have no effect, which is an error."""
     link = {**OFFICE["links.satellite"], "queue": {"limit": "300 packets"}}
     scenario = Scenario.of({**OFFICE, "links.satellite": link})
@@ -547,19 +547,19 @@ def test_queues_in_both_directions_replace_the_queue_of_the_whole_link() -> None
         own.with_settings(dict(each.settings)).resolved()
 
 
-def test_the_receivers_buffer_is_the_clients() -> None:
-    offered = offered_to(SHIP)
+def test_receive_buffer_remedy_belongs_to_the_client() -> None:
+    offered = offered_remedies(SHIP)
     assert offered["receive buffer of 1 MiB"].who == ("client",)
     assert offered["reno"].who == ("server",)
 
 
-def test_classes_and_pacing_are_for_flows_of_different_kinds() -> None:
+def test_class_and_pacing_remedies_need_flows_of_different_kinds() -> None:
     bulk = {"from": "shore", "to": "ship", "count": 3, "app": {"kind": "bulk"}}
-    alike = offered_to({**SHIP, "flows.update": bulk})
+    alike = offered_remedies({**SHIP, "flows.update": bulk})
     assert not [name for name in alike if "priority" in name or "paced" in name]
 
 
-def test_an_office_is_told_of_queues_both_ways_and_of_pairs() -> None:
+def test_office_advice_has_bidirectional_queues_and_remedy_pairs() -> None:
     advice = bentpipe.advise(OFFICE, seeds=1)
     pages, sound = (each for each in advice.experiences)
     assert sound.value < 2.0
@@ -582,7 +582,7 @@ def test_an_office_is_told_of_queues_both_ways_and_of_pairs() -> None:
     assert pages.value > 0.0
 
 
-def test_what_every_network_must_support_is_never_first_nor_built_upon() -> None:
+def test_remedies_for_every_network_rank_last_and_are_not_combined() -> None:
     advice = bentpipe.advise(OFFICE, seeds=1)
     marked = [each.remedy.every_network for each in advice.remedies]
     assert marked == sorted(marked)
@@ -592,7 +592,7 @@ def test_what_every_network_must_support_is_never_first_nor_built_upon() -> None
         assert marked == sorted(marked)
 
 
-def test_only_what_some_can_change() -> None:
+def test_only_and_without_filter_remedies_by_party() -> None:
     short = {"duration": "10 s"}
     server = bentpipe.advise(OFFICE, settings=short, seeds=1, only=["server"])
     assert {each.remedy.who for each in server.remedies} == {("server",)}
@@ -604,7 +604,7 @@ def test_only_what_some_can_change() -> None:
         bentpipe.advise(OFFICE, only=["boss"])
 
 
-def test_many_flows_have_a_row_for_each_kind(
+def test_many_flows_are_grouped_into_rows_by_kind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "office.toml"
@@ -620,14 +620,14 @@ def test_many_flows_have_a_row_for_each_kind(
     assert "pages-14" in capsys.readouterr().out
 
 
-def test_progress_says_how_long_it_takes_at_least() -> None:
+def test_progress_text_has_the_minimum_remaining_time() -> None:
     from bentpipe.cli.advise import progress_text
 
     assert progress_text(0, 1, elapsed_s=0.5) == "0 of 1 simulations"
     assert progress_text(10, 40, elapsed_s=20.0) == "10 of 40 simulations, at least 60 s left"
 
 
-def test_terminals_that_ask_for_capacity_may_have_some_without() -> None:
+def test_on_demand_terminals_are_offered_constant_or_free_capacity() -> None:
     scenario = copy.deepcopy(SHIP)
     scenario["links.satellite"]["return"]["access"] = {"kind": "on-demand", "frame": "40 ms"}
     scenario["hosts"] = {"shore": {}, "ship": {}}
@@ -649,7 +649,7 @@ def summed_run(scenario: dict[str, Any], settings: dict[str, str]) -> float:
     return sum(flow.goodput_bps for flow in run.summary.flows)
 
 
-def test_where_nobody_waits_there_is_no_empty_table(
+def test_empty_limit_table_is_not_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = {

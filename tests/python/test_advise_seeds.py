@@ -66,7 +66,7 @@ class ScriptedRunner:
         return try_alone(cast("TrialRunner", self), [remedy(name) for name in self.gains])
 
 
-def test_what_does_nothing_is_simulated_once() -> None:
+def test_remedies_without_gain_are_simulated_with_one_seed() -> None:
     runner = ScriptedRunner(
         {"good": (1.5, 1.4, 1.6), "fair": (1.1, 1.2, 1.1), "small": (1.03, 1.04, 1.03)}
         | {f"useless {number}": (1.0, 1.01, 0.99) for number in range(20)}
@@ -80,7 +80,7 @@ def test_what_does_nothing_is_simulated_once() -> None:
     assert [len(each.gains) for each in trials] == [3, 3, 3] + [1] * 20
 
 
-def test_where_the_first_seed_is_unlucky_others_are_looked_at_again() -> None:
+def test_near_misses_of_the_first_seed_get_further_seeds() -> None:
     """The two leaders have gained 8% by further seeds: so may what has 1% too little."""
     gains = {
         "good": (1.10, 1.19, 1.19),
@@ -98,7 +98,7 @@ def test_where_the_first_seed_is_unlucky_others_are_looked_at_again() -> None:
     assert steady.seeds_of["late"] == 1
 
 
-def test_what_users_feel_is_a_reason_for_further_seeds_of_its_own() -> None:
+def test_user_experience_gains_also_get_further_seeds() -> None:
     names = ["felt", "second", "third", "fourth", "nothing", "less"]
     felt = dict(zip(names, (3.0, 2.5, 2.0, 1.2, 1.0, 0.5), strict=True))
     runner = ScriptedRunner(
@@ -110,7 +110,7 @@ def test_what_users_feel_is_a_reason_for_further_seeds_of_its_own() -> None:
     assert told == {"felt", "second", "third"}
 
 
-def test_what_a_further_seed_refuses_is_left_out() -> None:
+def test_remedies_that_fail_with_a_further_seed_are_omitted() -> None:
     runner = ScriptedRunner({"broken": (2.0,), "good": (1.5, 1.5, 1.5)})
     assert [each.remedy.name for each in runner.alone()] == ["good"]
 
@@ -134,14 +134,14 @@ def on_top(written: Mapping[str, Gains]) -> tuple[ScriptedRunner, Trial | None]:
 FIRST_OF_FAMILIES = {f"best + {kind}{number}" for kind in "abc" for number in (0, 3)}
 
 
-def test_on_top_the_best_of_each_family_come_first() -> None:
+def test_additional_remedies_start_with_the_best_of_each_family() -> None:
     runner, better = on_top({})
     assert better is None
     assert set(runner.seeds_of) == FIRST_OF_FAMILIES
     assert set(runner.seeds_of.values()) == {1}
 
 
-def test_on_top_a_family_that_gives_something_is_tried_in_full() -> None:
+def test_all_members_of_a_gaining_family_are_tried_in_addition() -> None:
     runner, better = on_top({"best + a0": (1.53,) * 3, "best + a2": (1.9,) * 3})
     assert better is not None
     assert better.remedy.name == "best + a2"
@@ -153,7 +153,7 @@ def test_on_top_a_family_that_gives_something_is_tried_in_full() -> None:
     }
 
 
-def test_on_top_luck_may_lift_another_one() -> None:
+def test_additional_remedies_near_the_best_get_all_seeds() -> None:
     _, better = on_top({"best + a0": (1.55, 1.65, 1.65), "best + b0": (1.53, 1.6, 1.6)})
     assert better is not None
     assert better.remedy.name == "best + a0"
@@ -172,12 +172,12 @@ def test_on_top_luck_may_lift_another_one() -> None:
     assert runner.seeds_of["best + c3"] == 1
 
 
-def test_on_top_it_has_to_be_worthwhile_with_all_seeds() -> None:
+def test_additional_remedies_must_gain_over_all_seeds() -> None:
     _, lucky = on_top({"best + b0": (1.8, 1.5, 1.5)})
     assert lucky is None
 
 
-def test_where_luck_is_much_what_is_on_top_has_all_seeds() -> None:
+def test_high_variance_gives_additional_remedies_all_seeds() -> None:
     """Beside the best one, the others are 50% better with one seed than with the next."""
     written = {"best + a2": (1.4, 3.0, 3.0), "a0": (1.2, 1.8, 0.9), "b0": (1.1, 0.7, 1.7)}
     runner, better = on_top(written)
@@ -255,9 +255,9 @@ SHORT = {
 
 
 @pytest.mark.parametrize("name", sorted(SHORT))
-def test_the_advice_is_what_all_seeds_for_all_would_give(name: str) -> None:
+def test_advice_equals_the_full_factorial_design(name: str) -> None:
     duration, most = SHORT[name]
-    as_in_the_full_design(Scenario.of(name).with_settings({"duration": duration}), most=most)
+    assert_equals_full_design(Scenario.of(name).with_settings({"duration": duration}), most=most)
 
 
 # Where two remedies that give the same, or luck, lead elsewhere: to no less than this.
@@ -266,7 +266,7 @@ NO_LESS = 0.97
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ready_made()))
-def test_of_the_whole_scenario_it_is_no_worse(name: str) -> None:
+def test_advice_is_no_worse_than_the_full_design(name: str) -> None:
     scenario = Scenario.of(name)
     full, runs = full_design(scenario)
     advice = bentpipe.advise(scenario)
@@ -277,7 +277,7 @@ def test_of_the_whole_scenario_it_is_no_worse(name: str) -> None:
         assert max(gains) >= NO_LESS * full[0][1]
 
 
-def as_in_the_full_design(scenario: Scenario, *, most: float) -> None:
+def assert_equals_full_design(scenario: Scenario, *, most: float) -> None:
     full, runs = full_design(scenario)
     advice = bentpipe.advise(scenario)
     found = [each for each in advice.remedies if each.gain >= WORTHWHILE]
@@ -317,13 +317,13 @@ NOISY: dict[str, Any] = {
 }
 
 
-def test_the_same_file_has_the_same_advice_whatever_ends_first() -> None:
+def test_advice_does_not_depend_on_completion_order() -> None:
     first, second = (bentpipe.advise(NOISY, workers=workers).as_json() for workers in (1, 5))
     assert first == second
     assert first["simulations"] > 3
 
 
-def test_every_simulation_is_counted_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_simulation_is_counted_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     simulated = []
     run = bentpipe.run
 
@@ -345,7 +345,7 @@ def test_every_simulation_is_counted_and_told_of(monkeypatch: pytest.MonkeyPatch
     assert simulated.count(2) == simulated.count(3) < simulated.count(1)
 
 
-def test_what_is_felt_says_how_many_seeds_it_is_of() -> None:
+def test_user_experience_has_a_gain_per_seed() -> None:
     data = bentpipe.advise("hybrid-web", settings={"duration": "60 s"}).as_json()
     (pages,) = (each for each in data["experiences"] if each["flow"] == "pages")
     seeds = {each["name"]: len(each["gains"]) for each in data["remedies"]}

@@ -53,7 +53,7 @@ def _terminals(access: dict[str, object], *, carrier: str = "1 Mbit/s") -> dict[
 
 
 @pytest.mark.parametrize("node", ["server", "client", "hub"])
-def test_a_processor_that_has_no_time_left_is_the_limit(node: str) -> None:
+def test_saturated_processor_is_the_limit(node: str) -> None:
     advice = bentpipe.advise(_served(node), seeds=1)
     (flow,) = advice.flows
     assert flow.verdict == "processing"
@@ -69,7 +69,7 @@ def test_a_processor_that_has_no_time_left_is_the_limit(node: str) -> None:
     assert told["carrier"] is None
 
 
-def test_an_idle_processor_is_none() -> None:
+def test_idle_processor_is_not_the_limit() -> None:
     network = _served("client")
     network["hosts"]["client"]["processing"] = {"time": "100 us"}
     network["links"]["satellite"]["rate"] = "2 Mbit/s"
@@ -80,7 +80,7 @@ def test_an_idle_processor_is_none() -> None:
     assert flow.processor.used == pytest.approx(1.5 * 2e6 / 12_000 * 1e-4, rel=0.1)
 
 
-def test_a_carrier_with_nothing_left_is_the_limit_of_all_who_share_it() -> None:
+def test_full_carrier_limits_every_flow_that_shares_it() -> None:
     network = _terminals({"volume_based": True})
     flows = bentpipe.advise(network, seeds=1).flows
     assert {flow.verdict for flow in flows} == {"carrier"}
@@ -93,7 +93,7 @@ def test_a_carrier_with_nothing_left_is_the_limit_of_all_who_share_it() -> None:
 
 
 @pytest.mark.parametrize("access", [{"volume_based": True}, {"rate_based": "100 kbit/s"}])
-def test_a_storm_fills_a_carrier_with_fewer_bytes(access: dict[str, object]) -> None:
+def test_faded_carrier_is_full_with_fewer_bytes(access: dict[str, object]) -> None:
     network = _terminals(access)
     forward = network["links"]["shops"]["forward"]
     forward["schedule"] = [{"at": "0 s", "rate": "128 kbit/s"}]
@@ -112,13 +112,13 @@ def test_a_storm_fills_a_carrier_with_fewer_bytes(access: dict[str, object]) -> 
     assert share == pytest.approx(8 * 4 * used / 1e6 / 120, rel=1e-3)
 
 
-def test_a_carrier_with_room_is_none() -> None:
+def test_carrier_with_free_capacity_is_not_the_limit() -> None:
     flows = bentpipe.advise(_terminals({"volume_based": True}, carrier="8 Mbit/s"), seeds=1).flows
     assert "carrier" not in {flow.verdict for flow in flows}
     assert all(flow.carrier is not None and flow.carrier.used < 0.8 for flow in flows)
 
 
-def test_acknowledgments_on_a_full_carrier_are_the_limit_and_the_carrier_is_named() -> None:
+def test_acknowledgment_limited_flows_name_the_full_carrier() -> None:
     network = _terminals({"volume_based": True}, carrier="512 kbit/s")
     # Each downloads beside its upload, which leaves nothing to its acknowledgments.
     network["flows"]["download"] = {"from": "hub", "to": "shop", "app": {"kind": "bulk"}}
@@ -131,7 +131,7 @@ def test_acknowledgments_on_a_full_carrier_are_the_limit_and_the_carrier_is_name
         assert flow.full_carrier.name == "inroute"
 
 
-def test_who_is_granted_a_constant_rate_has_that_and_may_ask_for_more() -> None:
+def test_constant_rate_terminals_are_capacity_limited() -> None:
     advice = bentpipe.advise(_terminals({"constant": "64 kbit/s"}), seeds=1)
     assert {flow.verdict for flow in advice.flows} == {"capacity"}
     # Other traffic on the carrier does not affect them.
@@ -141,7 +141,7 @@ def test_who_is_granted_a_constant_rate_has_that_and_may_ask_for_more() -> None:
     assert "free capacity on shops-1.forward" in names
 
 
-def test_a_plain_network_has_neither() -> None:
+def test_plain_network_has_no_processor_or_carrier() -> None:
     network = pair("plain", duration="20 s", rate="2 Mbit/s", delay="50 ms", size="2 MB")
     (flow,) = bentpipe.advise(tomllib.loads(network), seeds=1).flows
     assert (flow.processor, flow.carrier) == (None, None)
@@ -164,7 +164,7 @@ def test_a_plain_network_has_neither() -> None:
     ],
     ids=["processor", "carrier"],
 )
-def test_it_says_that_no_setting_helps(
+def test_command_reports_limits_that_no_setting_removes(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     network: dict[str, Any],

@@ -130,13 +130,13 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     return found
 
 
-def test_every_module_has_its_place() -> None:
+def test_every_module_is_listed_in_the_architecture() -> None:
     units = {unit_of(path) for path in FILES} - {"__init__"}
     assert units == MAY_IMPORT.keys()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_one_way(path: Path) -> None:
+def test_imports_follow_the_allowed_dependencies(path: Path) -> None:
     unit = unit_of(path)
     if unit == "__init__":
         # The public names, each from its home when it is asked for.
@@ -150,7 +150,7 @@ def test_imports_go_one_way(path: Path) -> None:
             assert typing, f"{unit} may import {name} for types only"
 
 
-def test_the_arrows_make_no_circle() -> None:
+def test_allowed_dependencies_are_acyclic() -> None:
     arrows = {
         unit: {each for each in allowed if each != "_native" and (unit, each) not in FOR_TYPES_ONLY}
         for unit, allowed in MAY_IMPORT.items()
@@ -161,7 +161,7 @@ def test_the_arrows_make_no_circle() -> None:
         arrows = {unit: needs for unit, needs in arrows.items() if unit not in lowest}
 
 
-def test_a_wrong_arrow_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forbidden_imports_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
     file = tmp_path / "model" / "formula.py"
     file.parent.mkdir()

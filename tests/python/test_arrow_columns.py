@@ -26,7 +26,7 @@ KINDS: list[st.SearchStrategy[Any]] = [
 
 
 @given(st.sampled_from(KINDS).flatmap(lambda kind: st.lists(st.none() | kind)))
-def test_any_list_is_the_column_that_pyarrow_makes(values: list[Any]) -> None:
+def test_column_equals_pyarrow_array_for_any_list(values: list[Any]) -> None:
     column = of_values(values)
     column.validate(full=True)
     expected = pa.array(values)
@@ -35,7 +35,7 @@ def test_any_list_is_the_column_that_pyarrow_makes(values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("values", [[1, 2.5, None], [1.0, 2], [float("nan"), None]])
-def test_whole_and_other_numbers_are_numbers(values: list[float | None]) -> None:
+def test_mixed_integers_and_floats_have_pyarrows_type(values: list[float | None]) -> None:
     assert str(of_values(values)) == str(pa.array(values))
 
 

@@ -54,7 +54,7 @@ def _frames(path: Path, display_filter: str) -> list[str]:
 
 @pytest.mark.parametrize("place", ["satellite", "satellite@client"])
 @pytest.mark.parametrize("timestamps", ["true", "false"])
-def test_a_loss_free_run_gives_no_cause_for_remark(
+def test_tshark_finds_no_anomalies_in_a_loss_free_capture(
     tmp_path: Path, place: str, timestamps: str
 ) -> None:
     settings = [(f"hosts.{host}.tcp.timestamps", timestamps) for host in ("server", "client")]
@@ -68,9 +68,7 @@ def test_a_loss_free_run_gives_no_cause_for_remark(
 
 
 @pytest.mark.parametrize("place", ["satellite", "satellite@client"])
-def test_a_lossy_run_is_well_formed_and_its_retransmissions_are_seen(
-    tmp_path: Path, place: str
-) -> None:
+def test_lossy_capture_is_well_formed_with_retransmissions(tmp_path: Path, place: str) -> None:
     losses = [
         ("links.satellite.forward.errors.packet_loss_rate", "0.03"),
         ("links.satellite.return.errors.packet_loss_rate", "0.01"),
@@ -81,7 +79,7 @@ def test_a_lossy_run_is_well_formed_and_its_retransmissions_are_seen(
     assert _frames(path, REMARKS) != []
 
 
-def test_the_captured_stream_is_the_file(tmp_path: Path) -> None:
+def test_captured_stream_contains_the_transferred_bytes(tmp_path: Path) -> None:
     losses = [("links.satellite.errors.packet_loss_rate", "0.02")]
     path, summary = _capture(tmp_path, losses, "satellite@client")
     assert summary["flows"][0]["bytes_delivered"] == 300_000
@@ -97,7 +95,7 @@ def _is_hex(line: str) -> bool:
     return all(character in "0123456789abcdef" for character in line)
 
 
-def test_times_have_nanoseconds_and_never_run_backwards(tmp_path: Path) -> None:
+def test_capture_timestamps_are_monotonic_nanoseconds(tmp_path: Path) -> None:
     path, _ = _capture(tmp_path, [], "satellite")
     command = ["tshark", "-r", str(path), "-T", "fields", "-e", "frame.time_epoch"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -108,7 +106,7 @@ def test_times_have_nanoseconds_and_never_run_backwards(tmp_path: Path) -> None:
     assert Decimal("0.007812500") in gaps
 
 
-def test_a_return_links_capture_has_the_real_bytes(tmp_path: Path) -> None:
+def test_return_link_capture_has_the_transmitted_bytes(tmp_path: Path) -> None:
     # Slow enough that acknowledgments are compacted: outer header, three bytes, inner packet.
     parts = [("links.satellite.return", '{ rate = "9.6 kbit/s", acks = { kind = "compaction" } }')]
     path, summary = _capture(tmp_path, parts, "satellite@server")
@@ -125,7 +123,7 @@ def test_a_return_links_capture_has_the_real_bytes(tmp_path: Path) -> None:
     assert inside == link["packets_delivered"] - compacted
 
 
-def test_a_capture_of_compressed_headers_shows_the_packets_before(tmp_path: Path) -> None:
+def test_capture_with_header_compression_has_uncompressed_packets(tmp_path: Path) -> None:
     parts = [("links.satellite.compression", "rfc1144")]
     path, summary = _capture(tmp_path, parts, "satellite")
     assert _frames(path, f"{BROKEN} or {REMARKS}") == []
@@ -134,9 +132,7 @@ def test_a_capture_of_compressed_headers_shows_the_packets_before(tmp_path: Path
 
 
 @pytest.mark.parametrize("ip", ["v4", "v6"])
-def test_the_longest_packet_of_a_tunnel_has_a_length_that_its_header_can_say(
-    tmp_path: Path, ip: str
-) -> None:
+def test_longest_tunnel_packet_fits_the_ip_length_field(tmp_path: Path, ip: str) -> None:
     # A random size may be as large as it likes: the network says what a datagram holds at most.
     source = '{ kind = "packets", size = "pareto(60 kB, 1.1)", interval = "200 ms" }'
     of_links = [("links.satellite.tunnel", "true")]

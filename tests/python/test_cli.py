@@ -21,7 +21,7 @@ from .commands import COMMAND, SMALL, assert_refused
 MOST_OWN_MODULES, MOST_MODULES = 24, 120
 
 
-def test_json_is_one_object_with_the_contracts_fields(bentpipe: Any, small: Path) -> None:
+def test_json_output_has_the_documented_fields(bentpipe: Any, small: Path) -> None:
     said = bentpipe("run", small, "--json")
     assert (said.status, said.err) == (0, "")
     summary = said.data
@@ -54,7 +54,7 @@ def test_the_table_has_units(bentpipe: Any, small: Path) -> None:
     assert "satellite.forward" in said.out
 
 
-def test_a_flow_that_gives_up_says_so(bentpipe: Any, small: Path) -> None:
+def test_abandoned_flow_has_outcome_gave_up(bentpipe: Any, small: Path) -> None:
     lost = f"links.satellite.forward.errors.lost_packets={list(range(100, 500))}"
     changed = (lost, "duration=2 h", "links.satellite.forward.rate=1 Mbit/s")
     settings = [word for setting in changed for word in ("--set", setting)]
@@ -68,7 +68,7 @@ def test_a_flow_that_gives_up_says_so(bentpipe: Any, small: Path) -> None:
     assert re.search(r"^download .+  gave up  1\d\d\d s  ", table, re.MULTILINE)
 
 
-def test_many_flows_are_rows(bentpipe: Any, small: Path) -> None:
+def test_many_flows_are_printed_as_rows(bentpipe: Any, small: Path) -> None:
     more = [
         f'[flows.more{index}]\nfrom = "server"\nto = "client"\napp = {{ kind = "bulk" }}'
         for index in range(6)
@@ -94,14 +94,14 @@ def test_equal_seeds_give_equal_runs(bentpipe: Any, small: Path) -> None:
     assert runs[0] == runs[1]
 
 
-def test_a_ready_made_scenario_runs_by_its_name(bentpipe: Any) -> None:
+def test_ready_made_scenarios_run_by_name(bentpipe: Any) -> None:
     names = bentpipe("list", "scenarios", "--json").data["scenarios"]
     assert len(names) >= 6
     for name in names:
         assert bentpipe("run", name, "--json").data["scenario"] == name
 
 
-def test_predict_says_which_limit_binds(bentpipe: Any, small: Path) -> None:
+def test_predict_names_the_binding_limit(bentpipe: Any, small: Path) -> None:
     settings = ("hosts.client.tcp.delayed_ack=off", "hosts.client.tcp.receive_buffer=64 kB")
     said = bentpipe("predict", small, "--json", "--set", settings[0], "--set", settings[1])
     assert (said.status, said.err) == (0, "")
@@ -131,7 +131,7 @@ def cells(out: str, first: str) -> list[list[str]]:
     return [re.split(r" {2,}", row) for row in rows[:end]]
 
 
-def test_predict_says_of_users_and_calls_no_more_than_it_knows(bentpipe: Any) -> None:
+def test_predict_marks_user_and_call_estimates_as_unlikely(bentpipe: Any) -> None:
     calls = bentpipe("predict", "vsat-office").out
     assert "both ways" in calls
     assert re.search(r"offered +138 kbit/s +an estimate: the lowest, not likely", calls)
@@ -141,7 +141,7 @@ def test_predict_says_of_users_and_calls_no_more_than_it_knows(bentpipe: Any) ->
     assert "none of the 8 models applies: it is of one bulk transfer, and this is " in calls
 
 
-def test_run_says_where_a_hybrid_gateways_window_slows_and_what_to_set(bentpipe: Any) -> None:
+def test_run_notes_a_hybrid_gateway_window_that_limits_goodput(bentpipe: Any) -> None:
     slow = bentpipe("run", "hybrid-internet", "--set", 'duration="20 s"')
     said = re.search(
         r"note: gateways\.hub\.receive_buffer: .*?(\d+) kB", " ".join(slow.out.split())
@@ -156,7 +156,7 @@ def test_run_says_where_a_hybrid_gateways_window_slows_and_what_to_set(bentpipe:
     )
 
 
-def test_run_shows_classes_and_why_calls_sound_as_they_do(bentpipe: Any) -> None:
+def test_run_shows_queue_classes_and_call_impairments(bentpipe: Any) -> None:
     noc = bentpipe("run", "hybrid-noc", "--json").data
     out = bentpipe("run", "hybrid-noc").out
     rows = cells(out, "queue")
@@ -181,7 +181,7 @@ def test_run_shows_classes_and_why_calls_sound_as_they_do(bentpipe: Any) -> None
     assert "packets lost" in table
 
 
-def test_a_groups_videos_are_counted(bentpipe: Any, tmp_path: Path) -> None:
+def test_group_summary_counts_videos(bentpipe: Any, tmp_path: Path) -> None:
     film = '{ kind = "video", lasts = "8 s" }'
     file = tmp_path / "films.toml"
     text = [
@@ -211,7 +211,7 @@ def test_lists_schema_and_doctor(bentpipe: Any) -> None:
     assert "simulator" in bentpipe("doctor").out
 
 
-def test_a_scenario_comes_from_a_pipe_too(small: Path) -> None:
+def test_scenario_is_read_from_standard_input(small: Path) -> None:
     for name in ("-", "/dev/stdin"):
         for text, status in ((SMALL, 0), (SMALL.replace("delay", "dealy"), 2)):
             process = subprocess.run(
@@ -266,7 +266,7 @@ def loaded_by(*arguments: object) -> set[str]:
     return set(process.stderr.split())
 
 
-def test_a_run_loads_nothing_that_it_does_not_need(small: Path) -> None:
+def test_run_imports_only_required_modules(small: Path) -> None:
     """Start-up is bounded by what is imported; times would depend on the machine."""
     # Each of them costs more than the run itself: rich alone is a third of the start.
     heavy = {"numpy", "matplotlib", "pyarrow", "jinja2", "pydantic", "rich", "tomllib", "typer"}
@@ -279,14 +279,14 @@ def test_a_run_loads_nothing_that_it_does_not_need(small: Path) -> None:
         assert len(loaded) <= MOST_MODULES
 
 
-def test_what_a_run_writes_needs_no_pandas(small: Path, tmp_path: Path) -> None:
+def test_run_output_does_not_import_pandas(small: Path, tmp_path: Path) -> None:
     """It is there, since xarray needs it, and takes longer to import than most runs."""
     loaded = loaded_by("run", small, "--out", tmp_path / "out")
     assert "pyarrow" in loaded
     assert "pandas" not in loaded
 
 
-def test_the_documented_results_are_those_of_the_schema(bentpipe: Any) -> None:
+def test_results_page_is_generated_from_the_schema(bentpipe: Any) -> None:
     said = bentpipe("schema", "results")
     assert (said.status, said.err) == (0, "")
     root = Path(__file__).parents[2]
@@ -298,7 +298,7 @@ def test_the_documented_results_are_those_of_the_schema(bentpipe: Any) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_what_an_encoding_has_no_sign_for_is_no_end(small: Path, encoding: str) -> None:
+def test_unencodable_characters_do_not_fail_the_command(small: Path, encoding: str) -> None:
     for command in ("run", "predict"):
         done = subprocess.run(
             [*COMMAND, command, str(small)],
@@ -310,7 +310,7 @@ def test_what_an_encoding_has_no_sign_for_is_no_end(small: Path, encoding: str) 
         assert b"small" in done.stdout
 
 
-def test_what_nodes_discard_is_told_with_the_reason(bentpipe: Any, small: Path) -> None:
+def test_node_discards_are_reported_by_reason(bentpipe: Any, small: Path) -> None:
     busy = 'hosts.client.processing={ time = "20 ms", queue = "5 packets" }'
     said = bentpipe("run", small, "--set", busy, "--json")
     discarded = said.data["packets_discarded"]

@@ -63,7 +63,7 @@ def test_equal_runs_give_equal_plots(bentpipe: Any, small: Path, tmp_path: Path)
         assert plot.read_bytes() == (tmp_path / "two" / plot.name).read_bytes()
 
 
-def test_nothing_of_an_earlier_run_stays(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+def test_files_of_an_earlier_run_are_removed(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     other = tmp_path / "other.toml"
     other.write_text(SMALL.replace("download", "upload").replace("satellite", "radio"), "utf-8")
@@ -81,7 +81,7 @@ def test_nothing_of_an_earlier_run_stays(bentpipe: Any, small: Path, tmp_path: P
     assert {path.name for path in out.iterdir()} == left
 
 
-def test_an_unwritable_folder_is_refused_before_the_run(
+def test_unwritable_folder_is_refused_before_the_run(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object, **__: object) -> None:
@@ -94,12 +94,12 @@ def test_an_unwritable_folder_is_refused_before_the_run(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
-def test_a_full_disk_is_told_with_the_file(bentpipe: Any, small: Path) -> None:
+def test_full_disk_error_names_the_file(bentpipe: Any, small: Path) -> None:
     said = bentpipe("run", small, "--flent", "/dev/full")
     assert (said.status, said.err) == (1, "bentpipe: /dev/full: no space left on device\n")
 
 
-def test_a_capture_that_finds_no_room_ends_the_run_soon(tmp_path: Path) -> None:
+def test_capture_on_a_full_disk_ends_the_run_early(tmp_path: Path) -> None:
     # Gigabytes, were it simulated to the end.
     long = pair("long", duration="1 h", rate="100 Mbit/s", delay="10 ms", size="40 GB", seed=1)
     (tmp_path / "long.toml").write_text(long, encoding="utf-8")
@@ -119,9 +119,7 @@ def test_a_capture_that_finds_no_room_ends_the_run_soon(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
 
 
-def test_a_link_that_is_named_twice_is_captured_once(
-    bentpipe: Any, small: Path, tmp_path: Path
-) -> None:
+def test_repeated_pcap_link_is_captured_once(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     for folder, links in (("once", ["satellite"]), ("twice", ["satellite", "satellite"])):
         words = [word for link in links for word in ("--pcap", link)]
         said = bentpipe("run", small, "--out", tmp_path / folder, *words)
@@ -130,7 +128,7 @@ def test_a_link_that_is_named_twice_is_captured_once(
     assert once.read_bytes() == twice.read_bytes()
 
 
-def test_a_capture_is_one_commands_at_a_time(
+def test_capture_file_is_locked_against_other_commands(
     bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -150,7 +148,7 @@ def test_a_capture_is_one_commands_at_a_time(
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_place_where_a_capture_cannot_be_is_refused_before_the_run(
+def test_unwritable_capture_path_is_refused_before_the_run(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch, there: bool
 ) -> None:
     def never(*_: object, **__: object) -> None:
@@ -166,7 +164,9 @@ def test_a_place_where_a_capture_cannot_be_is_refused_before_the_run(
     assert_refused(said, "--pcap satellite: ", "satellite.pcapng: read-only file system")
 
 
-def test_a_folder_is_one_commands_at_a_time(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+def test_output_folder_is_locked_against_other_commands(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     assert bentpipe("run", small, "--out", out).status == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
@@ -190,7 +190,7 @@ def _with_room_for(size: int, *words: object, cwd: Path) -> subprocess.Completed
     )
 
 
-def test_probes_that_cannot_even_begin_leave_no_file(
+def test_failed_probe_file_creation_leaves_no_file(
     bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(part: Path, *_: object) -> None:
@@ -204,7 +204,7 @@ def test_probes_that_cannot_even_begin_leave_no_file(
     assert not list(out.iterdir())
 
 
-def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -> None:
+def test_failed_write_keeps_the_existing_files(small: Path, tmp_path: Path) -> None:
     done = _with_room_for(0, "new", "mine.toml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "bentpipe: mine.toml: file too large\n"
@@ -232,18 +232,14 @@ def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -
     }
 
 
-def test_a_file_where_a_folder_is_to_be_is_called_one(
-    bentpipe: Any, small: Path, tmp_path: Path
-) -> None:
+def test_out_path_that_is_a_file_is_refused(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     (tmp_path / "results").touch()
     said = bentpipe("run", small, "--out", tmp_path / "results")
     assert_refused(said, "--out", "is a file; expected a folder")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="optional: needs POSIX permissions")
-def test_where_there_is_no_home_plots_are_written_without_a_word(
-    small: Path, tmp_path: Path
-) -> None:
+def test_plots_without_a_home_folder_print_no_warnings(small: Path, tmp_path: Path) -> None:
     """matplotlib keeps what it knows of fonts at home; without one it says so in two lines."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -287,7 +283,7 @@ def _full_at(path: Path) -> Path:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
 @pytest.mark.parametrize("command", ["run", "advise", "sweep"])
-def test_a_figure_that_cannot_be_written_loses_no_result(
+def test_unwritable_plot_still_prints_the_result(
     command: str, bentpipe: Any, small: Path, tmp_path: Path
 ) -> None:
     full = tmp_path / "plot.svg"
@@ -312,7 +308,7 @@ def test_a_figure_that_cannot_be_written_loses_no_result(
             assert said.data
 
 
-def test_a_folder_without_room_loses_no_result(small: Path, tmp_path: Path) -> None:
+def test_full_output_folder_still_prints_the_result(small: Path, tmp_path: Path) -> None:
     done = _with_room_for(3 << 10, "run", small, "--out", "out", "--json", cwd=tmp_path)
     assert done.returncode == 1
     assert json.loads(done.stdout)["flows"][0]["bytes_delivered"] == 300_000
@@ -331,7 +327,7 @@ class _FullAfterTheFirst(io.BytesIO):
         return super().write(content)
 
 
-def test_a_sweep_without_room_prints_the_cells_that_are_kept(
+def test_sweep_on_a_full_disk_prints_the_finished_cells(
     bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = tmp_path / "many.toml"
@@ -359,7 +355,7 @@ def test_a_sweep_without_room_prints_the_cells_that_are_kept(
     assert_refused(said, f"{out}: no space left on device", status=1)
 
 
-def test_a_large_capture_is_announced_while_it_is_written(
+def test_large_capture_is_reported_during_the_run(
     bentpipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -380,7 +376,7 @@ def test_a_large_capture_is_announced_while_it_is_written(
     assert whole == pytest.approx(so_far * 1000 / after_s, rel=0.05)
 
 
-def test_a_capture_without_a_limit_is_announced_with_what_would_limit_it(
+def test_large_unlimited_capture_suggests_a_snap_length(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small, large = tmp_path / "small.pcapng", tmp_path / "large.pcapng"

@@ -48,7 +48,7 @@ from .commands import COMMAND, SMALL, assert_refused
         (["frobnicate"], ["frobnicate"]),
     ],
 )
-def test_a_wrong_request_is_one_line_and_2(
+def test_invalid_request_prints_one_line_and_exits_with_2(
     bentpipe: Any,
     small: Path,
     arguments: Sequence[str],
@@ -65,12 +65,12 @@ def test_a_wrong_request_is_one_line_and_2(
     assert_refused(bentpipe(*words), *fragments)
 
 
-def test_a_stream_without_end_is_no_scenario(bentpipe: Any) -> None:
+def test_endless_stream_is_refused_as_scenario(bentpipe: Any) -> None:
     assert_refused(bentpipe("run", "/dev/zero"), "longer than 1 MiB")
     assert_refused(bentpipe("sweep", "/dev/zero"), "/dev/zero")
 
 
-def test_of_a_long_file_no_more_is_read_than_of_a_scenario(
+def test_oversized_file_is_read_up_to_the_scenario_limit(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As long as a disk, and nothing on it; whether it is a sweep is asked of its beginning.
@@ -87,24 +87,24 @@ def test_of_a_long_file_no_more_is_read_than_of_a_scenario(
     assert all(len(text) <= (1 << 20) for text in read)
 
 
-def test_a_name_that_cannot_be_a_files_is_a_wrong_request(bentpipe: Any) -> None:
+def test_overlong_file_name_is_an_invalid_request(bentpipe: Any) -> None:
     for command in ("run", "predict", "sweep"):
         said = bentpipe(command, "x" * 5000)
         assert_refused(said, "xxx...: file name too long")
         assert len(said.err) < 300
 
 
-def test_a_wrong_scenario_names_file_line_and_key(bentpipe: Any, small: Path) -> None:
+def test_scenario_error_names_file_line_and_key(bentpipe: Any, small: Path) -> None:
     small.write_text(SMALL.replace('delay = "250 ms"', 'dealy = "250 ms"'), encoding="utf-8")
     assert_refused(bentpipe("run", small), f"{small}:10", "dealy", "delay")
 
 
-def test_a_seed_beyond_the_largest_is_refused(bentpipe: Any, small: Path) -> None:
+def test_seed_above_the_maximum_is_refused(bentpipe: Any, small: Path) -> None:
     assert bentpipe("run", small, "--json", "--seed", 2**64 - 1).data["seed"] == 2**64 - 1
     assert_refused(bentpipe("run", small, "--seed", 2**64), "--seed", str(2**64 - 1))
 
 
-def test_a_damaged_sweep_is_not_a_missing_one(bentpipe: Any, tmp_path: Path) -> None:
+def test_damaged_sweep_is_distinguished_from_a_missing_one(bentpipe: Any, tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text(
         'scenario = "terrestrial"\n[axes]\nseed = [1]\n[set]\nduration = "1 s"\n', encoding="utf-8"
     )
@@ -117,9 +117,7 @@ def test_a_damaged_sweep_is_not_a_missing_one(bentpipe: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["run", "predict", "sweep"])
-def test_a_file_nested_beyond_what_a_parser_follows_is_refused(
-    bentpipe: Any, tmp_path: Path, command: str
-) -> None:
+def test_too_deeply_nested_file_is_refused(bentpipe: Any, tmp_path: Path, command: str) -> None:
     deep = tmp_path / "deep.toml"
     deep.write_text("x = " + "[" * 50_000 + "]" * 50_000, encoding="utf-8")
     assert_refused(bentpipe(command, deep), "deep.toml:1: nested deeper")
@@ -128,7 +126,7 @@ def test_a_file_nested_beyond_what_a_parser_follows_is_refused(
 @pytest.mark.parametrize("command", ["run", "predict", "sweep"])
 @pytest.mark.parametrize("key", ["{} = 1", "[{}]"])
 @pytest.mark.parametrize("part", ["a", '"a"', " a "])
-def test_a_key_of_parts_without_end_is_refused_at_once(
+def test_overlong_dotted_key_is_refused_quickly(
     bentpipe: Any, tmp_path: Path, command: str, key: str, part: str
 ) -> None:
     deep = tmp_path / "deep.toml"
@@ -141,7 +139,7 @@ def test_a_key_of_parts_without_end_is_refused_at_once(
     assert_refused(said, "deep.toml:2: ", "nested")
 
 
-def test_a_string_may_have_as_many_dots_as_it_likes(bentpipe: Any, small: Path) -> None:
+def test_strings_with_many_dots_are_accepted(bentpipe: Any, small: Path) -> None:
     dotted = ".".join(["a"] * 200)
     small.write_text(SMALL + f"\n# {dotted}", encoding="utf-8")
     said = bentpipe("predict", small, "--set", f"description={dotted}", "--json")
@@ -151,7 +149,7 @@ def test_a_string_may_have_as_many_dots_as_it_likes(bentpipe: Any, small: Path) 
     assert_refused(bentpipe("run", small), "unknown key")
 
 
-def test_a_request_for_what_is_not_there_is_2_and_refused_before_the_run(
+def test_missing_files_are_refused_before_the_run(
     bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object, **__: object) -> None:
@@ -173,7 +171,7 @@ def test_a_request_for_what_is_not_there_is_2_and_refused_before_the_run(
     assert [path.name for path in tmp_path.iterdir() if path != small] == ["folder"]
 
 
-def test_what_is_not_utf_8_is_refused_and_may_be_a_files_name(
+def test_non_utf8_values_are_refused_except_in_file_names(
     bentpipe: Any, small: Path, tmp_path: Path
 ) -> None:
     # As Python has a byte of an argument that is no UTF-8.
@@ -235,7 +233,7 @@ def _without_rights(*words: object, cwd: Path) -> subprocess.CompletedProcess[st
         (["new", "locked/mine.toml"], "locked/mine.toml: permission denied"),
     ],
 )
-def test_what_may_not_be_read_or_written_is_a_wrong_request(
+def test_missing_file_permissions_are_an_invalid_request(
     small: Path, locked: Path, arguments: list[str], said: str
 ) -> None:
     for name, scenario in (("many", "locked/small.toml"), ("one", "small.toml")):
@@ -249,7 +247,7 @@ def test_what_may_not_be_read_or_written_is_a_wrong_request(
 
 
 @pytest.mark.parametrize("command", ["run", "predict", "advise", "sweep"])
-def test_a_byte_order_mark_is_no_part_of_a_file(
+def test_byte_order_mark_is_ignored(
     bentpipe: Any, small: Path, tmp_path: Path, command: str
 ) -> None:
     small.write_text("\N{BYTE ORDER MARK}" + SMALL, encoding="utf-8")
@@ -264,7 +262,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(
 
 
 @pytest.mark.parametrize("command", ["run", "predict", "advise", "sweep"])
-def test_a_closed_standard_input_is_a_wrong_request(
+def test_closed_standard_input_is_an_invalid_request(
     bentpipe: Any, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)
@@ -272,7 +270,7 @@ def test_a_closed_standard_input_is_a_wrong_request(
 
 
 @pytest.mark.parametrize("command", ["run", "predict"])
-def test_a_long_file_is_long_wherever_reading_it_ends(
+def test_size_limit_within_a_multibyte_character_is_enforced(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     # Two bytes each: a limit in bytes is in the middle of one.
@@ -283,7 +281,7 @@ def test_a_long_file_is_long_wherever_reading_it_ends(
     assert_refused(bentpipe(command, "-"), "-: longer than 1 MiB: not a scenario file")
 
 
-def test_names_of_files_are_utf_8_under_any_locale(small: Path, tmp_path: Path) -> None:
+def test_file_names_are_utf8_under_any_locale(small: Path, tmp_path: Path) -> None:
     named = small.with_name("größe.toml")
     small.rename(named)
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

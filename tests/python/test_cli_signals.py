@@ -20,7 +20,7 @@ from .commands import COMMAND, assert_refused, started
 from .networks import pair
 
 
-def test_work_that_fails_is_1(
+def test_failed_work_exits_with_1(
     bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -31,7 +31,7 @@ def test_work_that_fails_is_1(
     assert_refused(said, "probes.parquet: no space left on device", status=1)
 
 
-def test_a_mistake_of_ours_is_one_line_too(
+def test_internal_error_prints_one_line(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> None:
@@ -41,7 +41,7 @@ def test_a_mistake_of_ours_is_one_line_too(
     assert_refused(bentpipe("run", small), "internal error: ZeroDivisionError: oh no", status=1)
 
 
-def test_ctrl_c_is_130(bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_exits_with_130(bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -49,7 +49,7 @@ def test_ctrl_c_is_130(bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPat
     assert_refused(bentpipe("run", small), "interrupted", status=130)
 
 
-def test_a_reader_that_leaves_is_no_traceback(small: Path) -> None:
+def test_broken_pipe_prints_no_traceback(small: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     process = subprocess.run(
@@ -69,7 +69,7 @@ def test_main_exits_with_the_status(
     assert "zebras" in capsys.readouterr().err
 
 
-def test_stdout_that_fails_is_reported(
+def test_stdout_write_error_is_reported(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Full(io.StringIO):
@@ -90,7 +90,7 @@ def test_stdout_that_fails_is_reported(
         (["list"], 1),
     ],
 )
-def test_a_closed_standard_output_is_one_line(
+def test_closed_standard_output_prints_one_line(
     small: Path, arguments: list[str], status: int
 ) -> None:
     words = [str(small) if word == "SMALL" else word for word in arguments]
@@ -114,7 +114,7 @@ ENDED = {
 
 @pytest.mark.parametrize("number", ENDED)
 @pytest.mark.parametrize("command", ["run", "advise"])
-def test_a_signal_ends_a_command_with_a_line_and_leaves_nothing(
+def test_signal_prints_one_line_and_leaves_no_files(
     tmp_path: Path, number: signal.Signals, command: str
 ) -> None:
     # Hours, were it simulated to the end; on a disk that it can't fill.
@@ -155,7 +155,7 @@ def _at_work(process: subprocess.Popen[str]) -> bool:
 
 
 @pytest.mark.parametrize("module", ["bentpipe.cli", "bentpipe.signals", "bentpipe.cli.commands"])
-def test_ctrl_c_ends_a_command_quietly_while_it_is_being_imported(module: str) -> None:
+def test_ctrl_c_during_import_prints_no_traceback(module: str) -> None:
     """Half of a short command's time is that, and Python itself answers with a traceback."""
     script = f"""
 import signal, sys
@@ -176,7 +176,7 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "bentpipe: interrupted\n")
 
 
-def test_what_a_command_is_started_by_imports_nothing_that_takes_time() -> None:
+def test_start_module_imports_only_lightweight_modules() -> None:
     """Until it runs, Ctrl-C is Python's to answer."""
     script = (
         "import re, sys; before = set(sys.modules); import bentpipe.start; "
@@ -188,7 +188,7 @@ def test_what_a_command_is_started_by_imports_nothing_that_takes_time() -> None:
     assert set(done.stdout.split()) <= {"__future__", "bentpipe", "bentpipe.start", "signal"}
 
 
-def test_programs_have_the_usual_dispositions_under_nohup(tmp_path: Path) -> None:
+def test_child_processes_have_default_signals_under_nohup(tmp_path: Path) -> None:
     (tmp_path / "test_child.py").write_text(
         "import signal, subprocess, sys\n"
         "def test_child():\n"
@@ -214,7 +214,7 @@ def test_programs_have_the_usual_dispositions_under_nohup(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
+def test_ignored_signal_stays_ignored() -> None:
     # As `nohup` has it; and one that somebody else handles is theirs.
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

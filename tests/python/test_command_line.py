@@ -48,7 +48,7 @@ def read_by_typer(name: str, words: list[str]) -> Call | None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_examples_that_work_and_cuts_no_name_off(
+def test_help_examples_run_and_names_are_not_truncated(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -98,12 +98,12 @@ def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 @settings(max_examples=400)
 @given(lines())
-def test_what_is_read_the_short_way_typer_reads_the_same(line: tuple[str, list[str]]) -> None:
+def test_fast_path_parses_arguments_like_typer(line: tuple[str, list[str]]) -> None:
     assert_same(*line)
 
 
 @pytest.mark.parametrize("line", ["run vsat --seed", "advise vsat --seeds", "sweep x --workers"])
-def test_numbers_are_read_as_typer_reads_them(line: str) -> None:
+def test_fast_path_parses_numbers_like_typer(line: str) -> None:
     name, *words = line.split()
     for number in NUMBERS:
         assert_same(name, [*words, number])
@@ -130,27 +130,27 @@ def test_numbers_are_read_as_typer_reads_them(line: str) -> None:
         "doctor",
     ],
 )
-def test_ordinary_lines_are_read_the_short_way(line: str) -> None:
+def test_ordinary_command_lines_use_the_fast_path(line: str) -> None:
     name, *words = line.split()
     values = plain.read(COMMANDS[name].parameters, words)
     assert values is not None
     assert read_by_typer(name, words) == (COMMANDS[name], values)
 
 
-def test_what_a_shell_completes_is_typers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shell_completion_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, plain.COMPLETING, "complete_bash")
     assert plain.read(COMMANDS["run"].parameters, ["vsat"]) is None
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_takes_what_the_table_says(name: str) -> None:
+def test_command_parameters_match_the_table(name: str) -> None:
     module, _, function = COMMANDS[name].place.partition(".")
     command = getattr(import_module(f"bentpipe.cli.{module}"), function)
     taken = inspect.signature(command).parameters
     assert set(taken) == set(COMMANDS[name].parameters)
 
 
-def test_paths_are_paths() -> None:
+def test_path_options_are_parsed_as_paths() -> None:
     values = plain.read(COMMANDS["run"].parameters, ["vsat", "--out", "a/b"])
     assert values is not None
     assert values["out"] == Path("a/b")

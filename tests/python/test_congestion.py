@@ -83,7 +83,7 @@ def _without_wall_time(result: bentpipe.RunResult) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_reno_in_python_is_the_built_in_reno(scenario: Scenario, seed: int) -> None:
+def test_python_reno_equals_built_in_reno(scenario: Scenario, seed: int) -> None:
     bentpipe.congestion_control("my-reno")(Reno)
     built_in = bentpipe.run(scenario, seed=seed)
     mine = bentpipe.run(scenario, seed=seed, settings={CONTROL: "my-reno"})
@@ -94,7 +94,7 @@ def test_reno_in_python_is_the_built_in_reno(scenario: Scenario, seed: int) -> N
         assert np.array_equal(mine.series[name].values, series.values)
 
 
-def test_one_instance_a_connection_end(scenario: Scenario) -> None:
+def test_each_sender_has_one_instance(scenario: Scenario) -> None:
     made = []
 
     @bentpipe.congestion_control("counted")
@@ -107,7 +107,7 @@ def test_one_instance_a_connection_end(scenario: Scenario) -> None:
     assert len(made) == 1
 
 
-def test_every_callback_is_called(scenario: Scenario) -> None:
+def test_every_callback_is_invoked(scenario: Scenario) -> None:
     called: set[str] = set()
 
     @bentpipe.congestion_control("all")
@@ -145,7 +145,7 @@ def test_every_callback_is_called(scenario: Scenario) -> None:
     }
 
 
-def test_owning_slow_start(scenario: Scenario) -> None:
+def test_python_rule_replaces_slow_start(scenario: Scenario) -> None:
     @bentpipe.congestion_control("fixed")
     class Fixed:
         owns_slow_start = True
@@ -175,7 +175,7 @@ def test_owning_slow_start(scenario: Scenario) -> None:
         ("window.segment = 3", "AttributeError"),
     ],
 )
-def test_an_error_ends_the_run(scenario: Scenario, statement: str, message: str) -> None:
+def test_callback_exception_ends_the_run(scenario: Scenario, statement: str, message: str) -> None:
     @bentpipe.congestion_control("broken")
     class Broken(Reno):
         def on_ack(self, window: Window, ack: Ack) -> None:
@@ -193,7 +193,7 @@ def test_an_error_ends_the_run(scenario: Scenario, statement: str, message: str)
 
 
 @pytest.mark.parametrize("growth", [math.nan, -1.0, math.inf, "three"])
-def test_a_wrong_growth_ends_the_run(scenario: Scenario, growth: object) -> None:
+def test_invalid_slow_start_growth_ends_the_run(scenario: Scenario, growth: object) -> None:
     @bentpipe.congestion_control("broken")
     class Broken(Reno):
         def slow_start_growth(self, window: Window, counted: int, ack: Ack) -> object:
@@ -207,7 +207,7 @@ CLEAN = {"links.satellite.errors.bit_error_rate": 0, "probes.series": ["download
 
 
 @pytest.mark.parametrize("pacing", ["auto", "on", "20 Mbit/s"])
-def test_a_rule_paces(scenario: Scenario, pacing: str) -> None:
+def test_python_rule_sets_the_pacing_rate(scenario: Scenario, pacing: str) -> None:
     @bentpipe.congestion_control("paced")
     class Paced(Reno):
         def pacing_rate(self, window: Window) -> float:
@@ -219,7 +219,7 @@ def test_a_rule_paces(scenario: Scenario, pacing: str) -> None:
     assert set(result.series["download.pacing_rate"].values) == {2e6}
 
 
-def test_a_rule_without_a_rate_is_paced_only_where_asked(scenario: Scenario) -> None:
+def test_rule_without_pacing_rate_is_paced_only_when_enabled(scenario: Scenario) -> None:
     @bentpipe.congestion_control("late")
     class Late(Reno):
         def pacing_rate(self, window: Window) -> float | None:
@@ -238,7 +238,7 @@ def test_a_rule_without_a_rate_is_paced_only_where_asked(scenario: Scenario) -> 
 
 @pytest.mark.parametrize("rate", [math.nan, -1.0, 0, math.inf, "fast", (1, 2)])
 @pytest.mark.parametrize("pacing", ["auto", "on"])
-def test_a_wrong_rate_ends_the_run(scenario: Scenario, rate: object, pacing: str) -> None:
+def test_invalid_pacing_rate_ends_the_run(scenario: Scenario, rate: object, pacing: str) -> None:
     calls = []
 
     @bentpipe.congestion_control("broken")
@@ -255,7 +255,7 @@ def test_a_wrong_rate_ends_the_run(scenario: Scenario, rate: object, pacing: str
     assert len(calls) == 1
 
 
-def test_windows_out_of_range_are_clamped(scenario: Scenario) -> None:
+def test_out_of_range_windows_are_clamped(scenario: Scenario) -> None:
     @bentpipe.congestion_control("extreme")
     class Extreme(Reno):
         def on_ack(self, window: Window, ack: Ack) -> None:
@@ -275,7 +275,7 @@ def test_windows_out_of_range_are_clamped(scenario: Scenario) -> None:
     assert result.flow().bytes_delivered > 1_000_000
 
 
-def test_control_c_in_a_callback_is_control_c(scenario: Scenario) -> None:
+def test_keyboard_interrupt_in_a_callback_propagates(scenario: Scenario) -> None:
     @bentpipe.congestion_control("interrupted")
     class Interrupted(Reno):
         def on_ack(self, window: Window, ack: Ack) -> None:
@@ -285,7 +285,7 @@ def test_control_c_in_a_callback_is_control_c(scenario: Scenario) -> None:
         bentpipe.run(scenario, settings={CONTROL: "interrupted"})
 
 
-def test_a_constructor_with_arguments_ends_the_run(scenario: Scenario) -> None:
+def test_constructor_with_arguments_ends_the_run(scenario: Scenario) -> None:
     @bentpipe.congestion_control("needy")
     class Needy(Reno):
         def __init__(self, gain: float) -> None:
@@ -296,7 +296,7 @@ def test_a_constructor_with_arguments_ends_the_run(scenario: Scenario) -> None:
         bentpipe.run(scenario, settings={CONTROL: "needy"})
 
 
-def test_names(scenario: Scenario) -> None:
+def test_invalid_rule_names_are_refused(scenario: Scenario) -> None:
     with pytest.raises(bentpipe.ScenarioError, match='got "mine"'):
         bentpipe.run(scenario, settings={CONTROL: "mine"})
     bentpipe.congestion_control("mine")(Reno)
@@ -311,7 +311,7 @@ def test_names(scenario: Scenario) -> None:
         bentpipe.congestion_control("empty")(object)  # type: ignore[type-var]
 
 
-def test_the_example(tmp_path: Path) -> None:
+def test_example_rule_runs(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "congestion_control.py"
     finished = subprocess.run(
         [sys.executable, str(example)], capture_output=True, text=True, check=True, cwd=tmp_path
@@ -322,7 +322,7 @@ def test_the_example(tmp_path: Path) -> None:
     assert rates["gentle"] > rates["reno"]
 
 
-def test_from_the_command_line(tmp_path: Path) -> None:
+def test_python_rule_runs_from_the_command_line(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "congestion_control.py"
     command = [sys.executable, "-m", "bentpipe", "run", "leo-pass", "--json"]
     command += ["--set", "duration=5 s", "--set", f"{CONTROL}=gentle"]
@@ -341,7 +341,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["predict", "advise", "compare"])
-def test_other_commands_run_rules_written_in_python(
+def test_all_commands_accept_python_rules(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rule = tmp_path / "rule.py"

@@ -119,7 +119,7 @@ def network() -> dict[str, Any]:
     return scenario | parts
 
 
-def test_a_simulated_sender_hears_of_it() -> None:
+def test_simulated_flow_outcomes_after_gateway_crashes() -> None:
     summary = bentpipe.run(network()).summary
     outcomes = {flow.name: flow.outcome for flow in summary.flows}
     assert outcomes == {
@@ -141,7 +141,7 @@ def test_a_simulated_sender_hears_of_it() -> None:
 
 
 @live
-def test_what_the_kernels_programs_hear_of_it(tmp_path: Path) -> None:
+def test_kernel_socket_errors_after_gateway_crashes(tmp_path: Path) -> None:
     program = tmp_path / "end.py"
     program.write_text(END)
     files = {
