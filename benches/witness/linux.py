@@ -8,9 +8,10 @@ table, and writes the record and the figure::
     cargo build --release -p bentpipe-live
     python3 benches/witness/linux.py [--cell first-cubic ...] [--captures DIR]
 
-`--simulate-only` keeps the record of Linux and simulates anew. `--phases 12` does so with so many
-starts within a millisecond, which a kernel's timestamps count, and says in how many each cell is
-within its bounds: where a result hangs on that, it is one of several that Linux has.
+`--simulate-only` keeps the record of Linux and simulates anew. `--phases 12` does so with 12 starts
+within a millisecond, which a kernel's timestamps count, and prints in how many of them each cell is
+within its bounds. `--seeds 20` simulates with 20 seeds, from which hosts draw their timing, and
+prints the ranges.
 
 As a module, it is what a test compares bentpipe with: `obstacle`, `measure`, `simulate`,
 `recorded`.
@@ -28,7 +29,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from linux_cells import (
@@ -38,9 +39,14 @@ from linux_cells import (
     CONGESTION_CONTROLS,
     DROPPED_BEYOND,
     DROPPED_FEW,
+    DROPPED_OUTSIDE,
     DROPPED_SHARE,
+    OUTSIDE,
     Cell,
 )
+
+if TYPE_CHECKING:
+    from bentpipe.seed_ranges import Range, SeedRuns
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
@@ -52,7 +58,7 @@ PROGRAM = Path(
 )
 
 INTERVAL_S = 0.1
-__all__ = ["BEYOND", "BOUNDS", "CELLS", "DROPPED_BEYOND", "Cell"]
+__all__ = ["BEYOND", "BOUNDS", "CELLS", "DROPPED_BEYOND", "DROPPED_OUTSIDE", "OUTSIDE", "Cell"]
 
 
 def obstacle() -> str | None:
@@ -133,10 +139,11 @@ def flows(cell: Cell) -> list[str]:
     return ["download", "upload"] if cell.upload else ["download"]
 
 
-def scenario_text(cell: Cell, *, start_us: int = 0) -> str:
+def scenario_text(cell: Cell, *, start_us: int = 0, host_timing: bool = False) -> str:
     """Return the same network and the same settings as a scenario file.
 
-    `start_us`: when the first flow begins, in microseconds.
+    `start_us`: when the first flow begins, in microseconds. `host_timing`: whether hosts draw their
+    timing from the seed, as for a range over seeds.
     """
     control = "bbr1" if cell.congestion_control == "bbr" else cell.congestion_control
     # Where both send, both are what either is.
@@ -150,9 +157,11 @@ def scenario_text(cell: Cell, *, start_us: int = 0) -> str:
     errors = f", errors = {{ packet_loss_rate = {cell.loss} }}" if cell.loss else ""
     return f"""
 name = "linux-witness"
-description = "What Linux was measured over: docs/linux.md"
+description = "What Linux was measured over: docs/validation/linux.md"
 duration = "{cell.duration_s} s"
 seed = {cell.seed}
+[randomness]
+host_timing = {str(host_timing).lower()}
 [hosts.sender.tcp]
 profile = "linux"
 congestion_control = "{control}"
@@ -197,6 +206,26 @@ def simulate(cell: Cell, *, start_us: int = 0) -> dict[str, Any]:
         "dropped": link.packets_dropped,
         "queue_max_packets": link.queue_max_packets,
     }
+
+
+def over_seeds(cell: Cell, *, seeds: int) -> SeedRuns:
+    """Simulate the cell with `seeds` seeds from 1 on, from which hosts draw their timing."""
+    from bentpipe.scenario import Scenario
+    from bentpipe.seed_ranges import run_seeds
+
+    text = scenario_text(cell, host_timing=True)
+    return run_seeds(Scenario(path=Path(f"{cell.name}.toml"), text=text), seeds=seeds, seed=1)
+
+
+def drops_over_seeds(runs: SeedRuns) -> Range:
+    """Return the range of packets that the queue towards the receiver dropped."""
+    from bentpipe.seed_ranges import Range
+
+    links = [link for summary in runs.summaries for link in summary.links]
+    found = Range.of(link.packets_dropped for link in links if link.name == "path.forward")
+    if found is None:
+        raise ValueError("a cell has a link towards the receiver")
+    return found
 
 
 def _received(goodput: Any) -> list[int]:
@@ -288,7 +317,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--captures", type=Path, help="pcapng files of both ends go there")
     parser.add_argument("--simulate-only", action="store_true", help="keep the record of Linux")
     parser.add_argument("--phases", type=int, help="simulate with so many starts in a millisecond")
+    parser.add_argument("--seeds", type=int, help="simulate with the host timing of N seeds")
     chosen = parser.parse_args(arguments)
+    if chosen.seeds:
+        print_ranges(chosen.seeds, chosen.cell)
+        return 0
     if chosen.phases:
         print_phases(chosen.phases, chosen.cell)
         return 0
@@ -344,8 +377,34 @@ def print_phases(phases: int, names: Sequence[str] | None) -> None:
     print(f"their bounds, {means[1]:.1%} drop as many packets")
 
 
+def print_ranges(seeds: int, names: Sequence[str] | None) -> None:
+    """Print whether Linux's goodput and drops lie in the range over seeds, cell by cell."""
+    record = recorded()
+    inside = [0, 0]
+    cells = [cell for cell in selected(names) if cell.name in record and not cell.loss]
+    for cell in cells:
+        linux = record[cell.name]
+        runs = over_seeds(cell, seeds=seeds)
+        goodput, drops = runs.goodput_bps("download"), drops_over_seeds(runs)
+        theirs = goodput_bps(linux["received"], cell)
+        within = goodput.contains(theirs, within=BOUNDS[cell.group])
+        alike = drops.contains(linux["dropped"], within=DROPPED_SHARE, slack=DROPPED_FEW)
+        inside[0] += within
+        inside[1] += alike
+        stars = ["" if each else " *" for each in (within, alike)]
+        print(
+            f"| {cell.name} | {theirs / 1e6:.2f}{stars[0]} "
+            f"| {goodput.least / 1e6:.2f} to {goodput.most / 1e6:.2f} "
+            f"| {linux['dropped']}{stars[1]} | {drops.least:.0f} to {drops.most:.0f} |",
+            flush=True,
+        )
+    print(
+        f"of {len(cells)} cells {inside[0]} in the range of goodput, {inside[1]} in that of drops"
+    )
+
+
 def row(cell: Cell, record: Mapping[str, Any]) -> str:
-    """Return a line of the table, as docs/linux.md has it."""
+    """Return a line of the table, as docs/validation/linux-cells.md has it."""
     linux = record[cell.name]
     if cell.loss:
         if cell.seed != 1:

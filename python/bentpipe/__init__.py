@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
     from bentpipe.scenario import Scenario, ready_made
+    from bentpipe.seed_ranges import SeedRuns, run_seeds
     from bentpipe.sweeps import SweepResult, load_sweep, sweep
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "RunResult",
     "Scenario",
     "ScenarioError",
+    "SeedRuns",
     "SweepResult",
     "WorkError",
     "__version__",
@@ -44,6 +46,7 @@ __all__ = [
     "predict",
     "ready_made",
     "run",
+    "run_seeds",
     "sweep",
 ]
 
@@ -54,6 +57,7 @@ _HOMES = {
     "RunResult": "bentpipe.results",
     "Scenario": "bentpipe.scenario",
     "ScenarioError": "bentpipe._native",
+    "SeedRuns": "bentpipe.seed_ranges",
     "SweepResult": "bentpipe.sweeps",
     "WorkError": "bentpipe.errors",
     "__version__": "bentpipe._native",
@@ -65,6 +69,7 @@ _HOMES = {
     "predict": "bentpipe.prediction",
     "ready_made": "bentpipe.scenario",
     "run": "bentpipe.results",
+    "run_seeds": "bentpipe.seed_ranges",
     "sweep": "bentpipe.sweeps",
 }
 

@@ -11,6 +11,7 @@ from bentpipe.application_metrics import times_of
 from bentpipe.emulation import EmulateResult, emulate
 from bentpipe.prediction import FlowPrediction, Prediction, predict
 from bentpipe.results import FlowResult, RunResult, run
+from bentpipe.seed_ranges import Range, SeedRuns, run_seeds
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
@@ -71,12 +72,47 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SimulatedRange:
+    """The simulated goodput of a flow over seeds, beside the emulated one, in bits per second."""
+
+    goodput_bps: Range
+    emulated_bps: float
+
+    @property
+    def contains_emulated(self) -> bool:
+        """Whether the emulated goodput lies in the simulated range."""
+        return self.goodput_bps.contains(self.emulated_bps)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as it is in `bentpipe compare --json`."""
+        return {
+            "goodput_bps": self.goodput_bps.to_data(),
+            "contains_emulated": self.contains_emulated,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """The prediction, simulation and emulation of one scenario."""
 
     predicted: Prediction
     simulated: RunResult
     emulated: EmulateResult
+    # Simulations with several seeds, if more than one was requested.
+    over_seeds: SeedRuns | None = None
+
+    @property
+    def ranges(self) -> dict[str, SimulatedRange]:
+        """The simulated goodput over seeds, by flow; empty with one seed."""
+        runs = self.over_seeds
+        if runs is None:
+            return {}
+        return {
+            flow.name: SimulatedRange(
+                goodput_bps=runs.goodput_bps(flow.name), emulated_bps=flow.goodput_bps
+            )
+            for flow in self.emulated.summary.flows
+        }
 
     @property
     def differences(self) -> dict[str, Difference]:
@@ -97,6 +133,7 @@ class Comparison:
             "run": json.loads(self.simulated.summary_json),
             "emulate": json.loads(self.emulated.summary_json),
             "difference": {name: each.to_data() for name, each in self.differences.items()},
+            "range": {name: each.to_data() for name, each in self.ranges.items()},
             "groups": {
                 name: [each.to_data() for each in told] for name, told in self.groups.items()
             },
@@ -165,9 +202,13 @@ def compare(
     scenario: Scenario,
     *,
     seed: int | None = None,
+    seeds: int = 1,
     progress: Callable[[float, float], None] | None = None,
 ) -> Comparison:
-    """Predict, simulate and emulate a scenario; emulation takes as long as the scenario says."""
+    """Predict, simulate and emulate a scenario; emulation takes as long as the scenario says.
+
+    With `seeds` above one, the comparison includes the range of simulations with that many seeds.
+    """
     predicted = predict(scenario)
     # Emulation comes first: it takes longest and may be impossible on this machine.
     emulated = emulate(scenario, seed=seed, progress=progress)
@@ -179,4 +220,9 @@ def compare(
     ]
     settings = {"probes.series": probes, "probes.interval": "50 ms"}
     simulated = run(scenario, seed=seed, settings=settings)
-    return Comparison(predicted=predicted, simulated=simulated, emulated=emulated)
+    return Comparison(
+        predicted=predicted,
+        simulated=simulated,
+        emulated=emulated,
+        over_seeds=run_seeds(scenario, seeds=seeds, seed=seed) if seeds > 1 else None,
+    )

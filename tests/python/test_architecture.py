@@ -38,13 +38,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),
         *BASE,
     },
+    # Ranges over several runs of a scenario.
+    "seed_ranges": {"results", "scenario", *BASE},
     # A result as another tool's data file; a test of its in the place of flows.
     "flent": {"results", "scenario", *BASE},
     # Representations of a result elsewhere; imported when they are requested.
     "frames": {"probe_file", "results", "series"},
     "notebook": {"advice", "plot", "prediction", "results", "sweeps", *BASE},
     "emulation": {"_native", "congestion", "results", "scenario", *BASE},
-    "comparison": {"emulation", "prediction", "results", "scenario", "application_metrics", *BASE},
+    "comparison": {
+        *("emulation", "prediction", "results", "scenario", "application_metrics", "seed_ranges"),
+        *BASE,
+    },
     "prediction": {"_native", "model", "notebook", "plot", "results", "scenario", *BASE},
     # Advice and prediction are imported for their types only.
     "plot": {"advice", "comparison", "prediction", "results", "scenario", "series", *BASE},
@@ -63,6 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "prediction",
             "results",
             "scenario",
+            "seed_ranges",
             "sweeps",
             "application_metrics",
         ),
@@ -82,6 +88,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "report",
             "results",
             "scenario",
+            "seed_ranges",
         ),
         *("studies", "sweeps", "application_metrics", *BASE),
     },

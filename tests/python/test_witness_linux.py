@@ -1,4 +1,4 @@
-"""bentpipe against Linux's own TCP: what was received, cell by cell of docs/linux.md."""
+"""bentpipe against Linux's own TCP: bytes received in each cell (docs/validation/linux.md)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,43 @@ witness = load_script(SCRIPT)
 RECORD: Any = witness.recorded()
 
 
+# Seeds of a simulated range.
+SEEDS = 20
+
+
+@functools.cache
+def _over_seeds(name: str) -> Any:
+    cell = next(cell for cell in witness.CELLS if cell.name == name)
+    return witness.over_seeds(cell, seeds=SEEDS)
+
+
 @functools.cache
 def _simulated(name: str) -> Any:
     return witness.simulate(next(cell for cell in witness.CELLS if cell.name == name))
 
 
+def _cells(*, lossy: bool) -> list[Any]:
+    return [cell for cell in witness.CELLS if bool(cell.loss) == lossy and cell.seed == 1]
+
+
 def _cases(*, lossy: bool, beyond: Mapping[str, str] = witness.BEYOND) -> list[Any]:
-    """Return the cells, once each; those beyond their bounds have to fail, and say why."""
-    chosen = [cell for cell in witness.CELLS if bool(cell.loss) == lossy and cell.seed == 1]
+    """Return the cells, once each, but for those beyond their bounds."""
+    chosen = [cell for cell in _cells(lossy=lossy) if cell.name not in beyond]
+    return [pytest.param(cell, id=cell.name) for cell in chosen]
+
+
+def _ranges(beyond: Mapping[str, str], outside: Mapping[str, str]) -> list[Any]:
+    """Return the cells beyond their bounds; those outside the range, too, have to fail."""
     return [
         pytest.param(
             cell,
             id=cell.name,
-            marks=[pytest.mark.xfail(reason=beyond[cell.name], strict=True)]
-            if cell.name in beyond
+            marks=[pytest.mark.xfail(reason=outside[cell.name], strict=True)]
+            if cell.name in outside
             else [],
         )
-        for cell in chosen
+        for cell in _cells(lossy=False)
+        if cell.name in beyond
     ]
 
 
@@ -46,8 +66,8 @@ def test_every_cell_is_recorded() -> None:
 def test_the_readme_says_how_many_are_within_their_bounds() -> None:
     readme = (SCRIPT.parents[2] / "README.md").read_text(encoding="utf-8")
     said = " ".join(readme.split())
-    lossless = len(_cases(lossy=False))
-    cells = lossless + len(_cases(lossy=True))
+    lossless = len(_cells(lossy=False))
+    cells = lossless + len(_cells(lossy=True))
     assert f"in {cells - len(witness.BEYOND)} of {cells} measured cells" in said
     assert f"in {lossless - len(witness.DROPPED_BEYOND)} of {lossless}" in said
 
@@ -66,6 +86,36 @@ def test_the_queue_drops_what_it_drops_of_linuxs(cell: Any) -> None:
     linux = RECORD[cell.name]["dropped"]
     ours = _simulated(cell.name)["dropped"]
     assert witness.dropped_alike(ours, linux), f"{ours} dropped, Linux {linux}"
+
+
+# The range is widened by the cell's bound at both ends.
+@pytest.mark.parametrize("cell", _ranges(witness.BEYOND, witness.OUTSIDE))
+def test_what_linux_delivered_lies_in_our_range(cell: Any) -> None:
+    linux = witness.goodput_bps(RECORD[cell.name]["received"], cell)
+    # With fixed timing, the cell is beyond its bound.
+    fixed = _simulated(cell.name)["received"]
+    assert (
+        abs(witness.difference(fixed, RECORD[cell.name]["received"], cell))
+        > witness.BOUNDS[cell.group]
+    )
+    ours = _over_seeds(cell.name).goodput_bps("download")
+    assert ours.contains(linux, within=witness.BOUNDS[cell.group]), f"{ours}, Linux {linux}"
+
+
+@pytest.mark.parametrize("cell", _ranges(witness.DROPPED_BEYOND, witness.DROPPED_OUTSIDE))
+def test_what_linuxs_queue_dropped_lies_in_our_range(cell: Any) -> None:
+    linux = RECORD[cell.name]["dropped"]
+    assert not witness.dropped_alike(_simulated(cell.name)["dropped"], linux)
+    ours = witness.drops_over_seeds(_over_seeds(cell.name))
+    assert ours.contains(linux), f"{ours}, Linux {linux}"
+
+
+def test_delays_are_recorded_as_far_as_the_sample_supports_them() -> None:
+    wake_ups = load_script(SCRIPT.with_name("wake_ups.py"))
+    # 40 delays of 1 to 40 us: two exceed the 95% quantile, none or one a higher one.
+    cells = wake_ups.row("delay", [1e-6 * (1 + place) for place in range(40)]).split(" | ")
+    assert cells[1:3] == ["40", "1"]
+    assert cells[-3:] == ["38", "–", "– |"]
 
 
 @pytest.mark.parametrize("cell", _cases(lossy=True))

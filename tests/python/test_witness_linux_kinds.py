@@ -1,4 +1,4 @@
-"""bentpipe against Linux's own TCP in `emulate`: more kinds of hosts and links (docs/linux.md)."""
+"""bentpipe and Linux's TCP in `emulate`: more hosts and links (docs/validation/linux.md)."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def scenario(name: str) -> dict[str, Any]:
     return {
         "name": "linux-kinds",
         "duration": f"{seconds} s",
+        "randomness": {"host_timing": False},
         "hosts": {
             "server": {"tcp": {"profile": "linux", **sender}},
             "client": {"tcp": {"profile": "linux", **receiver}},

@@ -1,4 +1,4 @@
-"""bentpipe against Linux's own TCP in `emulate`: cells of docs/linux.md that no record holds."""
+"""bentpipe and Linux's TCP in `emulate`: unrecorded cells (docs/validation/linux.md)."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ receive_memory = {{ minimum = "4096 B", initial = "{initial}", maximum = "{recei
     return f"""
 name = "linux-more"
 duration = "20 s"
+randomness.host_timing = false
 [hosts.a.tcp]{tcp}
 [hosts.b.tcp]{tcp}
 [links.path]

@@ -1,4 +1,4 @@
-"""bentpipe against Linux's own TCP in `emulate`: windows of a fixed size (docs/linux.md)."""
+"""bentpipe and Linux's TCP in `emulate`: fixed windows (docs/validation/linux.md)."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ timestamps = {str(stamped).lower()}
     text = f"""
 name = "linux-windows"
 duration = "{seconds} s"
+randomness.host_timing = false
 [hosts.a.tcp]{tcp}
 [hosts.b.tcp]{tcp}{receiver}
 [links.path]

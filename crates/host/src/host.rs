@@ -8,7 +8,7 @@ mod fetch;
 use std::collections::BTreeMap;
 
 use bentpipe_tcp::State;
-use bentpipe_types::{Address, Ctx};
+use bentpipe_types::{Address, Ctx, RandomStream};
 use rustc_hash::FxHashMap;
 
 use crate::account::Account;
@@ -18,8 +18,8 @@ use crate::{Application, ApplicationId, InitialSequences, Listener, Member, Port
 
 pub use fetch::Step;
 
-/// What a host may keep for others. The memory of its buffers is bounded by `connections` times the
-/// send and receive buffers that its connections are configured with.
+/// Limits on a host's connections. The memory of its buffers is bounded by `connections` times the
+/// send and receive buffers of its configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections in any state, TIME-WAIT included.
@@ -46,7 +46,7 @@ impl Default for Limits {
     }
 }
 
-/// What a host has counted.
+/// Counters of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Segments that no connection takes, answered with a RST.
@@ -59,8 +59,8 @@ pub struct Counters {
 
 /// A host with any number of connections and applications.
 ///
-/// Generic over where payload lives: `Host<Ranges>` in a simulation, `Host<Rings>` where packets are
-/// real.
+/// Generic over where payload lives: `Host<Ranges>` in a simulation, `Host<Rings>` for real
+/// packets.
 #[repr(C)]
 pub struct Host<P: Realm> {
     sockets: Sockets<P>,
@@ -73,10 +73,10 @@ pub struct Host<P: Realm> {
     counters: Counters,
 }
 
-/// How often one packet or deadline may make applications cause news for each other at once; what is
-/// left is looked at right after.
+/// Limit of the rounds in which applications react to each other after one packet or deadline. The
+/// rest follows right after.
 const ROUNDS: u32 = 16;
-/// Deadlines handled in one call; what is left is due still.
+/// Limit of the deadlines handled in one call. The others stay due.
 const BATCH: u32 = 1 << 16;
 
 impl<P: Realm> Default for Host<P> {
@@ -125,7 +125,8 @@ impl<P: Realm> Host<P> {
                 ApplicationId(index)
             }
             None => {
-                // Most hosts of a large network have one, and a vector would begin with room for four.
+                // Most hosts of a large network have one application; a vector begins with room for
+                // four.
                 if self.applications.is_empty() {
                     self.sockets.accounts.reserve_exact(1);
                     self.applications.reserve_exact(1);
@@ -147,16 +148,22 @@ impl<P: Realm> Host<P> {
         id
     }
 
-    /// Nodes have real addresses, and connections that are opened are told apart by them, as those that
-    /// come are.
+    /// Sets the real addresses of nodes, by which connections are identified in both directions.
     pub fn set_addresses(&mut self, of: AddressOf) {
         self.sockets.addresses = Some(of);
     }
 
-    /// It takes the longer to hear what comes the longer nothing has happened here, as machines do: by nanoseconds, so
-    /// that of two things at the same time the right one is first (`waking.rs`).
+    /// Processes an event later the longer the host has been idle, by nanoseconds. This decides the
+    /// order of simultaneous events (`waking.rs`).
     pub fn sleep_when_idle(&mut self) {
         self.sockets.waking = Some(Box::default());
+    }
+
+    /// Draws the wake-up delays of packets and of applications from measured distributions
+    /// (`waking.rs`), in place of the fixed ones of [`sleep_when_idle`](Self::sleep_when_idle).
+    pub fn draw_wake_ups(&mut self, packets: RandomStream, applications: RandomStream) {
+        let waking = self.sockets.waking.get_or_insert_default();
+        waking.draw(packets, applications);
     }
 
     /// Takes connections to `port`.
@@ -265,8 +272,8 @@ impl<P: Realm> Host<P> {
         !self.sockets.touched.is_empty()
     }
 
-    /// Tells applications the news of connections at which something has happened, until there is no
-    /// more, or for so many rounds.
+    /// Notifies applications of events at their connections, until there are none or for so many
+    /// rounds.
     fn look_at_touched(&mut self, mut rounds: u32, cx: &mut Ctx<'_>) {
         while let Some(place) = self.sockets.touched.pop() {
             let Some(slot) = self.sockets.at_mut(place) else {

@@ -101,6 +101,7 @@ pub(crate) fn resolve(
         links,
         flows,
         classes,
+        host_timing: file.randomness.host_timing,
         probes,
     };
     one_sided::check(&scenario)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bentpipe_link::{BurstSettings, Changes};
 use bentpipe_sim::{Distribution, FlowQuantity, LinkQuantity, Traffic};
+use bentpipe_tcp::LinuxQuirks;
 use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 
 use crate::modcod::Acm;
@@ -33,6 +34,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// Classes of traffic, for queues that know classes.
     pub classes: Vec<PacketClass>,
+    /// Whether hosts with Linux's profile draw their timing from the seed.
+    pub host_timing: bool,
     /// Series to record over time.
     pub probes: Probes,
 }
@@ -55,6 +58,13 @@ impl Scenario {
             ways.map(|(way, _)| format!("{}.{way}", link.name))
         });
         names.collect()
+    }
+
+    /// Whether the node is a host that draws its timing from the seed: one with Linux's profile.
+    #[must_use]
+    pub fn draws_timing(&self, node: usize) -> bool {
+        let linux = |tcp: &TcpSettings| tcp.config.linux_quirks == LinuxQuirks::ALL;
+        self.host_timing && self.tcp_of(node).is_some_and(linux)
     }
 
     /// The TCP of the host with this index; none for a gateway.

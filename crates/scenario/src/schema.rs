@@ -19,6 +19,7 @@ mod mix;
 mod named;
 mod node;
 mod probe;
+mod randomness;
 mod settings;
 mod tcp;
 
@@ -51,6 +52,7 @@ pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};
 pub use node::HostFile;
 pub use probe::ProbesFile;
+pub use randomness::RandomnessFile;
 pub use tcp::{KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile};
 
 /// A scenario of bentpipe: a network, its traffic, and what to record.
@@ -93,6 +95,9 @@ pub struct ScenarioFile {
     /// Traffic classes, for queues that use classes, by name.
     #[serde(default)]
     pub classes: Named<TrafficClassFile>,
+    /// Random behaviour of hosts, drawn from the seed.
+    #[serde(default)]
+    pub randomness: RandomnessFile,
     /// Series to record over time. Totals are always kept.
     #[serde(default)]
     pub probes: ProbesFile,

@@ -24,7 +24,7 @@ use crate::{
 impl Serialize for Scenario {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name_of = |index: usize| self.nodes.get(index).map_or("", |node| node.name.as_str());
-        let mut fields = serializer.serialize_struct("Scenario", 10)?;
+        let mut fields = serializer.serialize_struct("Scenario", 11)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("description", &self.description)?;
         fields.serialize_field("duration_s", &self.duration.as_secs_f64())?;
@@ -55,6 +55,7 @@ impl Serialize for Scenario {
             "classes",
             &Each(&self.classes, |item: &PacketClass| class(item, self)),
         )?;
+        fields.serialize_field("host_timing", &self.host_timing)?;
         fields.serialize_field("probes", &probes(&self.probes))?;
         fields.end()
     }

@@ -225,6 +225,7 @@ fn part_of(scenario: &Scenario, nodes: Vec<Node>, links: Vec<Link>) -> Scenario 
         seed: scenario.seed,
         ip: scenario.ip,
         classes: scenario.classes.clone(),
+        host_timing: scenario.host_timing,
     }
 }
 #[cfg(test)]

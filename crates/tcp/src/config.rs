@@ -12,7 +12,9 @@ pub use choices::{
 };
 
 use crate::congestion::{BandwidthFilter, HyblaSettings, WestwoodSettings};
-use crate::{CongestionControlKind, LinuxQuirks, PacingKind, RecoveryKind, SlowStartKind};
+use crate::{
+    CongestionControlKind, HostClock, LinuxQuirks, PacingKind, RecoveryKind, SlowStartKind,
+};
 
 /// The settings of a connection. The default is a simplified Linux.
 #[derive(Clone, Debug)]
@@ -155,6 +157,8 @@ pub struct Config {
     pub ip_version: IpVersion,
     /// Linux behaviours without settings of their own.
     pub linux_quirks: LinuxQuirks,
+    /// The host's clock.
+    pub clock: HostClock,
     /// Uses the fast paths for common segments (Van Jacobson's header prediction) and omits work
     /// without effect. The outcome is the same. Turned off only by tests, which compare both.
     pub header_prediction: bool,
@@ -221,6 +225,7 @@ impl Default for Config {
             time_wait: Span::from_secs(60),
             ip_version: IpVersion::V4,
             linux_quirks: LinuxQuirks::NONE,
+            clock: HostClock::default(),
             header_prediction: true,
         }
     }

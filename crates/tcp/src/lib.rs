@@ -46,6 +46,7 @@ pub use connection::{
     PassiveFastOpen, PathLimit, Sender, State, TcpInfo, reset_reply,
 };
 pub use linux_quirks::LinuxQuirks;
+pub use linux_ticks::HostClock;
 pub use options::TIMESTAMPS_LENGTH;
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
@@ -58,5 +59,3 @@ pub use socket::{
     relay_more,
 };
 pub use statistics::{Failure, FailureKind, Statistics};
-
-pub(crate) use options::timestamp;

@@ -1,6 +1,6 @@
 //! Negotiation of TCP options in the handshake.
 
-use bentpipe_types::{IpVersion, SynOptions, Time};
+use bentpipe_types::{IpVersion, SynOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::Config;
@@ -17,13 +17,6 @@ const MAXIMUM_SETTABLE_BUFFER: u64 = 4 << 20;
 /// Minimum MSS accepted from a peer (Linux's TCP_MIN_SND_MSS), because a header per byte would be
 /// an attack.
 const MINIMUM_MSS: u16 = 48;
-
-/// Value of the timestamp clock: milliseconds of real time (RFC 7323 section 4.1,
-/// RFC 7323 section 5.4), starting at 1, because many implementations treat 0 as absent.
-#[inline]
-pub(crate) fn timestamp(now: Time) -> u32 {
-    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
-}
 
 /// The negotiated options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -10,9 +10,9 @@
 use bentpipe_types::{Flags, Packet, Span, Time, fetch};
 use serde::{Deserialize, Serialize};
 
+use crate::HostClock;
 use crate::config::BufferSizes;
 use crate::options::TIMESTAMPS_LENGTH;
-use crate::timestamp;
 use skb_memory::{Buffer, Memory, Placed, Pressure, true_size};
 
 pub(crate) use ack_policy::{AckTime, INITIAL_ACK_DELAY};
@@ -137,6 +137,8 @@ pub(crate) struct ReceiveBufferAutotuning {
     // Memory of a segment that is read at once, until it is read, if `memory` exists and need not
     // record it.
     unrecorded: u32,
+    // Clock of the timestamps and of the ticks.
+    clock: HostClock,
     // icsk_ack.ato: delay of an acknowledgment.
     ack_delay: Span,
     // TCP_ATO_MIN: initial value of the delay.
@@ -195,6 +197,7 @@ impl ReceiveBufferAutotuning {
             short: 0,
             unscheduled: false,
             unrecorded: 0,
+            clock: HostClock::default(),
             ack_delay: INITIAL_ACK_DELAY,
             initial_ack_delay: INITIAL_ACK_DELAY,
             memory: None,
@@ -216,6 +219,11 @@ impl ReceiveBufferAutotuning {
             clamp: clamp.unwrap_or(self.clamp),
             ..self
         }
+    }
+
+    /// Sets the host's clock.
+    pub(crate) fn with_clock(self, clock: HostClock) -> Self {
+        Self { clock, ..self }
     }
 
     /// Sets the initial delay of acknowledgments, and whether delays are in whole ticks.
@@ -671,7 +679,7 @@ impl ReceiveBufferAutotuning {
             return;
         };
         self.echo = echo;
-        let milliseconds = timestamp(now).wrapping_sub(echo);
+        let milliseconds = self.clock.timestamp(now).wrapping_sub(echo);
         if segment.length >= self.segment && milliseconds < 1 << 21 {
             let waits = stream.next.saturating_sub(u64::from(segment.length)) > stream.read;
             let sample = u64::from(milliseconds.max(1)) * 1_000;

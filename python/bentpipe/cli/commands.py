@@ -54,6 +54,14 @@ COMMANDS: Final = {
         {
             "file": _FILE,
             "seed": _SEED,
+            "seeds": option(
+                "--seeds",
+                "N",
+                "Simulate with N seeds, from the seed on, and print medians and ranges.",
+                kind=int,
+                least=1,
+                most=1000,
+            ),
             "settings": _SETTINGS,
             "out": _OUT,
             "pcap": _PCAP,
@@ -72,6 +80,7 @@ COMMANDS: Final = {
         (
             "run ship.toml --out results --pcap satellite",
             "run geo-rain --seed 2 --set hosts.server.tcp.congestion_control=bbr",
+            "run geo-rain --seeds 20",
         ),
     ),
     "emulate": Command(
@@ -166,6 +175,15 @@ COMMANDS: Final = {
         {
             "file": _FILE,
             "seed": _SEED,
+            "seeds": option(
+                "--seeds",
+                "N",
+                "Seeds of the simulated range beside what was emulated.",
+                kind=int,
+                least=1,
+                most=1000,
+                default=10,
+            ),
             "settings": _SETTINGS,
             "plot": option("--plot", "FILE.svg", "Plot both TCPs over each other.", kind=Path),
             "python": _PYTHON,

@@ -25,6 +25,7 @@ def compare(
     *,
     file: str,
     seed: int | None,
+    seeds: int = 10,
     settings: Sequence[str],
     plot: Path | None,
     python: Sequence[Path],
@@ -38,7 +39,7 @@ def compare(
     execute_files(python)
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="compare"), run_progress() as progress:
-        comparison = compare_scenario(scenario, seed=seed, progress=progress)
+        comparison = compare_scenario(scenario, seed=seed, seeds=seeds, progress=progress)
     for note in comparison.emulated.notes:
         print(f"bentpipe: {note}", file=sys.stderr)
     errors = WriteErrors()
@@ -82,9 +83,31 @@ def _print(comparison: Comparison) -> None:
             _percent(difference.transfer_time),
         )
     table.print()
+    if (ranges := _range_table(comparison)).rows:
+        print()
+        ranges.print()
     if (told := _application_table(comparison)) is not None:
         print()
         told.print()
+
+
+def _range_table(comparison: Comparison) -> Table:
+    """Return the simulated range of the flows whose goodput differs by much from seed to seed."""
+    runs = comparison.over_seeds
+    count = 0 if runs is None else len(runs.seeds)
+    headings = (f"{count} seeds", "simulated: least", "median", "most", "emulated", "in the range")
+    table = Table(headings=headings)
+    for name, each in comparison.ranges.items():
+        if not each.goodput_bps.is_wide:
+            continue
+        found = each.goodput_bps
+        table.add(
+            name,
+            *(format_rate(value) for value in (found.least, found.median, found.most)),
+            format_rate(each.emulated_bps),
+            "yes" if each.contains_emulated else "no",
+        )
+    return table
 
 
 def _predicted(flow: FlowPrediction) -> str:

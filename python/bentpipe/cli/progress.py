@@ -89,10 +89,30 @@ def watching(watch: CaptureWatch, report: Report | None) -> Report:
     return look
 
 
+@contextmanager
+def seed_progress() -> Iterator[Report | None]:
+    """Give what is to be called with runs finished and all runs; None where nobody looks."""
+    if not somebody_looks():
+        yield None
+        return
+    line = ProgressLine(sys.stderr, clock=monotonic, write=seeds_text)
+    try:
+        yield line.report
+    finally:
+        line.erase()
+
+
 class ProgressLine:
     """A line that is written over itself. Silent for the first second."""
 
-    def __init__(self, stream: IO[str], *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        stream: IO[str],
+        *,
+        clock: Callable[[], float],
+        write: Callable[..., str] | None = None,
+    ) -> None:
+        self._write = write or progress_text
         self._stream = stream
         self._clock = clock
         self._began = clock()
@@ -106,7 +126,7 @@ class ProgressLine:
             return
         self._next = now + _EVERY_S
         self._shown = True
-        text = progress_text(simulated_s, duration_s, elapsed_s=now - self._began)
+        text = self._write(simulated_s, duration_s, elapsed_s=now - self._began)
         self._stream.write(ERASE + text)
         self._stream.flush()
 
@@ -128,6 +148,14 @@ def progress_text(simulated_s: float, duration_s: float, *, elapsed_s: float) ->
     if speed > 0.0:
         left_s = (duration_s - simulated_s) / speed
         text += f", {speed:.3g} times real time, at most {_clock_time(left_s)} left"
+    return text
+
+
+def seeds_text(finished: float, seeds: float, *, elapsed_s: float) -> str:
+    """Say how many runs have finished, and how long the others still take."""
+    text = f"{finished:.0f} of {seeds:.0f} seeds simulated"
+    if finished:
+        text += f", {_clock_time(elapsed_s * (seeds - finished) / finished)} left"
     return text
 
 

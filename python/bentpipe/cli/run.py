@@ -15,12 +15,15 @@ from bentpipe.cli.output import (
     print_json,
     writing_to,
 )
-from bentpipe.cli.progress import CaptureWatch, run_progress, watching
+from bentpipe.cli.progress import CaptureWatch, run_progress, seed_progress, watching
 from bentpipe.cli.run_tables import print_summary
+from bentpipe.cli.seed_tables import print_seeds
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
+from bentpipe.errors import RequestError
 from bentpipe.files import as_a_whole
 from bentpipe.results import ProbesNotWrittenError
 from bentpipe.results import run as simulate
+from bentpipe.seed_ranges import run_seeds
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -30,6 +33,7 @@ def run(
     *,
     file: str,
     seed: int | None,
+    seeds: int | None = None,
     settings: Sequence[str],
     out: Path | None,
     pcap: Sequence[str],
@@ -41,6 +45,8 @@ def run(
     flent: Path | None = None,
 ) -> None:
     """Simulate, write what was asked for, print the summary."""
+    if seeds is not None:
+        refuse_files(out=out, pcap=pcap, flent=flent)
     if flent is not None:
         check_place(flent, "--flent")
     execute_files(python)
@@ -50,6 +56,14 @@ def run(
 
         with told_apart(scenario, command="run"):
             scenario = rrul_on(scenario)
+    if seeds is not None:
+        with told_apart(scenario, command="run"), seed_progress() as progress:
+            runs = run_seeds(scenario, seeds=seeds, seed=seed, progress=progress)
+        if as_json:
+            print_json(runs.to_data())
+        else:
+            print_seeds(runs, everyone=everyone)
+        return
     errors = WriteErrors()
     # Before the run: nobody should wait for a result that has no place to go.
     with made_folder(out) as folder, captures(pcap, folder) as captured:
@@ -91,6 +105,19 @@ def run(
             for path in written:
                 print(f"  {path}")
     errors.raise_first()
+
+
+def refuse_files(*, out: Path | None, pcap: Sequence[str], flent: Path | None) -> None:
+    """Refuse files of one run beside `--seeds`.
+
+    Raises
+    ------
+    RequestError
+        A file of one run is asked for.
+    """
+    for name, asked in (("--out", out), ("--pcap", pcap), ("--flent", flent)):
+        if asked:
+            raise RequestError(f"{name} is of one run: without --seeds, with --seed N")
 
 
 def write_result(result: RunResult, folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ use bentpipe_sim::{
 use bentpipe_tcp::{Config, LinuxQuirks};
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
 
+use super::host_timing::HostTiming;
 use super::tcp::Ends;
 use super::{MANY_RECORDS, RunError, access, classes, direction, gateway};
 use crate::quantity::Interval;
@@ -40,7 +41,14 @@ pub(super) fn network(
     let mut builder = NetworkBuilder::new(seed);
     let mtus = mtus(scenario);
     let mut ends = Ends::default();
-    let mut tcp_of = |node: usize| ends.tcp_of(scenario, node, mtus[node], custom);
+    // Hosts that run by the wall clock have their own timing.
+    let timing = HostTiming {
+        scenario,
+        seed,
+        drawn: outside.is_empty(),
+    };
+    let mut tcp_of =
+        |node: usize| ends.tcp_of(scenario, node, mtus[node], custom, timing.clock(node));
     let mut nodes = Vec::with_capacity(scenario.nodes.len());
     for (index, node) in scenario.nodes.iter().enumerate() {
         nodes.push(match &node.kind {
@@ -114,11 +122,14 @@ pub(super) fn network(
         }
         ports.push([vec![first_port], vec![second_port]]);
     }
-    for (node, id) in scenario.nodes.iter().zip(&nodes) {
+    for (index, (node, id)) in scenario.nodes.iter().zip(&nodes).enumerate() {
         if let NodeKind::Host(host) = &node.kind {
             // In real time, hosts have their real timing.
             if host.tcp.config.linux_quirks == LinuxQuirks::ALL && outside.is_empty() {
                 builder.sleeps_when_idle(*id);
+            }
+            if timing.is_drawn(index) {
+                builder.draws_wake_ups(*id);
             }
             if let Some(processing) = host.processing {
                 builder.serve(*id, gateway::processing(processing));
@@ -147,7 +158,7 @@ pub(super) fn network(
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
-            start: start.since(Time::ZERO),
+            start: start.since(Time::ZERO) + timing.lateness(flow),
             application: traffic_of(flow),
             sender: tcp_of(flow.from)?,
             receiver: tcp_of(flow.to)?,

@@ -10,6 +10,7 @@ mod direction;
 mod error;
 mod gateway;
 mod groups;
+mod host_timing;
 mod outside;
 mod reach;
 mod summary;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use bentpipe_tcp::Config;
+use bentpipe_tcp::{Config, HostClock};
 
 use super::{RunError, congestion};
 use crate::{CustomControls, Scenario, TcpSettings};
@@ -12,7 +12,7 @@ use crate::{CustomControls, Scenario, TcpSettings};
 /// The TCP of flows' ends. Ten thousand hosts made by one `count` have the same, once.
 #[derive(Default)]
 pub(super) struct Ends {
-    known: BTreeMap<(*const TcpSettings, Option<u32>), Arc<Config>>,
+    known: BTreeMap<(*const TcpSettings, Option<u32>, HostClock), Arc<Config>>,
 }
 
 impl Ends {
@@ -22,17 +22,24 @@ impl Ends {
         node: usize,
         mtu: Option<u32>,
         custom: &CustomControls,
+        clock: HostClock,
     ) -> Result<Arc<Config>, RunError> {
         let Some(tcp) = scenario.tcp_of(node) else {
             return Ok(Arc::new(within(Config::default(), mtu)));
         };
-        Ok(match self.known.entry((std::ptr::from_ref(tcp), mtu)) {
-            Entry::Occupied(known) => Arc::clone(known.get()),
-            Entry::Vacant(place) => {
-                let made = Arc::new(within(config(tcp, custom)?, mtu));
-                Arc::clone(place.insert(made))
-            }
-        })
+        Ok(
+            match (self.known).entry((std::ptr::from_ref(tcp), mtu, clock)) {
+                Entry::Occupied(known) => Arc::clone(known.get()),
+                Entry::Vacant(place) => {
+                    let config = Config {
+                        clock,
+                        ..config(tcp, custom)?
+                    };
+                    let made = Arc::new(within(config, mtu));
+                    Arc::clone(place.insert(made))
+                }
+            },
+        )
     }
 }
 

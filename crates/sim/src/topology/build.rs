@@ -147,6 +147,10 @@ impl NodeDraft {
         }
         if let Some(host) = node.host_mut().filter(|_| self.sleeps) {
             host.sleep_when_idle();
+            if self.draws_wake_ups {
+                let stream = |purpose| RandomStream::new(seed, &self.name, purpose);
+                host.draw_wake_ups(stream("packet wake-ups"), stream("application wake-ups"));
+            }
         }
         let processing = self.processing.filter(|_| node.host().is_some());
         if processing.is_some() || !self.arp_settings.is_empty() {

@@ -110,6 +110,7 @@ struct NodeDraft {
     silent: bool,
     processing: Option<Processing>,
     sleeps: bool,
+    draws_wake_ups: bool,
     // Address resolution by port; empty if there is none.
     arp_settings: Vec<Option<ArpSettings>>,
 }
@@ -215,6 +216,12 @@ impl NetworkBuilder {
         self.nodes[usize::from(host.0)].sleeps = true;
     }
 
+    /// Makes a host draw its wake-up delays from the network's seed: see `Host::draw_wake_ups`.
+    pub fn draws_wake_ups(&mut self, host: NodeId) {
+        let host = &mut self.nodes[usize::from(host.0)];
+        (host.sleeps, host.draws_wake_ups) = (true, true);
+    }
+
     /// Enables address resolution (RFC 826) at a node's port. Both ends of the link need it, since
     /// a node without it does not answer.
     pub fn resolve(&mut self, node: NodeId, port: Port, arp_settings: ArpSettings) {
@@ -243,6 +250,7 @@ impl NetworkBuilder {
             silent: false,
             processing: None,
             sleeps: false,
+            draws_wake_ups: false,
             arp_settings: Vec::new(),
         });
         id

@@ -1,20 +1,20 @@
-//! CUBIC as Linux has it: the rules of `tcp_cubic.c` and of `tcp_cong_avoid_ai` in `tcp_cong.c`, of Linux
-//! 6.18, in whole numbers as the kernel counts them.
+//! Linux's CUBIC: the rules of `tcp_cubic.c` and of `tcp_cong_avoid_ai` in `tcp_cong.c`, Linux
+//! 6.18, in the kernel's whole numbers.
 //!
-//! The curve is that of Ha, Rhee and Xu 2008, which RFC 9438 describes; what decides on small windows is
-//! how it is rounded. A window is so many segments, a time so many ticks of the kernel's clock, the target
-//! a whole number of segments, and the window grows by one for every so many segments acknowledged. What
-//! [RFC 9438's rule](super::Cubic) has and Linux has not: a faster Reno beyond the window before the loss
-//! (section 4.3), and taking a reduction back entirely (section 4.9).
+//! The curve is that of Ha, Rhee and Xu 2008, which RFC 9438 describes. With small windows its
+//! rounding decides: windows and targets are whole segments, times are ticks of the kernel's clock,
+//! and the window grows by one segment per whole number of acknowledged ones. Linux lacks two parts
+//! of [RFC 9438](super::Cubic): the faster Reno beyond the window before the loss (section 4.3),
+//! and the full undo of a reduction (section 4.9).
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
-use crate::{AvoidanceKind, Config};
+use crate::{AvoidanceKind, Config, HostClock};
 
-/// CONFIG_HZ, ticks in a second: the kernel's default, and that of the kernel that was measured
-/// (docs/linux.md).
+/// CONFIG_HZ, ticks in a second: the kernel's default, also of the kernel measured
+/// (docs/validation/linux.md).
 const HZ: u64 = 250;
 
 /// BICTCP_HZ: the curve's time is in units of 2^-10 s.
@@ -27,35 +27,35 @@ const BETA: u64 = 717;
 /// The parameter `bic_scale` times ten: C = 0.4 segments per cubic second, in 1024ths.
 const SCALE: u64 = 41 * 10;
 
-/// `beta_scale`: eight times the segments to acknowledge, per segment of the window, before Reno with this
-/// beta would have grown by one; 15, where RFC 9438's alpha is 8 / 15.12.
+/// `beta_scale`: eight times the acknowledged segments, per segment of the window, after which Reno
+/// with this beta grows by one. 15; RFC 9438's alpha is 8 / 15.12.
 const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 
-/// The window grows by at least one segment for so many acknowledged as long as no loss has told where
-/// the path ends,
+/// Most acknowledged segments per segment of growth before the first loss.
 const LEAST_UNKNOWN: u64 = 20;
-/// and by at most one for so many, ever.
+/// Fewest acknowledged segments per segment of growth.
 const MOST: u64 = 2;
 
-/// The target is looked up again when the window has changed or so many ticks have passed.
+/// Ticks after which the target is computed again if the window has not changed.
 const LOOK_AGAIN: u64 = HZ / 32;
 
 /// Linux's CUBIC.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinuxCubic {
     avoidance: AvoidanceKind,
-    // last_max_cwnd, in segments: the window before the last reduction, or less by fast convergence.
-    // 0: none is known.
+    clock: HostClock,
+    // last_max_cwnd, in segments: the window before the last reduction, or less by fast
+    // convergence. 0: unknown.
     window_maximum: u64,
-    // delay_min: the shortest round trip, in microseconds; 0: none is known.
+    // delay_min: the shortest round trip, in microseconds. 0: unknown.
     shortest: u64,
     // epoch_start
     epoch: Option<Epoch>,
     // cnt: segments to acknowledge for one of growth
     count: u64,
-    // snd_cwnd_cnt: of those, how many have been
+    // snd_cwnd_cnt: segments acknowledged since the last growth
     counted: u64,
-    // Bytes acknowledged that make no whole segment yet.
+    // Acknowledged bytes of an incomplete segment.
     bytes: u64,
     // last_cwnd and last_time: of what window, and when, the target was looked up last.
     looked_at: (u64, u64),
@@ -110,7 +110,7 @@ impl Epoch {
         }
     }
 
-    /// What Reno would have by now: of a window of `window` segments, `acknowledged` more were.
+    /// Updates the window that Reno would have, from the segments acknowledged.
     fn catch_up(&mut self, window: u64) {
         let each = window.saturating_mul(RENO_SCALE) >> 3;
         if self.acknowledged > each {
@@ -122,11 +122,12 @@ impl Epoch {
 }
 
 impl LinuxCubic {
-    /// With what counts as progress in congestion avoidance.
+    /// With what counts as progress in congestion avoidance, and the host's clock.
     #[must_use]
-    pub const fn new(avoidance: AvoidanceKind) -> Self {
+    pub const fn new(avoidance: AvoidanceKind, clock: HostClock) -> Self {
         Self {
             avoidance,
+            clock,
             window_maximum: 0,
             shortest: 0,
             epoch: None,
@@ -174,7 +175,7 @@ impl LinuxCubic {
     fn additive_increase(&mut self, acknowledged: u64) -> u64 {
         let each = self.count.max(1);
         let mut growth = 0;
-        // Counted while a slower growth was asked for: they make one segment, however many they are.
+        // Segments counted while `count` was larger make one segment, however many they are.
         if self.counted >= each {
             self.counted = 0;
             growth = 1;
@@ -185,12 +186,12 @@ impl LinuxCubic {
         growth
     }
 
-    /// bictcp_reset: nothing is known of the path any more.
+    /// bictcp_reset: discards everything measured on the path.
     fn forget(&mut self) {
         *self = Self {
             counted: self.counted,
             bytes: self.bytes,
-            ..Self::new(self.avoidance)
+            ..Self::new(self.avoidance, self.clock)
         };
     }
 }
@@ -199,7 +200,7 @@ impl BuiltIn for LinuxCubic {
     const HAS_OWN_SLOW_START: bool = false;
 
     fn of(config: &Config) -> Self {
-        Self::new(config.avoidance)
+        Self::new(config.avoidance, config.clock)
     }
 }
 
@@ -209,7 +210,7 @@ impl CongestionControl for LinuxCubic {
         let Some(rtt) = sample.rtt else { return };
         // Not right after a recovery.
         if let Some(epoch) = &self.epoch
-            && ticks(sample.now).saturating_sub(epoch.start) < HZ
+            && self.clock.ticks(sample.now).saturating_sub(epoch.start) < HZ
         {
             return;
         }
@@ -231,7 +232,7 @@ impl CongestionControl for LinuxCubic {
             }
         };
         let size = window.congestion_window / segment;
-        self.update(size, acknowledged, ticks(sample.now));
+        self.update(size, acknowledged, self.clock.ticks(sample.now));
         let growth = self.additive_increase(acknowledged);
         window.congestion_window = window
             .congestion_window
@@ -241,12 +242,13 @@ impl CongestionControl for LinuxCubic {
     /// cubictcp_cwnd_event: the curve waits while nothing is sent.
     fn on_idle_end(&mut self, last_sent: Time, now: Time) {
         if let Some(epoch) = &mut self.epoch {
-            let idle = ticks(now).saturating_sub(ticks(last_sent));
-            epoch.start = (epoch.start + idle).min(ticks(now));
+            let ticks = self.clock.ticks(now);
+            let idle = ticks.saturating_sub(self.clock.ticks(last_sent));
+            epoch.start = (epoch.start + idle).min(ticks);
         }
     }
 
-    /// cubictcp_recalc_ssthresh
+    /// cubictcp_recalc_ssthresh.
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         let segment = u64::from(window.segment);
         let size = window.congestion_window / segment;
@@ -280,13 +282,8 @@ impl CongestionControl for LinuxCubic {
     }
 }
 
-/// jiffies: the kernel's clock, which here began with the simulation's.
-fn ticks(time: Time) -> u64 {
-    time.since(Time::ZERO).as_nanos() / (1_000_000_000 / HZ)
-}
-
-/// The largest whole number whose cube is no larger. (Linux has a table and one step of Newton's, which
-/// is 0.2% off in the mean.)
+/// Returns the largest whole number whose cube does not exceed `cube`. Linux uses a table and one
+/// step of Newton's method, which is 0.2% off on average.
 fn cube_root(cube: u64) -> u64 {
     let mut root = 0;
     for bit in (0..22).rev() {

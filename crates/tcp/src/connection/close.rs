@@ -3,7 +3,7 @@
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq, Time};
 
 use super::{Connection, Events, State};
-use crate::options::{TIMESTAMPS_LENGTH, timestamp};
+use crate::options::TIMESTAMPS_LENGTH;
 use crate::sender_limits::Limit;
 use crate::statistics::{Failure, FailureKind};
 
@@ -126,7 +126,8 @@ impl Connection {
             // negotiated.
             if self.sender.negotiated.timestamps {
                 packet.header_length += TIMESTAMPS_LENGTH;
-                packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
+                let stamp = self.sender.config.clock.timestamp(cx.now);
+                packet.set_timestamps(stamp, self.receive.timestamp_recent);
             }
         }
         self.sender.statistics.control_segments_sent += 1;

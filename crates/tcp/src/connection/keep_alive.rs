@@ -5,7 +5,6 @@ use bentpipe_types::{Ctx, Packet, Span, Time};
 use super::timers::Purpose;
 use super::{Connection, Events, State};
 use crate::config::KeepAlive;
-use crate::linux_ticks;
 use crate::receive_buffer_autotuning::ReceiveBufferAutotuning;
 
 /// Limit of the probe counter.
@@ -87,7 +86,7 @@ impl Connection {
         if self.keep_alive_tick == 0 {
             self.set_keep_alive_timer(keep_alive.idle, now);
         }
-        let mut at = linux_ticks::nearest(self.keep_alive_tick, now);
+        let mut at = self.sender.config.clock.nearest(self.keep_alive_tick, now);
         while at <= now && keep_alive.idle > Span::ZERO {
             at = self.set_keep_alive_timer(keep_alive.idle, at);
         }
@@ -95,8 +94,9 @@ impl Connection {
     }
 
     fn set_keep_alive_timer(&mut self, wait: Span, now: Time) -> Time {
-        let at = linux_ticks::expiry(now, wait);
-        self.keep_alive_tick = linux_ticks::number(at);
+        let clock = self.sender.config.clock;
+        let at = clock.expiry(now, wait);
+        self.keep_alive_tick = clock.number(at);
         at
     }
 

@@ -4,7 +4,6 @@
 use bentpipe_types::{Flags, Packet, Span, Time};
 
 use super::{Connection, State};
-use crate::linux_ticks;
 use crate::reassembly::Range;
 use crate::receive_buffer_autotuning::{AckTime, Segment, StreamState};
 
@@ -187,7 +186,7 @@ impl Connection {
         receive.acknowledge_now = false;
         if !due && !sizing.has_received() {
             // Before any data, the delay is not determined yet: the next tick is used.
-            let at = linux_ticks::expiry(now, Span::ZERO);
+            let at = self.sender.config.clock.expiry(now, Span::ZERO);
             self.sender.timers.delay_acknowledgment(at);
             return;
         }

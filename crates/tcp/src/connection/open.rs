@@ -15,7 +15,6 @@ use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered_estimate::DeliveredEstimate;
 use crate::options::{TIMESTAMPS_LENGTH, negotiate, offer};
-use crate::{linux_ticks, timestamp};
 
 /// Linux's TCP_TIMEOUT_MIN.
 const MINIMUM_TIMEOUT: Span = Span::from_millis(8);
@@ -260,7 +259,8 @@ impl Connection {
             return false;
         };
         let first = self.sender.scoreboard.first_sent_at().unwrap_or(now);
-        let (first, last) = (timestamp(first), timestamp(now));
+        let clock = self.sender.config.clock;
+        let (first, last) = (clock.timestamp(first), clock.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
@@ -282,7 +282,7 @@ impl Connection {
             if self.sender.config.linux_quirks.resends_syn_after_bad_ack
                 && self.sender.send.attempts == 0
             {
-                let at = linux_ticks::expiry(cx.now, MINIMUM_TIMEOUT);
+                let at = self.sender.config.clock.expiry(cx.now, MINIMUM_TIMEOUT);
                 self.sender.timers.set(Purpose::Retransmit, at);
             }
             return None;

@@ -11,7 +11,6 @@ use crate::config::IdleRestart;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::{LossRecovery, RecoveryStatus};
 use crate::sender_limits::Limit;
-use crate::timestamp;
 
 impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and no data segment carried it.
@@ -469,7 +468,8 @@ impl Connection {
             packet.payload_offset = position - 1;
         }
         if self.sender.negotiated.timestamps {
-            packet.renew_timestamps(timestamp(now), self.receive.timestamp_recent);
+            let stamp = self.sender.config.clock.timestamp(now);
+            packet.renew_timestamps(stamp, self.receive.timestamp_recent);
         }
     }
 
@@ -565,7 +565,8 @@ impl Connection {
         packet.flags = packet.flags.with(self.ecn_syn_flags(received));
         if timestamps {
             // RFC 7323 section 3.2: TSecr is 0 in a SYN without ACK.
-            packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
+            let stamp = self.sender.config.clock.timestamp(cx.now);
+            packet.set_timestamps(stamp, self.receive.timestamp_recent);
         }
         packet.header_length += syn_options_length(&self.offered, timestamps);
         if self.sender.send.sequence.highest == 0 && !received {

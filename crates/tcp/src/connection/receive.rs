@@ -119,7 +119,9 @@ impl Receive {
             limit: config.first_window.map_or(UNSET, |first| 1 + first),
             holds_fin: false,
             sizing: sizing.map(|sizing| {
-                Box::new(sizing.with_ack_delay(config.delayed_ack, config.linux_quirks.timer_ticks))
+                let ticks = config.linux_quirks.timer_ticks;
+                let delaying = sizing.with_ack_delay(config.delayed_ack, ticks);
+                Box::new(delaying.with_clock(config.clock))
             }),
             is_autotuned: config.receive_sizes.is_some(),
             cached_field: None,

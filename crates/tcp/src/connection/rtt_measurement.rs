@@ -6,7 +6,6 @@ use super::Sender;
 use super::ack::SackReport;
 use super::timers::Purpose;
 use crate::recovery::{LossRecovery, Measured, WholeSegments};
-use crate::timestamp;
 
 impl Sender {
     /// The timestamp that a segment echoes, if timestamps are in use. RFC 7323 section 3.2:
@@ -75,7 +74,7 @@ impl Sender {
                 // RFC 7323 section 4.1: the echo identifies the transmission. As in Linux used only
                 // here, because its resolution is only a millisecond.
                 let echo = self.echo(packet)?;
-                let milliseconds = timestamp(now).wrapping_sub(echo);
+                let milliseconds = self.config.clock.timestamp(now).wrapping_sub(echo);
                 if echo == 0 || milliseconds > i32::MAX as u32 {
                     return None;
                 }

@@ -147,6 +147,7 @@ impl Sender {
         self.scoreboard.watch_retransmissions(watch);
         let ignore = self.config.linux_quirks.ignores_echo_of_sacked;
         self.scoreboard.ignore_echo_of_sacked(ignore);
+        self.scoreboard.set_clock(self.config.clock);
         self.count_segments();
     }
 

@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 
 use super::{ReceiveBufferAutotuning, StreamState};
-use crate::linux_ticks;
+use crate::{HostClock, linux_ticks};
 
 /// Linux's TCP_MAX_QUICKACKS.
 const MAXIMUM_QUICK_ACKS: u8 = 16;
@@ -61,7 +61,7 @@ impl ReceiveBufferAutotuning {
     #[inline]
     fn clock_reading(&self, now: Time) -> Time {
         if self.ticks {
-            linux_ticks::last_before(now)
+            Time::ZERO + HostClock::TICK * self.clock.ticks(now)
         } else {
             now
         }
@@ -72,7 +72,7 @@ impl ReceiveBufferAutotuning {
     fn fraction(&self, whole: Span, parts: u64) -> Span {
         let part = whole / parts;
         if self.ticks {
-            linux_ticks::last_before(Time::ZERO + part).since(Time::ZERO)
+            linux_ticks::whole_below(part)
         } else {
             part
         }
@@ -87,7 +87,7 @@ impl ReceiveBufferAutotuning {
     /// Expiry of a delayed ACK timer started now.
     pub(crate) fn expiry(&self, now: Time, delay: Span) -> Time {
         if self.ticks {
-            linux_ticks::expiry(now, delay)
+            self.clock.expiry(now, delay)
         } else {
             now + delay
         }

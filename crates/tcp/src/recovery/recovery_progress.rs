@@ -141,7 +141,7 @@ impl RecoveryProgress {
     pub(super) fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         board.on_retransmitted(position, now);
         self.ignores_window = false;
-        self.undo.on_retransmitted(now, 1);
+        self.undo.on_retransmitted(board.clock().timestamp(now), 1);
     }
 
     /// Whether no recovery is in progress. (`==` would also compare the end positions.)

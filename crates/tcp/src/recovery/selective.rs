@@ -65,7 +65,8 @@ impl Selective {
             return 0;
         }
         let count = board.retransmit_run(length, edge, most, now, each);
-        self.progress.undo.on_retransmitted(now, count);
+        let stamp = board.clock().timestamp(now);
+        self.progress.undo.on_retransmitted(stamp, count);
         count
     }
 

@@ -1,10 +1,7 @@
 //! Detection of spurious loss recovery, by timestamps (Eifel, RFC 3522) and by D-SACK (RFC 3708).
 //! The window rule then undoes its reduction (RFC 4015).
 
-use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
-
-use crate::timestamp;
 
 /// Retransmissions since the last window reduction.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -43,11 +40,11 @@ impl Undo {
     }
 
     /// Records retransmitted segments.
-    pub(super) fn on_retransmitted(&mut self, now: Time, segments: u64) {
+    pub(super) fn on_retransmitted(&mut self, stamp: u32, segments: u64) {
         if segments == 0 {
             return;
         }
-        self.retransmitted_at.get_or_insert(timestamp(now));
+        self.retransmitted_at.get_or_insert(stamp);
         if self.marker.is_some() {
             self.unexplained = Some(self.unexplained.unwrap_or(0) + segments);
         }
@@ -91,12 +88,13 @@ impl Undo {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_types::Span;
+    use bentpipe_types::{Span, Time};
 
     use super::*;
+    use crate::HostClock;
 
-    fn at(milliseconds: u64) -> Time {
-        Time::ZERO + Span::from_millis(milliseconds)
+    fn at(milliseconds: u64) -> u32 {
+        HostClock::default().timestamp(Time::ZERO + Span::from_millis(milliseconds))
     }
 
     /// A D-SACK of a probe explains a retransmission of an earlier recovery.
@@ -126,12 +124,12 @@ mod tests {
         undo.stop();
         undo.start(5000, 1);
         undo.on_retransmitted(at(300), 1);
-        assert!(!undo.answers_original(Some(timestamp(at(100)))));
-        assert!(undo.answers_original(Some(timestamp(at(50)))));
+        assert!(!undo.answers_original(Some(at(100))));
+        assert!(undo.answers_original(Some(at(50))));
         // None in flight: an echo older than the next retransmission shows an original
         // transmission.
         undo.start(9000, 0);
         undo.on_retransmitted(at(500), 1);
-        assert!(undo.answers_original(Some(timestamp(at(300)))));
+        assert!(undo.answers_original(Some(at(300))));
     }
 }

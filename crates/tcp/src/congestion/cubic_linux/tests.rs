@@ -15,7 +15,7 @@ struct Clock {
 impl Clock {
     fn new(segments: u64, rtt: Span) -> Self {
         Self {
-            cubic: LinuxCubic::new(AvoidanceKind::ByteCounting),
+            cubic: LinuxCubic::new(AvoidanceKind::ByteCounting, HostClock::default()),
             window: Window::new(SEGMENT as u32, segments * SEGMENT, 0),
             now: Time::ZERO + Span::from_secs(1),
             rtt,
@@ -58,8 +58,8 @@ impl Clock {
 
 #[test]
 fn it_grows_as_the_kernel_was_seen_to_grow() {
-    // google/packetdrill, gtests/net/tcp/cubic/cubic-bulk-166k.pkt: two segments are acknowledged each
-    // 100 ms, slow start ends with a window of 48, and from then on the script expects these windows.
+    // google/packetdrill, gtests/net/tcp/cubic/cubic-bulk-166k.pkt: two segments are acknowledged
+    // per 100 ms, slow start ends with a window of 48, and then the script expects these windows.
     let mut clock = Clock::new(48, Span::from_millis(100));
     let mut windows = Vec::new();
     for acknowledgments in [11, 10, 10, 10] {
@@ -102,9 +102,9 @@ fn after_a_loss_the_window_is_the_curve() {
 
 #[test]
 fn on_short_paths_it_is_reno_with_one_alpha() {
-    // 20 segments at 10 ms: Reno gets back long before the curve. A window of w is 15 w / 8 segments for
-    // one more, rounded down, and what Reno would have is a whole segment ahead before this one follows:
-    // 14 segments take 27 acknowledgments for Reno's 15, and then each acknowledgment may count.
+    // 20 segments at 10 ms: Reno recovers long before the curve. A window of w segments grows by
+    // one per 15 w / 8 acknowledged, rounded down, and follows when Reno's is a segment ahead: from
+    // 14 segments, Reno's window is 15 after 27 acknowledgments, and then each of them may count.
     let mut clock = Clock::new(20, Span::from_millis(10));
     clock.acknowledge(1);
     clock.congestion(Congestion::Loss);
@@ -172,7 +172,10 @@ fn nothing_grows_while_nothing_is_sent() {
     assert!(clock.segments().abs_diff(1000) <= 1, "{}", clock.segments());
     // However long ago something was sent, the epoch is not in the future.
     clock.cubic.on_idle_end(Time::ZERO, clock.now);
-    assert_eq!(clock.cubic.epoch.unwrap().start, ticks(clock.now));
+    assert_eq!(
+        clock.cubic.epoch.unwrap().start,
+        HostClock::default().ticks(clock.now)
+    );
 }
 
 #[test]

@@ -5,7 +5,6 @@ use bentpipe_types::{Ctx, Span, Time};
 use super::{Early, Purpose};
 use crate::congestion::Congestion;
 use crate::connection::{Connection, Events, Sender, State};
-use crate::linux_ticks;
 use crate::recovery::{LossRecovery, RetransmitScope, TimedOut};
 
 /// Linux's tcp_syn_linear_timeouts: number of SYN timeouts without backoff.
@@ -158,7 +157,10 @@ impl Sender {
             return false;
         }
         if self.timers.purpose == Purpose::Retransmit && self.config.linux_quirks.timer_ticks {
-            let at = linux_ticks::later_expiry(self.timers.at, self.rtt.rto());
+            let at = self
+                .config
+                .clock
+                .later_expiry(self.timers.at, self.rtt.rto());
             self.timers.set(Purpose::RetransmitWithTick, at);
         }
         self.timers.at <= now
@@ -172,7 +174,10 @@ impl Sender {
         if self.config.linux_quirks.timer_ticks && self.timers.retransmits() {
             let from = self.scoreboard.first_sent_at().unwrap_or(now);
             let wait = (from + self.rtt.rto()).since(now);
-            let at = linux_ticks::expiry(now, wait.max(Span::from_micros(1)));
+            let at = self
+                .config
+                .clock
+                .expiry(now, wait.max(Span::from_micros(1)));
             self.timers.set(Purpose::RetransmitWithTick, at);
         }
     }

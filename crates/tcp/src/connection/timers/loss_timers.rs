@@ -76,7 +76,7 @@ impl Sender {
         if let Some(at) = self.recovery.reordering_deadline() {
             // tcp_rack_mark_lost
             let wait = (at.since(now) + linux_ticks::TIMER_SLACK).min(self.rtt.rto());
-            self.timers.early = linux_ticks::expiry(now, wait);
+            self.timers.early = self.config.clock.expiry(now, wait);
             self.timers.early_purpose = Early::Reordering;
         } else if self.may_probe(synchronized) {
             // An acknowledgment without new data sets no timer (tcp_ack, FLAG_SET_XMIT_TIMER), also
@@ -90,7 +90,10 @@ impl Sender {
             if !one_segment {
                 wait += linux_ticks::TIMER_SLACK;
             }
-            self.timers.early = linux_ticks::expiry(now, self.limit_probe_delay(wait, now));
+            self.timers.early = self
+                .config
+                .clock
+                .expiry(now, self.limit_probe_delay(wait, now));
         } else if self.timers.early_purpose == Early::Probe || self.send.is_idle() {
             self.timers.early = Time::NEVER;
         } // The reordering timer runs until the main timer is restarted.

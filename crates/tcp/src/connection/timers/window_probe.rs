@@ -5,7 +5,6 @@ use bentpipe_types::{Ctx, Span, Time};
 
 use super::Purpose;
 use crate::connection::{Connection, Events, Sender};
-use crate::linux_ticks;
 
 /// RFC 9293 section 3.8.6.2.1: the override timeout, 0.1 to 1 s, after which a small window is used
 /// as it is.
@@ -153,7 +152,7 @@ impl Sender {
     /// Sets the probe timer.
     fn set_probe_timer(&mut self, wait: Span, now: Time) {
         let at = if self.config.linux_quirks.timer_ticks {
-            linux_ticks::expiry(now, wait)
+            self.config.clock.expiry(now, wait)
         } else {
             now + wait
         };

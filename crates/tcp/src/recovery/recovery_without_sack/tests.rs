@@ -2,7 +2,7 @@ use bentpipe_types::Span;
 
 use super::super::scoreboard::Arrival;
 use super::*;
-use crate::{LinuxQuirks, timestamp};
+use crate::{HostClock, LinuxQuirks};
 
 const SEGMENT: u64 = 1000;
 
@@ -235,7 +235,7 @@ fn f_rto_detects_a_spurious_timeout() {
 #[test]
 fn a_late_original_undoes_the_reduction_and_raises_the_reordering_degree() {
     let mut flow = Flow::new(10);
-    let sent = timestamp(flow.now);
+    let sent = HostClock::default().timestamp(flow.now);
     assert_eq!(flow.duplicates(6), Reaction::Hold);
     assert_eq!(flow.retransmit(), [0]);
     flow.echo = Some(sent);

@@ -278,6 +278,7 @@ impl Delivered {
         transmission: Transmission,
         length: u32,
         by_sack: bool,
+        stamp: u32,
         arrival: &Arrival,
     ) {
         self.bytes += u64::from(length);
@@ -288,9 +289,9 @@ impl Delivered {
         }
         // RFC 8985 section 6.2 step 2: the earlier transmission may have arrived.
         let sent_at = transmission.sent_at;
-        let earlier = arrival.echo.is_some_and(|echo| {
-            (echo.wrapping_sub(crate::timestamp(sent_at)) as i32).is_negative()
-        });
+        let earlier = arrival
+            .echo
+            .is_some_and(|echo| (echo.wrapping_sub(stamp) as i32).is_negative());
         if !earlier && self.now.since(sent_at) >= arrival.minimum_rtt {
             if !by_sack {
                 // With RETRANSMISSION, `acknowledged` is not used for round trips.

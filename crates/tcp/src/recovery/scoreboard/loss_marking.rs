@@ -5,7 +5,7 @@ use std::ops::Range;
 use bentpipe_types::{Span, Time};
 
 use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
-use super::{LossState, LostSegment, Order, Scoreboard, Transmission};
+use super::{LossState, LostSegment, Order, Scoreboard, Transmission, WATCH_RETRANSMISSIONS};
 
 /// Result of a time-based loss detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -301,7 +301,7 @@ impl Scoreboard {
         for number in self.ring.first..self.ring.next {
             let segment = self.ring.get_mut(number);
             segment.flags &= !LOST;
-            if self.watch_retransmissions
+            if self.requests & WATCH_RETRANSMISSIONS != 0
                 && segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED
             {
                 loss_state
@@ -456,7 +456,7 @@ impl Scoreboard {
             if loss_state.lost_again.first() == Some(number) {
                 loss_state.lost_again.remove_first();
             }
-            if self.watch_retransmissions {
+            if self.requests & WATCH_RETRANSMISSIONS != 0 {
                 loss_state.retransmissions.push_back((number, order));
             }
             count += 1;
@@ -494,7 +494,7 @@ impl Scoreboard {
             self.retransmitted += u64::from(length);
             self.retransmitted_segments += 1;
         }
-        if self.watch_retransmissions {
+        if self.requests & WATCH_RETRANSMISSIONS != 0 {
             loss_state.forget_below(self.ring.first);
             loss_state.retransmissions.push_back((number, order));
         }

@@ -28,6 +28,7 @@ use std::collections::VecDeque;
 use bentpipe_types::{Time, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
+use crate::HostClock;
 use min_bitset::MinBitset;
 use segment::{
     CONTINUES, CUT, EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, SHORT, STATUS, Segment,
@@ -85,9 +86,10 @@ pub struct Scoreboard {
     /// Number of SACKed runs below the cursor.
     runs_below: u32,
     retransmitted_segments: u32,
-    watch_retransmissions: bool,
+    // Flags: WATCH_RETRANSMISSIONS, IGNORE_ECHO_OF_SACKED.
+    requests: u8,
     watched: bool,
-    ignore_echo_of_sacked: bool,
+    clock: HostClock,
     delivered: Delivered,
     /// Bytes SACKed below the cursor.
     sacked_below: u64,
@@ -112,6 +114,10 @@ pub struct Scoreboard {
     /// Total bytes reported by D-SACKs.
     dsack_bytes: u64,
 }
+
+// Flags of `Scoreboard::requests`.
+const WATCH_RETRANSMISSIONS: u8 = 1;
+const IGNORE_ECHO_OF_SACKED: u8 = 1 << 1;
 
 /// State that only connections with losses or reordering need.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -190,9 +196,9 @@ impl Scoreboard {
             lost_cursor: 0,
             lost_end: 0,
             suspect_cursor: 0,
-            watch_retransmissions: false,
+            requests: 0,
             watched: false,
-            ignore_echo_of_sacked: false,
+            clock: HostClock::default(),
             transmissions: Order::default(),
             arrival: Arrival::default(),
             delivered: Delivered::none(),
@@ -360,12 +366,26 @@ impl Scoreboard {
 
     /// Enables tracking of retransmissions in send order, to detect lost ones.
     pub(crate) fn watch_retransmissions(&mut self, watch: bool) {
-        self.watch_retransmissions = watch;
+        self.request(WATCH_RETRANSMISSIONS, watch);
     }
 
     /// Ignores the timestamp echo of SACKed segments: see `LinuxQuirks::ignores_echo_of_sacked`.
     pub(crate) fn ignore_echo_of_sacked(&mut self, ignore: bool) {
-        self.ignore_echo_of_sacked = ignore;
+        self.request(IGNORE_ECHO_OF_SACKED, ignore);
+    }
+
+    fn request(&mut self, what: u8, requested: bool) {
+        self.requests = self.requests & !what | if requested { what } else { 0 };
+    }
+
+    /// The clock of the timestamps that segments carry.
+    pub(crate) fn clock(&self) -> HostClock {
+        self.clock
+    }
+
+    /// Sets the clock of the timestamps that segments carry.
+    pub(crate) fn set_clock(&mut self, clock: HostClock) {
+        self.clock = clock;
     }
 
     /// Records the first transmission of positions `start` to `end`.
@@ -462,8 +482,14 @@ impl Scoreboard {
         self.clear_loss(segment);
         if segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);
-            self.delivered
-                .retransmission_arrived(transmission, segment.length, false, &arrival);
+            let stamp = self.clock.timestamp(transmission.sent_at);
+            self.delivered.retransmission_arrived(
+                transmission,
+                segment.length,
+                false,
+                stamp,
+                &arrival,
+            );
         } else {
             if segment.end() < self.forward {
                 self.record_reordering(segment.start, position);

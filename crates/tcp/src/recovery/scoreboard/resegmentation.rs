@@ -3,7 +3,7 @@
 use super::segment::{
     CONTINUES, CUT, EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment,
 };
-use super::{LossState, Scoreboard};
+use super::{LossState, Scoreboard, WATCH_RETRANSMISSIONS};
 
 impl Scoreboard {
     /// Whether an outstanding segment has more than `payload` bytes, in a stream that ends at
@@ -149,7 +149,10 @@ impl Scoreboard {
             }
             let was_sent_again =
                 segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED;
-            if self.watch_retransmissions && was_sent_again && !segment.is_to_be_sent() {
+            if self.requests & WATCH_RETRANSMISSIONS != 0
+                && was_sent_again
+                && !segment.is_to_be_sent()
+            {
                 loss_state
                     .retransmissions
                     .push_back((number, segment.order));

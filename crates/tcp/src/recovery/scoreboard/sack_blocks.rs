@@ -7,7 +7,7 @@ use bentpipe_types::{SackBlock, SackBlocks, Seq, Time, tell_first};
 use serde::{Deserialize, Serialize};
 
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
-use super::{LossState, Scoreboard, Transmission};
+use super::{IGNORE_ECHO_OF_SACKED, LossState, Scoreboard, Transmission};
 
 /// Location of a block: its first position, the number of its first segment, and the number after
 /// its last segment.
@@ -533,9 +533,17 @@ impl Scoreboard {
         if !ONE_MORE && segment.is(EVER_RETRANSMITTED) {
             let transmission = segment.transmission();
             let mut arrival = self.arrival;
-            arrival.echo = arrival.echo.filter(|_| !self.ignore_echo_of_sacked);
-            self.delivered
-                .retransmission_arrived(transmission, segment.length, true, &arrival);
+            arrival.echo = arrival
+                .echo
+                .filter(|_| self.requests & IGNORE_ECHO_OF_SACKED == 0);
+            let stamp = self.clock.timestamp(transmission.sent_at);
+            self.delivered.retransmission_arrived(
+                transmission,
+                segment.length,
+                true,
+                stamp,
+                &arrival,
+            );
         } else {
             // Blocks come in no order: only data known before this acknowledgment counts.
             if !ONE_MORE && end < self.forward_before {

@@ -609,7 +609,7 @@ fn timestamp_echo_is_ignored_for_sacked_segments() {
         board.ignore_echo_of_sacked(ignore);
         board.on_retransmitted(2001, at(100));
         board.begin(Arrival {
-            echo: Some(crate::timestamp(at(0))),
+            echo: Some(HostClock::default().timestamp(at(0))),
             ..arrival(200)
         });
         board.sack(blocks(&[(2001, 3001)]).as_slice(), 1, wire(1), 10_001);
