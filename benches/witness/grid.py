@@ -74,7 +74,7 @@ def measure(cell: tuple[str, str, int, str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, or print the table."""
+    """Measure the missing cells, or print the table."""
     path = Path(sys.argv[1])
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     done = [json.loads(line) for line in lines]
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def table(done: list[dict[str, Any]]) -> str:
-    """Write a row a cell."""
+    """Return the table with one row per cell."""
     rows = [
         "| rule | rate | round trip | path | kernel | simulated | difference | |",
         "|---|---|---|---|---:|---:|---:|---|",

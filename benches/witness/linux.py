@@ -1,4 +1,4 @@
-"""The independent witness of TCP as Linux has it: Linux's own, over our link, in real time.
+"""The independent witness of Linux's TCP: the kernel's, over our link, in real time.
 
 One connection from kernel to kernel, in two network namespaces, through `bentpipe-live
 witness`: the rate, delay and drop-tail queue of the simulator's link, by the wall clock. The
@@ -62,7 +62,7 @@ __all__ = ["BEYOND", "BOUNDS", "CELLS", "DROPPED_BEYOND", "DROPPED_OUTSIDE", "OU
 
 
 def obstacle() -> str | None:
-    """Return why Linux can't be measured here, if it can't."""
+    """Return the reason if Linux cannot be measured here."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return "not root"
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
@@ -73,13 +73,12 @@ def obstacle() -> str | None:
 def measure(cell: Cell, *, program: Path = PROGRAM, captures: Path | None = None) -> dict[str, Any]:
     """Let the kernel send over our link, and return what `bentpipe-live witness` says.
 
-    Where it can, it runs at a real-time priority: it needs little of the processor, but at
-    once.
+    If permitted, it runs at real-time priority: it needs little processor time, but without delay.
 
     Raises
     ------
     RuntimeError
-        It failed.
+        If it failed.
     """
     command = [
         *(["chrt", "--fifo", "10"] if shutil.which("chrt") else []),
@@ -124,7 +123,7 @@ def _memory(three: str) -> str:
     return f'{{ minimum = "{least} B", initial = "{initial} B", maximum = "{most} B" }}'
 
 
-# A second later (`bentpipe-live witness --upload`).
+# The upload starts a second later (`bentpipe-live witness --upload`).
 _UPLOAD = """
 [flows.upload]
 from = "receiver"
@@ -146,7 +145,7 @@ def scenario_text(cell: Cell, *, start_us: int = 0, host_timing: bool = False) -
     timing from the seed, as for a range over seeds.
     """
     control = "bbr1" if cell.congestion_control == "bbr" else cell.congestion_control
-    # Where both send, both are what either is.
+    # If both ends send, both have the settings of a sender and of a receiver.
     both = ("", "")
     if cell.upload:
         sends = (
@@ -192,7 +191,7 @@ interval = "{round(INTERVAL_S * 1000)} ms"
 
 
 def simulate(cell: Cell, *, start_us: int = 0) -> dict[str, Any]:
-    """Simulate the cell; `received` is as `measure` has it, bytes by each interval's end."""
+    """Simulate the cell; `received` has the bytes by each interval's end, as in `measure`."""
     import bentpipe
     from bentpipe.scenario import Scenario
 
@@ -229,7 +228,7 @@ def drops_over_seeds(runs: SeedRuns) -> Range:
 
 
 def _received(goodput: Any) -> list[int]:
-    # Each value is the average since the record before; the first is of the instant 0.
+    # Each value is the average since the previous record; the first is for time 0.
     received = np.cumsum(goodput.values * np.diff(goodput.times_s, prepend=0.0) / 8)[1:]
     return [round(value) for value in received]
 
@@ -240,7 +239,7 @@ def goodput_bps(received: Sequence[float], cell: Cell) -> float:
 
 
 def recorded(path: Path = RECORD) -> dict[str, Any]:
-    """Return what Linux did, by cells' names; empty if there is no record."""
+    """Return Linux's results by cell name; empty if there is no record."""
     if not path.exists():
         return {}
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -248,21 +247,21 @@ def recorded(path: Path = RECORD) -> dict[str, Any]:
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float], cell: Cell) -> float:
-    """Return (simulated - Linux) / Linux, of the goodputs."""
+    """Return the relative difference of goodputs, (simulated - Linux) / Linux."""
     linux = goodput_bps(theirs, cell)
     return (goodput_bps(ours, cell) - linux) / linux
 
 
 def dropped_alike(ours: int, theirs: int) -> bool:
-    """Return whether so many packets dropped are as many as Linux's, by `linux_cells.py`."""
+    """Return whether both drop equally many packets, within the bounds of `linux_cells.py`."""
     return abs(ours - theirs) <= max(DROPPED_SHARE * theirs, DROPPED_FEW)
 
 
 def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
     """Return the mean goodputs of Linux's seeds and of ours, bit/s, for a cell with losses.
 
-    The seeds are the same, and so are the losses: the link draws them from the same stream,
-    packet by packet, whoever's clock it lives by.
+    The seeds and the losses are the same: the link draws them from the same random stream, packet
+    by packet, in real and in simulated time.
     """
     seeds = [
         other for other in CELLS if replace(other, seed=cell.seed) == cell and other.name in record
@@ -273,7 +272,7 @@ def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def shorten(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is recorded of a run: bytes received by the end of each second, and counts."""
+    """Return the recorded part of a run: bytes received by the end of each second, and counts."""
     each = round(1 / report["interval_s"])
     return {
         "kernel": report["kernel"],
@@ -283,7 +282,7 @@ def shorten(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def draw(record: Mapping[str, Any], path: Path) -> None:
-    """Write the figure: bytes over time, Linux and simulated, one panel a cell."""
+    """Write the figure: bytes over time, Linux and simulated, one panel per cell."""
     from bentpipe.plot.style import COLOURS, write_svg
 
     cells = [cell for cell in CELLS if cell.group == "first"]
@@ -311,7 +310,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the cells, print the table, write the record and the figure."""
+    """Measure the cells, print the table, and write the record and the figure."""
     parser = argparse.ArgumentParser(description="Linux's TCP beside ours")
     parser.add_argument("--cell", action="append", help="only those whose names begin so")
     parser.add_argument("--captures", type=Path, help="pcapng files of both ends go there")
@@ -346,12 +345,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def selected(names: Sequence[str] | None) -> list[Cell]:
-    """Return the cells whose names begin so; all, if nothing is said."""
+    """Return the cells whose names begin with one of these; all by default."""
     return [cell for cell in CELLS if not names or cell.name.startswith(tuple(names))]
 
 
 def print_phases(phases: int, names: Sequence[str] | None) -> None:
-    """Print in how many phases of a millisecond each cell without random losses is as Linux's.
+    """Print in how many phases of a millisecond each cell without random losses matches Linux.
 
     Cells that agree in all phases are only counted. The mean share of all cells is printed, too.
     """

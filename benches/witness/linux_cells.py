@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
 
-# The kernel's own: net.ipv4.tcp_rmem and tcp_wmem of a machine with 4 GiB or more.
+# The kernel's defaults: net.ipv4.tcp_rmem and tcp_wmem of a machine with 4 GiB or more.
 DEFAULT_BUFFERS = ("4096 131072 33554432", "4096 16384 4194304")
-# Never the limit: what is judged is congestion control.
+# Never a limit, so that only congestion control matters.
 LARGE_BUFFERS = ("4096 16777216 67108864", "4096 16777216 67108864")
 
 
-# How far a simulated goodput may be from Linux's, as a share of it: the aims, by groups of cells.
+# Largest difference of a simulated goodput from Linux's, as a share of it, by group of cells.
 BOUNDS = {
     "first": 0.01,
     "plain": 0.01,
@@ -45,12 +45,12 @@ OUTSIDE = {
     "fast-bbr-100M-560ms-2333": "the handshake has the shortest round trip: BBR probes it at 10 s",
 }
 
-# How many packets more or fewer the queue may drop: a share of Linux's, or so few that it is
-# chance.
+# Largest difference in packets dropped by the queue: a share of Linux's, or a number that may be due
+# to chance.
 DROPPED_SHARE = 0.05
 DROPPED_FEW = 5
 
-# The cells beyond that, as above.
+# The cells beyond that, with the cause.
 _PHASE = "the random phase in which BBR's cycle begins"
 DROPPED_BEYOND = {
     "plain-bbr-40M-90ms-60": _PHASE,
@@ -71,7 +71,7 @@ DROPPED_OUTSIDE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One connection over one link, and for how long it sends."""
+    """One connection over one link, with its duration."""
 
     group: str
     congestion_control: str
@@ -85,12 +85,12 @@ class Cell:
     buffers: tuple[str, str] = LARGE_BUFFERS
     mtu_bytes: int = 1500
     duration_s: int = 20
-    # The receiver sends, too, over a connection of its own.
+    # Whether the receiver sends, too, over a second connection.
     upload: bool = False
 
     @property
     def name(self) -> str:
-        """Return a name that tells the cell from all others, such as "plain-cubic-8M-120ms-80"."""
+        """Return the unique name of the cell, such as "plain-cubic-8M-120ms-80"."""
         parts = [
             self.group,
             self.congestion_control,
@@ -139,7 +139,7 @@ PLAIN = (
     (15, 400, 10.0),
     (40, 90, 0.2),
 )
-# Measured when the rules stood: nothing was changed for them, here and below.
+# Measured after the window rules were complete: no rule was changed for these and the cells below.
 PLAIN_LATER = (
     (6, 90, 1.0),
     (12, 350, 0.5),
@@ -151,13 +151,13 @@ PLAIN_LATER = (
     (10, 280, 0.15),
 )
 
-# As PLAIN, where a packet takes a tenth of a millisecond and windows are of thousands of segments.
+# As PLAIN, with packets of a tenth of a millisecond and windows of thousands of segments.
 FAST = ((150, 100, 1.0), (120, 300, 0.25), (200, 560, 1.0), (100, 560, 0.5))
 
-# Rate in Mbit/s, round trip in ms, rate of the way back in kbit/s; one product of queue.
+# Rate in Mbit/s, round trip in ms, return rate in kbit/s. Queue: one product.
 SLOW_RETURN = ((12, 120, 96), (12, 500, 48), (30, 200, 128), (20, 560, 200))
 SLOW_RETURN_LATER = ((8, 300, 40), (16, 180, 150), (25, 400, 100), (10, 650, 64))
-# The same, slower still: the queue in packets before the rate of the way back.
+# As SLOW_RETURN, slower still, with the queue in packets before the return rate.
 SLOWER_RETURN = (
     (10, 600, 500, 16),
     (5, 250, 100, 9.6),
@@ -168,7 +168,7 @@ SLOWER_RETURN = (
     (3, 300, 38, 14.4),
     (15, 100, 250, 24),
 )
-# The same, and last the queue of the way back, which drops acknowledgments.
+# As above, with the return queue last, which drops acknowledgments.
 SHORT_RETURN_QUEUE = (
     (10, 560, 466, 33.6, 20),
     (8, 200, 133, 28.8, 10),
@@ -254,7 +254,7 @@ def _default_buffers(rows: Iterable[tuple[int, int, float]]) -> Iterator[Cell]:
 
 
 def lossy(seeds: range) -> Iterator[Cell]:
-    """Rate in Mbit/s, round trip in ms, share of packets lost; one product of queue."""
+    """Rate in Mbit/s, round trip in ms, share of packets lost. Queue: one product."""
     for rate, round_trip_ms, loss, controls in (
         (10, 120, 0.001, CONGESTION_CONTROLS),
         (20, 300, 0.0002, CONGESTION_CONTROLS),
@@ -274,7 +274,7 @@ def lossy(seeds: range) -> Iterator[Cell]:
                 )
 
 
-# In the order in which they are measured: the first are the quickest judges.
+# In the order of measurement: the first cells give the quickest verdict.
 CELLS = (
     *_first(),
     *_default_buffers(BUFFERS),
