@@ -45,8 +45,8 @@ OUTSIDE = {
     "fast-bbr-100M-560ms-2333": "the handshake has the shortest round trip: BBR probes it at 10 s",
 }
 
-# Largest difference in packets dropped by the queue: a share of Linux's, or a number that may be due
-# to chance.
+# Largest difference in packets dropped by the queue: a share of Linux's, or a number that may be
+# due to chance.
 DROPPED_SHARE = 0.05
 DROPPED_FEW = 5
 
