@@ -180,8 +180,8 @@ class Gateway:
                 return
         raise AssertionError("\n".join(self.said))
 
-    def heard(self) -> list[str]:
-        """Return the lines that it has said since it was ready."""
+    def log_lines(self) -> list[str]:
+        """Return the lines logged since the gateway was ready."""
         stream = _stream(self.process.stderr)
         while select.select([stream], [], [], 0)[0] and (more := os.read(stream.fileno(), 1 << 16)):
             self._later += more

@@ -30,7 +30,7 @@ from .networks import short
 
 
 @live
-def test_the_kernel_does_what_the_simulation_says() -> None:
+def test_kernel_transfer_matches_the_simulation() -> None:
     comparison = compare(Scenario.of(short()))
     real = comparison.emulated.flow()
     assert (real.outcome, real.bytes_delivered) == ("finished", 1_000_000)
@@ -47,7 +47,7 @@ def test_the_kernel_does_what_the_simulation_says() -> None:
 
 @live
 @pytest.mark.parametrize("ours", [["server"], ["client"], ["server", "client"]])
-def test_our_tcp_in_the_place_of_a_hosts_does_what_the_simulation_says(ours: list[str]) -> None:
+def test_attached_tcp_matches_the_simulation(ours: list[str]) -> None:
     settings = {"hosts.server.tcp.profile": "linux", "hosts.client.tcp.profile": "linux"}
     scenario = Scenario.of(short()).with_settings(settings)
     simulated = bentpipe.run(scenario).flow()
@@ -70,7 +70,7 @@ def test_our_tcp_in_the_place_of_a_hosts_does_what_the_simulation_says(ours: lis
 
 
 @live
-def test_a_host_of_ours_answers_pings_and_runs_no_commands() -> None:
+def test_attached_host_answers_pings_and_refuses_commands() -> None:
     ping = """
 import socket, sys
 request = bytes([8, 0, 0xe5, 0xca, 0x12, 0x34, 0, 1, 0, 0])
@@ -96,7 +96,7 @@ sys.exit(answer != bytes([0, 0, 0xed, 0xca]) + request[4:])
 
 
 @live
-def test_the_links_account_for_every_packet_and_probes_are_columns(tmp_path: Path) -> None:
+def test_emulated_links_count_every_packet_and_write_probes(tmp_path: Path) -> None:
     capture = tmp_path / "satellite.pcapng"
     result = bentpipe.emulate(
         short(),
@@ -119,7 +119,7 @@ def test_the_links_account_for_every_packet_and_probes_are_columns(tmp_path: Pat
 
 
 @live
-def test_gateways_and_return_links_are_those_of_the_simulation() -> None:
+def test_emulated_gateways_and_return_links_match_the_simulation() -> None:
     scenario = short(
         hosts={"server": {}, "client": {}},
         gateways={"hub": {"kind": "router"}},
@@ -145,7 +145,7 @@ def test_gateways_and_return_links_are_those_of_the_simulation() -> None:
 
 
 @live
-def test_split_gateways_carry_the_kernels_bytes() -> None:
+def test_split_gateways_relay_kernel_connections() -> None:
     """The hosts cannot tell: what arrives is what was sent, as fast as simulated."""
     comparison = compare(Scenario.find("geo-split").with_settings({"duration": "6 s"}))
     assert not [note for note in comparison.emulated.notes if note.startswith("flows.")]
@@ -159,7 +159,7 @@ def test_split_gateways_carry_the_kernels_bytes() -> None:
 
 
 @live
-def test_what_the_kernel_cannot_do_is_said_by_its_key() -> None:
+def test_unsupported_kernel_settings_are_noted_by_key() -> None:
     tcp = {"mss": "1000 B", "initial_rto": "3 s"}
     scenario = short(duration="1 s", hosts={"server": {"tcp": tcp}, "client": {}})
     notes = bentpipe.emulate(scenario).notes
@@ -178,7 +178,7 @@ def _has(control: str) -> bool:
 
 @live
 @pytest.mark.skipif(_has("hybla") and _has("westwood"), reason="optional: the kernel has them all")
-def test_a_rule_that_the_kernel_has_not_is_refused() -> None:
+def test_missing_kernel_congestion_control_is_refused() -> None:
     control = next(each for each in ("hybla", "westwood") if not _has(each))
     server = {"tcp": {"congestion_control": control}}
     scenario = short(hosts={"server": server, "client": {}})
@@ -187,7 +187,7 @@ def test_a_rule_that_the_kernel_has_not_is_refused() -> None:
 
 
 @live
-def test_a_users_own_programs_meet_over_the_links(
+def test_user_programs_communicate_over_the_emulated_links(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "short.toml"
@@ -235,7 +235,9 @@ def _marked() -> set[int]:
 
 @live
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
+def test_killed_emulation_leaves_no_processes_or_namespaces(
+    tmp_path: Path, how: signal.Signals
+) -> None:
     file = tmp_path / "short.json"
     program = (
         "import bentpipe, json, sys\nfrom bentpipe.emulation import Command\n"
@@ -275,7 +277,7 @@ def _has_device(process: subprocess.Popen[str]) -> bool:
     [(signal.SIGTERM, 143, "ended by SIGTERM"), (signal.SIGHUP, 129, "ended by SIGHUP")],
 )
 @pytest.mark.parametrize("command", [(), ("--", "sleep", "77")])
-def test_a_signal_ends_the_command_with_its_status(
+def test_signal_ends_emulate_with_its_exit_status(
     number: signal.Signals, status: int, told: str, command: tuple[str, ...]
 ) -> None:
     words = [sys.executable, "-m", "bentpipe", "emulate", "t1-satellite", *command]
@@ -296,7 +298,7 @@ LONG = {
 
 
 @live
-def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other() -> None:
+def test_concurrent_emulations_are_independent() -> None:
     program = (
         "import bentpipe, json, signal, sys\n"
         # Ignored where the tests run in the background of a shell, and inherited.
@@ -325,7 +327,7 @@ def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other() ->
     assert (flow["outcome"], flow["bytes_delivered"]) == ("finished", 1_000_000)
 
 
-def test_requests_that_cannot_be_are_one_line() -> None:
+def test_invalid_emulate_requests_print_one_line() -> None:
     resolved = Scenario.of(short()).resolved()
     with pytest.raises(RequestError, match="no host is 'nobody'; known: server, client"):
         _commands(resolved, command=(), shell="nobody", serve=())
@@ -336,6 +338,6 @@ def test_requests_that_cannot_be_are_one_line() -> None:
 
 
 @pytest.mark.skipif(OBSTACLE is None, reason="optional: emulation works here")
-def test_without_the_right_to_a_line_says_what_is_missing() -> None:
+def test_missing_privileges_are_reported_in_one_line() -> None:
     with pytest.raises(WorkError, match="nothing can be emulated here"):
         bentpipe.emulate(short())

@@ -147,7 +147,7 @@ def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
 
 
 @up_to_three_times
-def test_each_does_over_the_kernels_sockets_what_it_does_in_a_simulation() -> None:
+def test_applications_over_kernel_sockets_match_the_simulation() -> None:
     scenario = side_by_side(list(APPLICATIONS))
     # Datagrams shorter than this are sent longer, which a note says: they would differ.
     scenario["flows"]["udp"]["app"] = {**APPLICATIONS["udp"], "size": "uniform(16 B, 1200 B)"}
@@ -181,7 +181,7 @@ def test_each_does_over_the_kernels_sockets_what_it_does_in_a_simulation() -> No
 
 @pytest.mark.parametrize("ours", ["user", "server"])
 @up_to_three_times
-def test_ours_and_the_kernels_ends_understand_each_other(ours: str) -> None:
+def test_attached_and_kernel_hosts_interoperate(ours: str) -> None:
     names = [name for name in APPLICATIONS if name != "ping" and name != "udp"]
     scenario = side_by_side(names)
     simulated = flows_of(run(scenario).summary_json)
@@ -190,7 +190,7 @@ def test_ours_and_the_kernels_ends_understand_each_other(ours: str) -> None:
         agree(simulated[name], flow)
 
 
-def test_users_with_a_mix_do_what_their_simulated_ones_do() -> None:
+def test_emulated_application_mix_matches_the_simulation() -> None:
     scenario: dict[str, Any] = {
         "name": "office",
         "duration": "5 s",
@@ -229,7 +229,7 @@ def test_ipv6_carries_datagrams_echoes_and_pages() -> None:
         agree(simulated[name], flow)
 
 
-def test_what_cannot_be_is_a_line_or_a_note() -> None:
+def test_unsupported_applications_are_refused_or_noted() -> None:
     short = side_by_side(["udp"])
     short["flows"]["udp"]["app"] = {
         "kind": "packets",
@@ -245,7 +245,7 @@ def test_what_cannot_be_is_a_line_or_a_note() -> None:
 
 
 @up_to_three_times
-def test_fast_open_is_the_kernels() -> None:
+def test_kernel_tcp_fast_open_matches_the_simulation() -> None:
     scenario = side_by_side(["web", "ask", "store"])
     for link in scenario["links"].values():
         link |= {"rate": "40 Mbit/s", "delay": "60 ms"}

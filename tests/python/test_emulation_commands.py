@@ -28,9 +28,7 @@ NETWORK = {
         ({"kind": "mail"}, "far"),
     ],
 )
-def test_a_command_runs_where_the_data_goes_but_where_a_server_is_at_the_other_end(
-    app: dict[str, object], client: str
-) -> None:
+def test_command_runs_at_the_client_end_of_the_flow(app: dict[str, object], client: str) -> None:
     flow = {"from": "near", "to": "far", "app": app}
     resolved = Scenario.of({**NETWORK, "flows": {"first": flow}}).resolved()
 
@@ -47,7 +45,7 @@ def test_a_command_runs_where_the_data_goes_but_where_a_server_is_at_the_other_e
     assert host([f"{client}=iperf3 -s"], shell=client) == client
 
 
-def test_a_comparison_shows_what_a_flow_may_expect_or_what_it_cannot_pass() -> None:
+def test_comparison_shows_the_prediction_as_estimate_or_limit() -> None:
     echo = {"from": "near", "to": "far", "app": {"kind": "ping", "size": "56 B"}}
     bulk = {"from": "near", "to": "far", "app": {"kind": "bulk"}}
     (echoes,) = predict({**NETWORK, "flows": {"echo": echo}}).flows

@@ -62,7 +62,7 @@ raise SystemExit(7 if data == bytes(range(250)) * 8000 else 8)
 
 @live
 @pytest.mark.parametrize(("ip", "family"), [("v4", "AF_INET"), ("v6", "AF_INET6")])
-def test_a_device_that_is_taken_down_loses_packets_and_nothing_else(ip: str, family: str) -> None:
+def test_connection_survives_an_emulated_device_down(ip: str, family: str) -> None:
     server = (sys.executable, "-c", SERVER.replace("{family}", family))
     commands = [
         Command(host="server", words=server),
@@ -75,7 +75,7 @@ def test_a_device_that_is_taken_down_loses_packets_and_nothing_else(ip: str, fam
 
 
 @live
-def test_hosts_with_ipv6_do_what_the_simulation_says() -> None:
+def test_ipv6_kernel_transfer_matches_the_simulation() -> None:
     settings = {"hosts.server.tcp.profile": "linux", "hosts.client.tcp.profile": "linux"}
     scenario = Scenario.of(network(ip="v6")).with_settings(settings)
     comparison = compare(scenario)
@@ -93,7 +93,7 @@ def test_hosts_with_ipv6_do_what_the_simulation_says() -> None:
 
 @live
 @pytest.mark.parametrize("ip", ["v4", "v6"])
-def test_the_kernels_window_is_the_receive_buffer(ip: str) -> None:
+def test_kernel_receive_window_follows_receive_buffer(ip: str) -> None:
     """The window is what limits the flow: a quarter more of it would be a quarter more goodput."""
     hosts = {"server": {}, "client": {"tcp": {"receive_buffer": "128 KiB"}}}
     links = {"satellite": {"between": ["server", "client"], "rate": "40 Mbit/s", "delay": "50 ms"}}
@@ -108,7 +108,7 @@ def test_the_kernels_window_is_the_receive_buffer(ip: str) -> None:
 
 @live
 @pytest.mark.parametrize("ours", ["server", "client"])
-def test_our_tcp_talks_ipv6_with_the_kernels(ours: str) -> None:
+def test_attached_tcp_interoperates_over_ipv6(ours: str) -> None:
     result = bentpipe.emulate(network(ip="v6"), attach={ours: "our"})
     flow = result.flow()
     assert (flow.outcome, flow.bytes_delivered) == ("finished", 1_000_000)
@@ -116,14 +116,14 @@ def test_our_tcp_talks_ipv6_with_the_kernels(ours: str) -> None:
 
 
 @live
-def test_segments_too_short_for_ipv6_are_refused_by_their_key() -> None:
+def test_mss_below_the_ipv6_minimum_is_refused_by_key() -> None:
     scenario = network(ip="v6", hosts={"server": {"tcp": {"mss": "1000 B"}}, "client": {}})
     with pytest.raises(_native.ScenarioError, match=r"hosts\.server\.tcp\.mss: .*at least 1208 B"):
         bentpipe.emulate(scenario)
 
 
 @live
-def test_many_flows_leave_on_time() -> None:
+def test_many_flows_are_sent_on_time() -> None:
     """Three hundred connections that open at once, by two threads and no more."""
     flow = {"from": "server", "to": "client", "count": 300, "app": {"kind": "bulk"}}
     links = {"satellite": {"between": ["server", "client"], "rate": "20 Mbit/s", "delay": "50 ms"}}

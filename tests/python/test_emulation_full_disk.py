@@ -46,7 +46,7 @@ def _emulated(scenario: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_full_disk_cuts_a_capture_and_loses_no_result(tmp_path: Path) -> None:
+def test_full_disk_truncates_the_capture_and_keeps_the_result(tmp_path: Path) -> None:
     capture = tmp_path / "satellite.pcapng"
     capture.symlink_to("/dev/full")
     result = bentpipe.emulate(short(), pcap=[("satellite", capture)])
@@ -54,7 +54,7 @@ def test_a_full_disk_cuts_a_capture_and_loses_no_result(tmp_path: Path) -> None:
     assert [note for note in result.notes if CUT in note] == [f"{capture}: {CUT}"]
 
 
-def test_the_command_tells_it_in_a_line_and_prints_the_result(scenario: Path) -> None:
+def test_truncated_capture_is_reported_in_one_line(scenario: Path) -> None:
     said = _emulated(scenario, "--json")
     # The capture lacks what was asked for.
     assert said.returncode == 1
@@ -64,7 +64,7 @@ def test_the_command_tells_it_in_a_line_and_prints_the_result(scenario: Path) ->
     assert f"satellite.pcapng: {CUT}" in told["notes"]
 
 
-def test_what_cannot_be_written_any_more_is_printed(scenario: Path) -> None:
+def test_unwritable_result_is_printed_instead(scenario: Path) -> None:
     said = _emulated(scenario, "--json", "--out", "results")
     # The folder lacks what was asked for.
     assert said.returncode == 1

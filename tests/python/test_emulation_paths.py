@@ -30,7 +30,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_the_kernel_over_a_path_that_changes_does_what_the_simulation_says() -> None:
+def test_kernel_transfers_over_changing_paths_match_the_simulation() -> None:
     linux = {"tcp": {"profile": "linux"}}
     scenario = {
         "name": "changes",
@@ -67,7 +67,7 @@ def test_the_kernel_over_a_path_that_changes_does_what_the_simulation_says() -> 
 
 @pytest.mark.parametrize("version", ["v4", "v6"])
 @pytest.mark.parametrize("icmp", [True, False])
-def test_the_kernel_hears_that_its_packets_are_too_long(version: str, icmp: bool) -> None:
+def test_kernel_receives_icmp_packet_too_big(version: str, icmp: bool) -> None:
     """RFC 1191, RFC 8201: by ICMP alone; where a router says nothing, nothing comes."""
     fast = {"rate": "20 Mbit/s", "delay": "5 ms"}
     scenario = {

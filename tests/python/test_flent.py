@@ -41,7 +41,7 @@ def rrul_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_name_without_gz_is_of_a_file_that_is_not_packed(tmp_path: Path) -> None:
+def test_flent_file_without_gz_suffix_is_uncompressed(tmp_path: Path) -> None:
     """flent unpacks by the name."""
     packed, plain = tmp_path / "out.flent.gz", tmp_path / "out.flent"
     command = ["run", "geo-consumer", "--set", "duration=5 s", "--set", "ip=v6", "--flent"]
@@ -51,7 +51,7 @@ def test_a_name_without_gz_is_of_a_file_that_is_not_packed(tmp_path: Path) -> No
     assert json.loads(plain.read_text())["metadata"]["IP_VERSION"] == 6
 
 
-def test_rrul_has_flents_series_of_equal_length(rrul_file: Path) -> None:
+def test_rrul_file_has_flents_series_of_equal_length(rrul_file: Path) -> None:
     document = json.loads(gzip.decompress(rrul_file.read_bytes()))
     assert document["version"] == 4
     assert document["metadata"]["NAME"] == "rrul"
@@ -73,13 +73,13 @@ def test_rrul_has_flents_series_of_equal_length(rrul_file: Path) -> None:
     assert min(echoes) > 560.0
 
 
-def test_equal_runs_make_equal_files(rrul_file: Path, tmp_path: Path) -> None:
+def test_equal_runs_write_equal_flent_files(rrul_file: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.flent.gz"
     assert cli.execute(["run", "geo-consumer", "--rrul", "--flent", str(again)]) == 0
     assert again.read_bytes() == rrul_file.read_bytes()
 
 
-def test_other_runs_are_files_of_any_number_of_flows(tmp_path: Path) -> None:
+def test_flent_file_has_a_series_per_flow(tmp_path: Path) -> None:
     file = tmp_path / "office.toml"
     file.write_text(OFFICE)
     document = _flent(tmp_path, str(file))
@@ -88,7 +88,7 @@ def test_other_runs_are_files_of_any_number_of_flows(tmp_path: Path) -> None:
     assert document["metadata"]["NAME"] == "rrul_be_nflows"
 
 
-def test_rrul_stands_in_the_place_of_mixes_and_counted_hosts(tmp_path: Path) -> None:
+def test_rrul_replaces_application_mixes_and_counted_hosts(tmp_path: Path) -> None:
     file = tmp_path / "office.toml"
     file.write_text(OFFICE)
     resolved = rrul(Scenario.find(file)).resolved()
@@ -98,7 +98,7 @@ def test_rrul_stands_in_the_place_of_mixes_and_counted_hosts(tmp_path: Path) -> 
     assert all((flow["from"], flow["to"]) == ("users-1", "server") for flow in flows.values())
 
 
-def test_flent_loads_and_plots_it(rrul_file: Path, tmp_path: Path) -> None:
+def test_flent_loads_and_plots_the_file(rrul_file: Path, tmp_path: Path) -> None:
     program = shutil.which("flent")
     if program is None:
         pytest.skip("optional: flent is not installed")

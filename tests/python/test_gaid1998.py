@@ -22,7 +22,7 @@ def test_every_figure_is_written(has_figures: bool) -> None:
     assert has_figures
 
 
-def test_the_figure_of_the_bounded_memory_is_the_ready_made_sweep() -> None:
+def test_bounded_memory_figure_equals_the_example_sweep() -> None:
     sweep = Path(__file__).parents[2] / "examples" / "hybrid-memory.toml"
     hub = tomllib.loads(sweep.read_text())["axes"]["gateways"]["hub"]
     assert (tuple(hub["memory"]), tuple(hub["receive_buffer"])) == (MEMORIES, WINDOWS)
@@ -50,23 +50,23 @@ def test_the_figure_of_the_bounded_memory_is_the_ready_made_sweep() -> None:
         "fast-retransmit",
     ],
 )
-def test_what_holds(claims: dict[str, Any], id_: str) -> None:
+def test_confirmed_claims_hold(claims: dict[str, Any], id_: str) -> None:
     assert claims[id_]["holds"], claims[id_]
 
 
 @pytest.mark.parametrize("id_", ["window-over-t1", "larger-windows", "ack-timeout"])
-def test_what_does_not_hold_is_said(claims: dict[str, Any], id_: str) -> None:
+def test_refuted_claims_do_not_hold(claims: dict[str, Any], id_: str) -> None:
     assert not claims[id_]["holds"], claims[id_]
 
 
-def test_cells_are_each_simulated_once() -> None:
+def test_cells_are_unique_and_include_the_quick_ones() -> None:
     cells = every_cell(quick=False)
     assert len(cells) == len(set(cells))
     assert set(every_cell(quick=True)) <= set(cells)
     assert FITTED in EVERY_OPEN
 
 
-def test_the_sets_are_the_papers() -> None:
+def test_standard_windows_equal_the_papers() -> None:
     windows = [(standard(n).host_window_bytes, standard(n).window_bytes) for n in range(1, 6)]
     assert windows == [
         (4_096, 64_000),
@@ -78,6 +78,6 @@ def test_the_sets_are_the_papers() -> None:
     assert [standard(n).ack_timeout_s for n in range(1, 6)] == [0.2, 0.2, 0.2, 0.2, 0.01]
 
 
-def test_every_claim_is_measured() -> None:
+def test_claim_ids_are_unique() -> None:
     study = get("gaid1998")
     assert len({claim.id for claim in study.claims}) == len(study.claims)

@@ -80,7 +80,7 @@ def interfaces(box: Box) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
-def test_bytes_are_the_same_either_way_and_in_both_versions(
+def test_payload_is_intact_in_both_directions_over_ipv4_and_ipv6(
     boxes: list[Box], tmp_path: Path, text: str
 ) -> None:
     server, hub, client = boxes
@@ -142,7 +142,7 @@ def unacknowledged(sender: Box, receiver: Box, address: str, cable: str) -> int:
 
 
 @pytest.mark.parametrize("kind", ["plain", "split", "hybrid"])
-def test_a_gateway_acknowledges_of_its_own(boxes: list[Box], tmp_path: Path, kind: str) -> None:
+def test_gateway_acknowledges_data_locally(boxes: list[Box], tmp_path: Path, kind: str) -> None:
     server, hub, client = boxes
     listen(client)
     if kind == "plain":
@@ -173,7 +173,7 @@ print(time.monotonic() - begin)
 
 
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
-def test_a_server_that_speaks_first_does_so_at_once(
+def test_server_greeting_passes_the_gateway_without_delay(
     boxes: list[Box], tmp_path: Path, text: str
 ) -> None:
     server, hub, client = boxes
@@ -186,7 +186,9 @@ def test_a_server_that_speaks_first_does_so_at_once(
     assert min(took) < 0.9
 
 
-def test_killed_it_is_a_wire_and_its_rules_are_removed(boxes: list[Box], tmp_path: Path) -> None:
+def test_killed_gateway_forwards_and_its_rules_are_cleaned_up(
+    boxes: list[Box], tmp_path: Path
+) -> None:
     server, hub, client = boxes
     file = written(tmp_path, SPLIT)
     listen(server)
@@ -318,9 +320,7 @@ print(*ask(1, 11))
 
 
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
-def test_all_but_tcp_passes_and_the_box_is_one_hop(
-    boxes: list[Box], tmp_path: Path, text: str
-) -> None:
+def test_non_tcp_traffic_passes_with_one_hop(boxes: list[Box], tmp_path: Path, text: str) -> None:
     server, hub, client = boxes
     asked = {ASKS: SERVER[0], ASKS_V6: SERVER[1]}
     for program in (ECHO, ECHO_V6):
@@ -342,7 +342,7 @@ def test_all_but_tcp_passes_and_the_box_is_one_hop(
     assert told["connections"]["split" if text == SPLIT else "tracked"] == 0
 
 
-def test_what_is_for_the_box_or_goes_elsewhere_is_the_kernels(
+def test_traffic_to_the_machine_itself_is_left_to_the_kernel(
     boxes: list[Box], tmp_path: Path
 ) -> None:
     _, hub, client = boxes
@@ -354,7 +354,7 @@ def test_what_is_for_the_box_or_goes_elsewhere_is_the_kernels(
         assert running.end()["packets_in"] == 0
 
 
-def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path: Path) -> None:
+def test_third_interface_traffic_is_not_diverted(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
         other = Box("other")
@@ -378,9 +378,7 @@ def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path:
 
 
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
-def test_what_is_sent_fits_an_interface_that_takes_less_than_the_hosts(
-    tmp_path: Path, text: str
-) -> None:
+def test_segments_fit_an_interface_with_a_smaller_mtu(tmp_path: Path, text: str) -> None:
     with row("server", "hub", "router", "client") as (server, hub, router, client):
         hub.ip("link set to-router mtu 1300")
         router.ip("link set to-hub mtu 1300")
@@ -391,19 +389,19 @@ def test_what_is_sent_fits_an_interface_that_takes_less_than_the_hosts(
             assert running.end()["refused"] == {}
 
 
-def test_an_interface_that_goes_down_and_up_is_told(tmp_path: Path) -> None:
+def test_interface_down_and_up_is_logged(tmp_path: Path) -> None:
     with (
         row("server", "hub", "client") as (_, hub, _),
         gateway(hub, written(tmp_path, SPLIT), *HUB) as running,
     ):
         hub.ip("link set to-client down")
-        until(lambda: "to-client is down" in running.heard(), "it is told")
+        until(lambda: "to-client is down" in running.log_lines(), "it is told")
         hub.ip("link set to-client up")
-        until(lambda: any("to-client is up again" in line for line in running.heard()), "too")
-        assert len(running.heard()) == 2
+        until(lambda: any("to-client is up again" in line for line in running.log_lines()), "too")
+        assert len(running.log_lines()) == 2
 
 
-def test_a_capture_has_the_wall_clocks_time(
+def test_capture_timestamps_are_wall_clock_time(
     boxes: list[Box], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, hub, client = boxes
@@ -438,9 +436,7 @@ LOWERED = (
 )
 
 
-def test_an_interface_that_is_there_again_is_diverted_as_before(
-    boxes: list[Box], tmp_path: Path
-) -> None:
+def test_recreated_interface_is_diverted_again(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     listen(server)
     listen(client)
@@ -449,7 +445,7 @@ def test_an_interface_that_is_there_again_is_diverted_as_before(
         [group] = {line["group"] for line in interfaces(hub) if line["ifname"] == "to-client"}
         # As a modem's that dials anew: another interface by the same name.
         hub.ip("link delete to-client")
-        until(lambda: "to-client is gone" in running.heard(), "it is told")
+        until(lambda: "to-client is gone" in running.log_lines(), "it is told")
         join(hub, client, 2)
         client.ip("route add 10.1.0.0/24 via 10.2.0.1")
         until(
@@ -461,8 +457,8 @@ def test_an_interface_that_is_there_again_is_diverted_as_before(
         fetch(client, SERVER[0])
         fetch(server, CLIENT[0])
         hub.ip("link set to-client group 7 mtu 1400")
-        until(lambda: len(running.heard()) == 4, "it is told")
-        assert running.heard() == [
+        until(lambda: len(running.log_lines()) == 4, "it is told")
+        assert running.log_lines() == [
             "to-client is gone",
             "to-client has returned",
             "to-client was moved to another interface group, and was moved back",
@@ -514,7 +510,7 @@ SHAPE = ("--shape", "satellite")
     [(SPLIT, "full", ()), (SPLIT, "full", SHAPE), (SPLIT, "idle", ()), (HYBRID, "full", SHAPE)],
     ids=["split", "split, shaped", "split, idle", "hybrid, shaped"],
 )
-def test_ended_in_order_it_resets_what_cannot_go_on_without_it(
+def test_graceful_stop_resets_open_connections(
     boxes: list[Box], tmp_path: Path, text: str, stream: str, shape: tuple[str, ...]
 ) -> None:
     server, hub, client = boxes
@@ -537,9 +533,7 @@ def test_ended_in_order_it_resets_what_cannot_go_on_without_it(
 
 
 @pytest.mark.parametrize("log", ["2>/dev/full", "2>&-"], ids=["full", "closed"])
-def test_a_log_that_nobody_takes_ends_no_gateway(
-    boxes: list[Box], tmp_path: Path, log: str
-) -> None:
+def test_unread_log_does_not_stop_the_gateway(boxes: list[Box], tmp_path: Path, log: str) -> None:
     server, hub, client = boxes
     listen(server)
     command = shlex.join([sys.executable, "-m", "bentpipe", "gateway"])
@@ -553,7 +547,7 @@ def test_a_log_that_nobody_takes_ends_no_gateway(
     assert json.loads(out)["gateways"][0]["connections"]["split"] == 1
 
 
-def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:
+def test_gateway_ends_after_its_duration_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, _ = boxes
     file = written(tmp_path, SPLIT)
     with gateway(hub, file, *HUB, "--duration", "200 ms") as running:
@@ -577,7 +571,7 @@ def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> No
     assert traces(hub) == []
 
 
-def test_a_capture_that_finds_no_room_ends_no_gateway_and_loses_no_result(
+def test_full_disk_capture_does_not_stop_the_gateway(
     boxes: list[Box], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, hub, client = boxes
@@ -587,7 +581,7 @@ def test_a_capture_that_finds_no_room_ends_no_gateway_and_loses_no_result(
     with gateway(hub, written(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
         fetch(client, SERVER[0])
         cut = "satellite.pcapng: cannot be written: No space left on device"
-        until(lambda: any(cut in line for line in running.heard()), "it is told")
+        until(lambda: any(cut in line for line in running.log_lines()), "it is told")
         fetch(client, SERVER[0])
         told = running.end()
     assert told["gateways"][0]["connections"]["split"] == 2
@@ -595,14 +589,14 @@ def test_a_capture_that_finds_no_room_ends_no_gateway_and_loses_no_result(
     assert note.endswith("the capture ends there")
 
 
-def test_a_device_that_is_taken_down_is_brought_up_again(boxes: list[Box], tmp_path: Path) -> None:
+def test_gateway_device_taken_down_is_brought_up_again(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     listen(server)
     with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
         for device in ("bentpipe0", "bentpipe1"):
             hub.ip(f"link set {device} down")
             again = f"{device} was taken down, and is up again"
-            until(lambda what=again: any(what in line for line in running.heard()), again)
+            until(lambda what=again: any(what in line for line in running.log_lines()), again)
             for address in SERVER:
                 fetch(client, address)
         told = running.end()
@@ -610,7 +604,9 @@ def test_a_device_that_is_taken_down_is_brought_up_again(boxes: list[Box], tmp_p
     assert told["gateways"][0]["connections"]["split"] == 4
 
 
-def test_without_its_device_it_says_so_and_is_a_wire(boxes: list[Box], tmp_path: Path) -> None:
+def test_deleted_gateway_device_ends_it_and_traffic_is_forwarded(
+    boxes: list[Box], tmp_path: Path
+) -> None:
     server, hub, client = boxes
     listen(server)
     with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
@@ -623,7 +619,7 @@ def test_without_its_device_it_says_so_and_is_a_wire(boxes: list[Box], tmp_path:
     assert traces(hub) == []
 
 
-def test_a_check_changes_nothing_and_says_what_is_missing(boxes: list[Box], tmp_path: Path) -> None:
+def test_check_changes_nothing_and_lists_missing_setup(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, _ = boxes
     file = written(tmp_path, SPLIT)
     hub.sysctl("net.ipv4.ip_forward=0")
@@ -647,7 +643,9 @@ ACKS = ACKS.replace(
 
 
 @pytest.mark.parametrize("method", ["none", "suppression", "filter"])
-def test_a_shaped_return_is_as_the_file_says(boxes: list[Box], tmp_path: Path, method: str) -> None:
+def test_shaped_return_link_has_the_scenarios_ack_handling(
+    boxes: list[Box], tmp_path: Path, method: str
+) -> None:
     # The box is the terminal: what it sends to the satellite is the return.
     server, hub, client = boxes
     text = ACKS.replace('["server", "hub"]', '["client", "hub"]')
@@ -668,7 +666,7 @@ def test_a_shaped_return_is_as_the_file_says(boxes: list[Box], tmp_path: Path, m
     assert shaped["queue_max_packets"] > 0
 
 
-def test_suppression_thins_real_acknowledgments_out(boxes: list[Box], tmp_path: Path) -> None:
+def test_suppression_reduces_kernel_acknowledgments(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     text = ACKS.replace('["server", "hub"]', '["client", "hub"]')
     text = text.replace('["hub", "client"]', '["server", "hub"]')

@@ -106,7 +106,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_wrong_request_is_one_line(
+def test_invalid_gateway_request_prints_one_line(
     line: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.execute(["gateway", *line.split()]) == 2
@@ -123,7 +123,7 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         assert option in said
 
 
-def test_its_own_name_is_the_same_command(
+def test_bentpipe_gateway_runs_the_gateway_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bentpipe-gateway", "--help"])

@@ -61,7 +61,7 @@ OBSTACLE = obstacle()
 
 @pytest.mark.skipif(OBSTACLE is not None, reason=f"optional: no Multipath TCP: {OBSTACLE}")
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
-def test_multipath_tcp_comes_through(tmp_path: Path, text: str) -> None:
+def test_multipath_tcp_connects_through_the_gateway(tmp_path: Path, text: str) -> None:
     with (
         row("server", "hub", "client") as (server, hub, client),
         gateway(hub, written(tmp_path, text), *HUB) as running,

@@ -126,9 +126,7 @@ def terminal(
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-def test_all_go_over_few_connections_whatever_their_version(
-    file: Path, ends: tuple[str, str]
-) -> None:
+def test_connections_of_both_ip_versions_are_multiplexed(file: Path, ends: tuple[str, str]) -> None:
     with office(file, ends) as ((server, _, sky, _, client), running):
         listen(server)
         listens = sky.python(LISTENS, "to-hub")
@@ -150,7 +148,7 @@ def test_all_go_over_few_connections_whatever_their_version(
         assert told["multiplex"]["opened"] == 1
 
 
-def test_hundreds_end_in_every_way(file: Path) -> None:
+def test_hundreds_of_multiplexed_connections_complete(file: Path) -> None:
     with office(file, ENDS[0]) as ((server, _, _, _, client), running):
         serving = server.python(SERVES)
         assert serving.stdout is not None
@@ -165,7 +163,7 @@ def test_hundreds_end_in_every_way(file: Path) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["hub", "terminal"])
-def test_when_a_gateway_ends_every_host_hears_of_it(file: Path, which: int) -> None:
+def test_stopping_gateway_resets_every_host_connection(file: Path, which: int) -> None:
     with office(file, ENDS[0]) as ((server, _, _, _, client), running):
         listen(server)
         waits = [client.python(WAITS, address) for address in SERVER]
@@ -178,9 +176,7 @@ def test_when_a_gateway_ends_every_host_hears_of_it(file: Path, which: int) -> N
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-def test_where_less_passes_their_own_segments_are_shorter(
-    file: Path, ends: tuple[str, str]
-) -> None:
+def test_multiplexed_segments_fit_a_smaller_path_mtu(file: Path, ends: tuple[str, str]) -> None:
     with office(file, ends, mtu=1300) as ((server, _, _, _, client), running):
         listen(server)
         for address in SERVER:
@@ -192,9 +188,7 @@ def test_where_less_passes_their_own_segments_are_shorter(
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-def test_where_the_other_gateway_comes_later_connections_get_through_before(
-    file: Path, ends: tuple[str, str]
-) -> None:
+def test_connections_open_before_the_peer_gateway_starts(file: Path, ends: tuple[str, str]) -> None:
     with (
         row("server", "hub", "sky", "terminal", "client") as (server, first, sky, second, client),
         gateway(sky, file, *SATELLITE),
@@ -209,7 +203,7 @@ def test_where_the_other_gateway_comes_later_connections_get_through_before(
             assert peer.stdout.readline() == "connected\n"
             assert least < time.monotonic() - begin < most
         fetch(client, SERVER[0])
-        until(lambda: any("does not answer" in line for line in there.heard()), "it is told")
+        until(lambda: any("does not answer" in line for line in there.log_lines()), "it is told")
         with hub(first, file, ends) as here:
             # It is asked again, as connections come, and then carries them. (Before, both split
             # each for itself.)
@@ -219,7 +213,7 @@ def test_where_the_other_gateway_comes_later_connections_get_through_before(
                 nonlocal before
                 fetch(client, SERVER[0], 1_000)
                 before += 1
-                return any("gateway answers" in line for line in there.heard())
+                return any("gateway answers" in line for line in there.log_lines())
 
             until(answers, "it is told")
             listens = sky.python(LISTENS, "to-hub")
@@ -235,7 +229,7 @@ def test_where_the_other_gateway_comes_later_connections_get_through_before(
     assert told["connections"]["split"] == before + 2
 
 
-def test_gateways_with_different_numbers_are_told_so(file: Path, tmp_path: Path) -> None:
+def test_mismatched_multiplex_counts_are_reported(file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text(OFFICE.replace("multiplex = 2", "multiplex = 1"), encoding="utf-8")
     with (
@@ -250,14 +244,14 @@ def test_gateways_with_different_numbers_are_told_so(file: Path, tmp_path: Path)
         assert waits.stdout.readline() == "connected\n"
         # The second persistent connection is refused; the first carries both.
         fetch(client, SERVER[0])
-        until(lambda: any("refuses some" in line for line in there.heard()), "it is told")
-        until(lambda: any("opens more" in line for line in here.heard()), "it is told")
+        until(lambda: any("refuses some" in line for line in there.log_lines()), "it is told")
+        until(lambda: any("opens more" in line for line in here.log_lines()), "it is told")
         told = here.end()["gateways"][0]
     assert told["multiplex"]["opened"] == 1
     assert told["connections"]["split"] == 2
 
 
-def test_an_address_of_the_machines_own_is_said_to_be_none_for_a_gateway(file: Path) -> None:
+def test_check_notes_a_gateway_address_of_this_machine(file: Path) -> None:
     with row("server", "hub", "sky") as (_, first, _):
         for own, noted in [("10.1.0.2", True), ("fd00:1::2", True), ("10.1.0.250", False)]:
             peer = "10.4.0.250" if "." in own else "fd00:4::fa"

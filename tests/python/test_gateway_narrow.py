@@ -31,7 +31,7 @@ def words(router: str) -> tuple[str, ...]:
 
 @KINDS
 @pytest.mark.parametrize("where", ["further on", "here"])
-def test_what_a_gateway_has_acknowledged_it_cuts_to_what_the_way_takes(
+def test_acknowledged_data_is_resegmented_to_the_path_mtu(
     tmp_path: Path, text: str, where: str
 ) -> None:
     with row("server", "hub", "router", "house", "client") as boxes:
@@ -83,7 +83,7 @@ except OSError as error:
 """
 
 
-def test_what_the_box_says_of_others_packets_they_hear(tmp_path: Path) -> None:
+def test_kernel_icmp_errors_reach_other_senders(tmp_path: Path) -> None:
     with (
         row("server", "hub", "router", "client") as (server, hub, router, _),
         gateway(hub, written(tmp_path, SPLIT), *words("router")) as running,
@@ -101,7 +101,7 @@ SEARCHING = SPLIT.replace('congestion_control = "hybla"', 'path_mtu_discovery = 
 @pytest.mark.parametrize(
     "text", [SEARCHING, HYBRID, TIMER], ids=["split", "hybrid", "hybrid by the timer"]
 )
-def test_of_a_black_hole_a_gateway_finds_out_by_itself(tmp_path: Path, text: str) -> None:
+def test_gateway_detects_a_path_mtu_black_hole(tmp_path: Path, text: str) -> None:
     with row("server", "hub", "router", "house", "client") as (server, hub, router, house, client):
         listen(server)
         listen(client)

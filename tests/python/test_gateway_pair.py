@@ -66,9 +66,7 @@ def office() -> str:
 
 @pytest.mark.parametrize("address", ["10.1.0.1", "fd00:1::1"], ids=["IPv4", "IPv6"])
 @up_to_three_times
-def test_a_download_is_as_fast_as_simulated_and_faster_than_without(
-    tmp_path: Path, address: str
-) -> None:
+def test_live_gateway_pair_matches_the_simulated_download(tmp_path: Path, address: str) -> None:
     file = tmp_path / "office.toml"
     file.write_text(office(), encoding="utf-8")
     simulated = bentpipe.run(file).summary.flows[0].finish_s

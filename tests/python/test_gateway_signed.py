@@ -68,9 +68,7 @@ OBSTACLE = obstacle()
 @pytest.mark.skipif(OBSTACLE is not None, reason=f"optional: no TCP_MD5SIG: {OBSTACLE}")
 @pytest.mark.parametrize("version", [0, 1], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
-def test_a_connection_that_is_signed_passes_as_it_is(
-    tmp_path: Path, text: str, version: int
-) -> None:
+def test_signed_connections_pass_unchanged(tmp_path: Path, text: str, version: int) -> None:
     with (
         row("server", "hub", "client") as (server, hub, client),
         gateway(hub, written(tmp_path, text), *HUB) as running,

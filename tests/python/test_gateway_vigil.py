@@ -69,45 +69,43 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def waits(client: Box) -> subprocess.Popen[str]:
-    """Have a connection that is open, and on which nothing is said any more."""
+def idle_connection(client: Box) -> subprocess.Popen[str]:
+    """Open a connection and leave it idle."""
     peer = client.python(WAITS, SERVER[0])
     assert peer.stdout is not None
     assert peer.stdout.readline() == "connected\n"
     return peer
 
 
-def took(client: Box) -> float:
-    """Open a connection, and say how long that took."""
+def connect_time_s(client: Box) -> float:
+    """Open a connection and return how long that took."""
     begin = time.monotonic()
-    waits(client)
+    idle_connection(client)
     return time.monotonic() - begin
 
 
-def nobody_was_missed(told: list[dict[str, Any]]) -> None:
+def assert_no_peer_failures(told: list[dict[str, Any]]) -> None:
     """See that no persistent connection has failed, of two gateways, before the first was ended."""
     assert told[0]["multiplex"]["failed"] == 0
     assert [each["multiplex"]["silent"] for each in told] == [0, 0]
 
 
-def tells(which: Gateway, what: str) -> None:
-    until(lambda: any(what in line for line in which.heard()), f"{what}: {which.heard()}")
+def wait_for_log(which: Gateway, what: str) -> None:
+    until(lambda: any(what in line for line in which.log_lines()), f"{what}: {which.log_lines()}")
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-def test_a_gateway_that_was_killed_and_is_back_is_missed_at_once(
-    file: Path, ends: tuple[str, str]
-) -> None:
+def test_restarted_gateway_is_detected_at_once(file: Path, ends: tuple[str, str]) -> None:
     with office(file, ends) as ((server, first, _, _, client), (here, there)):
         listen(server)
-        waiting = [waits(client) for _ in range(3)]
+        waiting = [idle_connection(client) for _ in range(3)]
         here.kill()
         begin = time.monotonic()
         with hub(first, file, ends) as again:
             said = [each.communicate(timeout=10)[0] for each in waiting]
             after = time.monotonic() - begin
-            tells(there, "restarted")
-            tells(there, "gateway answers")
+            wait_for_log(there, "restarted")
+            wait_for_log(there, "gateway answers")
             fetch(client, SERVER[0])
             told = again.end()["gateways"][0]
         ended = there.end()["gateways"][0]
@@ -120,12 +118,10 @@ def test_a_gateway_that_was_killed_and_is_back_is_missed_at_once(
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
-def test_hosts_beside_a_gateway_that_was_killed_and_is_back_hear_of_it(
-    file: Path, ends: tuple[str, str]
-) -> None:
+def test_hosts_of_a_restarted_gateway_are_reset(file: Path, ends: tuple[str, str]) -> None:
     with office(file, ends) as ((server, _, _, second, client), (_, there)):
         listen(server)
-        waiting = [waits(client) for _ in range(3)]
+        waiting = [idle_connection(client) for _ in range(3)]
         there.kill()
         # Theirs knows nothing of them any more, and they say nothing: the other one asks them.
         with terminal(second, file, ends):
@@ -133,23 +129,23 @@ def test_hosts_beside_a_gateway_that_was_killed_and_is_back_hear_of_it(
     assert said == ["reset\n"] * 3
 
 
-def test_a_gateway_that_was_killed_is_gone_round_and_used_again(quick: Path) -> None:
+def test_dead_gateway_is_bypassed_until_it_returns(quick: Path) -> None:
     with office(quick, ENDS[0]) as ((server, first, _, _, client), (here, there)):
         listen(server)
-        waiting = waits(client)
+        waiting = idle_connection(client)
         here.kill()
         # Nobody has missed it yet: an answer is waited for, for 3 s. The machine forwards.
-        assert 2.5 < took(client) < 6
-        tells(there, "silent")
+        assert 2.5 < connect_time_s(client) < 6
+        wait_for_log(there, "silent")
         for _ in range(3):
-            assert took(client) < 1.5
+            assert connect_time_s(client) < 1.5
         fetch(client, SERVER[0])
         # Its connection was lost with the gateway, and it is told.
         assert waiting.communicate(timeout=20)[0] == "reset\n"
-        tells(there, "silent for too long")
+        wait_for_log(there, "silent for too long")
         fetch(client, SERVER[0])
         with hub(first, quick, ENDS[0]) as again:
-            tells(there, "gateway answers")
+            wait_for_log(there, "gateway answers")
             for address in SERVER:
                 fetch(client, address)
             told = again.end()["gateways"][0]
@@ -162,51 +158,51 @@ def test_a_gateway_that_was_killed_is_gone_round_and_used_again(quick: Path) -> 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("where", ["here", "further on"])
-def test_a_router_that_says_that_the_other_gateway_is_out_of_reach_is_heard(
+def test_icmp_unreachable_marks_the_peer_gateway_down(
     file: Path, ends: tuple[str, str], where: str
 ) -> None:
     with office(file, ends) as ((server, _, sky, second, client), (here, there)):
         listen(server)
-        waiting = waits(client)
+        waiting = idle_connection(client)
         # Packets of the other gateway that are in flight now would be a sign of life.
         time.sleep(0.5)
         router = second if where == "here" else sky
         version = "-6" if ":" in ends[0] else "-4"
         router.ip(f"{version} route add unreachable {ends[0]}")
         # Else it would be asked, and waited for, for 3 s.
-        assert took(client) < 1.5
-        tells(there, "silent")
-        assert took(client) < 1.5
+        assert connect_time_s(client) < 1.5
+        wait_for_log(there, "silent")
+        assert connect_time_s(client) < 1.5
         router.ip(f"{version} route delete unreachable {ends[0]}")
-        tells(there, "gateway answers")
+        wait_for_log(there, "gateway answers")
         fetch(client, SERVER[0])
         assert waiting.poll() is None
         told = [each.end()["gateways"][0] for each in (here, there)]
-    nobody_was_missed(told)
+    assert_no_peer_failures(told)
 
 
-def test_a_gateway_that_stops_is_no_dead_one(file: Path) -> None:
+def test_suspended_gateway_keeps_its_connections(file: Path) -> None:
     # A suspended machine is not dead; it has sent no probes meanwhile.
     with office(file, ENDS[0]) as ((server, _, _, _, client), (here, there)):
         listen(server)
-        waiting = waits(client)
+        waiting = idle_connection(client)
         here.process.send_signal(signal.SIGSTOP)
         time.sleep(6)
         here.process.send_signal(signal.SIGCONT)
         fetch(client, SERVER[0])
         assert waiting.poll() is None
         # The notice of the cause precedes the notice about the other gateway.
-        tells(here, "the process did not run for")
+        wait_for_log(here, "the process did not run for")
         assert re.search(
-            r": the process did not run for [5-9]\.\d s: it was stopped", here.heard()[0]
+            r": the process did not run for [5-9]\.\d s: it was stopped", here.log_lines()[0]
         )
-        assert not any("the process did not run" in line for line in there.heard())
+        assert not any("the process did not run" in line for line in there.log_lines())
         told = [each.end()["gateways"][0] for each in (here, there)]
-    nobody_was_missed(told)
+    assert_no_peer_failures(told)
 
 
 @pytest.mark.parametrize("seconds", [1, 5, 10])
-def test_a_cable_that_is_out_for_a_while_breaks_nothing(file: Path, seconds: int) -> None:
+def test_temporary_link_outage_keeps_connections(file: Path, seconds: int) -> None:
     with office(file, ENDS[0]) as ((server, first, sky, _, client), running):
         echoes = server.python(ECHOES)
         assert echoes.stdout is not None
@@ -225,12 +221,12 @@ def test_a_cable_that_is_out_for_a_while_breaks_nothing(file: Path, seconds: int
             box.run("tc", "qdisc", "del", "dev", cable, "root")
         longest = float(talks.communicate(timeout=30)[0])
         told = [each.end()["gateways"][0] for each in running]
-    nobody_was_missed(told)
+    assert_no_peer_failures(told)
     # The next question is 5 s off at most.
     assert seconds < longest < seconds + 6.5
 
 
-def test_the_satellite_is_killed_and_back(file: Path) -> None:
+def test_connections_survive_a_satellite_restart(file: Path) -> None:
     with (
         row("server", "hub", "sky", "terminal", "client") as (server, first, sky, second, client),
         gateway(sky, file, *SATELLITE) as satellite,
@@ -238,11 +234,11 @@ def test_the_satellite_is_killed_and_back(file: Path) -> None:
         terminal(second, file, ENDS[0]) as there,
     ):
         listen(server)
-        waiting = waits(client)
+        waiting = idle_connection(client)
         satellite.kill()
         time.sleep(2)
         with gateway(sky, file, *SATELLITE):
             fetch(client, SERVER[0])
             assert waiting.poll() is None
             told = [each.end()["gateways"][0] for each in (here, there)]
-    nobody_was_missed(told)
+    assert_no_peer_failures(told)

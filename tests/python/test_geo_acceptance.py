@@ -12,14 +12,14 @@ from bentpipe.studies.geo_acceptance.measurements import _MEASURES
 from bentpipe.studies.runner import simulate
 
 
-def test_it_is_found_by_its_name_and_measures_what_it_claims() -> None:
+def test_study_is_found_by_name_and_measures_every_claim() -> None:
     study = studies.get("geo-acceptance")
     assert study.key == "geo-acceptance"
     assert {claim.id for claim in study.claims} == _MEASURES.keys()
 
 
 @pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.name)
-def test_an_access_is_what_the_draft_says(access: cells.Access) -> None:
+def test_access_parameters_equal_the_drafts(access: cells.Access) -> None:
     resolved = Transfer(access=access, gateways=SPLIT).scenario().resolved()
     links = {link["name"]: link for link in resolved["links"]}
     satellite = links["satellite"]
@@ -32,13 +32,13 @@ def test_an_access_is_what_the_draft_says(access: cells.Access) -> None:
     assert flow["app"]["size_bytes"] == 100_000_000
 
 
-def test_quick_has_the_claimed_cells_too() -> None:
+def test_quick_cells_are_a_subset_of_all_cells() -> None:
     quick, everything = every_cell(True), every_cell(False)
     assert set(quick) < set(everything)
     assert len(everything) == len(set(everything)) == 7 * 4 * 2 * 2 * 2
 
 
-def test_a_transfer_takes_the_time_of_the_link_and_the_rounds_of_slow_start() -> None:
+def test_transfer_time_is_serialization_plus_slow_start_rounds() -> None:
     cell = Transfer(access=cells.SMALL, window=cells.LARGE_WINDOW)
     evidence = Evidence(simulate([cell]))
     # 100 MB in segments of 1448 B, packets of 1500 B.

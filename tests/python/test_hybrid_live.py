@@ -182,7 +182,9 @@ GATEWAYS: dict[str, dict[str, object]] = {
 
 @live
 @pytest.mark.parametrize("gateway", GATEWAYS)
-def test_contents_arrive_whole_both_ways(tmp_path: Path, gateway: str) -> None:
+def test_hybrid_gateway_transfers_intact_data_in_both_directions(
+    tmp_path: Path, gateway: str
+) -> None:
     result, server, host = emulate(tmp_path, network(**GATEWAYS[gateway]), "stays")
     assert result.status == 0
     text = bytes(range(251)) * 12_000
@@ -199,7 +201,7 @@ def test_contents_arrive_whole_both_ways(tmp_path: Path, gateway: str) -> None:
 
 @live
 @pytest.mark.skipif(shutil.which("ip") is None, reason="optional: there is no `ip`")
-def test_of_a_host_that_vanishes_the_server_hears_in_time(tmp_path: Path) -> None:
+def test_server_is_reset_after_give_up_when_the_host_vanishes(tmp_path: Path) -> None:
     scenario = network(ack_every=2, give_up="3 s", adaptive_timeout=True)
     result, server, host = emulate(tmp_path, scenario, "vanishes")
     assert result.status == 0
@@ -213,7 +215,7 @@ def test_of_a_host_that_vanishes_the_server_hears_in_time(tmp_path: Path) -> Non
 
 
 @live
-def test_of_a_host_whose_program_is_killed_the_server_hears_at_once(tmp_path: Path) -> None:
+def test_server_is_reset_when_the_hosts_program_is_killed(tmp_path: Path) -> None:
     scenario = network(ack_every=2, adaptive_timeout=True)
     result, server, host = emulate(tmp_path, scenario, "is killed")
     assert result.status == 0
@@ -227,7 +229,7 @@ def test_of_a_host_whose_program_is_killed_the_server_hears_at_once(tmp_path: Pa
 
 
 @live
-def test_a_connection_outlives_a_gateway_that_has_sent_all_that_it_held(tmp_path: Path) -> None:
+def test_connection_survives_a_crash_of_an_empty_gateway(tmp_path: Path) -> None:
     scenario = network(
         ack_every=2, adaptive_timeout=True, crashes=[{"at": "5 s", "lasts": "300 ms"}]
     )
@@ -247,7 +249,7 @@ def test_a_connection_outlives_a_gateway_that_has_sent_all_that_it_held(tmp_path
 
 
 @live
-def test_what_a_dead_gateway_had_acknowledged_and_was_lost_nobody_sends_again(
+def test_data_acknowledged_by_a_crashed_gateway_is_lost(
     tmp_path: Path,
 ) -> None:
     scenario = network(

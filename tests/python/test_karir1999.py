@@ -36,19 +36,19 @@ def test_every_figure_is_written(has_figures: bool) -> None:
         "memory-bounded",
     ],
 )
-def test_what_holds(claims: dict[str, Any], id_: str) -> None:
+def test_confirmed_claims_hold(claims: dict[str, Any], id_: str) -> None:
     assert claims[id_]["holds"], claims[id_]
 
 
 @pytest.mark.parametrize(
     "id_", ["satellite-500", "large-windows-850", "rtt-terrestrial", "download-gateways"]
 )
-def test_what_the_stated_windows_contradict(claims: dict[str, Any], id_: str) -> None:
+def test_claims_inconsistent_with_the_stated_windows_fail(claims: dict[str, Any], id_: str) -> None:
     # 64 Kbyte over half a second are 1 Mbit/s. Should it ever hold, the windows are not as stated.
     assert not claims[id_]["holds"], claims[id_]
 
 
-def test_what_the_paper_leaves_open_is_swept() -> None:
+def test_parameters_unspecified_in_the_paper_are_swept() -> None:
     cells = every_cell(True)
     assert all(opened(network, variant) in cells for network in NETWORKS for variant in OPEN)
     assert all(paper(network) in cells for network in NETWORKS)

@@ -30,7 +30,7 @@ def _file(folder: Path, *, forward: str = "") -> Path:
 
 @live
 @pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
-def test_ping_sees_the_round_trip(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_ping_measures_the_round_trip(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     command = ["ping", "-c", "5", "-i", "0.2", "server"]
     assert execute(["emulate", str(_file(tmp_path)), "--shell", "client", "--", *command]) == 0
     out = capfd.readouterr().out
@@ -56,7 +56,7 @@ def _iperf(folder: Path, file: Path, *options: str) -> dict[str, float]:
 
 @live
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
-def test_iperf3_gets_of_a_link_what_headers_leave(tmp_path: Path) -> None:
+def test_iperf3_udp_rate_is_the_link_rate_less_headers(tmp_path: Path) -> None:
     got = _iperf(tmp_path, _file(tmp_path), "-b", "4M")
     # Twice the rate is offered: what comes through is the link's rate, less 28 bytes in 1,028;
     # iperf3 counts until it has heard the end, a queue and a round trip later.
@@ -67,7 +67,7 @@ def test_iperf3_gets_of_a_link_what_headers_leave(tmp_path: Path) -> None:
 
 @live
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
-def test_iperf3_counts_the_losses_that_the_link_makes(tmp_path: Path) -> None:
+def test_iperf3_reports_the_links_losses(tmp_path: Path) -> None:
     lossy = "links.l.forward.errors.packet_loss_rate = 0.05"
     got = _iperf(tmp_path, _file(tmp_path, forward=lossy), "-b", "1.6M")
     # A thousand datagrams: a standard deviation is 0.7%.

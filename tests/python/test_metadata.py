@@ -11,7 +11,7 @@ from bentpipe import __version__, _native
 ROOT = Path(__file__).parents[2]
 
 
-def test_one_version_and_one_licence_everywhere() -> None:
+def test_version_and_licence_agree_in_all_files() -> None:
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["package"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     readme = (ROOT / "README.md").read_text("utf-8")
@@ -31,7 +31,7 @@ def test_one_version_and_one_licence_everywhere() -> None:
     assert "CITATION.cff" in readme
 
 
-def test_the_changelog_has_an_entry_for_each_section_it_names() -> None:
+def test_changelog_sections_are_not_empty() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     sections = re.split(r"^### ", changelog, flags=re.MULTILINE)[1:]
     allowed = {"Added", "Changed", "Changed results", "Fixed", "Removed", "Known limits"}
@@ -41,7 +41,7 @@ def test_the_changelog_has_an_entry_for_each_section_it_names() -> None:
         assert re.search(r"^- \S", body, re.MULTILINE), f"{title} is empty"
 
 
-def test_what_there_is_to_choose_from_is_documented() -> None:
+def test_congestion_controls_and_queues_are_documented() -> None:
     rules = "".join(path.read_text("utf-8") for path in (ROOT / "docs/congestion").glob("*.md"))
     queues = (ROOT / "docs/queues.md").read_text("utf-8")
     lists = _native.lists()
@@ -55,7 +55,7 @@ def test_what_there_is_to_choose_from_is_documented() -> None:
     assert set(_native.window_rules()) == set(lists["congestion-controls"])
 
 
-def test_the_fuzz_targets_lock_file_has_what_the_crates_depend_on() -> None:
+def test_fuzz_lock_file_has_the_crates_dependencies() -> None:
     # `make test-slow` checks with --locked, which refuses where it has not; that is late.
     locked = {
         package["name"]: {name.partition(" ")[0] for name in package.get("dependencies", ())}

@@ -53,7 +53,7 @@ app = { kind = "carousel", size = "100 kB", rate = "2 Mbit/s", files = 20 }
     ("loss", "turns", "ip"),
     [*product((0.0, 0.003, 0.02, 0.2), (1, 2, 3), ("v4",)), (0.02, 2, "v6")],
 )
-def test_predict_says_what_a_run_gives(loss: float, turns: int, ip: str) -> None:
+def test_carousel_prediction_equals_a_run(loss: float, turns: int, ip: str) -> None:
     settings: dict[str, Any] = {
         "links.satellite.errors": f"{{ packet_loss_rate = {loss} }}",
         "flows.news.app.turns": turns,
@@ -84,7 +84,7 @@ def test_predict_says_what_a_run_gives(loss: float, turns: int, ip: str) -> None
     assert received["mean"] == pytest.approx(100.0 * (1.0 - loss), abs=1.0)
 
 
-def test_too_fast_a_carousel_is_of_no_formula() -> None:
+def test_carousel_above_the_link_rate_has_no_model() -> None:
     scenario = Scenario(path=Path("many.toml"), text=TEXT)
     flow = bentpipe.predict(scenario, settings={"links.satellite.rate": "1 Mbit/s"}).flows[0]
     assert not flow.models[0].applies
@@ -119,20 +119,20 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 @live
-def test_emulate_refuses_a_group_with_hosts_of_ours() -> None:
+def test_emulate_refuses_groups_with_attached_hosts() -> None:
     scenario = Scenario(path=Path("many.toml"), text=TEXT)
     for host in ("station", "dish-3"):
         with pytest.raises(bentpipe.ScenarioError, match=r"flows\.news\.to: a host of ours"):
             bentpipe.emulate(scenario, attach={host: "our"})
 
 
-def test_advise_has_nothing_to_say_of_a_group() -> None:
+def test_advise_has_no_remedies_for_a_group() -> None:
     assert bentpipe.advise(Scenario(path=Path("many.toml"), text=TEXT)).remedies == ()
 
 
 @live
 @pytest.mark.parametrize("ip", ["v4", "v6"])
-def test_the_kernels_hosts_hear_what_is_sent_to_a_group_once(ip: str) -> None:
+def test_kernel_group_members_receive_each_datagram_once(ip: str) -> None:
     settings: dict[str, Any] = {
         "ip": ip,
         "duration": "8 s",

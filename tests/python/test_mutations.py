@@ -189,7 +189,7 @@ def check_all(count: int) -> dict[str, int]:
     return outcomes
 
 
-def test_a_few_files() -> None:
+def test_few_mutated_scenarios_are_refused_or_simulated() -> None:
     outcomes = check_all(FEW)
     # Neither is what the test is about if all files are refused, or none.
     assert outcomes["refused"] > FEW // 4
@@ -197,7 +197,7 @@ def test_a_few_files() -> None:
 
 
 @pytest.mark.slow
-def test_many_files() -> None:
+def test_many_mutated_scenarios_are_refused_or_simulated() -> None:
     check_all(MANY)
     # Kilobytes on Linux: no file may make the simulator take all that there is.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20

@@ -22,21 +22,21 @@ from bentpipe.scenario import Scenario
 COMMAND = [sys.executable, "-m", "bentpipe"]
 
 
-def said_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     status = cli.execute(list(arguments))
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
 
 @pytest.mark.parametrize("template", sorted(template_files()))
-def test_a_template_runs_predicts_and_explains_itself(
+def test_template_runs_and_predicts_and_its_keys_are_explained(
     template: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    status, out, _ = said_by(capsys, "new", "mine.toml", "--template", template)
+    status, out, _ = output_of(capsys, "new", "mine.toml", "--template", template)
     assert (status, out) == (0, "wrote mine.toml; try: bentpipe run mine.toml\n")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["name"] == "mine"
@@ -49,10 +49,10 @@ def test_a_template_runs_predicts_and_explains_itself(
         if "KEY" not in command:
             # That it can be done is tried, not how long it takes to try everything.
             short = ["--set", "duration=5 s"] if command[1] == "advise" else []
-            status, out, err = said_by(capsys, *command[1:], *short)
+            status, out, err = output_of(capsys, *command[1:], *short)
             assert (status, err) == (0, ""), command
     explained = next(line for line in text.splitlines() if "bentpipe explain KEY" in line)
-    assert said_by(capsys, "explain", explained.split()[-1])[0] == 0
+    assert output_of(capsys, "explain", explained.split()[-1])[0] == 0
     # Settings that stand in comments are settings, too.
     Scenario.find("mine.toml").resolved()
     # Nearly every line is explained.
@@ -64,18 +64,18 @@ def test_new_overwrites_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert said_by(capsys, "new")[0] == 0
+    assert output_of(capsys, "new")[0] == 0
     assert (tmp_path / "ship.toml").is_file()
     (tmp_path / "ship.toml").write_text("precious", encoding="utf-8")
-    status, _, err = said_by(capsys, "new")
+    status, _, err = output_of(capsys, "new")
     assert status == 2
     assert "ship.toml is there already" in err
     assert (tmp_path / "ship.toml").read_text(encoding="utf-8") == "precious"
-    assert "there are: leo, modem, office, ship" in said_by(capsys, "new", "--template", "x")[2]
-    assert "expected a name" in said_by(capsys, "new", "two words.toml")[2]
-    assert said_by(capsys, "new", "nowhere/x.toml")[0] == 2
+    assert "there are: leo, modem, office, ship" in output_of(capsys, "new", "--template", "x")[2]
+    assert "expected a name" in output_of(capsys, "new", "two words.toml")[2]
+    assert output_of(capsys, "new", "nowhere/x.toml")[0] == 2
     # Without the ending it is added.
-    assert "wrote other.toml" in said_by(capsys, "new", "other")[1]
+    assert "wrote other.toml" in output_of(capsys, "new", "other")[1]
 
 
 def test_every_key_of_the_schema_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +89,7 @@ def test_every_key_of_the_schema_is_explained(capsys: pytest.CaptureFixture[str]
     assert {key.path[-1] for key in keys if key.path[-1] != NAME} == written
     for key in keys:
         assert key.description, key.dotted
-        status, out, err = said_by(capsys, "explain", key.dotted)
+        status, out, err = output_of(capsys, "explain", key.dotted)
         assert (status, err) == (0, ""), key.dotted
         assert key.description.split("\n")[0] in out
         if key.default is not None:
@@ -107,8 +107,10 @@ def test_every_key_of_the_schema_is_explained(capsys: pytest.CaptureFixture[str]
         ("links", ["links: a table", "NAME"]),
     ],
 )
-def test_explain(what: str, fragments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = said_by(capsys, "explain", what)
+def test_explain_prints_a_keys_description(
+    what: str, fragments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = output_of(capsys, "explain", what)
     assert status == 0
     for fragment in fragments:
         assert fragment in out
@@ -122,28 +124,30 @@ EVERYDAY = (
 
 @pytest.mark.parametrize("word", EVERYDAY)
 def test_everyday_words_are_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = said_by(capsys, "explain", word)
+    status, out, err = output_of(capsys, "explain", word)
     assert (status, err) == (0, "")
     assert out.startswith(f"{word}: ")
     assert "NAME." in out
-    data = json.loads(said_by(capsys, "explain", word, "--json")[1])
+    data = json.loads(output_of(capsys, "explain", word, "--json")[1])
     assert data["meaning"]
     assert data["keys"]
 
 
-def test_each_everyday_word_names_keys_and_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_everyday_words_map_to_keys_and_are_not_keys(capsys: pytest.CaptureFixture[str]) -> None:
     for word, term in TERMS.items():
         assert term.keys, word
         for dotted in term.keys:
             assert key_at(dotted.split(".")) is not None, dotted
         # Otherwise the key is explained, and the term never shown.
         assert not find_keys(word), word
-    assert "geo-rain" in said_by(capsys, "explain", "rain")[1]
-    assert "not modelled" in said_by(capsys, "explain", "QUIC")[1]
+    assert "geo-rain" in output_of(capsys, "explain", "rain")[1]
+    assert "not modelled" in output_of(capsys, "explain", "QUIC")[1]
 
 
-def test_a_word_of_descriptions_finds_their_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = said_by(capsys, "explain", "Ethernet")
+def test_explain_finds_keys_by_words_of_their_descriptions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, _ = output_of(capsys, "explain", "Ethernet")
     assert status == 0
     assert "links.NAME.framing" in out
     # One of those that are alike.
@@ -153,22 +157,22 @@ def test_a_word_of_descriptions_finds_their_keys(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("table", "key"), [("classes", "NAME.ports"), ("carriers", "NAME.frame"), ("hosts", "NAME.tcp")]
 )
-def test_a_table_of_names_lists_the_keys_of_each(
+def test_explain_of_a_named_table_lists_its_keys(
     table: str, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert f"  {key} " in said_by(capsys, "explain", table)[1]
+    assert f"  {key} " in output_of(capsys, "explain", table)[1]
 
 
-def test_explain_knows_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = said_by(capsys, "explain", "delayed_akc")
+def test_explain_refuses_unknown_keys_with_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = output_of(capsys, "explain", "delayed_akc")
     assert (status, out) == (2, "")
     assert "did you mean 'delayed_ack'?" in err
-    assert said_by(capsys, "explain", "links.satellite.forward.rate.more")[0] == 2
+    assert output_of(capsys, "explain", "links.satellite.forward.rate.more")[0] == 2
     assert key_at(["links", "satellite", "forwards"]) is None
-    status, out, _ = said_by(capsys, "explain")
+    status, out, _ = output_of(capsys, "explain")
     assert status == 0
     assert "flows" in out
-    data = json.loads(said_by(capsys, "explain", "seed", "--json")[1])
+    data = json.loads(output_of(capsys, "explain", "seed", "--json")[1])
     assert data["keys"][0]["default"] == "1"
 
 
@@ -199,7 +203,7 @@ def completed(line: str, *, shell: str = "bash", cwd: Path | None = None) -> lis
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])
-def test_the_shell_completes(shell: str, tmp_path: Path) -> None:
+def test_shell_completion_offers_names(shell: str, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("", encoding="utf-8")
 
@@ -220,7 +224,7 @@ def test_the_shell_completes(shell: str, tmp_path: Path) -> None:
     assert "advise" in offered("bentpipe ad")
 
 
-def test_the_shell_scripts_are_there() -> None:
+def test_completion_scripts_are_printed() -> None:
     for shell in ("bash", "zsh", "fish"):
         done = subprocess.run(
             [str(Path(sys.executable).parent / "bentpipe"), "--show-completion", shell],

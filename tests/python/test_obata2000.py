@@ -30,14 +30,14 @@ def test_every_figure_is_written(has_figures: bool, reproduction: Path) -> None:
     assert (reproduction / "report.html").stat().st_size > 100_000
 
 
-def test_our_own_claims_hold(claims: dict[str, Any]) -> None:
+def test_own_claims_hold(claims: dict[str, Any]) -> None:
     own = [verdict for verdict in claims.values() if verdict["source"] == "bentpipe"]
     assert len(own) == 2
     for verdict in own:
         assert verdict["holds"], verdict
 
 
-def test_the_papers_claims_come_out_as_reported(claims: dict[str, Any]) -> None:
+def test_failing_paper_claims_are_the_documented_ones(claims: dict[str, Any]) -> None:
     """Not a wish: a change that turns one of these over must be explained."""
     fail = {id_ for id_, verdict in claims.items() if not verdict["holds"]}
     assert fail == {
@@ -50,7 +50,7 @@ def test_the_papers_claims_come_out_as_reported(claims: dict[str, Any]) -> None:
     }
 
 
-def test_figure_9_has_the_two_losses(reproduction: Path) -> None:
+def test_figure_9_retransmits_the_two_lost_segments(reproduction: Path) -> None:
     table = pq.read_table(reproduction / "obata2000" / "figure-9.parquet").to_pylist()
     again = [row["value"] for row in table if row["series"] == "retransmitted"]
     (cell,) = [cell for cell in lossy_cells().values() if cell.traced]
@@ -59,7 +59,7 @@ def test_figure_9_has_the_two_losses(reproduction: Path) -> None:
     assert [value // SEGMENT_BYTES * SEGMENT_BYTES for value in again[:2]] == lost
 
 
-def test_the_cells_are_the_papers() -> None:
+def test_cells_include_the_papers() -> None:
     assert len(figures_5_and_6()) == 107
     for kbyte in KBYTES:
         windows = {cell.window_segments for cell in figure_cells(FIGURE_5["125 ms"], kbyte)}
@@ -68,13 +68,13 @@ def test_the_cells_are_the_papers() -> None:
     assert math.isclose(FIGURE_5["125 ms"].saturation_window(), 67.1, abs_tol=0.1)
 
 
-def test_the_random_networks_are_the_same_every_time() -> None:
+def test_random_networks_are_deterministic() -> None:
     assert random_cells() == random_cells()
     assert random_cells(40) == random_cells()[:40]
     assert len(set(random_cells())) == 200
 
 
-def test_every_cell_is_a_scenario() -> None:
+def test_every_cell_resolves_to_its_scenario() -> None:
     for cell in every_cell(True)[::10]:
         resolved = cell.scenario().resolved()
         receiver = resolved["nodes"][1]["tcp"]
@@ -84,7 +84,7 @@ def test_every_cell_is_a_scenario() -> None:
         assert link["return"]["delay_s"] == pytest.approx(cell.network.uplink_delay_s)
 
 
-def test_a_quick_run_has_fewer_cells() -> None:
+def test_quick_run_has_a_subset_of_the_cells() -> None:
     assert len(every_cell(True)) < len(every_cell(False))
     assert set(every_cell(True)) <= set(every_cell(False))
     assert get("obata2000").cells(True) == every_cell(True)

@@ -58,7 +58,7 @@ def refusal(path: Path) -> str:
     return str(error.value)
 
 
-def test_it_is_the_same_table(tmp_path: Path) -> None:
+def test_parquet_trace_equals_the_csv_trace(tmp_path: Path) -> None:
     (tmp_path / "rain.csv").write_text(CSV)
     told = [
         json.loads(run(path).summary_json)
@@ -70,7 +70,7 @@ def test_it_is_the_same_table(tmp_path: Path) -> None:
     assert told[0]["flows"][0]["bytes_delivered"] > 1_000_000
 
 
-def test_what_is_wrong_is_told_with_its_row_or_column(tmp_path: Path) -> None:
+def test_trace_errors_name_the_row_or_column(tmp_path: Path) -> None:
     backwards = {**COLUMNS, "time (s)": [0.0, 2.0, 1.0, 3.0]}
     assert "rain.parquet: row 3: " in refusal(write(tmp_path, backwards))
     words = {**COLUMNS, "delay_ms": ["20", "fast", "35", "40"]}
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_told_with_its_row_or_column(tmp_path: Path) -> None:
     assert "not a Parquet file that can be read" in refusal(tmp_path / "rain.toml")
 
 
-def test_too_much_is_refused_before_it_is_read(
+def test_oversized_trace_is_refused_before_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from bentpipe import parquet_table
@@ -94,7 +94,7 @@ def test_too_much_is_refused_before_it_is_read(
     assert "expected at most 3 rows, got 4" in refusal(write(tmp_path, COLUMNS))
 
 
-def test_any_bytes_are_a_course_or_a_line(tmp_path: Path) -> None:
+def test_corrupted_trace_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
     path = write(tmp_path, COLUMNS)
     whole = (tmp_path / "rain.parquet").read_bytes()
     luck = random.Random(1)

@@ -30,7 +30,9 @@ import check_plain_words as plain  # type: ignore[import-not-found]  # noqa: E40
         ("a.py", 'TEXT = """What waits"""\n', []),
     ],
 )
-def test_each_kind_is_found(name: str, source: str, expected: list[str], tmp_path: Path) -> None:
+def test_each_kind_of_finding_is_detected(
+    name: str, source: str, expected: list[str], tmp_path: Path
+) -> None:
     """One small source per kind of finding, in each language."""
     path = tmp_path / name
     path.write_text(source)

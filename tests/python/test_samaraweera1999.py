@@ -40,17 +40,17 @@ def test_every_figure_is_written(has_figures: bool) -> None:
         "harmless-retransmissions",
     ],
 )
-def test_what_holds(claims: dict[str, Any], id_: str) -> None:
+def test_confirmed_claims_hold(claims: dict[str, Any], id_: str) -> None:
     assert claims[id_]["holds"], claims[id_]
 
 
-def test_what_does_not_hold(claims: dict[str, Any]) -> None:
+def test_refuted_claim_does_not_hold(claims: dict[str, Any]) -> None:
     """A timer that every ACK restarts never expires while ACKs arrive; the remarks say more."""
     assert not claims["unmodified-times-out"]["holds"]
     assert claims["unmodified-times-out"]["measured"].startswith("0 timeouts")
 
 
-def test_the_three_session_timeouts_of_figure_12(reproduction: Path) -> None:
+def test_only_the_unmodified_method_has_timeouts_in_figure_12(reproduction: Path) -> None:
     table = pq.read_table(reproduction / "samaraweera1999" / "figure-11.parquet").to_pylist()
     timeouts = {(row["method"], row["return_bps"]): row["timeouts"] for row in table}
     assert timeouts[cells.UNMODIFIED, cells.FIGURE_12_BPS] > 0
@@ -58,7 +58,7 @@ def test_the_three_session_timeouts_of_figure_12(reproduction: Path) -> None:
         assert timeouts[method, cells.FIGURE_12_BPS] == 0
 
 
-def test_every_cell_is_a_scenario() -> None:
+def test_every_cell_resolves_to_its_scenario() -> None:
     for cell in every_cell(True):
         resolved = cell.scenario().resolved()
         uploads = cell.disturbance == cells.TWO_WAY
@@ -69,12 +69,12 @@ def test_every_cell_is_a_scenario() -> None:
             assert link["forward"]["queue"]["kind"] == cell.queue
 
 
-def test_a_quick_run_has_fewer_cells() -> None:
+def test_quick_run_has_a_subset_of_the_cells() -> None:
     assert set(every_cell(True)) < set(every_cell(False))
     assert get("samaraweera1999").cells(True) == every_cell(True)
 
 
-def test_methods_and_queues_are_all_there() -> None:
+def test_cells_cover_all_methods_and_queues() -> None:
     chosen = set(every_cell(False))
     for method in METHODS:
         for rate in cells.RETURN_RATES_BPS:

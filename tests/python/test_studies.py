@@ -115,7 +115,7 @@ class Steps(Progress):
         self.steps += 1
 
 
-def test_a_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
+def test_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     steps = Steps()
     (done,) = reproduce([TINY], out=tmp_path, progress=steps)
     # The third cell equals the first.
@@ -148,7 +148,7 @@ def test_a_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     assert all(each.startswith(("data:image/svg+xml;base64,", "#")) for each in sources)
 
 
-def test_reports_of_equal_runs_are_equal(tmp_path: Path) -> None:
+def test_equal_runs_have_equal_reports(tmp_path: Path) -> None:
     pages = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -157,17 +157,17 @@ def test_reports_of_equal_runs_are_equal(tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
-def test_a_cell_that_fails_says_how_to_see_it() -> None:
+def test_failed_cell_error_has_the_command_to_reproduce_it() -> None:
     with pytest.raises(WorkError, match=r"bentpipe run tiny\.toml --set links\.l\.rate=fast"):
         simulate([SLOW, Tiny("fast"), FAST])
 
 
-def test_claims_and_measurements_must_match() -> None:
+def test_mismatched_claims_and_measurements_are_refused() -> None:
     with pytest.raises(ValueError, match="fails, holds, other"):
         judge(TINY, {"other": Measurement(measured="", values={})})
 
 
-def test_a_figure_is_drawn_as_soon_as_its_runs_have_ended(
+def test_figure_is_drawn_when_its_runs_have_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = tmp_path / "tiny" / "figure-1.svg"
@@ -224,7 +224,7 @@ def test_claims_are_read_from_toml(tmp_path: Path) -> None:
         ({"at_least": 3.0, "at_most": 4.0}, 0.1, (2.7, 4.4), (2.6, 4.5)),
     ],
 )
-def test_a_value_is_judged_by_its_expectation_and_the_tolerance(
+def test_verdict_follows_from_expectation_and_tolerance(
     bounds: dict[str, float],
     tolerance: float,
     met: tuple[float, ...],
@@ -239,7 +239,7 @@ def test_a_value_is_judged_by_its_expectation_and_the_tolerance(
     assert not holds({"x": []}, expected, tolerance)
 
 
-def test_what_is_measured_is_what_something_is_expected_of() -> None:
+def test_measurements_must_match_the_expectations() -> None:
     with pytest.raises(ValueError, match="don't match: x, y"):
         holds({"x": [1.0]}, {"y": Expectation(value=1.0)}, 0.0)
     with pytest.raises(ValueError, match="nothing is expected"):
@@ -249,7 +249,7 @@ def test_what_is_measured_is_what_something_is_expected_of() -> None:
     assert not holds({"x": steps([0.0, 0.0])}, {"x": Expectation(more_than=1.0)}, 0.0)
 
 
-def test_the_tolerance_that_is_stated_is_the_one_that_is_applied() -> None:
+def test_stated_tolerance_equals_the_applied_one() -> None:
     """No claim has a share in its text beside a tolerance of 0, and no study judges by itself."""
     for name in studies.names():
         for each in studies.get(name).claims:
@@ -280,7 +280,7 @@ def test_studies_are_found_by_name() -> None:
         studies.get("obata")
 
 
-def test_a_claim_that_was_changed_says_when_and_why_beside_its_verdict() -> None:
+def test_changed_claims_state_date_and_reason() -> None:
     changed = {
         (name, claim.id): claim.changed
         for name in studies.names()

@@ -42,7 +42,7 @@ def test_every_figure_is_written(has_figures: bool, reproduction: Path) -> None:
     assert "85.6 Mbit/s" in (reproduction / "report.html").read_text()
 
 
-def test_what_holds_whatever_the_seeds(claims: dict[str, Any]) -> None:
+def test_seed_independent_claims_hold(claims: dict[str, Any]) -> None:
     """Far from their tolerances. The others are the full run's to say."""
     for id_ in (
         "ber0-within-100-s",
@@ -56,12 +56,12 @@ def test_what_holds_whatever_the_seeds(claims: dict[str, Any]) -> None:
         assert claims[id_]["holds"], claims[id_]
 
 
-def test_what_the_paper_cannot_have_measured(claims: dict[str, Any]) -> None:
+def test_claim_above_the_goodput_bound_does_not_hold(claims: dict[str, Any]) -> None:
     assert not claims["ber1e-5-enhanced"]["holds"]
     assert bound_bps(1e-5) == pytest.approx(85.6e6, rel=1e-3)
 
 
-def test_every_cell_is_a_scenario() -> None:
+def test_every_cell_resolves_to_its_scenario() -> None:
     for cell in every_cell(True)[::9]:
         resolved = cell.scenario().resolved()
         if isinstance(cell, Contest):
@@ -72,7 +72,7 @@ def test_every_cell_is_a_scenario() -> None:
         assert link["forward"]["errors"]["bit_error_rate"] == cell.bit_error_rate
 
 
-def test_every_setting_is_a_scenario() -> None:
+def test_every_setting_resolves_to_its_scenario() -> None:
     for rule in RULES:
         for setting in SETTINGS.values():
             cell = Transfer(rule=rule, bit_error_rate=1e-7, setting=setting)
@@ -80,7 +80,7 @@ def test_every_setting_is_a_scenario() -> None:
             assert sender["recovery"] == setting.recovery
 
 
-def test_settings_that_cannot_matter_do_not() -> None:
+def test_settings_unused_without_errors_give_equal_runs() -> None:
     """Westwood without errors: six settings are the main one's run, since they are the same."""
     cells = {
         name: Transfer(rule="westwood", bit_error_rate=0.0, setting=setting)
@@ -110,7 +110,7 @@ class Told:
         return main.scenario().with_settings(self.setting.as_keys(main.rule, main.round_trip_ms))
 
 
-def test_what_enhanced_hybla_is_told_and_never_uses() -> None:
+def test_enhanced_hybla_ignores_capacity_without_errors() -> None:
     """Without errors, six capacities and filters are the main run, since they are the same."""
     settings = [*SETTINGS.values(), *map(wrong_capacity, WRONG_CAPACITIES)]
     unused = {each for each in settings if each != MAIN and each.as_far_as_used(0.0) == MAIN}
@@ -129,7 +129,7 @@ def test_what_enhanced_hybla_is_told_and_never_uses() -> None:
     assert outcomes[Told(SETTINGS["CC times 8"])].flow() != expected.flow()
 
 
-def test_five_seeds_where_errors_are_random() -> None:
+def test_cells_with_random_errors_have_five_seeds() -> None:
     cells = set(every_cell(False))
     assert len(SEEDS) >= 5
     for rule in RULES:
@@ -138,13 +138,13 @@ def test_five_seeds_where_errors_are_random() -> None:
         assert Transfer(rule=rule, bit_error_rate=0.0, seed=2) not in cells
 
 
-def test_a_quick_run_has_fewer_cells() -> None:
+def test_quick_run_has_a_subset_of_the_cells() -> None:
     assert len(every_cell(True)) < len(every_cell(False)) / 3
     assert set(every_cell(True)) <= set(every_cell(False))
     assert get("vanzara2014").cells(True) == every_cell(True)
 
 
-def test_constants_are_the_papers() -> None:
+def test_constants_equal_the_papers() -> None:
     assert PIPE_PACKETS == 5000
     assert pytest.approx(96.5e6, rel=1e-3) == CAPACITY_BPS
     assert replace(MAIN, recovery="newreno") in SETTINGS.values()
@@ -164,7 +164,7 @@ class Asked:
         return unspoilt.scenario().with_settings({**errors, "seed": cell.seed})
 
 
-def test_where_no_bit_goes_wrong_the_run_is_the_one_without_errors() -> None:
+def test_cells_without_bit_errors_reuse_the_error_free_run() -> None:
     transfers = [each for each in every_cell(False) if isinstance(each, Transfer)]
     plain = {each: replace(each, bit_error_rate=0.0, seed=SEEDS[0]) for each in transfers}
     spared = [
@@ -186,7 +186,7 @@ def test_where_no_bit_goes_wrong_the_run_is_the_one_without_errors() -> None:
         assert list(outcome.series[series].values) == list(expected.series[series].values)
 
 
-def test_whether_errors_come_to_anything_is_known_beforehand() -> None:
+def test_error_free_runs_are_recognized_before_simulation() -> None:
     link = {"between": ["a", "b"], "rate": "1 Mbit/s", "delay": "1 ms"}
     flow = {"from": "a", "to": "b", "app": {"kind": "bulk"}}
 
