@@ -1,7 +1,7 @@
-"""The round recurrence behind `delayed_ack`, which has the mathematics.
+"""The round recurrence behind `delayed_ack`, whose docstring has the mathematics.
 
 Arrays have one row per transfer. Two-dimensional ones have one column per segment of the round,
-padded on the right to the longest round of the block; padding is never read back.
+padded on the right to the longest round of the block; padding is never read.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Transfers:
         return Transfers(**{f.name: getattr(self, f.name)[keep] for f in fields(self)})
 
     def timer_beats(self, gap_s: FloatArray) -> BoolArray:
-        """Return whether the timer expires before an arrival `gap_s` after it was started."""
+        """Return whether the timer expires before an arrival `gap_s` after its start."""
         deadline = self.timer_s + np.where(self.arrival_wins_ties, SAME_S, -SAME_S)
         if gap_s.ndim > 1:
             deadline = deadline[:, None]
         return np.asarray(gap_s > deadline)
 
     def timer_ties(self, gap_s: FloatArray) -> BoolArray:
-        """Return whether an arrival `gap_s` after the timer's start comes in its very instant."""
+        """Return whether an arrival `gap_s` after the timer's start coincides with its expiry."""
         timer = self.timer_s[:, None] if gap_s.ndim > 1 else self.timer_s
         return np.asarray(np.abs(gap_s - timer) <= SAME_S)
 
@@ -58,9 +58,12 @@ class Round:
     """Arrivals of a round at the client: the state that determines all later rounds.
 
     Segments `base + 1 ... base + size` arrive at the times `arrival`. If `pending`, one earlier
-    segment arrived less than a timer ago and shares the first ACK. At `uplink_free`, the uplink
-    has sent the ACKs of earlier rounds. `congestion_window` is at most the advertised window.
-    `tied`: an arrival and a timer have coincided so far.
+    segment
+    arrived less than a timer ago and shares the first ACK. At `uplink_free`, the uplink has sent
+    the
+    ACKs of earlier rounds. `congestion_window` is at most the advertised window. `tied` is whether
+    an
+    arrival and a timer have coincided so far.
     """
 
     base: IntArray
@@ -104,12 +107,12 @@ def fifo(
     free: FloatArray,
     rank: IntArray | None = None,
 ) -> FloatArray:
-    """Departure times from a first-in first-out link: Lindley's recursion solved for a batch.
+    """Return departure times from a first-in first-out link, by Lindley's recursion for a batch.
 
-    "x(i) = max(ready(i), x(i-1)) + S" is solved by
+    The recursion is "x(i) = max(ready(i), x(i-1)) + S". Its solution is
     "x(i) = (i + 1) S + max(free, max over k <= i of (ready(k) - k S))".
-    `rank` is the position of each column in the queue. Columns without a packet repeat the rank
-    before them and are ready at minus infinity.
+    The argument `rank` is the position of each column in the queue. Columns without a packet repeat
+    the rank before them and are ready at minus infinity.
     """
     position = np.arange(ready.shape[1])[None, :] if rank is None else rank
     service = service_s[:, None]
@@ -118,7 +121,7 @@ def fifo(
 
 
 def next_round(now: Round, transfers: Transfers) -> Round:
-    """Return the arrivals of the next round; every transfer has segments left to send."""
+    """Return the arrivals of the next round; every transfer must have segments left to send."""
     columns = np.arange(now.arrival.shape[1])[None, :]
     exists = columns < now.size[:, None]
     released = now.base + now.size
@@ -135,7 +138,8 @@ def next_round(now: Round, transfers: Transfers) -> Round:
     limit = now.base[:, None] + columns + 1 + np.minimum(grown, transfers.window[:, None])
     sent = rank[:, -1] + 1
 
-    # The lone last segment: does the next round's first segment arrive before the timer?
+    # The last segment without a partner: the next round's first segment may arrive before its
+    # timer.
     any_ack = sent > 0
     first_ack = departed[np.arange(len(sent)), np.argmax(acks, axis=1)] + transfers.up_delay_s
     last_arrival = now.last_arrival()
@@ -170,10 +174,11 @@ def next_round(now: Round, transfers: Transfers) -> Round:
 def _acknowledge(
     now: Round, transfers: Transfers, exists: BoolArray
 ) -> tuple[BoolArray, FloatArray, BoolArray, BoolArray]:
-    """Return which segments trigger an ACK, when, if the last one is left alone, and any ties.
+    """Return the segments that trigger an ACK, the times, the time without a partner, and ties.
 
     Segments alternate: the first of a pair starts the timer, the second sends the ACK. A gap of a
-    timer or more ends a pair early, and the alternation starts anew behind it.
+    timer
+    or more ends a pair early, and the alternation restarts behind it.
     """
     columns = np.arange(now.arrival.shape[1])[None, :]
     spacing = np.diff(now.arrival, axis=1)
@@ -198,7 +203,7 @@ def _release(
     released: IntArray,
     segments: IntArray,
 ) -> tuple[FloatArray, IntArray]:
-    """Return when each segment of the next round may leave, and how many there are.
+    """Return the times at which segments of the next round may leave, and their number.
 
     An ACK releases the segments between the previous ACK's highest allowed segment and its own.
     """
@@ -214,7 +219,7 @@ def _release(
 
 @dataclass(kw_only=True)
 class Snapshot:
-    """A round seen from its own first arrival: equal snapshots have equal futures, shifted."""
+    """A round relative to its first arrival: equal snapshots have equal, shifted futures."""
 
     base: IntArray
     origin: FloatArray
@@ -239,16 +244,17 @@ def snapshot(now: Round) -> Snapshot:
         size=now.size,
         offsets=np.where(exists, now.arrival - origin[:, None], 0.0),
         pending=now.pending,
-        # No ACK of this round is ready before its first arrival: an uplink free earlier is free.
+        # No ACK of this round is ready before its first arrival: an earlier free time makes no
+        # difference.
         uplink_wait=np.maximum(now.uplink_free - origin, 0.0),
         congestion_window=now.congestion_window,
     )
 
 
 def same(a: Snapshot, b: Snapshot) -> BoolArray:
-    """Return, per transfer, whether the two snapshots agree to `SAME_S`.
+    """Return, per transfer, whether the two snapshots agree within `SAME_S`.
 
-    Where the pending segment arrived is not compared: it shares the first ACK whenever it came.
+    The arrival of the pending segment is not compared: it shares the first ACK in any case.
     """
     width = min(a.offsets.shape[1], b.offsets.shape[1])
     near = np.abs(a.offsets[:, :width] - b.offsets[:, :width]) <= SAME_S

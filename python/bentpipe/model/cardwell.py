@@ -2,16 +2,21 @@
 
 N. Cardwell, S. Savage, T. Anderson, "Modeling TCP Latency", INFOCOM 2000.
 
-The expected time of a transfer of d segments is the sum of the handshake (4), the first slow start
-up to the first loss or the end (5, 11, 15), the cost of that loss (16 to 20), the rest at the
-steady-state rate of PFTK (21 to 24), and the delayed ACK of the first segment:
+The expected time of a transfer of d segments is a sum of five parts:
+
+- The handshake (equation 4).
+- The first slow start up to the first loss or the end (5, 11, 15).
+- The cost of that loss (16 to 20).
+- The rest at the steady-state rate of PFTK (21 to 24).
+- The delayed ACK of the first segment.
+
 E[T] = E[L_h] + E[T_ss] + E[T_loss] + E[T_ca] + E[T_delack] (25, with the handshake added).
 
 Equation numbers and forms were compared with a public implementation of the paper; the paper's
 text was not at hand.
 
 Deviations: E[d_ss] of equation 5 counts the lost segment too and tends to d + 1 for p -> 0; it is
-cut to d. The time is never taken below transfer_bytes / capacity, of which the paper knows nothing.
+cut to d. The time is at least transfer_bytes / capacity, a bound that the paper does not have.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """CUBIC's response to light random loss.
 
 RFC 9438 section 5 (after Ha, Rhee, Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", ACM
-SIGOPS Operating Systems Review 42(5), 2008): with one segment in 1/p lost, always as many after the
-last, the window is on average
+SIGOPS Operating Systems Review 42(5), 2008). With one loss in every 1/p segments, at equal
+distances, the average window in segments is
 
-    W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) segments,
+    W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)
 
-C = 0.4 segments per second cubed and beta = 0.7: 1.054 (RTT / p)^(3/4). Where Reno's is larger, on
-short paths or with many losses, CUBIC has Reno's (the Reno-friendly region, section 4.3): sqrt(3/2
-/ p), whatever its own factors, which section 4.3 chooses so.
+With C = 0.4 segments per second cubed and beta = 0.7, this is 1.054 (RTT / p)^(3/4). On short paths
+or with many losses, Reno's window sqrt(3/2 / p) is larger. Then CUBIC has Reno's window (the
+Reno-friendly region, RFC 9438 section 4.3), whose increase and decrease are chosen for that.
 """
 
 from __future__ import annotations

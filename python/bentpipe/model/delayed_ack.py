@@ -4,17 +4,19 @@ The formula of obata2000 gives each round one duration, max(rtt, a, q). A window
 ceil(w/2) ACKs. Four simplifications cost up to 23% in its figures 5 and 6 (a window of five
 segments):
 
-1. A window of an odd number of segments leaves one without a partner. Its ACK waits for the
-   delayed-ACK timer d; what it releases travels d behind the rest, a round later again, until the
-   next round's first segment arrives within d of it. From then on one segment of the window is
-   always waiting: an odd window W usually ends as W - 1 segments every rtt - D, not W every rtt
-   (D: a segment's time on the downlink; 1 in 11 segments is the 8% of the 16 KByte cells).
-2. Once paired like that, W segments make (W - 1)/2 ACKs a round, not ceil(W/2): where the ACKs
-   bind, odd windows are faster than the formula says (7% for 11 segments over 4 kbit/s).
+1. A window with an odd number of segments leaves one without a partner. Its ACK waits for the
+   delayed-ACK timer d. Segments released by this ACK travel d behind the rest, and a round later d
+   further behind. This ends when the next round's first segment arrives within d of the last.
+   From then on one segment of the window is always waiting. An odd window W usually ends as W - 1
+   segments every rtt - D, not W every rtt. (D is a segment's time on the downlink; 1 in 11 segments
+   is the 8% of the 16 KByte cells.)
+2. Once paired like that, W segments make (W - 1)/2 ACKs a round, not ceil(W/2). Where the ACKs are
+   the limit, odd windows are faster than the formula says (7% for 11 segments over 4 kbit/s).
 3. Slow start has odd rounds too. Their last segment is acknowledged d later or together with the
-   next round, so the window grows more slowly than by ceil(w/2): in figure 5's 192 KByte cell the
-   rounds are 1 2 3 5 6 9 15 21 ... segments, not 1 2 3 5 8 12 18 27 (2 to 3% of the transfer).
-4. t_max charges the first full window with the ACKs of a full window before it; there were only
+   next round. The window therefore grows more slowly than by ceil(w/2). In figure 5's 192 KByte
+   cell, the rounds are 1 2 3 5 6 9 15 21 ... segments. The formula has 1 2 3 5 8 12 18 27 (2 to 3%
+   of the transfer).
+4. t_max charges the first full window with the ACKs of a full window before it. There were only
    those of the last, smaller slow-start round (4% at 128 KByte over 4 kbit/s, the other way).
 
 The recurrence
@@ -23,51 +25,52 @@ A *round* is the set of segments released by the ACKs of the round before. Let D
 be a segment's time on the downlink and A = d_ack / Q_ter an ACK's on the uplink. In a round with
 segments i = 0, 1, ... released at s(i):
 
-* x(i) = max(s(i), x(i-1)) + D, the downlink; arrival r(i) = x(i) + tau_sat.
-* The client alternates: the first segment of a pair starts the timer, the second sends the ACK,
-  g = r(i). Where r(i+1) - r(i) >= d the timer wins: g = r(i) + d, and the pairs start anew.
+* Downlink: x(i) = max(s(i), x(i-1)) + D; arrival r(i) = x(i) + tau_sat.
+* Client: the first segment of a pair starts the timer, the second sends the ACK, g = r(i).
+  If r(i+1) - r(i) >= d, the timer expires first: g = r(i) + d, and the pairs restart.
   The last segment of an odd run waits for the first of the next round, or for the timer.
-* y(j) = max(g(j), y(j-1)) + A, the uplink; the ACK reaches the server at e(j) = y(j) + tau_ter.
-* ACK j covers the segments up to c(j) and opens the window by one: segments up to
-  c(j) + min(cwnd + j, W) may leave, each released by the first ACK that allows it: s = e(j). With
-  `counts_segments` it opens the window by as many as it covers.
+* Uplink: y(j) = max(g(j), y(j-1)) + A; the ACK reaches the server at e(j) = y(j) + tau_ter.
+* Server: ACK j covers the segments up to c(j) and opens the window by one.
+  Segments up to c(j) + min(cwnd + j, W) may leave.
+  Each is released by the first ACK that allows it: s = e(j).
+  With `counts_segments`, an ACK opens the window by the number of segments that it covers.
 
-Both recursions are linear in the max-plus algebra, with the solution of Lindley's recursion,
-x(i) = (i+1) D + max(x(-1), max over k <= i of (s(k) - k D)), a running maximum. So a round costs a
-few array operations, whatever its size, for any number of transfers side by side.
+Both recursions are linear in the max-plus algebra. Their solution is that of Lindley's recursion,
+a running maximum: x(i) = (i+1) D + max(x(-1), max over k <= i of (s(k) - k D)). Therefore a round
+costs a few array operations, whatever its size, for any number of transfers side by side.
 
 Ties
 ----
-The timer spaces segments out by exactly d, so a later round can bring a second segment in the very
-instant in which the first one's timer expires: not a rare accident of the inputs but a consequence
-of the dynamics, in a few networks of a thousand. Which event comes first then decides every round,
-and the throughput with it (14% in one network we met; ns-2, left to its rounding and its order of
-events, let the arrival win in three of four such networks and the timer in one). The model does
-not know; it takes `arrival_wins_ties` as an argument and reports in `timer_tied` that the answer
-may depend on it.
+The timer spaces segments out by exactly d. Therefore, in a later round, a second segment can arrive
+in the very instant in which the first one's timer expires. This follows from the dynamics, and
+happens in a few networks of a thousand. The order of the two events decides every round, and the
+throughput with it (14% in one network). In ns-2, rounding and the order of events decide: the
+arrival came first in three of four such networks. The model takes `arrival_wins_ties` as an
+argument, and reports in `timer_tied` that the answer may depend on it.
 
 The steady state
 ----------------
 Once the window is at its maximum, a round is a function of the one before that commutes with
-shifts in time. A max-plus system of this kind becomes periodic after a finite transient; the
-timer adds a switch, which depends on differences of times only. We watch for a round that equals
-an earlier one up to a shift (Brent's cycle search: compare with a round kept aside, keep a new one
-at every power of two). From there the rest is closed-form: if lambda rounds later the same round
-returns, S segments and P seconds further on, then k cycles take k P, and S d_seg / P is the
-long-run throughput. Only the last, incomplete cycle is followed again. For an even window of w
-segments in pairs the cycle is one round with P = max(tau + 2D + A, w D, A w/2), obata2000's t_max;
-for an odd one, usually one round of w - 1 segments with P = max(tau + D + A, (w-1) D, A (w-1)/2).
-If no cycle shows up before the transfer ends, nothing is lost: every round has been evaluated.
+shifts in time. A max-plus system of this kind becomes periodic after a finite transient. The timer
+adds a switch, which depends on differences of times only. The code looks for a round that equals
+an earlier one up to a shift. It uses Brent's cycle search: it compares with a stored round, and
+stores a new one at every power of two. From there the rest is closed-form. Suppose that the same
+round returns lambda rounds later, S segments and P seconds further on. Then k cycles take k P, and
+S d_seg / P is the long-run throughput. Only the last, incomplete cycle is evaluated again. For an
+even window of w segments in pairs the cycle is one round with P = max(tau + 2D + A, w D, A w/2).
+That is obata2000's t_max. For an odd window, it is usually one round of w - 1 segments with
+P = max(tau + D + A, (w-1) D, A (w-1)/2). If no cycle is found before the transfer ends, every round
+has been evaluated.
 
-Cost: a transfer takes (transient + one or two cycles) rounds, not one step per packet; the
+Cost: a transfer takes (transient + one or two cycles) rounds, not one step per packet. The
 transient is about log_1.5(W) rounds plus, for an odd window, a few times rtt/d.
 
-What it is not
---------------
-No loss and no queue limits, no SYN exchange, no Nagle hold-back of the last segment, slow start
-until the advertised window (infinite initial threshold), a receiver that never acknowledges
-early (no quick-ACK phase) and whose timer runs from the first unacknowledged segment, as in ns-2's
-DelAck sink and RFC 1122 section 4.2.3.2. A BSD-style 200 ms heartbeat is something else.
+Assumptions
+-----------
+No loss, no queue limits, no SYN exchange, and no Nagle hold-back of the last segment. Slow start
+lasts until the advertised window (infinite initial threshold). The receiver never acknowledges
+early (no quick-ACK phase). Its timer runs from the first unacknowledged segment, as in ns-2's
+DelAck sink and RFC 1122 section 4.2.3.2. A BSD-style 200 ms heartbeat is not modelled.
 """
 
 from __future__ import annotations
@@ -229,7 +232,7 @@ def transfer(
     not_sent_s = redundancy * (missing_bytes.reshape(shape) * BITS_PER_BYTE) / downlink_bps
     time = answer.last_arrival_s.reshape(shape) - not_sent_s
     bits = flat["transfer_bytes"].reshape(shape) * BITS_PER_BYTE
-    # The recurrence cannot beat the link; the minimum only takes off a last-digit rounding.
+    # The recurrence cannot exceed the link's rate; the minimum removes rounding errors only.
     time = np.maximum(time, bits / path.capacity_bps)
     return DelayedAckPrediction(
         transfer_time_s=time,
@@ -252,7 +255,7 @@ def _solve_in_blocks(transfers: Transfers) -> _Answer:
         cycle_time_s=np.full(count, np.nan),
         timer_tied=np.zeros(count, dtype=np.bool_),
     )
-    # Alike windows side by side: a block is padded to the longest round in it.
+    # Similar windows side by side: a block is padded to its longest round.
     order = np.argsort(transfers.window, kind="stable")
     begin = 0
     while begin < count:
@@ -265,7 +268,7 @@ def _solve_in_blocks(transfers: Transfers) -> _Answer:
 
 
 def _solve(transfers: Transfers, index: IntArray, answer: _Answer) -> None:
-    """Follow the transfers at `index` to their ends and write what came out into `answer`."""
+    """Evaluate the transfers at `index` to their ends, and write the results into `answer`."""
     keep = np.zeros(len(transfers.segments), dtype=np.bool_)
     keep[index] = True
     index = np.flatnonzero(keep)

@@ -1,32 +1,40 @@
 """The existing formula that obata2000 compares with: the average over one congestion-window cycle.
 
 [4] T. V. Lakshman, U. Madhow, B. Suter, "Window-based Error Recovery and Flow Control with a Slow
-    Acknowledgement Channel: a Study of TCP/IP Performance", INFOCOM 1997, pp. 1199-1209.
+Acknowledgement Channel: a Study of TCP/IP Performance", INFOCOM 1997, pp. 1199-1209.
 [8] T. V. Lakshman, U. Madhow, "The Performance of TCP/IP for Networks with High Bandwidth-Delay
-    Products and Random Loss", IEEE/ACM ToN 5(3), 1997, pp. 336-350.
+Products and Random Loss", IEEE/ACM ToN 5(3), 1997, pp. 336-350.
 
-The window climbs until the downlink's buffer overflows at W_max = mu T + B, halves, and climbs
-again (Reno). mu is the bottleneck's rate in segments per second, T = tau + 1/mu the unloaded round
-trip, B the buffer in segments, n the segments that one ACK covers. In congestion avoidance every
-ACK adds 1/W to the window, so
-    W < mu T:   the pipe is not full,  RTT = T,       dW/dt = 1 / (n T);
-    W >= mu T:  the queue grows,       RTT = W / mu,  dW/dt = mu / (n W).
-The throughput is (1 / cycle) times the integral of W(t) / RTT(t), obata2000 section 3.1. Both
-integrals are elementary; with beta = B / (mu T) <= 1 they give
-    throughput = mu * (3/4) (1 + beta)^2 / (1 + beta + beta^2),
-from 3/4 of the link without a buffer to all of it with one bandwidth-delay product; n cancels in
-the average and stays in the cycle's length.
+The window grows until the downlink's buffer overflows at W_max = mu T + B, halves, and grows again
+(Reno). The symbols are:
+
+* `mu`: the bottleneck's rate in segments per second.
+* `T` = tau + 1/mu: the unloaded round trip.
+* `B`: the buffer in segments.
+* `n`: the segments that one ACK covers.
+
+In congestion avoidance every ACK adds 1/W to the window. Therefore:
+
+* W < mu T: the pipe is not full, RTT = T, and dW/dt = 1 / (n T).
+* W >= mu T: the queue grows, RTT = W / mu, and dW/dt = mu / (n W).
+
+The throughput is (1 / cycle) times the integral of W(t) / RTT(t) (obata2000 section 3.1). Both
+integrals are elementary. With beta = B / (mu T) <= 1 they give
+throughput = mu * (3/4) (1 + beta)^2 / (1 + beta + beta^2).
+That is 3/4 of the link without a buffer, and all of it with one bandwidth-delay product. The factor
+n cancels in the average and stays in the cycle's length.
 
 Sources of each statement
 -------------------------
-From the published abstract of [4]: the normalised asymmetry k is the ratio of an ACK's transmission
-time on the reverse path to a data packet's on the forward path; throughput is derived from buffers,
-round-trip times and k, with three modes of operation that depend on forward buffer and k. From the
-abstract of [8]: the setting (bandwidth-delay product against buffering, Tahoe and Reno). That the
-formula averages W/RTT over one regular cycle: obata2000 section 3.1. The full texts were not at
-hand. The differential equations above are the standard fluid form of Reno's rules, and the closed
-form was derived from them here; no equation number of [4] or [8] is claimed, and the three modes
-are not told apart: we take the one in which the forward buffer holds a burst of k segments.
+The published abstract of [4] defines the normalised asymmetry k. It is the ratio of an ACK's
+transmission time on the reverse path to a data packet's on the forward path. Throughput is derived
+from buffers, round-trip times and k, with three modes of operation. The abstract of [8] gives the
+setting (bandwidth-delay product against buffering, Tahoe and Reno). The average of W/RTT over one
+regular cycle is from obata2000 section 3.1. The full texts were not at hand.
+
+The differential equations are the standard fluid form of Reno's rules, and the closed form was
+derived from them here. No equation number of [4] or [8] is claimed. The three modes are not
+distinguished: this is the one in which the forward buffer holds a burst of k segments.
 """
 
 from __future__ import annotations

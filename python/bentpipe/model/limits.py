@@ -1,8 +1,8 @@
-"""Which limit binds a loss-free transfer: window, downlink, the uplink's ACKs, or its size.
+"""The limit of a loss-free transfer: window, downlink, the uplink's ACKs, or its size.
 
 Each limit is the goodput that the transfer would have if the other three were absent. The window,
-downlink and ACK limits are bounds on the long-run rate; the last one says what slow start alone
-leaves of it.
+downlink and ACK limits are bounds on the long-run rate. The size limit is the goodput with slow
+start alone.
 """
 
 from __future__ import annotations
@@ -156,9 +156,10 @@ def limits(
 def _slow_start_rounds(
     *, segments: FloatArray, segments_per_ack: FloatArray, initial: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Round trips before the round that sends the last segment, w(n+1) = w(n) + ceil(w(n) / b).
+    """Return the round trips before the round that sends the last segment.
 
-    Also whether the first round is too small for an immediate ACK and so waits for the timer.
+    The window grows by w(n+1) = w(n) + ceil(w(n) / b). Also return whether the first round is too small for an immediate ACK, and therefore waits for the
+    timer.
     """
     rounds = np.zeros(segments.shape)
     sent = initial.copy()

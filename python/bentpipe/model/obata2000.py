@@ -214,8 +214,9 @@ def transfer(
     w = np.ones(shape)
     previous = np.zeros(shape)
     while True:
-        # A round counts in (7), (8) or (12) when it is below the advertised window and the
-        # transfer fills it entirely; a partly filled one is t_rest's business.
+        # A round counts in (7), (8) or (12) if it is below the advertised window and the transfer
+        # fills it. A
+        # partly filled round is part of t_rest.
         full = (w < window) & (remaining >= w * segment_bytes)
         if not bool(np.any(full)):
             break

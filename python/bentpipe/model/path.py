@@ -1,7 +1,8 @@
-"""The asymmetric path that every model shares: one downlink, one uplink, sizes of packets.
+"""The asymmetric path of every model: one downlink, one uplink, sizes of packets.
 
-obata2000, section 2 and table 1: a server sends data down a (satellite) link of rate Q_sat and
-delay tau_sat; the client's ACKs go up a (terrestrial) link of rate Q_ter and delay tau_ter.
+Symbols are those of obata2000, section 2 and table 1. A server sends data over a (satellite)
+downlink of rate Q_sat and delay tau_sat. The client's ACKs use a (terrestrial) uplink of rate Q_ter
+and delay tau_ter.
 """
 
 from __future__ import annotations
@@ -121,20 +122,20 @@ class AsymmetricPath:
 
     @property
     def capacity_bps(self) -> FloatArray:
-        """The most application bits per second the downlink carries: Q_sat d_seg / (alpha P).
+        """The highest rate of application bits on the downlink: Q_sat d_seg / (alpha P).
 
-        Reached by full segments only; no prediction in this package exceeds it.
+        Full segments only reach it; no prediction in this package exceeds it.
         """
         return self.payload_bits / self.packet_time_s
 
     def round_trip_or(self, given_s: ArrayLike | None) -> ArrayLike:
-        """Return the round trip that is given, or else the unloaded one, seconds."""
+        """Return the given round trip, or else the unloaded one, in seconds."""
         return self.round_trip_s if given_s is None else given_s
 
     def goodput_bps(self, segment_rate: FloatArray) -> FloatArray:
-        """Return application bits per second of so many full segments per second.
+        """Return the goodput of a rate of full segments, in application bits per second.
 
-        At most what the downlink carries.
+        At most the downlink's capacity.
         """
         return np.minimum(segment_rate * self.payload_bits, self.capacity_bps)
 
