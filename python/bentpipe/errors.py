@@ -17,10 +17,10 @@ class RequestError(ValueError):
 
     def __str__(self) -> str:
         """Return the message for a Python user."""
-        return _OPTION.sub(lambda option: option[1].replace("-", "_"), self.as_typed)
+        return _OPTION.sub(lambda option: option[1].replace("-", "_"), self.command_line_message)
 
     @property
-    def as_typed(self) -> str:
+    def command_line_message(self) -> str:
         """The message for a command-line user."""
         return super().__str__()
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
-def part_of(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
     """Return the path of the partial file. The simulator's captures use the same name."""
     whole = path.resolve()
     return whole.with_name(f".{whole.name}.part")
 
 
 @contextmanager
-def as_a_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a path to write to; the file is renamed to its final name when the block ends.
 
     If the block fails, as on a full disk, the partial file is removed and the previous file
@@ -28,7 +28,7 @@ def as_a_whole(path: Path) -> Iterator[Path]:
         yield path
         return
     whole = path.resolve()
-    part = part_of(path)
+    part = partial_path(path)
     try:
         yield part
         part.replace(whole)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bentpipe.errors import RequestError
-from bentpipe.files import as_a_whole
+from bentpipe.files import atomic_write
 from bentpipe.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FORMAT: Final = 4
 # flent's sampling interval.
 STEP_S: Final = 0.2
 # A data file has a date, and a run has none. A fixed date gives the same file for the same run.
-_BEGAN: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_FIXED_DATE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _TIMES: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 # flent's DSCP marks of its four TCPs and three UDPs. Here they are only names.
@@ -123,7 +123,7 @@ def write_flent(result: RunResult, scenario: Scenario, path: Path) -> None:
             file.write(text)
         text = packed.getvalue()
     # flent decides by the file's name whether to decompress it.
-    with as_a_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(text)
 
 
@@ -150,7 +150,7 @@ def flent_document(result: RunResult, scenario: Scenario) -> dict[str, Any]:
         times = np.asarray(series.times_s)
         results[label] = _sampled(times, values, x_values)
         raw[label] = [
-            {"t": _BEGAN.timestamp() + float(at), "val": float(value)}
+            {"t": _FIXED_DATE.timestamp() + float(at), "val": float(value)}
             for at, value in zip(times, values, strict=True)
         ]
         meta[label] = {"UNITS": "Mbits/s" if rate else "ms"}
@@ -165,8 +165,8 @@ def flent_document(result: RunResult, scenario: Scenario) -> dict[str, Any]:
     metadata = {
         "NAME": name,
         "TITLE": f"bentpipe {summary.scenario}, seed {summary.seed}",
-        "TIME": _BEGAN.strftime(_TIMES),
-        "T0": _BEGAN.strftime(_TIMES),
+        "TIME": _FIXED_DATE.strftime(_TIMES),
+        "T0": _FIXED_DATE.strftime(_TIMES),
         "LENGTH": round(end_s),
         "TOTAL_LENGTH": round(end_s),
         "STEP_SIZE": STEP_S,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 NAME: Final = "NAME"
 # Greatest depth of nested tables; a schema that refers to itself would be endless.
-_DEEPEST: Final = 8
+_GREATEST_DEPTH: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def every_key() -> Iterator[Key]:
 
 
 def _below(path: tuple[str, ...], depth: int) -> Iterator[Key]:
-    if depth > _DEEPEST:
+    if depth > _GREATEST_DEPTH:
         return
     here = key_at(path)
     for name in here.keys if here is not None else ():

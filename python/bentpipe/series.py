@@ -21,7 +21,7 @@ class Series:
 
 
 @runtime_checkable
-class InParts(Protocol):
+class SeriesByParts(Protocol):
     """Series that are read in parts, because those in a file may not fit into memory."""
 
     def parts(self, name: str) -> Iterator[Series]:
@@ -70,7 +70,7 @@ class Subject(Mapping[str, Series]):
 
 def parts(probes: Mapping[str, Series], name: str) -> Iterator[Series]:
     """Yield a series in parts, in order of time; a series in memory is one part."""
-    if isinstance(probes, InParts):
+    if isinstance(probes, SeriesByParts):
         yield from probes.parts(name)
     elif len(probes[name].times_s):
         yield probes[name]
@@ -78,4 +78,4 @@ def parts(probes: Mapping[str, Series], name: str) -> Iterator[Series]:
 
 def outline(probes: Mapping[str, Series], name: str) -> Series:
     """Return a series for a plot; one in a file is reduced to the points that the plot can show."""
-    return probes.outline(name) if isinstance(probes, InParts) else probes[name]
+    return probes.outline(name) if isinstance(probes, SeriesByParts) else probes[name]

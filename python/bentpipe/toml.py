@@ -13,10 +13,10 @@ from typing import Any, Final
 # A byte-order mark, which some editors write at the beginning of a file.
 MARK: Final = "\N{BYTE ORDER MARK}"
 # Greatest depth of keys, as in the simulator's reader; tomllib's time is quadratic in it.
-_DEEPEST: Final = 80
+_GREATEST_DEPTH: Final = 80
 # Strings, which may contain many dots or be part of a key, and comments.
-_SAID: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+|#[^\n]*+""")
-_DEEP_KEY: Final = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_DEEPEST}}}")
+_STRING_OR_COMMENT: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+|#[^\n]*+""")
+_DEEP_KEY: Final = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_GREATEST_DEPTH}}}")
 
 
 def read(text: str) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def read(text: str) -> dict[str, Any]:
     import tomllib
 
     text = text.removeprefix(MARK)
-    bare = _SAID.sub(lambda said: "" if said[0].startswith("#") else "quoted", text)
+    bare = _STRING_OR_COMMENT.sub(lambda said: "" if said[0].startswith("#") else "quoted", text)
     if (deep := _DEEP_KEY.search(bare)) is not None:
         line = bare.count("\n", 0, deep.start()) + 1
         raise tomllib.TOMLDecodeError(f"nested too deep (at line {line}, column 1)")

@@ -381,7 +381,7 @@ def test_large_unlimited_capture_suggests_a_snap_length(
 ) -> None:
     small, large = tmp_path / "small.pcapng", tmp_path / "large.pcapng"
     small.write_bytes(b"few")
-    with files.part_of(large).open("wb") as part:
+    with files.partial_path(large).open("wb") as part:
         part.truncate(120_000_000)
     watch = progress.CaptureWatch([small, large], snapped=False)
     for _ in range(2):

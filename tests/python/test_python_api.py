@@ -113,7 +113,7 @@ def test_keyword_errors_are_pythons_own() -> None:
     sweep = {"scenario": "vsat", "axes": {"seed": {"count": 2}}}
     with pytest.raises(RequestError, match=r"^workers 0: expected 1 or more$") as raised:
         bentpipe.sweep(sweep, workers=0)
-    assert raised.value.as_typed == "--workers 0: expected 1 or more"
+    assert raised.value.command_line_message == "--workers 0: expected 1 or more"
     assert str(RequestError("my--file.toml: no such file")) == "my--file.toml: no such file"
 
 

@@ -26,7 +26,7 @@ from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.curves import curves
 from bentpipe.sweeps.local import outcomes
-from bentpipe.sweeps.stopping import interrupts_noted
+from bentpipe.sweeps.stopping import deferred_interrupts
 from bentpipe.sweeps.summary import adds_up, quartiles, summarise
 
 from .commands import COMMAND, started
@@ -420,7 +420,7 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
 
     dying = Dying()
     watcher = weakref.ref(dying, lambda _: signal.raise_signal(signal.SIGINT))
-    with contextlib.suppress(KeyboardInterrupt), interrupts_noted() as look:
+    with contextlib.suppress(KeyboardInterrupt), deferred_interrupts() as look:
         look()
         del dying
         assert watcher() is None
@@ -440,8 +440,8 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
 def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told: str) -> None:
     script = (
         "import signal, sys; from bentpipe import signals; "
-        "from bentpipe.sweeps.stopping import interrupts_noted\n"
-        "with signals.interrupting(), interrupts_noted():\n"
+        "from bentpipe.sweeps.stopping import deferred_interrupts\n"
+        "with signals.interrupting(), deferred_interrupts():\n"
         f"    signal.raise_signal(signal.{number}); print('goes on', flush=True)\n"
         f"    signal.raise_signal(signal.{number}); print('and on', flush=True)"
     )
@@ -473,7 +473,7 @@ def test_a_second_ctrl_c_gives_the_terminal_back_as_it_was() -> None:
 
 
 def test_ctrl_c_that_nobody_asked_about_is_raised_at_the_end() -> None:
-    with pytest.raises(KeyboardInterrupt), interrupts_noted():
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts():
         signal.raise_signal(signal.SIGINT)
 
 
@@ -620,7 +620,7 @@ def test_no_more_tasks_are_taken_than_are_needed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sweep of a million cells must not be in memory at once."""
-    monkeypatch.setattr(local, "_AHEAD", 2)
+    monkeypatch.setattr(local, "_QUEUED_TASKS", 2)
     sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
     taken = 0
 

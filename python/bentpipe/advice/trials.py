@@ -230,11 +230,11 @@ class TrialRunner:
 
     def _simulate(self, tasks: Sequence[tuple[Scenario, int]]) -> list[Outcome | Exception]:
         """Simulate scenarios, each with a seed; return the outcome or the simulator's error."""
-        from bentpipe.sweeps.stopping import interrupts_noted, result_of
+        from bentpipe.sweeps.stopping import deferred_interrupts, result_of
 
         self._known += len(tasks)
         found = []
-        with interrupts_noted() as look:
+        with deferred_interrupts() as look:
             for future in [self._pool.submit(self._outcome, *task) for task in tasks]:
                 found.append(result_of(future, look))
                 self.simulations += 1

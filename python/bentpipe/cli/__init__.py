@@ -79,7 +79,7 @@ def _execute(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except RequestError as error:
-        return _end(WRONG_REQUEST, error.as_typed)
+        return _end(WRONG_REQUEST, error.command_line_message)
     except (WorkError, OSError) as error:
         return _end(FAILED, _describe(error))
     except Exception as error:

@@ -21,7 +21,7 @@ from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.emulation import Command, EmulateResult
 from bentpipe.emulation import emulate as run_in_real_time
 from bentpipe.errors import RequestError
-from bentpipe.files import as_a_whole
+from bentpipe.files import atomic_write
 from bentpipe.units import format_seconds
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def emulate(
         errors = WriteErrors()
         if folder is not None:
             with errors.kept(folder):
-                with as_a_whole(folder / PROBES) as part:
+                with atomic_write(folder / PROBES) as part:
                     result.write_parquet(part)
                 written = write_result(result, folder) + written
                 replace_earlier(folder, written)

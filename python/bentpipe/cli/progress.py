@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Final
 
-from bentpipe.files import part_of
+from bentpipe.files import partial_path
 from bentpipe.units import format_bytes, format_seconds
 
 # A shorter run shows no progress.
@@ -72,7 +72,7 @@ class CaptureWatch:
 
 def _size_of(path: Path) -> int:
     """Return the size of a capture that is being written; 0 if there is no file."""
-    for place in (part_of(path), path):
+    for place in (partial_path(path), path):
         with suppress(OSError):
             return place.stat().st_size
     return 0

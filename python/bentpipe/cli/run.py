@@ -20,7 +20,7 @@ from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.seed_tables import print_seeds
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.errors import RequestError
-from bentpipe.files import as_a_whole
+from bentpipe.files import atomic_write
 from bentpipe.results import ProbesNotWrittenError
 from bentpipe.results import run as simulate
 from bentpipe.seed_ranges import run_seeds
@@ -126,7 +126,7 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
     from bentpipe.plot.application_plots import write_application_plots
 
     summary = folder / "summary.json"
-    with as_a_whole(summary) as part:
+    with atomic_write(summary) as part:
         part.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
     probes = folder / PROBES
     plots, left_out = write_run_plots(result, folder)
@@ -168,5 +168,5 @@ def replace_earlier(folder: Path, written: Sequence[Path]) -> None:
         # Only a name right there: the file may have been edited.
         if Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
-    with as_a_whole(notes) as part:
+    with atomic_write(notes) as part:
         part.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")

@@ -174,11 +174,10 @@ def next_round(now: Round, transfers: Transfers) -> Round:
 def _acknowledge(
     now: Round, transfers: Transfers, exists: BoolArray
 ) -> tuple[BoolArray, FloatArray, BoolArray, BoolArray]:
-    """Return the segments that trigger an ACK, the times, the time without a partner, and ties.
+    """Return which segments trigger an ACK and when, whether the last is alone, and any ties.
 
     Segments alternate: the first of a pair starts the timer, the second sends the ACK. A gap of a
-    timer
-    or more ends a pair early, and the alternation restarts behind it.
+    timer or more ends a pair early, and the alternation restarts behind it.
     """
     columns = np.arange(now.arrival.shape[1])[None, :]
     spacing = np.diff(now.arrival, axis=1)

@@ -158,8 +158,8 @@ def _slow_start_rounds(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the round trips before the round that sends the last segment.
 
-    The window grows by w(n+1) = w(n) + ceil(w(n) / b). Also return whether the first round is too small for an immediate ACK, and therefore waits for the
-    timer.
+    The window grows by w(n+1) = w(n) + ceil(w(n) / b). Also return whether the first round is too
+    small for an immediate ACK, and therefore waits for the timer.
     """
     rounds = np.zeros(segments.shape)
     sent = initial.copy()

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from bentpipe.files import as_a_whole
+from bentpipe.files import atomic_write
 from bentpipe.plot.layout import MeasuredOnce
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def save_svg(figure: Figure, target: Path | IO[str]) -> None:
         canvas: Any = FigureCanvasSVG(figure)
         metadata = {"Date": None, "Creator": "bentpipe"}
         if isinstance(target, Path):
-            with as_a_whole(target) as part:
+            with atomic_write(target) as part:
                 canvas.print_svg(part, metadata=metadata)
         else:
             canvas.print_svg(target, metadata=metadata)

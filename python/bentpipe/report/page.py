@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bentpipe import _native
-from bentpipe.files import as_a_whole
+from bentpipe.files import atomic_write
 
 if TYPE_CHECKING:
     from bentpipe.studies.runner import Reproduced
@@ -34,7 +34,7 @@ def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = 
         version=_native.__version__,
         folder=path.parent,
     )
-    with as_a_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(page, encoding="utf-8")
 
 

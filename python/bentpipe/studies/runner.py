@@ -13,11 +13,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.errors import WorkError
-from bentpipe.files import as_a_whole
+from bentpipe.files import atomic_write
 from bentpipe.results import run
 from bentpipe.studies.study import Verdict
 from bentpipe.sweeps.local import cores
-from bentpipe.sweeps.stopping import finished, interrupts_noted
+from bentpipe.sweeps.stopping import deferred_interrupts, finished
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -91,7 +91,7 @@ def reproduce(
     reproduced = [done[study.key] for study in studies]
     verdicts = [verdict.as_json() for each in reproduced for verdict in each.verdicts]
     claims = json.dumps(verdicts, indent=2, ensure_ascii=False)
-    with as_a_whole(out / "claims.json") as part:
+    with atomic_write(out / "claims.json") as part:
         part.write_text(claims + "\n", encoding="utf-8")
     write_report(reproduced, out / "report.html", quick=quick)
     return reproduced
@@ -159,7 +159,7 @@ class _Simulations:
 
     def begin(self, cells: Sequence[_CellT]) -> dict[_CellT, Future[RunResult]]:
         """Submit cells in this order; those with the same scenario share a run."""
-        with interrupts_noted():
+        with deferred_interrupts():
             return {cell: self._run_of(cell.scenario()) for cell in cells}
 
     def _run_of(self, scenario: Scenario) -> Future[RunResult]:
@@ -218,7 +218,7 @@ class _Awaited(Mapping[_CellT, "RunResult"]):
     def _wait_until(self, enough: Callable[[], bool]) -> None:
         if enough():
             return
-        with interrupts_noted() as look:
+        with deferred_interrupts() as look:
             while not enough():
                 look()
                 for future in finished(self._completed):

@@ -14,7 +14,12 @@ from bentpipe import __version__
 from bentpipe.congestion import congestion_control, registered
 from bentpipe.errors import RequestError, WorkError, reason
 from bentpipe.sweeps.cell import Outcome, Task, simulate
-from bentpipe.sweeps.stopping import UnwantedError, a_second_one_kills, finished, thrown_out
+from bentpipe.sweeps.stopping import (
+    UnwantedError,
+    finished,
+    interrupted_when,
+    second_interrupt_kills,
+)
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -23,14 +28,14 @@ if TYPE_CHECKING:
 
 # Longest time without an answer of the scheduler, or without a worker, in seconds.
 _CONNECTION_S: Final = 10.0
-_PATIENCE_S: Final = 60.0
+_INTERRUPT_S: Final = 60.0
 # Waiting tasks for each thread of the cluster: enough that no thread idles for a round trip, and
 # few
 # enough that the scheduler does not hold a sweep of a million cells in memory.
-_AHEAD: Final = 4
+_QUEUED_TASKS: Final = 4
 # Longest time to close the connection, in seconds; after Ctrl-C it is closed without waiting.
-_GOODBYE_S: Final = 5.0
-_HURRY_S: Final = 0.3
+_CLOSE_S: Final = 5.0
+_INTERRUPTED_S: Final = 0.3
 
 
 Controls = list[tuple[str, type["CongestionControl"]]]
@@ -55,27 +60,27 @@ def connected(address: str) -> Iterator[Client]:
         raise RequestError(
             "--dask needs dask.distributed, which isn't installed: pip install 'bentpipe[dask]'"
         ) from None
-    _knock(address)
+    _check_port(address)
     try:
         client = Client(address, timeout=_CONNECTION_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
-    patience_s = _GOODBYE_S
+    patience_s = _CLOSE_S
     try:
         yield client
     except KeyboardInterrupt:
-        patience_s = _HURRY_S
+        patience_s = _INTERRUPTED_S
         raise
     finally:
         # The scheduler drops the tasks of a client that has gone, and workers check whether their
         # running
         # task is still wanted.
-        with a_second_one_kills() if patience_s == _HURRY_S else nullcontext():
+        with second_interrupt_kills() if patience_s == _INTERRUPTED_S else nullcontext():
             client.close(timeout=patience_s)
 
 
-def _knock(address: str) -> None:
+def _check_port(address: str) -> None:
     """Check that the port is open: Dask retries a closed port for ten seconds."""
     protocol, _, place = address.rpartition("://")
     if protocol not in {"", "tcp", "tls"}:
@@ -117,10 +122,10 @@ def outcomes(
         threads = _threads(client, address)
         if threads:
             heard = time.monotonic()
-        elif time.monotonic() - heard > _PATIENCE_S:
-            raise WorkError(f"--dask {address}: no worker for {_PATIENCE_S:.0f} s; {_KEPT}")
+        elif time.monotonic() - heard > _INTERRUPT_S:
+            raise WorkError(f"--dask {address}: no worker for {_INTERRUPT_S:.0f} s; {_KEPT}")
         # Without a worker, tasks wait here instead of in the scheduler's memory.
-        while len(running) < _AHEAD * threads and (task := next(tasks, None)) is not None:
+        while len(running) < _QUEUED_TASKS * threads and (task := next(tasks, None)) is not None:
             future = client.submit(_simulate, task, __version__, controls, pure=False)
             running.add(future)
             future.add_done_callback(completed.put)
@@ -197,18 +202,18 @@ def _simulate(task: Task, version: str, controls: Controls) -> Outcome:
     # The user's congestion controls are sent along, if Dask can pickle their classes.
     for name, control in controls:
         congestion_control(name)(control)
-    unwanted = _cancelled_here()
+    unwanted = _cancellation_check()
 
     def look(*_: float) -> None:
         if unwanted():
             raise UnwantedError
 
     # An endless loop in a Python congestion control never returns to the simulator.
-    with thrown_out(unwanted) if controls else nullcontext():
+    with interrupted_when(unwanted) if controls else nullcontext():
         return simulate(task, progress=look)
 
 
-def _cancelled_here() -> Callable[[], bool]:
+def _cancellation_check() -> Callable[[], bool]:
     """Return a function that says whether the task of this worker thread was cancelled.
 
     Dask itself cancels only tasks that have not begun.

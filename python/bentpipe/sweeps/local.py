@@ -11,14 +11,14 @@ from queue import SimpleQueue
 from typing import Final
 
 from bentpipe.sweeps.cell import Outcome, Task, simulate
-from bentpipe.sweeps.stopping import NOTICE_S, finished, throw_into
+from bentpipe.sweeps.stopping import GRACE_S, finished, raise_in_thread
 
 # Tasks for each worker, running or waiting. Cells that finish while a part is written form the next
 # part, so that storing cells of a millisecond takes no longer than simulating them.
-_AHEAD: Final = 32
+_QUEUED_TASKS: Final = 32
 CELL_THREADS: Final = "cell"
 # Longest time to interrupt a user's congestion control after Ctrl-C.
-_PATIENCE_S: Final = 0.5
+_INTERRUPT_S: Final = 0.5
 
 
 def cores() -> int:
@@ -58,7 +58,7 @@ class _Cells:
 
     def __init__(self, workers: int) -> None:
         self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=CELL_THREADS)
-        self._most = _AHEAD * workers
+        self._most = _QUEUED_TASKS * workers
         self._stopped = threading.Event()
         # Threads that are simulating a cell.
         self._busy: set[int] = set()
@@ -80,12 +80,12 @@ class _Cells:
         """End the running cells; return the outcomes of those that finished first."""
         self._stopped.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        wait(self.running, timeout=NOTICE_S)
+        wait(self.running, timeout=GRACE_S)
         # An endless loop in a Python congestion control never returns to the simulator.
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _INTERRUPT_S
         while self._busy and time.monotonic() < deadline:
             for thread in list(self._busy):
-                throw_into(thread, KeyboardInterrupt)
+                raise_in_thread(thread, KeyboardInterrupt)
             wait(self.running, timeout=0.05)
         done = [each for each in self.running if each.done() and not each.cancelled()]
         self.running = set()

@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _COLUMN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_CELLS: Final = 10_000_000
 # Longest file in bytes: several lists of a hundred thousand values fit, endless input does not.
-_LONGEST: Final = 16 << 20
+_MOST_BYTES: Final = 16 << 20
 
 Key = tuple[str | int, ...]
 Refuse = Callable[[Key, str], RequestError]
@@ -55,11 +55,11 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
             raise RequestError(f"{path} is a folder; expected a sweep file")
         is_file = path.is_file()
         if not is_file and str(path) != "-" and not path.exists():
-            raise RequestError(_not_there(str(path)))
+            raise RequestError(_is_missing(str(path)))
     except OSError as error:
         raise RequestError(f"{short(path)}: {reason(error)}") from None
     folder = path.parent if is_file else Path()
-    text = read_text(path, longest=_LONGEST, kind="sweep file")
+    text = read_text(path, longest=_MOST_BYTES, kind="sweep file")
     try:
         data = toml.read(text)
     except tomllib.TOMLDecodeError as error:
@@ -84,7 +84,7 @@ def define_sweep(data: Mapping[str, Any], *, folder: Path | None = None) -> tupl
     return _Reader(plain, refuse, folder=folder or Path(), order={}).sweep("sweep"), refuse
 
 
-def _not_there(name: str) -> str:
+def _is_missing(name: str) -> str:
     if name not in ready_made():
         return f"{name}: no such file"
     return (

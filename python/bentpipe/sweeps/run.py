@@ -17,7 +17,7 @@ from bentpipe.sweeps.check import check_sweep, scenario_in_memory
 from bentpipe.sweeps.definition import Sweep, with_settings
 from bentpipe.sweeps.outcome import SweepResult, load_sweep
 from bentpipe.sweeps.reader import define_sweep, read_sweep
-from bentpipe.sweeps.stopping import interrupts_noted
+from bentpipe.sweeps.stopping import deferred_interrupts
 from bentpipe.sweeps.store import Store
 
 
@@ -134,7 +134,7 @@ def _work(
             definition.name, total=len(definition), done=store.finished, failed=store.failed
         )
         if store.finished < len(definition):
-            with interrupts_noted() as look:
+            with deferred_interrupts() as look:
                 for batch in simulate(_tasks(definition, store), look=look):
                     if batch:
                         store.append(batch)

@@ -15,10 +15,10 @@ from typing import Final, TypeVar
 from bentpipe import signals
 
 # Time for a simulation to notice an interruption by itself, before its Python code is interrupted.
-NOTICE_S: Final = 0.2
+GRACE_S: Final = 0.2
 _AGAIN_S: Final = 0.05
 # Interval at which the main thread checks for Ctrl-C.
-LOOK_S: Final = 0.1
+POLL_S: Final = 0.1
 
 _ResultT = TypeVar("_ResultT")
 
@@ -27,7 +27,7 @@ class UnwantedError(BaseException):
     """The cell is no longer wanted. Not an Exception, which a congestion control might catch."""
 
 
-def throw_into(thread: int, error: type[BaseException] | None) -> None:
+def raise_in_thread(thread: int, error: type[BaseException] | None) -> None:
     """Raise an error in another thread as soon as it runs Python; None withdraws one."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
@@ -35,7 +35,7 @@ def throw_into(thread: int, error: type[BaseException] | None) -> None:
 
 
 @contextmanager
-def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> Iterator[None]:
+def interrupted_when(unwanted: Callable[[], bool], *, every_s: float = GRACE_S) -> Iterator[None]:
     """Raise `UnwantedError` within the block as soon as its work is unwanted.
 
     `unwanted` is called regularly, in its own thread.
@@ -48,12 +48,12 @@ def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> It
         while not ended.wait(every_s):
             if unwanted():
                 break
-        pause_s = NOTICE_S
+        pause_s = GRACE_S
         while not ended.wait(pause_s):
             pause_s = _AGAIN_S
             with lock:
                 if not ended.is_set():
-                    throw_into(inside, UnwantedError)
+                    raise_in_thread(inside, UnwantedError)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -63,11 +63,11 @@ def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> It
         # A pending exception must not arrive in the code after the block.
         with lock:
             ended.set()
-            throw_into(inside, None)
+            raise_in_thread(inside, None)
 
 
 @contextmanager
-def interrupts_noted() -> Iterator[Callable[[], None]]:
+def deferred_interrupts() -> Iterator[Callable[[], None]]:
     """Defer Ctrl-C until it is asked for; a second one ends the process at once.
 
     The block receives a function that raises KeyboardInterrupt if Ctrl-C was pressed. Python itself
@@ -104,7 +104,7 @@ def finished(completed: SimpleQueue[_ResultT]) -> list[_ResultT]:
     """
     done: list[_ResultT] = []
     try:
-        done.append(completed.get(timeout=LOOK_S))
+        done.append(completed.get(timeout=POLL_S))
         while True:
             done.append(completed.get_nowait())
     except Empty:
@@ -115,12 +115,12 @@ def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:
     """Wait for a result; `look` is called several times a second, and may raise."""
     while not future.done():
         look()
-        wait([future], timeout=LOOK_S)
+        wait([future], timeout=POLL_S)
     return future.result()
 
 
 @contextmanager
-def a_second_one_kills() -> Iterator[None]:
+def second_interrupt_kills() -> Iterator[None]:
     """Let Ctrl-C end the process at once during the block."""
     with signals.handling({signal.SIGINT, *signals.handled()}, signals.end_at_once):
         yield
