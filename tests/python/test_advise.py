@@ -460,8 +460,8 @@ def test_command_prints_the_user_experience_table(capsys: pytest.CaptureFixture[
     words += ['links.satellite.forward.queue={ limit = "1000 packets" }']
     assert cli.execute(words) == 0
     printed = capsys.readouterr().out
-    assert "What users feel" in printed
-    felt = printed.partition("What users feel")[2]
+    assert "User experience" in printed
+    felt = printed.partition("User experience")[2]
     line = next(line for line in felt.splitlines() if "fair queue at" in line)
     number, flow, what = line.split()[:3]
     assert (flow, what) == ("call", "MOS")
@@ -478,7 +478,7 @@ def settings_line(printed: str, number: str) -> str:
     return next(line for line in printed.splitlines() if line.split()[:2] == [number, "--set"])
 
 
-# Pages and a call beside a backup, which fills the way back of everything.
+# Pages and a call beside a backup, which fills the return link of all flows.
 OFFICE: dict[str, Any] = {
     "name": "office",
     "duration": "40 s",
@@ -518,7 +518,7 @@ def test_queue_and_pacing_remedies_state_the_responsible_party() -> None:
     }
     calls = dict(offered[f"priority for calls at {both}"].settings)
     assert calls["classes.calls"] == '{ applications = ["voice"] }'
-    assert f"bulk behind all else at {both}" in offered
+    assert f"lowest priority for bulk at {both}" in offered
     paced = offered["fileserver paced at 200 kbit/s"]
     assert paced.settings == (("hosts.fileserver.tcp.pacing", "200 kbit/s"),)
     who = {name: each.who for name, each in offered.items()}
@@ -683,4 +683,4 @@ def test_empty_limit_table_is_not_printed(
     said = capsys.readouterr().out
     assert "limited by" not in said
     assert "No sender waits" in said
-    assert "Luck" not in said
+    assert "Results depend on the seed" not in said

@@ -159,7 +159,7 @@ def test_plain_network_has_no_processor_or_carrier() -> None:
         (
             _terminals({"volume_based": True}),
             "the carrier inroute (",
-            r"Given away: the carrier inroute \((9\d|100)%\)\. What one of a carrier's terminals",
+            r"Full: the carrier inroute \((9\d|100)%\)\. No setting gives a carrier more capacity",
         ),
     ],
     ids=["processor", "carrier"],

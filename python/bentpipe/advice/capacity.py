@@ -36,7 +36,7 @@ def _for_acknowledgments(network: Network) -> Iterator[Remedy]:
                 kind="capacity",
                 family=f"constant, {narrow.name}",
                 name=f"constant capacity of {rate} on {narrow.name}",
-                why="acknowledgments need not ask for capacity",
+                why="acknowledgments need no capacity requests",
                 settings=((key, _table(access, constant=f'"{rate}"')),),
             )
         if not access["free"]:
@@ -55,7 +55,7 @@ def _for_data(network: Network) -> Iterator[Remedy]:
             kind="capacity",
             family=f"volume, {narrow.name}",
             name=f"capacity by volume on {narrow.name}",
-            why="it is asked for all that waits, however much that is",
+            why="everything that is queued is requested",
             settings=((key, _table(access, volume_based="true")),),
         )
         yield _free(key, narrow.name, access)
@@ -66,7 +66,7 @@ def _free(key: str, name: str, access: Mapping[str, Any]) -> Remedy:
         kind="capacity",
         family=f"free, {name}",
         name=f"free capacity on {name}",
-        why="what nobody has asked for is used by whoever has something to send",
+        why="capacity without requests is used by terminals with queued packets",
         settings=((key, _table(access, free="true")),),
     )
 

@@ -50,7 +50,7 @@ def _gateways(network: Network) -> Iterator[Remedy]:
         if kind not in network.names["gateways"] or not at:
             continue
         name = f"{kind} at {' and '.join(at)}"
-        why = f"the long delay of {link} is the gateway's business"
+        why = f"gateways hide the long delay of {link} from the hosts"
         plain_ones = tuple(
             setting
             for gateway in at
@@ -87,6 +87,6 @@ def _gateways_recovery(network: Network) -> Iterator[Remedy]:
             yield Remedy(
                 kind="gateway's recovery",
                 name=f"TCP at {name}",
-                why="it sends again by SACK and round trips, not by a fixed timer",
+                why="retransmissions by SACK and round trips instead of a fixed timer",
                 settings=((f"gateways.{name}.tcp", "{}"),),
             )

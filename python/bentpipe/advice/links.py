@@ -108,7 +108,7 @@ def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) ->
             kind="queue",
             family=f"turns, {at}",
             name=f"fair queue{'' if one else 's'} at {at}",
-            why="flows that share the link don't wait for each other",
+            why="flows that share the link do not delay each other",
             settings=queue_settings(
                 network,
                 [
@@ -122,7 +122,7 @@ def fair_queues(network: Network, ways: Sequence[tuple[Direction, FlowPath]]) ->
             kind="queue",
             family=f"turns, {at}",
             name=f"FQ-CoDel at {at}",
-            why="flows that share the link don't wait for each other, nor long for their own",
+            why="flows that share the link do not delay each other, and queues stay short",
             settings=queue_settings(network, [(way, _fq_codel(way, path)) for way, path in ways]),
         )
 
@@ -184,7 +184,7 @@ def _segments(network: Network) -> Iterator[Remedy]:
             network,
             fitting,
             where=lambda mss: mss > fitting,
-            why="no packet is longer than the shortest MTU on the way: nothing to find out",
+            why="no packet exceeds the smallest MTU on the path",
         )
     elif any(path.loss_rate == 0.0 for path in network.paths):
         jumbo = _JUMBO_MTU - _HEADERS - _TIMESTAMPS
@@ -237,12 +237,12 @@ def _mtus(network: Network) -> Iterator[Remedy]:
     yield Remedy(
         kind="MTU",
         name=f"MTU of {size} B on {', '.join(table for table, _ in narrow)}",
-        why="no segment is too long for a link: nothing to find out, and fewer headers",
+        why="no segment exceeds the MTU of a link, and fewer headers",
         settings=tuple((f"links.{table}.mtu", f"{size} B") for table, _ in narrow),
     )
     for rule, why in (
-        ("black-hole", "routers that say nothing of long packets are found out"),
-        ("search", "what the path takes is found out from segments that are answered"),
+        ("black-hole", "detects routers that drop long packets without an ICMP message"),
+        ("search", "finds the path MTU by acknowledged probes"),
     ):
         settings = tuple(
             setting

@@ -165,7 +165,7 @@ def _slow_start(network: Network, at: TcpLocation) -> Iterator[Remedy]:
         yield Remedy(
             kind="slow start",
             name=f"slow start {kind}",
-            why="when slow start ends, and how fast it is until then",
+            why="another growth and end of slow start",
             settings=settings,
         )
 

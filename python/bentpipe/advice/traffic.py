@@ -69,20 +69,26 @@ def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
     every = frozenset[str]().union(*kinds)
     at = " and ".join(way.name for way in ways)
     for name, applications, order, title, why in (
-        ("calls", _CALLS, '"calls", "others"', "priority for calls", "calls wait for nothing else"),
+        (
+            "calls",
+            _CALLS,
+            '"calls", "others"',
+            "priority for calls",
+            "calls are sent before other packets",
+        ),
         (
             "real-time",
             _REAL_TIME,
             '"real-time", "others"',
             "priority for calls and packets",
-            "what is sent in real time waits for nothing else",
+            "real-time packets are sent before others",
         ),
         (
             "background",
             _BACKGROUND,
             '"others", "background"',
-            "bulk behind all else",
-            "bulk transfers use what the others leave",
+            "lowest priority for bulk",
+            "bulk transfers use the remaining capacity",
         ),
     ):
         members = [each for each in applications if each in every]

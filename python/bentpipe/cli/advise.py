@@ -33,14 +33,14 @@ _MOST_REMEDIES: Final = 12
 _MOST_COMBINATIONS: Final = 6
 _SPELLED: Final = {
     "downlink": "the link itself",
-    "acknowledgments": "the acknowledgments' way back",
-    "capacity": "the capacity that it is granted",
+    "acknowledgments": "the acknowledgments' path",
+    "capacity": "the granted capacity",
     "slow_start": "slow start",
     "congestion_window": "the congestion window",
     "receive_window": "the receive window",
     "send_buffer": "the send buffer",
     "application": "the application",
-    "pacing": "the pace",
+    "pacing": "pacing",
     "recovery": "loss recovery",
 }
 # Limits that no setting of the sender can raise.
@@ -135,16 +135,16 @@ def _print(advice: Advice, *, everything: bool) -> None:
             print(f"{more:,} more remedies help: --all")
         if overall:
             print_prose(
-                "overall: how much better the flows are served, each kind counting once, by what "
-                "its users feel or else by goodput"
+                "overall: how much better the flows are served, each table counting once, by user "
+                "experience or else by goodput"
             )
         if any(each.remedy.every_network for each in helpful):
             print_prose(
-                "all networks: works only where every network on the way supports it, which the "
+                "all networks: works only if every network on the path supports it, which the "
                 "Internet does not; ranked last"
             )
     if experiences:
-        print("\nWhat users feel, and what that costs or gives all flows' goodput:\n")
+        print("\nUser experience, and the change of all flows' goodput:\n")
         table = Table(
             headings=("", "flow", "what", "now", "then", "goodput", "who", "remedy"),
             left=frozenset({1, 2, 6}),
@@ -163,7 +163,7 @@ def _print(advice: Advice, *, everything: bool) -> None:
             )
         table.print()
     if numbered:
-        print("\nEach alone, or together where it says so:")
+        print("\nSettings:")
         for number, each in enumerate(numbered, start=1):
             sets = " ".join(f"--set {shlex.quote(words)}" for words in each.sets)
             print(f"{number:>3}  {sets}")
@@ -172,9 +172,9 @@ def _print(advice: Advice, *, everything: bool) -> None:
         first, last = advice.seed, (advice.seed + seeds - 1) % 2**64
         print()
         print_prose(
-            f"Luck is part of it: goodput is that of seed {first}, gains are medians over the "
-            f"seeds {first} to {last} (lowest and highest beside them), or, where {first} alone "
-            "told enough, its own. A sweep shows more seeds."
+            f"Results depend on the seed: goodput is that of seed {first}, gains are medians over "
+            f"the seeds {first} to {last} (lowest and highest beside them), or that of {first} "
+            "where this seed was enough. A sweep shows more seeds."
         )
     useless = [
         each.remedy.name for each in advice.remedies if each not in numbered and not _helps(each)
@@ -197,9 +197,9 @@ def _who(remedy: Remedy) -> str:
 def _print_flows(advice: Advice, *, everything: bool) -> None:
     """Print what limits the flows: one row each, or one for each kind where there are many."""
     flows, crowds = apart(advice.flows, everyone=everything)
-    ways = ("data's way", "used", "ACKs' way", "used", "limited by")
+    ways = ("data path", "used", "ACK path", "used", "limited by")
     if not advice.flows:
-        print("No sender waits for anything: what is sent to groups goes at a rate of its own.")
+        print("No sender waits for anything: flows to groups have a fixed rate.")
     if flows:
         table = Table(headings=("flow", "goodput", *ways), left=frozenset({2, 4}), prose=True)
         for flow in flows:
@@ -225,8 +225,8 @@ def _ways(flow: FlowLimits) -> tuple[str, str, str, str]:
 def usual_flow(flows: Sequence[FlowLimits]) -> FlowLimits:
     """Return what is usual among flows of one kind.
 
-    Of those with the most frequent verdict: the median goodput, the links of the first of them, and
-    how much of these was used and what limited the senders on average.
+    The goodput is the median of all. The links are those of the first flow with the most frequent
+    verdict; their utilisation and the limits are averages over the flows with that verdict.
     """
     ((verdict, _),) = Counter(flow.verdict for flow in flows).most_common(1)
     alike = [flow for flow in flows if flow.verdict == verdict]
@@ -258,8 +258,8 @@ def _occupied(flows: Sequence[FlowLimits]) -> Iterator[str]:
         )
     if carriers:
         yield (
-            f"Given away: {_used('the carrier ', carriers)}. What one of a carrier's terminals "
-            "gets more of, others get less of: no setting makes it wider."
+            f"Full: {_used('the carrier ', carriers)}. No setting gives a carrier more capacity; "
+            "more for one terminal is less for the others."
         )
 
 
