@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Draw the figure of docs/broadcast.md from runs of `broadcast` with three turns and other losses.
 
-tools/broadcast_figure.py docs/images
+    tools/broadcast_figure.py docs/images
+
+The argument is the folder of the figure.
 """
 
 from __future__ import annotations

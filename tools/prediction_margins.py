@@ -4,6 +4,8 @@ Predicts random networks (tests/python/random_networks.py), and simulates those 
 that is marked as likely. Prints the deviation of the goodput for each kind of limit or estimate.
 No test uses these seeds: the tests' are below 1,000,000.
 
+Usage:
+
     python tools/prediction_margins.py [FIRST_SEED [COUNT]]
 
 A margin is the largest deviation, or the mean and four standard deviations of it where that is

@@ -31,8 +31,8 @@ class RunOutput:
 class Window:
     """The window that a congestion control moves, in bytes.
 
-    A fraction of a byte is kept from one call to the next. Whatever a rule sets, one segment may
-    always be in flight. `slow_start_threshold` is infinite as long as there is none.
+    A fraction of a byte is kept from one call to the next. One segment may be in flight
+    with any window. `slow_start_threshold` is infinite as long as there is none.
     """
 
     congestion_window: float
