@@ -125,12 +125,12 @@ WRONG = [
     ("[axes]\nseed = {}", ":3: axes.seed: expected a list of seeds, or how many"),
     ("[axes]\nseed = [1.5]", ":3: axes.seed: expected a whole number, got 1.5"),
     ("[axes]\nseed = { count = 0 }", ":3: axes.seed: expected a list of seeds, or how many"),
-    ("[axes]\nseed = [\n 1,\n 2,\n 1 ]", ":6: axes.seed: 1 stands there twice"),
+    ("[axes]\nseed = [\n 1,\n 2,\n 1 ]", ":6: axes.seed: 1 appears twice"),
     ("[axes]\nseed = [1979-05-27]", ":3: axes.seed: expected a string, a number"),
     ("[axes]\nhosts.server.tcp.nagle = [inf]", "expected a finite number, got inf"),
     (
         '[axes]\nlinks.satellite.forward.delay = ["1 s", "1000 ms"]',
-        ':3: axes.links.satellite.forward.delay: "1000 ms" stands there twice, the same as "1 s"',
+        ':3: axes.links.satellite.forward.delay: "1000 ms" appears twice, the same as "1 s"',
     ),
     (
         '[axes]\nlinks.satellite.forward.delay = ["1 s",\n "soon"]',

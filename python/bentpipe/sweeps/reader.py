@@ -285,7 +285,7 @@ class _Reader:
                 at = (*path, "values")
                 extra = [each for each in ranges.KEYS if each in spec]
                 if extra:
-                    raise self._refuse((*path, extra[0]), "not beside values")
+                    raise self._refuse((*path, extra[0]), "not allowed beside values")
                 values = spec["values"]
             else:
                 values = self._range(path, key, spec)
@@ -389,7 +389,7 @@ class _Reader:
                 same = (
                     f", the same as {_shown(seen[coordinate])}" if seen[coordinate] != value else ""
                 )
-                raise self._refuse((*path, index), f"{_shown(value)} stands there twice{same}")
+                raise self._refuse((*path, index), f"{_shown(value)} appears twice{same}")
             seen[coordinate] = value
 
     def _check_columns(self, axes: Iterable[tuple[Key, Axis]]) -> None:
