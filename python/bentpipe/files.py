@@ -19,10 +19,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a path to write to; the file is renamed to its final name when the block ends.
 
     If the block fails, as on a full disk, the partial file is removed and the previous file
-    remains;
-    a system error then names the final file. Pipes and devices are written to directly, and
-    symbolic
-    links are followed.
+    remains; a system error then names the final file. Pipes and devices are written to directly,
+    and symbolic links are followed.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -67,8 +65,7 @@ def reserved(path: Path) -> Iterator[None]:
     """Lock a file against other writers, even while it is replaced.
 
     The lock is held on a file beside it, because the file itself may be replaced. The lock ends
-    with
-    the block or the process.
+    with the block or the process.
 
     Raises
     ------

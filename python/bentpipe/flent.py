@@ -106,8 +106,7 @@ def write_flent(result: RunResult, scenario: Scenario, path: Path) -> None:
 
     RRUL's flows get flent's names for them, so that flent's plots of RRUL apply. Other flows are
     "TCP upload::NAME", "TCP download::NAME" and "Ping (ms)::NAME", as in flent's tests of any
-    number
-    of flows.
+    number of flows.
 
     Raises
     ------

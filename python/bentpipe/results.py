@@ -199,8 +199,8 @@ class DirectionResult:
 
     Every packet is accounted for. The sum of offered, duplicated and copied packets
     (`extra["packets_copied"]`, of a broadcast link) equals the sum of those delivered, lost,
-    dropped,
-    removed, undecodable and in flight. In flight means queued or in transit when the run ended.
+    dropped, removed, undecodable and in flight. In flight means queued or in transit when the run
+    ended.
 
     `counters` is there only where a direction has parts that count. `bytes_delivered` are bytes as
     transmitted on the link, with compressed headers and tunnel headers. `classes` are those of a
@@ -250,8 +250,7 @@ class GroupResult:
     """The flows of one table together. `outcomes` counts the flows by outcome.
 
     Application metrics are in `extra`, as in that of a flow; distributions have `percentiles`, from
-    0
-    to 100.
+    0 to 100.
     """
 
     name: str
@@ -360,8 +359,7 @@ class RunResult:
         """Return the probes as an xarray Dataset: one variable each, over `time_s`.
 
         NaN where a probe has no sample. Probes of events, such as retransmissions, have their own
-        time
-        coordinate.
+        time coordinate.
         """
         from bentpipe.frames import to_xarray
 

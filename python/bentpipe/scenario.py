@@ -69,8 +69,7 @@ class Scenario:
         """Make a scenario of plain data with the contents of a file.
 
         Tables are dicts. A key may have dots: `{"links.satellite.rate": "1 Mbit/s"}`. Errors in the
-        data
-        are reported at the first use.
+        data are reported at the first use.
 
         Raises
         ------
@@ -155,8 +154,7 @@ class Scenario:
 
         False for links without errors. Also false where the first bit error, as drawn with the
         scenario's seed, comes after everything that the link can send before the run ends. Such a
-        run
-        equals that of a link without errors.
+        run equals that of a link without errors.
 
         Raises
         ------

@@ -209,9 +209,8 @@ def advise(
 
     Each remedy is simulated alone. Then the best ones, overall and by each measure of user
     experience, are simulated in pairs. Finally, the best one is combined with each other kind, as
-    long
-    as that gives more. Where anything is random, remedies that may be worthwhile are simulated with
-    several seeds, the same ones for all.
+    long as that gives more. Where anything is random, remedies that may be worthwhile are simulated
+    with several seeds, the same ones for all.
 
     Parameters
     ----------
@@ -354,8 +353,7 @@ def _flow_limits(
     else:
         verdict = next(iter(limits), "application")
     # The sender's window is that of the first gateway, which opens as the gateway forwards data.
-    # The
-    # limit is therefore on the gateway's other side.
+    # The limit is therefore on the gateway's other side.
     gateway = next(
         (node["name"] for _, node, sends in network.split_gateway_legs(path) if sends), None
     )

@@ -24,8 +24,7 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     """Yield gateways at the ends of the longest link, if the engine has such gateways.
 
     Routers with `icmp = false` are left out: a gateway does not accept this key, and a setting
-    cannot
-    remove it.
+    cannot remove it.
     """
     path = max(network.paths, key=round_trip_s)
     silent = {node["name"] for node in network.resolved["nodes"] if node.get("icmp") is False}
@@ -76,8 +75,7 @@ def _gateways_recovery(network: Network) -> Iterator[Remedy]:
     """Yield TCP's loss recovery for hybrid gateways.
 
     A fixed timer that is shorter than the round trip retransmits everything before an
-    acknowledgment
-    can arrive. Once the retransmissions fill the channel, this does not end.
+    acknowledgment can arrive. Once the retransmissions fill the channel, this does not end.
     """
     for name in (name for name, kind in network.gateways().items() if kind == "hybrid"):
         made = next(

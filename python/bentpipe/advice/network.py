@@ -59,8 +59,7 @@ class Network:
         """Return the `tcp` tables of those that send data by TCP, or receive it, by their keys.
 
         With "gateways", these are the split gateways whose legs over the link that they face carry
-        the
-        data.
+        the data.
         """
         return self._hosts(end) if at == "hosts" else self._split_gateways(end)
 
@@ -122,8 +121,8 @@ class Network:
         """Return the parties that have to change something for these settings.
 
         Links and their queues belong to the operator. A host is a server if it sends the data of
-        any flow.
-        Where both hosts of a flow send data, the one that accepts the connection is the server.
+        any flow. Where both hosts of a flow send data, the one that accepts the connection is the
+        server.
         """
         servers = set()
         asked = {flow["name"]: flow["to"] for flow in self.resolved["flows"]}

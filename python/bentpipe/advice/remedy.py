@@ -17,10 +17,9 @@ class Remedy:
     """A change to a scenario: `settings` are pairs of a key and its value, as `--set` takes them.
 
     Remedies of one `kind` exclude each other. A `family` is a group of similar remedies of a kind:
-    if
-    the best of them adds nothing to another remedy, the others are not tried with it. `who` are the
-    parties that have to change something. `every_network` marks a change that every network on the
-    path must support.
+    if the best of them adds nothing to another remedy, the others are not tried with it. `who` are
+    the parties that have to change something. `every_network` marks a change that every network on
+    the path must support.
     """
 
     kind: str

@@ -164,8 +164,7 @@ class TrialRunner:
                 raise each
             self.without.append(each)
         # Decided by the results, not by the file: errors, queues, applications and window rules may
-        # draw
-        # random numbers, and need not.
+        # draw random numbers, and need not.
         self.random = any(each.numbers != self.without[0].numbers for each in self.without)
 
     def __enter__(self) -> TrialRunner:
@@ -204,8 +203,7 @@ class TrialRunner:
         """Simulate with one further seed; add the other seeds for remedies whose results differ.
 
         A remedy may make a scenario random that was not, for example by a window rule that draws
-        random
-        numbers.
+        random numbers.
         """
         looked = self._run_seeds(trials, self.seeds[1:2])
         drawing = [each for each in looked if _is_random(each)]

@@ -58,12 +58,9 @@ class Round:
     """Arrivals of a round at the client: the state that determines all later rounds.
 
     Segments `base + 1 ... base + size` arrive at the times `arrival`. If `pending`, one earlier
-    segment
-    arrived less than a timer ago and shares the first ACK. At `uplink_free`, the uplink has sent
-    the
-    ACKs of earlier rounds. `congestion_window` is at most the advertised window. `tied` is whether
-    an
-    arrival and a timer have coincided so far.
+    segment arrived less than a timer ago and shares the first ACK. At `uplink_free`, the uplink has
+    sent the ACKs of earlier rounds. `congestion_window` is at most the advertised window. `tied` is
+    whether an arrival and a timer have coincided so far.
     """
 
     base: IntArray
@@ -111,6 +108,7 @@ def fifo(
 
     The recursion is "x(i) = max(ready(i), x(i-1)) + S". Its solution is
     "x(i) = (i + 1) S + max(free, max over k <= i of (ready(k) - k S))".
+
     The argument `rank` is the position of each column in the queue. Columns without a packet repeat
     the rank before them and are ready at minus infinity.
     """

@@ -3,9 +3,8 @@
 C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J.
 Satellite Communications and Networking 22(5), 2004. In congestion avoidance, every acknowledged
 segment adds rho^2 / W to the window W, with rho = max(RTT / RTT0, 1). A loss halves the window.
-This
-is Reno's law with rho^2 instead of 1: W = rho sqrt(3 / (2 b p)). One window is sent per round trip,
-so that the rate is that of Reno over RTT0, or over RTT where that is shorter.
+This is Reno's law with rho^2 instead of 1: W = rho sqrt(3 / (2 b p)). One window is sent per round
+trip, so that the rate is that of Reno over RTT0, or over RTT where that is shorter.
 """
 
 from __future__ import annotations

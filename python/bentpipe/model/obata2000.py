@@ -215,8 +215,7 @@ def transfer(
     previous = np.zeros(shape)
     while True:
         # A round counts in (7), (8) or (12) if it is below the advertised window and the transfer
-        # fills it. A
-        # partly filled round is part of t_rest.
+        # fills it. A partly filled round is part of t_rest.
         full = (w < window) & (remaining >= w * segment_bytes)
         if not bool(np.any(full)):
             break

@@ -74,10 +74,8 @@ def reproduce(
     progress = progress or Progress()
     with _Simulations() as simulations:
         # All studies at once: while the figures of one are drawn, the cells of the next are
-        # simulated. The
-        # study with the most cells goes last, so that few figures, whose drawing takes one core,
-        # are left
-        # when nothing is left to simulate.
+        # simulated. The study with the most cells goes last, so that few figures, whose drawing
+        # takes one core, are left when nothing is left to simulate.
         cells = {study.key: _cells(study, quick) for study in studies}
         fewest_first = sorted(studies, key=lambda study: len(cells[study.key]))
         begun = {study.key: simulations.begin(cells[study.key]) for study in fewest_first}

@@ -138,8 +138,7 @@ class Analysis:
     """The results of the cells: figures, and a measurement for every claim.
 
     Access to an outcome waits for its simulation. Figures made one after the other are therefore
-    drawn
-    while the runs of later ones are simulated. Results that need all runs are functions.
+    drawn while the runs of later ones are simulated. Results that need all runs are functions.
     """
 
     figures: Iterable[Figure]
@@ -175,8 +174,7 @@ class Study(Generic[CellT]):
         """Read a study's description and claims from the `claims.toml` in its folder.
 
         Its `analyse` is that of its `analysis` module. This is imported only when needed, because
-        the
-        import of plotting libraries takes longer than most simulations.
+        the import of plotting libraries takes longer than most simulations.
 
         Raises
         ------

@@ -27,9 +27,8 @@ def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
     """Refuse a sweep with a key or a value that the scenario does not accept.
 
     Each value is tried with the first values of the other axes, then with the last ones. A value
-    that
-    fails with both is refused here. Values that fail in some cells only are found and recorded when
-    those cells are run.
+    that fails with both is refused here. Values that fail in some cells only are found and recorded
+    when those cells are run.
 
     Raises
     ------

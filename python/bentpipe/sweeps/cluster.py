@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 _CONNECTION_S: Final = 10.0
 _INTERRUPT_S: Final = 60.0
 # Waiting tasks for each thread of the cluster: enough that no thread idles for a round trip, and
-# few
-# enough that the scheduler does not hold a sweep of a million cells in memory.
+# few enough that the scheduler does not hold a sweep of a million cells in memory.
 _QUEUED_TASKS: Final = 4
 # Longest time to close the connection, in seconds; after Ctrl-C it is closed without waiting.
 _CLOSE_S: Final = 5.0
@@ -74,8 +73,7 @@ def connected(address: str) -> Iterator[Client]:
         raise
     finally:
         # The scheduler drops the tasks of a client that has gone, and workers check whether their
-        # running
-        # task is still wanted.
+        # running task is still wanted.
         with second_interrupt_kills() if patience_s == _INTERRUPTED_S else nullcontext():
             client.close(timeout=patience_s)
 
@@ -102,8 +100,7 @@ def outcomes(
     """Simulate tasks on the cluster; yield the outcomes that are new since the last time.
 
     If a worker dies, the scheduler gives its cells to other workers. `look` is called several times
-    a
-    second, and raises KeyboardInterrupt after Ctrl-C.
+    a second, and raises KeyboardInterrupt after Ctrl-C.
 
     Raises
     ------

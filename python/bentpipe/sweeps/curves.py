@@ -39,8 +39,7 @@ def plotted_axes(axes: Sequence[Axis]) -> PlottedAxes:
     """Choose the axes of a figure; the seed and axes with a single value are left out.
 
     A numeric axis goes along x; of several, the longest one. Of the other two axes, the longer one
-    has
-    a curve per value and the shorter one a panel per value.
+    has a curve per value and the shorter one a panel per value.
 
     Raises
     ------

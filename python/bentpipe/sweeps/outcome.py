@@ -107,8 +107,7 @@ class SweepResult:
 
         Variables of flows have plain names (`goodput_bps`). Those of groups begin with `group_`
         (`group_goodput_bps`), those of links with `link_`, those of gateways with `gateway_`. A
-        cell that
-        failed or has no outcome is NaN; `error` has the errors.
+        cell that failed or has no outcome is NaN; `error` has the errors.
         """
         from bentpipe.sweeps.dataset import dataset_of
 

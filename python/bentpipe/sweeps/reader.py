@@ -185,8 +185,7 @@ class _Reader:
         if isinstance(given, Scenario):
             return given
         # Only data from Python may contain the scenario itself. A sweep file names its scenario
-        # file, to
-        # which line numbers and relative paths refer.
+        # file, to which line numbers and relative paths refer.
         if isinstance(given, Mapping) and not self._order:
             return Scenario.from_data(given)
         if given is None:

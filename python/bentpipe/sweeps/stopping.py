@@ -72,10 +72,8 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
 
     The block receives a function that raises KeyboardInterrupt if Ctrl-C was pressed. Python itself
     raises it between any two steps of the main thread. There it may be lost, as in a weak
-    reference's
-    callback. It may also come between acquiring a lock and entering its `with` block, so that the
-    lock
-    is never released. Code that uses threads therefore polls.
+    reference's callback. It may also come between acquiring a lock and entering its `with` block,
+    so that the lock is never released. Code that uses threads therefore polls.
 
     A handler that is not Python's own stays installed. SIGTERM and SIGHUP are treated like Ctrl-C.
     """

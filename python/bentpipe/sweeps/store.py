@@ -72,8 +72,7 @@ class Store:
         ------
         RequestError
             There are results already and they are not to be resumed, or they are another sweep's,
-            or
-            nothing can be written there.
+            or nothing can be written there.
         """
         ours = {"format": _FORMAT, "identity": identity(sweep, version=__version__)}
         manifest = folder / MANIFEST

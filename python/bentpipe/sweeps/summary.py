@@ -35,8 +35,7 @@ class Point:
     """Results of the cells that differ only in their seed.
 
     Goodput is the sum over all flows, each over its own time. Where flows do not run at the same
-    time,
-    the sum exceeds the rate of a link. `retransmitted` is the share of segments that are
+    time, the sum exceeds the rate of a link. `retransmitted` is the share of segments that are
     retransmissions. Both are None where every cell failed. `metric` is the requested metric; None
     where no cell has it.
     """
@@ -55,8 +54,7 @@ class Point:
     alike: bool
     metric: Quartiles | None = None
     # Limits of the senders, as shares of all their time in all cells, the largest first. Empty
-    # where no
-    # sender waited.
+    # where no sender waited.
     limits: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -267,8 +267,7 @@ def transfer(number: int, loss: float) -> Download:
 
 
 # Beyond the paper: its network and a current one, with remedies at the gateway or on the return
-# link,
-# with the papers' end hosts and current ones.
+# link, with the papers' end hosts and current ones.
 THEN: Final = "1998"
 NOW: Final = "2026"
 NETWORKS: Final = (THEN, NOW)

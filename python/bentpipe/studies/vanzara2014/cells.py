@@ -85,8 +85,7 @@ class Setting:
     - A number of segments, or "none".
 
     Westwood has no threshold with "estimate". The paper does not state Westwood's window after a
-    loss;
-    the default is that of the tool that it used, ns-2's TCP-Linux.
+    loss; the default is that of the tool that it used, ns-2's TCP-Linux.
     """
 
     queue_packets: int = 20_000
@@ -130,10 +129,8 @@ class Setting:
         """Whether Westwood loses nothing where nothing is in error.
 
         With a threshold of at most one bandwidth-delay product, a queue of one product holds all of
-        the
-        window. From there on, the window gains a segment a round trip, a fifth of the product in
-        ten
-        minutes. The reaction to a loss and a longer queue therefore do not matter.
+        the window. From there on, the window gains a segment a round trip, a fifth of the product
+        in ten minutes. The reaction to a loss and a longer queue therefore do not matter.
         """
         return self.threshold == "pipe" and self.queue_packets >= PIPE_PACKETS
 
@@ -142,8 +139,7 @@ class Setting:
 
         Without errors, only packets that exceed the queue are lost. Then the queue is full, and the
         threshold is three quarters of the data in flight (section III.B), unless the term of CC is
-        larger:
-        (CC - BWE) RTTmin. BWE RTTmin is at most one bandwidth-delay product.
+        larger: (CC - BWE) RTTmin. BWE RTTmin is at most one bandwidth-delay product.
         """
         worth_packets = self.channel_capacity_bps * PIPE_PACKETS / LINK_BPS
         if bit_error_rate > 0.0 or max(worth_packets, PIPE_PACKETS) > self.queue_packets / 2:
@@ -191,8 +187,7 @@ class Setting:
 
 MAIN: Final = Setting()
 # The setting in which a loss leaves Westwood a window of its estimate, as in the papers on
-# Westwood+
-# and in current Linux.
+# Westwood+ and in current Linux.
 ESTIMATE: Final = "Westwood to its estimate"
 
 # Variations of the main setting, one parameter each.
@@ -358,8 +353,7 @@ def _every_cell(
     flow_counts: Sequence[int],
 ) -> list[StudyCell]:
     # In the order of the figures: each is drawn while the runs of the next are simulated. Beside
-    # the
-    # paper's time series, a quick run has one seed of everything.
+    # the paper's time series, a quick run has one seed of everything.
     fewer = chosen if len(chosen) >= len(SEEDS) else chosen[:1]
     cells: list[StudyCell] = [*_grid(RULES, RATES, chosen), *_grid(RULES, low_rates, fewer)]
     for rule in RULES:
