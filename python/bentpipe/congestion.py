@@ -30,8 +30,7 @@ class CongestionControl(Protocol):
     """The callbacks of a congestion control; one instance is made for each connection.
 
     The class is called without arguments. It may have more callbacks, each called at the point
-    where
-    the simulator calls its built-in rules:
+    where the simulator calls its built-in rules:
 
     `on_established(window, rtt_s, now_s)`
         `window` is the initial one; `rtt_s` is the round trip of the handshake, or None.
