@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_mode_needs_the_hysteresis_and_a_worse_one_does_not() {
+    fn hysteresis_applies_to_more_efficient_modes_only() {
         let acm = acm(&DVB_S2, 0.0, 0.5);
         let name = |mode: Option<usize>| mode.map(|mode| acm.modes[mode].name);
         let after = |steps: &[f64]| {

@@ -37,7 +37,7 @@ mod tests {
     use super::suggest;
 
     #[test]
-    fn a_slip_is_recognised_and_another_word_is_not() {
+    fn misspellings_are_corrected_and_other_words_are_not() {
         let names = ["congestion_control", "recovery", "mss", "nagle"];
         assert_eq!(
             suggest("congestion_controll", names),

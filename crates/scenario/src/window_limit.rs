@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_window_over_a_geostationary_link_is_told_with_what_to_set_instead() {
+    fn a_default_window_that_limits_a_geostationary_link_is_reported() {
         let (notes, goodput) = run("", "");
         let said = "gateways.hub.receive_buffer: 64 kB once a round trip of 520 ms is 985 kbit/s for a connection, of 10 Mbit/s; receive_buffer = \"650 kB\" fills it";
         assert_eq!(notes, [said]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn window_and_store_are_told_apart() {
+    fn window_and_store_limits_are_distinguished() {
         let (notes, _) = run("receive_buffer = \"20 kB\", store = \"100 kB\"", "");
         assert_eq!(notes.len(), 1);
         assert!(
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn without_window_scaling_more_can_be_held_but_not_offered() {
+    fn without_window_scaling_only_the_store_can_grow() {
         let (notes, slow) = run("", "window_scaling = false");
         assert!(
             notes[0].ends_with("store = \"650 kB\" fills it"),

@@ -87,7 +87,7 @@ fn defaults_that_follow_from_other_settings() {
 }
 
 #[test]
-fn a_direction_takes_from_its_link_what_it_does_not_say() {
+fn a_direction_inherits_keys_from_its_link() {
     let text = r#"
         name = "asymmetric"
         duration = "10 s"
@@ -118,7 +118,7 @@ fn a_direction_takes_from_its_link_what_it_does_not_say() {
 }
 
 #[test]
-fn a_queue_limit_in_time_is_what_each_direction_transmits_in_it() {
+fn a_queue_limit_in_time_depends_on_each_directions_rate() {
     let overrides = [
         ("links.wire.queue", r#"{ limit = "100 ms" }"#),
         ("links.wire.rate", "2 Mbit/s"),
@@ -280,7 +280,7 @@ fn the_ready_made_scenarios_load() {
 }
 
 #[test]
-fn what_the_comments_of_the_ready_made_scenarios_say_to_try_works() {
+fn overrides_in_comments_of_ready_made_scenarios_are_valid() {
     for file in ready_made() {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut tried = 0;

@@ -57,7 +57,7 @@ fn next_frame(at: u64) -> u64 {
 }
 
 #[test]
-fn a_packet_alone_waits_for_a_frame_for_the_way_up_for_the_hub_and_for_the_way_down() {
+fn a_single_packet_waits_for_frame_request_hub_and_grant() {
     let alone = |settings: &[(&str, &str)], wait_ms: u64| {
         let output = run(settings);
         let delays = delays(&output);
@@ -85,7 +85,7 @@ fn a_packet_alone_waits_for_a_frame_for_the_way_up_for_the_hub_and_for_the_way_d
 }
 
 #[test]
-fn headers_that_are_put_around_a_packet_are_asked_for_too() {
+fn capacity_for_added_headers_is_requested_too() {
     // Headers added at transmission: the queued packet is shorter than the transmitted one.
     for others in [
         &[("links.satellite.return.tunnel", "true")] as &[(&str, &str)],
@@ -103,7 +103,7 @@ fn headers_that_are_put_around_a_packet_are_asked_for_too() {
 }
 
 #[test]
-fn a_stream_that_asks_by_rate_waits_for_what_constant_capacity_leaves_of_it() {
+fn a_rate_based_stream_waits_behind_its_initial_backlog() {
     // 80 kbit/s of packets, half of them by constant capacity. Until the first grant, half of the
     // arriving packets are queued. This backlog remains, because an equal amount is requested and
     // not yet granted. So packets wait for half of the loop of 20 frames, and for the frame of
@@ -139,7 +139,7 @@ fn a_stream_that_asks_by_rate_waits_for_what_constant_capacity_leaves_of_it() {
 }
 
 #[test]
-fn round_trips_of_tcp_are_longer_by_what_acknowledgments_wait() {
+fn round_trips_include_the_access_delay_of_acknowledgments() {
     let download = [
         ("flows.stream.from", "server"),
         ("flows.stream.to", "terminal"),
@@ -159,7 +159,7 @@ fn round_trips_of_tcp_are_longer_by_what_acknowledgments_wait() {
 }
 
 #[test]
-fn as_continuous_it_is_a_link_like_any_other() {
+fn continuous_access_equals_an_ordinary_link() {
     let mut plain = run(&[(ACCESS, r#"{ kind = "continuous" }"#)]).summary;
     let other = NETWORK.replace("access = { kind = \"on-demand\" }\n", "");
     let other = Scenario::parse(&other, "plain.toml", &[]).expect("it is right");
@@ -220,7 +220,7 @@ fn counted_links_share_a_carrier_to_the_byte() {
 }
 
 #[test]
-fn who_does_not_ask_does_not_take() {
+fn idle_terminals_take_no_capacity() {
     // One terminal alone on the carrier reaches its own rate.
     let scenario = Scenario::parse(
         MANY,
@@ -242,7 +242,7 @@ fn who_does_not_ask_does_not_take() {
 }
 
 #[test]
-fn probes_tell_what_is_granted_and_what_waits() {
+fn probes_record_grants_and_backlog() {
     let output = run(&[
         (
             "probes",
@@ -346,7 +346,7 @@ fn what_makes_no_sense_is_refused_in_a_line() {
 }
 
 #[test]
-fn delays_and_losses_may_change_on_the_way() {
+fn delays_and_losses_may_change_during_the_run() {
     let settings = [
         (
             "links.satellite.return.schedule",
@@ -372,7 +372,7 @@ fn delays_and_losses_may_change_on_the_way() {
 
 /// All packets arrive with any other setting of a direction; a debug build counts every packet.
 #[test]
-fn it_goes_with_everything_that_makes_packets_others() {
+fn access_works_with_settings_that_change_packets() {
     let bulk = [
         (
             "flows.stream.app",

@@ -68,7 +68,7 @@ const FULL: u64 = (60_000 - 525) / 25 + 1;
 const SHARE: u64 = 625;
 
 #[test]
-fn one_in_a_fade_gets_less_for_its_time_and_the_others_keep_theirs() {
+fn a_fade_reduces_only_the_affected_terminals_rate() {
     // Time on the air is shared evenly.
     let clear = run(&[]);
     let faded = run(&[(
@@ -93,7 +93,7 @@ fn one_in_a_fade_gets_less_for_its_time_and_the_others_keep_theirs() {
 }
 
 #[test]
-fn what_is_constant_takes_more_of_a_carrier_in_a_fade_and_leaves_the_others_less() {
+fn constant_capacity_takes_more_of_the_carrier_in_a_fade() {
     let constant = r#"{ kind = "on-demand", carrier = "uplink", constant = "200 kbit/s" }"#;
     let with = |rate: &str| {
         let schedule = format!(r#"[{{ at = "0 s", rate = "{rate}" }}]"#);
@@ -120,7 +120,7 @@ fn what_is_constant_takes_more_of_a_carrier_in_a_fade_and_leaves_the_others_less
 }
 
 #[test]
-fn a_storm_over_a_group_is_a_carrier_of_less() {
+fn rain_over_all_terminals_reduces_the_carrier() {
     // From 30 s all terminals send at a third of the rate. Grants planned for clear sky before the
     // hub knew are worth a third, too.
     let output = run(&[(
@@ -141,7 +141,7 @@ fn a_storm_over_a_group_is_a_carrier_of_less() {
 }
 
 #[test]
-fn random_fades_are_each_terminals_own() {
+fn random_fades_are_independent_for_each_terminal() {
     let fading =
         r#"{ clear = "exponential(5 s)", faded = "exponential(5 s)", rate = "500 kbit/s" }"#;
     let output = run(&[("links.homes.forward.fading", fading)]);
@@ -238,7 +238,7 @@ fn the_granted_rate_follows_a_fade() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_in_a_line() {
+fn inconsistent_access_is_refused() {
     let folder = std::env::temp_dir().join("bentpipe-access-fades");
     fs::create_dir_all(&folder).expect("a folder for a test");
     let file = |name: &str, text: &str| {
@@ -338,7 +338,7 @@ proptest! {
 
     /// A debug build counts every packet and the capacity of each frame of a carrier.
     #[test]
-    fn whatever_the_weather_nothing_is_lost_that_is_not_counted(
+    fn all_packets_are_accounted_for_in_any_weather(
         homes in (select(&ACCESSES), select(&CHANGES)),
         far in (select(&ACCESSES), select(&CHANGES)),
         carrier in select(&["1 Mbit/s", "1300 kbit/s", "5 Mbit/s"]),

@@ -64,7 +64,7 @@ schedule = [
 outages = [{ at = "20 s", lasts = "15 s" }]"#;
 
 #[test]
-fn a_fade_is_the_same_as_its_rates_by_hand() {
+fn a_fade_equals_a_schedule_of_its_rates() {
     let fade = run(&file(&format!("{ACM}{FADE}")));
     let by_hand = run(&file(BY_HAND));
     assert_eq!(fade["flows"], by_hand["flows"]);
@@ -121,7 +121,7 @@ fn a_table_of_attenuation_is_the_same_as_the_schedule() {
 }
 
 #[test]
-fn a_fade_that_begins_again_begins_in_clear_sky() {
+fn a_repeated_fade_starts_in_clear_sky() {
     let of = |forward: &str| run(&file(forward));
     let fade = of(&format!(
         "{ACM}\nschedule = [{{ at = \"5 s\", attenuation = \"5 dB\" }}, {{ at = \"8 s\", attenuation = \"20 dB\" }}]\nschedule_every = \"10 s\""
@@ -134,7 +134,7 @@ fn a_fade_that_begins_again_begins_in_clear_sky() {
 }
 
 #[test]
-fn margin_hysteresis_and_table_say_which_mode_there_is() {
+fn the_mode_depends_on_margin_hysteresis_and_table() {
     let rate = |acm: &str| {
         let scenario = parse(&file(&format!(
             "acm = {{ symbol_rate = \"10 Mbaud\", {acm} }}"
@@ -161,7 +161,7 @@ fn margin_hysteresis_and_table_say_which_mode_there_is() {
 }
 
 #[test]
-fn what_says_nothing_or_too_much_is_refused_at_its_key() {
+fn incomplete_and_contradictory_acm_is_refused() {
     for (forward, message) in [
         (
             format!("{ACM}\nrate = \"5 Mbit/s\""),

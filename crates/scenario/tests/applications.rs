@@ -39,7 +39,7 @@ fn flow(app: &str) -> Value {
 /// A source finishes with its last packet, and its flow when that has arrived or would have
 /// arrived: no flow is faster than its link.
 #[test]
-fn a_flow_finishes_with_the_last_packet_that_comes() {
+fn a_flow_finishes_with_its_last_packet() {
     for app in [
         r#"{ kind = "packets", size = "972 B", interval = "10 ms", lasts = "4 s" }"#,
         r#"{ kind = "packets", transport = "tcp", size = "1 kB", interval = "10 ms", lasts = "4 s" }"#,
@@ -71,7 +71,7 @@ fn a_flow_finishes_with_the_last_packet_that_comes() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_what_would() {
+fn inconsistent_applications_are_refused_with_a_suggestion() {
     for (app, message) in [
         (
             r#"{ kind = "bulk", pages = 3 }"#,
@@ -212,7 +212,7 @@ fn answers_and_packets_are_in_the_results() {
 }
 
 #[test]
-fn bulk_goes_either_way() {
+fn bulk_transfers_work_in_both_directions() {
     let down = flow(r#"{ kind = "bulk", size = "1 MB", direction = "download" }"#);
     let both = flow(r#"{ kind = "bulk", size = "1 MB", direction = "both" }"#);
     let twice = flow(r#"{ kind = "bulk", size = "1 MB", transfers = 2, pause = "3 s" }"#);
@@ -226,7 +226,7 @@ fn bulk_goes_either_way() {
 }
 
 #[test]
-fn a_resolved_application_says_all_of_itself() {
+fn a_resolved_application_has_all_its_settings() {
     for (app, kind, key) in [
         (r#"{ kind = "web" }"#, "web", "reading"),
         (
@@ -288,7 +288,7 @@ fn summary(scenario: &Scenario) -> Value {
 }
 
 #[test]
-fn users_do_what_is_in_their_mix_and_make_a_line_each_and_a_group() {
+fn users_follow_their_mix_and_have_summaries() {
     let scenario = users(
         r#"
 [mixes.office]
@@ -354,7 +354,7 @@ spacing = "exponential(1 s)"
 }
 
 #[test]
-fn flows_start_as_a_poisson_process_that_each_seed_draws_anew() {
+fn flow_starts_form_a_poisson_process_that_depends_on_the_seed() {
     let scenario = users(
         r#"
 [flows.asks]
@@ -391,7 +391,7 @@ app = { kind = "ping", requests = 1 }
 }
 
 #[test]
-fn a_random_start_is_drawn_anew_by_each_flow_and_each_seed() {
+fn random_starts_differ_between_flows_and_seeds() {
     let asks = |start: &str| {
         users(&format!(
             r#"
@@ -435,7 +435,7 @@ app = {{ kind = "ping", requests = 1 }}
 }
 
 #[test]
-fn users_that_make_no_sense_are_refused() {
+fn inconsistent_mixes_are_refused() {
     let flow = |keys: &str| format!("[flows.f]\nfrom = \"users\"\nto = \"server\"\n{keys}\n");
     let ping = r#"app = { kind = "ping" }"#;
     for (tables, message) in [
@@ -578,7 +578,7 @@ fn a_thousand_users_of_a_mix_share_a_host() {
 
 /// The flows of a server share its port; retransmissions must be counted for the right flow.
 #[test]
-fn what_a_server_sends_again_is_told_of_the_flow_that_it_is_for() {
+fn server_retransmissions_are_counted_for_the_right_flow() {
     let text = r#"
 name = "shared"
 duration = "60 s"

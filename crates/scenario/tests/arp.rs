@@ -44,7 +44,7 @@ const PLAIN: u64 = 1_000_000 + 822_400 + 100_000_000 + 792_000;
 const EXCHANGE: u64 = 2 * (1_000_000 + 67_200);
 
 #[test]
-fn a_packet_waits_for_an_answer_and_then_for_none_until_it_is_old() {
+fn a_resolved_address_is_used_until_it_expires() {
     // Packets at 5, 10 and 15 s: requests for the first and, with a lifetime of 8 s, at 15 s.
     let output = run(&[("links.lan.arp.timeout", "\"8 s\"")]);
     assert_eq!(delays(&output), [PLAIN + EXCHANGE, PLAIN, PLAIN + EXCHANGE]);
@@ -66,7 +66,7 @@ fn ipv6_asks_by_neighbour_discovery() {
 }
 
 #[test]
-fn who_was_asked_knows_who_asked() {
+fn a_request_also_resolves_its_sender() {
     // Data in both directions: the hub learns the server's address from its request, and sends
     // none.
     let output = run(&[(
@@ -84,7 +84,7 @@ fn who_was_asked_knows_who_asked() {
 /// A lost request is repeated after a second, up to three times; then the waiting packets are
 /// dropped.
 #[test]
-fn a_request_goes_again_and_not_for_ever() {
+fn a_request_is_repeated_up_to_three_times() {
     let lost = |list: &str| run(&[("links.lan.forward.errors.lost_packets", list)]);
     assert_eq!(delays(&lost("[1]"))[0], PLAIN + EXCHANGE + 1_000_000_000);
     assert_eq!(delays(&lost("[1, 2]"))[0], PLAIN + EXCHANGE + 2_000_000_000);
@@ -95,7 +95,7 @@ fn a_request_goes_again_and_not_for_ever() {
 }
 
 #[test]
-fn so_many_wait_and_the_oldest_goes() {
+fn a_full_queue_drops_its_oldest_packet() {
     let output = run(&[
         ("links.lan.forward.errors.lost_packets", "[1]"),
         ("links.lan.arp.queue", "\"3 packets\""),
@@ -108,7 +108,7 @@ fn so_many_wait_and_the_oldest_goes() {
 }
 
 #[test]
-fn what_has_no_link_addresses_is_refused() {
+fn arp_without_link_addresses_is_refused() {
     for (settings, expected) in [
         (
             vec![("links.lan.framing", "\"none\"")],

@@ -106,7 +106,7 @@ fn fills_a_terrestrial_path_and_queues_little() {
 /// 600 ms: each ProbeRTT empties the path for two round trips, which BBR's "2%" (200 ms of 10 s)
 /// does not include. Between them the path is full.
 #[test]
-fn fills_a_satellite_path_but_for_probe_rtt() {
+fn fills_a_satellite_path_except_in_probe_rtt() {
     let output = run(100, 300, 120, &[]);
     let between = goodput_between_probes(&output, 20.0, 2.0);
     assert!(between > 0.95 * capacity(100), "{between}");
@@ -220,7 +220,7 @@ fn a_little_loss_costs_little() {
 }
 
 #[test]
-fn pacing_holds_any_rule_to_a_rate() {
+fn a_pacing_rate_limits_any_congestion_control() {
     let overrides = [
         ("hosts.server.tcp.congestion_control", "reno"),
         ("hosts.server.tcp.pacing", "4 Mbit/s"),

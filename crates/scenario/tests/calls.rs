@@ -52,7 +52,7 @@ fn voice(link: &str, buffer: &str) -> [Value; 2] {
 }
 
 #[test]
-fn an_adaptive_buffer_holds_nothing_back_where_there_is_no_jitter() {
+fn an_adaptive_buffer_adds_no_delay_without_jitter() {
     let link = "rate = \"50 Mbit/s\"\ndelay = \"300 ms\"";
     let fixed = voice(link, "60 ms");
     for (adaptive, fixed) in voice(link, "adaptive").iter().zip(&fixed) {
@@ -108,7 +108,7 @@ fn settled(rate: &str, delay: &str) -> [f64; 2] {
 }
 
 #[test]
-fn a_video_call_alone_takes_what_the_link_has() {
+fn a_single_video_call_fills_the_link() {
     // Per frame at 30 per second: 1 Mbit/s are 4166 B, of which 112 are headers of IP and UDP in
     // four packets; 500 kbit/s are 2083 B, of which 56 are headers in two.
     for (rate, expected) in [("1 Mbit/s", 973_120.0), ("500 kbit/s", 486_560.0)] {
@@ -158,7 +158,7 @@ fn video_calls_share_a_link() {
 }
 
 #[test]
-fn a_video_call_lives_beside_a_download() {
+fn a_video_call_survives_beside_a_download() {
     // RFC 8698 section 4.2: warping keeps a flow alive beside loss-based ones. Its share depends on
     // the queue.
     for (queue, least) in [
@@ -195,7 +195,7 @@ fn a_video_call_follows_steps_of_the_rate() {
 }
 
 #[test]
-fn what_a_video_call_cannot_be_is_refused() {
+fn impossible_video_calls_are_refused() {
     let link = "rate = \"1 Mbit/s\"\ndelay = \"25 ms\"";
     for (app, message) in [
         (
@@ -258,7 +258,7 @@ proptest! {
     /// For any impairments, each call ends, only frames that were sent are shown, and the same seed
     /// gives the same result.
     #[test]
-    fn calls_add_up_whatever_happens_to_packets(
+    fn calls_are_consistent_under_any_impairment(
         seed in 0_u64..1_000_000,
         loss in 0.0_f64..0.2,
         doubled in 0.0_f64..0.1,

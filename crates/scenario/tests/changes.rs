@@ -114,7 +114,7 @@ fn outages_are_counted_and_survived() {
 }
 
 #[test]
-fn what_is_corrupted_is_lost_to_tcp_and_counted_by_its_receiver() {
+fn corrupted_packets_are_counted_and_discarded_by_the_receiver() {
     let output = run(&scenario(&[
         ("links.satellite.forward.corruption", "0.01"),
         ("links.satellite.return.duplication", "0.01"),
@@ -164,7 +164,7 @@ fn the_same_seed_gives_the_same() {
 }
 
 #[test]
-fn a_trace_lies_beside_its_scenario() {
+fn trace_paths_are_relative_to_the_scenario() {
     let folder = folder("trace");
     // 1500 bytes every 2 ms: 6 Mbit/s.
     fs::write(folder.join("down.trace"), "2\n").expect("written");
@@ -202,7 +202,7 @@ fn a_trace_lies_beside_its_scenario() {
 }
 
 #[test]
-fn devices_and_folders_are_no_traces() {
+fn devices_and_folders_are_refused_as_traces() {
     for (name, expected) in [
         ("/dev/zero", "/dev/zero: not a file"),
         ("/", "/: not a file"),
@@ -323,7 +323,7 @@ flows.download = { from = "server", to = "client", app = { kind = "bulk", size =
 "#;
 
 #[test]
-fn down_by_satellite_and_back_by_modem() {
+fn one_way_links_form_different_paths() {
     let scenario =
         Scenario::parse(ONE_WAY, "one-way.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let data = serde_json::to_value(&scenario).expect("it serializes");
@@ -401,7 +401,7 @@ fn a_one_way_link_has_one_direction_to_probe() {
 }
 
 #[test]
-fn what_changes_is_in_the_resolved_scenario() {
+fn the_resolved_scenario_has_the_changes() {
     let scenario = scenario(&[
         (
             "links.satellite.forward.schedule",

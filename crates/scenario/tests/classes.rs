@@ -58,7 +58,7 @@ fn sources(queue: &str, seconds: u64, intervals_us: [f64; 3]) -> String {
 /// Cobham 1954: with rates l_k and service times S_k, class k waits W_0 / ((1 - s_(k-1)) (1 -
 /// s_k)), where W_0 = sum l_i E(S_i^2) / 2 and s_k is the load of the classes up to k.
 #[test]
-fn by_priority_each_class_waits_as_cobham_says() {
+fn priority_waiting_times_match_cobham() {
     let intervals_us = [1_000.0, 2_500.0, 3_000.0];
     let summary = run(&sources(
         r#"kind = "priority", classes = ["first", "second"]"#,
@@ -96,7 +96,7 @@ fn by_priority_each_class_waits_as_cobham_says() {
 
 /// All classes offer more than their share, and each gets exactly that share of the bytes.
 #[test]
-fn by_weight_each_class_gets_its_share() {
+fn weights_determine_each_class_s_share() {
     let summary = run(&sources(
         r#"kind = "weighted", weights = { first = 3, second = 2 }"#,
         50,
@@ -123,7 +123,7 @@ fn by_weight_each_class_gets_its_share() {
 
 /// Capacity that a class does not use goes to the others in proportion to their weights.
 #[test]
-fn what_a_class_leaves_goes_to_the_others_by_their_weights() {
+fn unused_capacity_is_shared_by_weight() {
     let summary = run(&sources(
         r#"kind = "weighted", weights = { first = 3, second = 2 }"#,
         50,

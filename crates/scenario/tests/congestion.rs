@@ -90,7 +90,7 @@ fn hybla_finds_its_initial_threshold() {
 }
 
 #[test]
-fn a_single_loss_leaves_each_rule_what_it_says() {
+fn a_single_loss_reduces_the_window_as_each_algorithm_specifies() {
     // A bandwidth-delay product of 1000 packets, filled from the start, with one loss once it is
     // full.
     for (control, lost, share) in [

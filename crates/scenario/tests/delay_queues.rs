@@ -79,7 +79,7 @@ fn outcome(queue: &str, settings: &[(&str, &str)]) -> Outcome {
 
 /// In one deep queue for all flows, the downloads fill it, and the call becomes unusable.
 #[test]
-fn a_flow_of_its_own_keeps_a_call_alive() {
+fn flow_queueing_keeps_a_call_usable() {
     let deep = outcome("", &[]);
     assert!(deep.call_missed > 90.0 && deep.round_trip_ms > 1300.0);
     let codel = outcome(r#"kind = "codel""#, &[]);

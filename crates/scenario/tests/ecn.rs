@@ -36,7 +36,7 @@ fn run(ecn: &str) -> (FlowSummary, u64) {
 }
 
 #[test]
-fn red_marks_where_both_ends_agree_and_drops_where_they_do_not() {
+fn red_marks_ecn_capable_flows_and_drops_others() {
     let (marked, none) = run("request");
     let (dropped, some) = run("accept");
     assert_eq!((none, marked.segments_retransmitted), (0, 0));

@@ -61,7 +61,7 @@ fn connections_after_the_first_take_a_round_trip_less() {
 
 /// Data of a lost SYN are retransmitted without the cookie, and delivered once.
 #[test]
-fn what_is_lost_goes_again() {
+fn data_of_a_lost_syn_are_retransmitted() {
     let losses = |seed: u32| {
         let seed = seed.to_string();
         let mut settings = BOTH.to_vec();
@@ -84,7 +84,7 @@ fn what_is_lost_goes_again() {
 
 /// Split gateways forward data and cookies; hybrid gateways do not change them.
 #[test]
-fn gateways_let_it_pass() {
+fn gateways_forward_fast_open() {
     for kind in ["split", "hybrid"] {
         let mut settings = BOTH.to_vec();
         settings.push(("gateways.hub.kind", kind));
@@ -98,7 +98,7 @@ fn gateways_let_it_pass() {
 
 /// The first segment of a transfer is sent with the SYN, too, to a host that has issued a cookie.
 #[test]
-fn uploads_send_their_first_text_with_the_syn() {
+fn uploads_send_their_first_data_with_the_syn() {
     let bulk = |settings: &[(&str, &str)]| {
         let text = NETWORK.split("[flows.pages]").next().expect("a head");
         let flows = "[flows.pages]\nfrom = \"client\"\nto = \"server\"\ncount = 2\nspacing = \"10 s\"\napp = { kind = \"bulk\", size = \"1000 B\" }\n";

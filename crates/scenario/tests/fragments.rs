@@ -109,7 +109,7 @@ fn one_fragment_lost_loses_the_datagram() {
 /// If a share c of packets is corrupted on each of two links, (1 - c)^(n + n) of the datagrams with
 /// n fragments arrive intact. No node on the path checks them; the receiver discards the others.
 #[test]
-fn one_fragment_gone_wrong_spoils_the_datagram() {
+fn one_corrupted_fragment_invalidates_the_datagram() {
     let results = run(&[
         ("links.narrow.mtu", "x.25"),
         ("links.narrow.fragment", "true"),
@@ -131,7 +131,7 @@ fn one_fragment_gone_wrong_spoils_the_datagram() {
 /// Duplicate fragments make one datagram, or two if all of its fragments are duplicated. Fragments
 /// of a datagram may arrive in any order.
 #[test]
-fn fragments_may_come_twice_and_in_any_order() {
+fn duplicate_and_reordered_fragments_are_reassembled() {
     let narrow = [
         ("links.narrow.mtu", "x.25"),
         ("links.narrow.fragment", "true"),
@@ -187,7 +187,7 @@ fn a_tunnel_s_fragments_end_where_it_ends() {
 /// A hybrid gateway reassembles fragmented segments, and acknowledges for its host as if they were
 /// whole.
 #[test]
-fn a_hybrid_gateway_puts_fragments_together() {
+fn a_hybrid_gateway_reassembles_fragments() {
     let settings = [
         ("gateways.hub.kind", "\"hybrid\""),
         ("gateways.hub.facing", "\"narrow\""),

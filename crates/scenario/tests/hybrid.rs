@@ -46,7 +46,7 @@ fn finish(overrides: &[(&str, &str)]) -> f64 {
 }
 
 #[test]
-fn the_host_has_everything_and_sooner_than_its_window_allows() {
+fn the_host_receives_all_data_faster_than_its_window_allows() {
     let output = run(&[]);
     let flow = &output.summary.flows[0];
     assert_eq!(flow.bytes_delivered, 1_000_000);
@@ -79,7 +79,7 @@ fn the_host_has_everything_and_sooner_than_its_window_allows() {
 }
 
 #[test]
-fn settings_do_what_they_say() {
+fn settings_have_their_effect() {
     let usual = finish(&[]);
     assert!(finish(&[("gateways.hub.anticipation", "strict")]) > usual);
     assert!(finish(&[("gateways.hub.window_factor", "2.0")]) > usual);
@@ -149,7 +149,7 @@ fn mistakes_are_named() {
 /// opens the connection, and never considers both ends established (gaid1998, section 4.3). It then
 /// acknowledges and stores nothing, and is a router: the same packets at the same times.
 #[test]
-fn where_one_direction_passes_it_is_a_router() {
+fn with_one_direction_only_it_acts_as_a_router() {
     const ASYMMETRIC: &str = r#"
 name = "asymmetric"
 duration = "60 s"
@@ -190,7 +190,7 @@ app = { kind = "request-response", request = "200 B", response = "20 kB", reques
 /// If a hybrid gateway has acknowledged data, the server no longer reduces their segments after an
 /// ICMP error. So no segments longer than the link to the host takes may arrive.
 #[test]
-fn servers_are_told_of_no_longer_segments_than_reach_the_host() {
+fn servers_send_no_segments_longer_than_the_host_link_takes() {
     for ip in ["v4", "v6"] {
         let quoted = format!("\"{ip}\"");
         let output = run(&[("ip", &quoted), ("links.satellite.mtu", "\"576 B\"")]);
@@ -206,7 +206,7 @@ fn servers_are_told_of_no_longer_segments_than_reach_the_host() {
 /// into shorter segments after an ICMP error. The server gets an error for its next segment, and
 /// sends shorter ones from then on.
 #[test]
-fn where_a_link_further_on_takes_less_what_is_held_is_cut() {
+fn stored_segments_are_cut_for_a_smaller_mtu_beyond_the_gateway() {
     const FURTHER_ON: &str = r#"
 name = "further-on"
 duration = "300 s"
@@ -281,7 +281,7 @@ app = { kind = "bulk", size = "1 MB" }
 /// Data that the host had sent before still arrive at the server, on a connection whose client no
 /// longer exists.
 #[test]
-fn what_a_lost_client_had_sent_arrives_at_the_server() {
+fn data_of_a_host_that_was_given_up_reach_the_server() {
     let text = r#"
 name = "lost-client"
 duration = "8 s"

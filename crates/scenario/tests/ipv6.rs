@@ -30,7 +30,7 @@ fn carried(summary: &Summary) -> (u64, u64) {
 }
 
 #[test]
-fn a_full_packet_is_as_long_and_carries_less() {
+fn full_packets_have_the_same_length_and_less_payload() {
     // The queue is long enough that nothing is dropped or retransmitted.
     let queue = ("links.satellite.queue.limit", "10 MB");
     let (four, six) = (run(&[queue]), run(&[queue, ("ip", "v6")]));
@@ -62,7 +62,7 @@ fn datagrams_have_the_longer_header() {
 }
 
 #[test]
-fn gateways_and_return_links_carry_it() {
+fn gateways_and_return_links_support_ipv6() {
     let split = r#"{ kind = "split", facing = "satellite" }"#;
     let hybrid = r#"{ kind = "hybrid", facing = "satellite" }"#;
     let back = "links.satellite.return";

@@ -52,7 +52,7 @@ fn seconds(times: &mut LimitedSummary) -> [&mut f64; 7] {
 }
 
 #[test]
-fn a_small_window_at_the_receiver() {
+fn a_small_receive_window_limits() {
     let (shares, busy) = limited(&[("hosts.client.tcp.receive_buffer", "32 KiB")]);
     // 10 MB at 32 KiB per round trip, for all but the first and the last round trips.
     assert!(busy > 150.0, "{busy}");
@@ -60,13 +60,13 @@ fn a_small_window_at_the_receiver() {
 }
 
 #[test]
-fn a_small_send_buffer() {
+fn a_small_send_buffer_limits() {
     let (shares, _) = limited(&[("hosts.server.tcp.send_buffer", "32 KiB")]);
     assert!(shares.send_buffer > 0.95, "{shares:?}");
 }
 
 #[test]
-fn a_congestion_window_that_may_not_grow() {
+fn the_congestion_window_limits_when_it_cannot_grow() {
     let threshold = (
         "hosts.server.tcp.initial_slow_start_threshold",
         "2 segments",
@@ -78,7 +78,7 @@ fn a_congestion_window_that_may_not_grow() {
 }
 
 #[test]
-fn slow_start_that_ends_with_the_transfer() {
+fn slow_start_limits_a_short_transfer() {
     let (shares, _) = limited(&[
         ("flows.download.app.size", "100 kB"),
         ("hosts.server.tcp.initial_window", "1 segment"),
@@ -92,7 +92,7 @@ fn slow_start_that_ends_with_the_transfer() {
 }
 
 #[test]
-fn losses_that_are_recovered_from() {
+fn recovery_limits_after_losses() {
     let loss = ("links.satellite.forward.errors.packet_loss_rate", "0.01");
     let size = ("flows.download.app.size", "5 MB");
     let scenario = Scenario::parse(NETWORK, "path.toml", &[loss, size]).expect("it is right");
@@ -124,7 +124,7 @@ fn limited_with_losses(rule: &str, buffer: (&str, &str)) -> LimitedSummary {
 }
 
 #[test]
-fn a_send_buffer_that_is_full_while_losses_are_repaired() {
+fn a_full_send_buffer_limits_during_recovery() {
     for rule in ["bbr1", "bbr3"] {
         let small = limited_with_losses(rule, ("hosts.server.tcp.send_buffer", "4 MiB"));
         let large = limited_with_losses(rule, ("hosts.server.tcp.send_buffer", "16 MiB"));
@@ -135,7 +135,7 @@ fn a_send_buffer_that_is_full_while_losses_are_repaired() {
 }
 
 #[test]
-fn a_receive_window_that_is_full_while_losses_are_repaired() {
+fn a_full_receive_window_limits_during_recovery() {
     let small = limited_with_losses("bbr1", ("hosts.client.tcp.receive_buffer", "3 MiB"));
     let large = limited_with_losses("bbr1", ("hosts.client.tcp.receive_buffer", "16 MiB"));
     assert!(small.receive_window > small.recovery, "{small:?}");
@@ -143,7 +143,7 @@ fn a_receive_window_that_is_full_while_losses_are_repaired() {
 }
 
 #[test]
-fn recovery_limits_where_the_buffers_have_room() {
+fn recovery_limits_with_large_buffers() {
     // A window of 60 segments is halved; neither buffer is ever full.
     let (shares, _) = limited(&[
         ("links.satellite.forward.errors.packet_loss_rate", "0.002"),
@@ -159,14 +159,14 @@ fn recovery_limits_where_the_buffers_have_room() {
 }
 
 #[test]
-fn a_pace() {
+fn pacing_limits() {
     let rule = ("hosts.server.tcp.congestion_control", "bbr1");
     let (shares, _) = limited(&[rule]);
     assert!(shares.pacing > 0.5, "{shares:?}");
 }
 
 #[test]
-fn nothing_is_counted_where_nothing_was_sent() {
+fn no_limit_is_counted_without_data() {
     let scenario = Scenario::parse(NETWORK, "path.toml", &[("flows.download.start", "299 s")]);
     let output = scenario
         .expect("it is right")

@@ -49,7 +49,7 @@ fn run(settings: &[(&str, &str)]) -> Summary {
 }
 
 #[test]
-fn each_member_is_told_of_and_all_together() {
+fn results_cover_each_member_and_the_group() {
     let summary = run(&[]);
     // 72 datagrams per file.
     let names: Vec<&str> = summary
@@ -96,7 +96,7 @@ fn each_member_is_told_of_and_all_together() {
 }
 
 #[test]
-fn one_more_who_hears_changes_nobody_elses_luck() {
+fn another_receiver_changes_no_other_random_draws() {
     let losses = ("links.satellite.errors.packet_loss_rate", "0.05");
     let few = run(&[losses, ("hosts.dish.count", "3")]);
     let many = run(&[losses, ("hosts.dish.count", "30")]);
@@ -113,7 +113,7 @@ fn one_more_who_hears_changes_nobody_elses_luck() {
 }
 
 #[test]
-fn a_packet_for_one_is_that_ones() {
+fn a_packet_for_one_receiver_reaches_only_that_one() {
     let app = r#"{ kind = "bulk", size = "200 kB" }"#;
     let text = format!(
         "{TEXT}\n[flows.own]\nfrom = \"station\"\nto = \"dish-7\"\nstart = \"10 s\"\napp = {app}\n"
@@ -139,7 +139,7 @@ fn a_packet_for_one_is_that_ones() {
 }
 
 #[test]
-fn a_hybrid_gateway_faces_all_who_hear() {
+fn a_hybrid_gateway_can_face_a_broadcast_channel() {
     let kind = r#"{ kind = "hybrid", facing = "satellite" }"#;
     let text = format!(
         "{TEXT}\n[flows.own]\nfrom = \"station\"\nto = \"dish\"\napp = {{ kind = \"bulk\", size = \"50 kB\" }}\n"
@@ -160,7 +160,7 @@ fn a_hybrid_gateway_faces_all_who_hear() {
 }
 
 #[test]
-fn a_split_gateway_behind_a_channel_is_on_the_way_of_its_own_flows_only() {
+fn a_split_gateway_behind_a_channel_handles_only_its_own_flows() {
     let text = TEXT
         .replace(
             "\"dish\", \"office\"]\nbroadcast",

@@ -26,7 +26,7 @@ fn run(settings: &[(&str, &str)]) -> FlowSummary {
 }
 
 #[test]
-fn a_router_says_so_and_a_black_hole_has_to_be_looked_for() {
+fn path_mtu_discovery_works_with_and_without_icmp_errors() {
     let silent = ("gateways.hub.icmp", "false");
     let discovery = |how| ("hosts.server.tcp.path_mtu_discovery", how);
     let told = run(&[]);
@@ -73,7 +73,7 @@ fn a_router_says_so_and_a_black_hole_has_to_be_looked_for() {
 /// ones, and those that start within ten minutes. A path MTU found by probing applies to that
 /// connection only, as in Linux.
 #[test]
-fn a_host_remembers_what_routers_have_said() {
+fn a_host_caches_the_path_mtu_from_icmp_errors() {
     let flow = |name: &str, start: &str, size: &str| {
         format!(
             "[flows.{name}]\nfrom = \"server\"\nto = \"client\"\nstart = \"{start} s\"\n\
@@ -109,7 +109,7 @@ fn a_host_remembers_what_routers_have_said() {
 }
 
 #[test]
-fn keep_alive_that_makes_no_sense_is_refused() {
+fn invalid_keep_alive_is_refused() {
     for (value, message) in [
         (r#"{ idle = "0 s" }"#, "keep_alive.idle"),
         ("{ probes = 0 }", "keep_alive.probes"),
@@ -125,7 +125,7 @@ fn keep_alive_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn lengths_that_make_no_sense_are_refused() {
+fn invalid_packet_lengths_are_refused() {
     for (key, value, message) in [
         ("links.lan.mtu", "100 B", r#"expected "128 B" to "65535 B""#),
         (
@@ -146,7 +146,7 @@ fn lengths_that_make_no_sense_are_refused() {
 /// connection whose segment it quotes, or the persistent connection, and not the host with the
 /// quoted address.
 #[test]
-fn a_gateways_leg_hears_what_routers_say_of_its_segments() {
+fn icmp_errors_reach_the_gateway_connection_they_quote() {
     let network = NETWORK
         .replace(
             "[gateways.hub]\n[gateways.terminal]\n",

@@ -37,7 +37,7 @@ fn run(settings: &[(&str, &str)]) -> Value {
 
 /// A thousand packets per second arrive, five hundred are processed, and the rest are dropped.
 #[test]
-fn every_kind_serves_so_many_packets_a_second() {
+fn gateway_processing_limits_the_packet_rate() {
     let facing = ("gateways.hub.facing", "\"satellite\"");
     for (kind, settings) in [
         ("router", vec![]),
@@ -65,7 +65,7 @@ fn every_kind_serves_so_many_packets_a_second() {
 
 /// A host's processor handles sent and received packets one at a time.
 #[test]
-fn a_host_serves_so_many_packets_a_second() {
+fn host_processing_limits_the_packet_rate() {
     let plain = [("gateways.hub.processing.time", "\"1 ns\"")];
     for host in ["server", "client"] {
         let key = format!("hosts.{host}.processing");
@@ -87,7 +87,7 @@ fn a_host_serves_so_many_packets_a_second() {
 /// nothing else changes. The round trip takes 101 ms, and each packet has its transmission time on
 /// two links.
 #[test]
-fn a_host_takes_its_time_for_each_packet() {
+fn host_processing_adds_its_time_to_each_packet() {
     let times: Vec<f64> = ["server", "client"]
         .map(|host| {
             let key = format!("hosts.{host}.processing");
@@ -126,7 +126,7 @@ fn a_host_takes_its_time_for_each_packet() {
 /// A run ends when no events are left, and not while a packet waits for a processor. The interval
 /// of probes, at which the end of a run is detected, has no effect.
 #[test]
-fn a_run_does_not_end_while_a_packet_is_being_served() {
+fn a_run_does_not_end_while_a_packet_is_processed() {
     // Datagrams are not answered, so that the last one is the last event.
     let datagrams = r#"{ kind = "packets", size = "1000 B", interval = "200 ms", lasts = "1 s" }"#;
     for kind in ["router", "split", "hybrid"] {

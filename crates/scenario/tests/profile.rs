@@ -48,7 +48,7 @@ fn linux_has_its_own_slow_start_and_quick_acknowledgments() {
 }
 
 #[test]
-fn what_stands_beside_it_overrides_it() {
+fn other_keys_override_the_profile() {
     let own = server(&[
         LINUX,
         ("hosts.server.tcp.slow_start", "byte-counting"),
@@ -61,7 +61,7 @@ fn what_stands_beside_it_overrides_it() {
 }
 
 #[test]
-fn a_limit_of_slow_start_needs_one_that_has_it() {
+fn slow_start_limit_needs_a_slow_start_with_a_limit() {
     let limit = ("hosts.server.tcp.slow_start_limit", "2 segments");
     let refused = Scenario::parse(NETWORK, "profile.toml", &[LINUX, limit]);
     let message = refused.expect_err("it has no effect").to_string();
@@ -69,7 +69,7 @@ fn a_limit_of_slow_start_needs_one_that_has_it() {
 }
 
 #[test]
-fn linux_leaves_slow_start_sooner() {
+fn linux_ends_slow_start_earlier() {
     let peak = |overrides: &[(&str, &str)]| {
         let output = scenario(overrides)
             .run(&RunOptions::default())
@@ -85,7 +85,7 @@ fn linux_leaves_slow_start_sooner() {
 /// The settings that `emulate` gives the kernel: memory for this much in full segments, and the
 /// window as a clamp.
 #[test]
-fn a_window_of_a_size_lies_in_memory_with_linux() {
+fn the_linux_profile_converts_a_window_to_buffer_memory() {
     let size = ("hosts.server.tcp.receive_buffer", "24946 B");
     let linux = server(&[LINUX, size]).config;
     assert_eq!(linux.receive_sizes, Some(BufferSizes::locked(39_913)));

@@ -151,7 +151,7 @@ app = { kind = "bulk", size = "20 kB" }
 "#;
 
 /// Adds an unrelated pair of hosts, and compares everything else.
-fn the_unrelated_changes_nothing(text: &str) -> Result<(), String> {
+fn unrelated_flows_change_nothing(text: &str) -> Result<(), String> {
     let silent = RunOptions {
         no_series: true,
         ..RunOptions::default()
@@ -191,7 +191,7 @@ fn caught(check: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
 }
 
 #[test]
-fn recording_and_what_is_unrelated_change_no_result() {
+fn recording_and_unrelated_flows_change_no_result() {
     let first = number("BENTPIPE_FIRST_NETWORK").unwrap_or(0);
     let cases = number("BENTPIPE_RANDOM_NETWORKS").unwrap_or(CASES);
     let (next, failures) = (AtomicU64::new(first), Mutex::new(BTreeMap::new()));
@@ -216,7 +216,7 @@ fn recording_and_what_is_unrelated_change_no_result() {
                     }
                     let result = caught(|| {
                         recording_changes_nothing(seed, &text)?;
-                        the_unrelated_changes_nothing(&text)
+                        unrelated_flows_change_nothing(&text)
                     });
                     if let Err(what) = result {
                         println!("network {seed}: {what}");
@@ -253,7 +253,7 @@ fn plain_and_recorded(text: &str) -> [Value; 2] {
 /// A sample falls in the 100 us for which the application of a Linux host sleeps after the
 /// handshake.
 #[test]
-fn a_run_goes_on_while_an_application_wakes_up() {
+fn a_run_continues_while_an_application_wakes_up() {
     let text = r#"
         name = "early"
         duration = "10 s"
@@ -268,7 +268,7 @@ fn a_run_goes_on_while_an_application_wakes_up() {
 
 /// Each message has its own connection, so that applications wake up again and again.
 #[test]
-fn a_run_goes_on_while_mail_waits_for_a_greeting() {
+fn a_run_continues_while_mail_waits_for_a_greeting() {
     let text = r#"
         name = "mail"
         duration = "60 s"
@@ -283,7 +283,7 @@ fn a_run_goes_on_while_mail_waits_for_a_greeting() {
 
 /// The last request of a terminal is granted after the last packet has arrived.
 #[test]
-fn a_run_goes_on_until_all_that_was_asked_for_is_granted() {
+fn a_run_continues_until_all_requests_are_granted() {
     let text = r#"
         name = "granted"
         duration = "20 s"

@@ -128,7 +128,7 @@ mod tests {
     use super::meant;
 
     #[test]
-    fn a_unit_of_other_tools_is_understood_and_a_number_out_of_range_is_not_its_matter() {
+    fn units_of_other_tools_are_suggested() {
         let rate = r#"a rate such as "10 Mbit/s" (units: ...)"#;
         let time = r#"a length of time such as "250 ms""#;
         let size = r#"a size such as "64 KiB""#;

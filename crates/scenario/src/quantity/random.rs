@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_come_out_as_they_went_in() {
+    fn distributions_are_written_as_they_were_read() {
         for text in [
             "1 kB",
             "exponential(1500 B)",
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_says_what_is() {
+    fn invalid_distributions_are_refused_with_an_example() {
         for (text, expected) in [
             (
                 "gauss(1 kB)",

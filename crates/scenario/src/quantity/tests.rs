@@ -142,7 +142,7 @@ fn survives<T: FromStr<Err = QuantityError> + Display + PartialEq + Debug>(quant
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_the_same(
+    fn written_quantities_read_back_unchanged(
         bits in 1..=1_000_000_000_000_u64,
         nanos in 0..=3 * 24 * 3_600_000_000_000_u64,
         bytes in 0..=1_000_000_000_000_000_u64,

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_they_were_written() {
+    fn numbers_keep_their_spelling() {
         let read =
             |text| number_and_unit(text).map(|(number, unit)| (number, unit.name, unit.base));
         assert_eq!(read(" 1.50 KiB"), Some(("1.50", "KiB", "bytes")));

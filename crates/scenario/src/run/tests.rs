@@ -13,7 +13,7 @@ fn scenario(overrides: &[(&str, &str)]) -> Scenario {
 }
 
 #[test]
-fn a_run_sums_up() {
+fn a_run_has_a_summary() {
     let output = scenario(&[]).run(&RunOptions::default()).expect("it runs");
     let summary = output.summary;
     assert_eq!((summary.scenario.as_str(), summary.seed), ("t1", 1));
@@ -33,7 +33,7 @@ fn a_run_sums_up() {
 }
 
 #[test]
-fn options_count_and_the_usual_probes_are_there_when_asked_for() {
+fn options_apply_and_default_probes_are_recorded_on_request() {
     let options = RunOptions {
         seed: Some(7),
         default_probes: true,
@@ -81,7 +81,7 @@ fn queues_and_directions_are_in_the_same_order() {
 }
 
 #[test]
-fn a_capture_is_refused_where_there_is_no_such_place() {
+fn a_capture_of_an_unknown_place_is_refused() {
     let error = |place: &str, path: &str| {
         let captures = vec![CaptureRequest {
             place: place.to_owned(),
@@ -121,7 +121,7 @@ fn captured(path: impl Into<PathBuf>) -> RunOptions {
 }
 
 #[test]
-fn a_capture_keeps_no_more_of_a_packet_than_the_snap_length() {
+fn the_snap_length_limits_captured_packets() {
     let folder = std::env::temp_dir().join(format!("bentpipe-snap-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("satellite.pcapng");
@@ -141,7 +141,7 @@ fn a_capture_keeps_no_more_of_a_packet_than_the_snap_length() {
 }
 
 #[test]
-fn a_capture_has_its_name_when_it_is_whole_and_leaves_nothing_when_it_is_not() {
+fn only_a_complete_capture_leaves_a_file() {
     let folder = std::env::temp_dir().join(format!("bentpipe-capture-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let names = || {
@@ -184,7 +184,7 @@ fn a_capture_has_its_name_when_it_is_whole_and_leaves_nothing_when_it_is_not() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_run_whose_capture_finds_no_room_ends_when_that_is_seen() {
+fn a_run_ends_when_its_capture_cannot_be_written() {
     let fast = scenario(&[
         ("links.satellite.rate", "100 Mbit/s"),
         ("flows.download.app", r#"{ kind = "bulk" }"#),
@@ -200,7 +200,7 @@ fn a_run_whose_capture_finds_no_room_ends_when_that_is_seen() {
 }
 
 #[test]
-fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
+fn samples_of_every_change_are_limited_unless_taken() {
     let scenario = scenario(&[
         ("probes.interval", "every-change"),
         (
@@ -294,7 +294,7 @@ fn losses_come_in_bursts() {
 }
 
 #[test]
-fn the_longest_queue_between_two_looks_is_recorded() {
+fn the_maximum_queue_between_two_samples_is_recorded() {
     let limits = &[
         ("probes.series", r#"["satellite.forward.queue"]"#),
         ("probes.interval", "1 s"),
@@ -320,7 +320,7 @@ fn the_longest_queue_between_two_looks_is_recorded() {
 }
 
 #[test]
-fn the_usual_probes_look_at_one_flow_of_each_table_first() {
+fn default_probes_cover_one_flow_of_each_table_first() {
     let options = RunOptions {
         default_probes: true,
         ..RunOptions::default()
@@ -349,7 +349,7 @@ fn the_usual_probes_look_at_one_flow_of_each_table_first() {
 }
 
 #[test]
-fn the_usual_probes_see_a_transfer_that_ends_long_before_the_run_would() {
+fn default_probes_resolve_a_short_transfer_in_a_long_run() {
     let options = RunOptions {
         default_probes: true,
         ..RunOptions::default()

@@ -56,7 +56,7 @@ fn refusal(settings: &[(&str, &str)], name: &str, sides: [Side; 2]) -> String {
 }
 
 #[test]
-fn a_gateway_is_the_files_between_open_links() {
+fn a_gateway_has_its_settings_between_open_links() {
     let sides = [side("satellite", false), side("lan", false)];
     let station = Station::gateway(&scenario(&[]), "hub", &sides, None).expect("a station");
     let part = &station.scenario;
@@ -89,7 +89,7 @@ fn a_gateway_is_the_files_between_open_links() {
 }
 
 #[test]
-fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
+fn a_shaped_link_has_the_transmitter_and_no_path() {
     let sides = [side("lan", false), side("satellite", true)];
     let file = scenario(&[]);
     let station = Station::gateway(&file, "hub", &sides, None).expect("a station");
@@ -122,7 +122,7 @@ fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
 }
 
 #[test]
-fn persistent_connections_are_between_addresses_of_their_own() {
+fn persistent_connections_have_their_own_addresses() {
     let file = scenario(&[
         ("gateways.hub.multiplex", "2"),
         ("gateways.terminal.kind", "split"),
@@ -166,7 +166,7 @@ fn persistent_connections_are_between_addresses_of_their_own() {
 }
 
 #[test]
-fn a_link_is_the_files_in_both_directions() {
+fn a_link_has_its_settings_in_both_directions() {
     let file = scenario(&[]);
     for (ends, between) in [(["hub", "terminal"], [0, 1]), (["terminal", "hub"], [1, 0])] {
         let station = Station::link(&file, "satellite", ends).expect("a station");
@@ -181,7 +181,7 @@ fn a_link_is_the_files_in_both_directions() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_a_line_with_its_place() {
+fn impossible_parts_are_refused_with_their_position() {
     let both = || [side("lan", false), side("satellite", true)];
     /// `--set` options, the gateway, its sides, and the beginning of the expected line.
     type Case = (
@@ -284,7 +284,7 @@ fn what_cannot_be_is_refused_in_a_line_with_its_place() {
 }
 
 #[test]
-fn classes_are_told_apart_by_ports_alone() {
+fn classes_of_real_packets_depend_on_ports_only() {
     let settings = |class: &'static str| {
         [
             ("classes.calls", class),

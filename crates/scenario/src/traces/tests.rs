@@ -109,7 +109,7 @@ fn leoreplayers_lines_are_slots_of_ten_milliseconds() {
 }
 
 #[test]
-fn opensands_delays_go_straight_from_line_to_line() {
+fn opensand_delays_are_interpolated_linearly() {
     // Out of order, and 20 s twice: OpenSAND keeps the lines in a map.
     let text = "# time delay\n\n20 300\n0 100\n10 200\n20 250\n";
     let trace = read(TraceFormat::OpenSand, text);
@@ -149,7 +149,7 @@ const IRTT: &str = "timestamp,rtt,uplink,downlink
 ";
 
 #[test]
-fn an_irtt_log_has_both_ways() {
+fn an_irtt_log_has_both_directions() {
     let down = irtt(IrttColumn::Downlink, IRTT).expect("sound");
     let up = irtt(IrttColumn::Uplink, IRTT).expect("sound");
     let sent = [0, 9_667_792, 19_840_053, 29_410_395, 39_794_177].map(Time::from_nanos);
@@ -175,7 +175,7 @@ fn an_irtt_log_has_both_ways() {
 }
 
 #[test]
-fn an_irtt_log_that_is_none() {
+fn invalid_irtt_logs_are_refused() {
     let at = |text: &str| irtt(IrttColumn::Uplink, text).expect_err("not sound").line;
     assert_eq!(at("timestamp,rtt\n1,2\n"), Some(1));
     let with = |row: &str| at(&format!("{IRTT}{row}\n"));
@@ -220,7 +220,7 @@ fn a_table_has_units_in_its_first_line() {
 }
 
 #[test]
-fn a_table_that_is_none() {
+fn invalid_tables_are_refused() {
     let at = |text: &str| refused(TraceFormat::Csv, text);
     let head = "time (s),rate (Mbit/s)\n";
     let row = |row: &str| at(&format!("{head}{row}\n"));
@@ -296,7 +296,7 @@ fn nearly() -> impl Strategy<Value = String> {
 proptest! {
     /// A reader returns a trace that can be queried at any time, or an error of one line.
     #[test]
-    fn nothing_breaks_a_reader(
+    fn readers_handle_arbitrary_text(
         text in nearly(),
         column in prop::option::of(any::<bool>()),
         every in prop::option::of(1_u64..10_000_000_000),

@@ -122,7 +122,7 @@ fn keys() {
 
 /// The message about a missing key names its place, and its table.
 #[test]
-fn what_is_missing_is_told_of_its_own_table() {
+fn missing_keys_are_reported_for_their_table() {
     let network = |link: &str, more: &str| {
         format!(
             "name = \"n\"\nduration = \"1 s\"\nhosts = {{ a = {{}}, b = {{}} }}\n{more}\n[links.l]\n\

@@ -268,7 +268,7 @@ fn losses_in_bursts() {
 
 /// The outer header counts in a packet's 65,535 bytes, too.
 #[test]
-fn what_is_too_long_for_a_tunnel() {
+fn packets_too_long_for_a_tunnel() {
     check(&[
         (
             "delay = \"1 ms\"",

@@ -79,7 +79,7 @@ fn check(cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn what_is_right_is_accepted() {
+fn valid_files_are_accepted() {
     assert_eq!(refusal(GEO, &[]), "accepted");
 }
 
