@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use fault::Segment;
-pub(crate) use fault::{Fault, Wrong, path};
+pub(crate) use fault::{Fault, KeyError, path};
 
 use crate::ScenarioError;
 use crate::error::{one_line, quoted};
@@ -94,7 +94,7 @@ impl Document {
             // The parser gives no position for a key with too many parts.
             let span = error.span().unwrap_or_else(|| most_dots(text));
             let line = lines.at(span.start);
-            let said = Said {
+            let said = SyntaxError {
                 message: error.message(),
                 of: text.get(span).unwrap_or_default(),
             };
@@ -229,13 +229,13 @@ impl Node {
 }
 
 /// A syntax error of the TOML parser, in the wording of this crate.
-struct Said<'a> {
+struct SyntaxError<'a> {
     message: &'a str,
     /// The text that the error is about.
     of: &'a str,
 }
 
-impl std::fmt::Display for Said<'_> {
+impl std::fmt::Display for SyntaxError<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let said = one_line(self.message);
         match said.as_str() {

@@ -95,6 +95,7 @@ impl Scenario {
         }
         let document = Document::parse(text, file, overrides)?;
         let scenario: ScenarioFile = document.read()?;
-        resolve(&scenario, custom, &Files::beside(file)).map_err(|fault| document.explain(fault))
+        resolve(&scenario, custom, &Files::for_scenario(file))
+            .map_err(|fault| document.explain(fault))
     }
 }

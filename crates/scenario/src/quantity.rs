@@ -8,7 +8,6 @@ mod count;
 mod decibels;
 mod error;
 mod jitter_buffer;
-mod meant;
 mod measured;
 mod mtu;
 mod pacing;
@@ -21,6 +20,7 @@ mod scheduled;
 mod size;
 mod symbol_rate;
 mod time;
+mod unit_suggestion;
 mod units;
 
 pub use buffer::{Buffer, QuickAcks};

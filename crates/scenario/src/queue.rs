@@ -18,7 +18,7 @@ use bentpipe_types::{BitRate, Bytes, Span};
 use serde_json::{Value, json};
 
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::QueueLimit;
 use crate::schema::hints::list;
 
@@ -40,20 +40,23 @@ const SMALLEST_DEFAULT_QUEUE: u32 = 100;
 /// The settings of a kind of queue, with every default filled in.
 trait Settings: Sized {
     /// Resolves the keys of a file, given the capacity.
-    fn resolve(file: &QueueFile, limit: QueueLimit, classes: &[PacketClass])
-    -> Result<Self, Wrong>;
+    fn resolve(
+        file: &QueueFile,
+        limit: QueueLimit,
+        classes: &[PacketClass],
+    ) -> Result<Self, KeyError>;
 
     /// Returns the settings as results give them: an object.
     fn measured(&self) -> Value;
 
     /// Creates an empty queue, or returns `None` for drop-tail, for which the engine has a faster
     /// path.
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>>;
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>>;
 }
 
 /// Context of a queue.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct QueueContext<'a> {
     /// Capacity.
     pub(crate) limit: QueueLimit,
     /// Rate of the transmitter.
@@ -62,7 +65,7 @@ pub(crate) struct Place<'a> {
     pub(crate) classes: &'a [TrafficClass],
 }
 
-impl Place<'_> {
+impl QueueContext<'_> {
     /// Returns the capacity in the engine's type.
     pub(crate) fn limit(&self) -> Limit {
         self.limit.into()
@@ -93,7 +96,7 @@ impl Queue {
         classes: &[PacketClass],
         rate: BitRate,
         round_trip: Span,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, KeyError> {
         let given = file
             .and_then(|queue| queue.limit)
             .map(|limit| limit.at(rate));
@@ -136,7 +139,7 @@ impl Queue {
 }
 
 /// Checks that every given key applies to the kind.
-fn has_an_effect(file: &QueueFile) -> Result<(), Wrong> {
+fn has_an_effect(file: &QueueFile) -> Result<(), KeyError> {
     let keys = file.kind.keys();
     let Some(foreign) = file.given().find(|key| !keys.contains(key)) else {
         return Ok(());

@@ -52,7 +52,7 @@ pub(crate) fn resolve(
     let links = links::resolve(
         &file.links,
         &node_names,
-        &links::Surroundings {
+        &links::LinkContext {
             classes: &classes,
             carriers: &carriers,
             files,
@@ -60,7 +60,7 @@ pub(crate) fn resolve(
         },
     )?;
     access::check(&carriers, &links)?;
-    let around = gateway_parts::Surroundings {
+    let around = gateway_parts::GatewayContext {
         nodes: &node_names,
         link_names: &link_names,
         links: &links,

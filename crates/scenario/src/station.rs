@@ -20,8 +20,8 @@ use crate::schema::TcpFile;
 use crate::{
     Addresses, Gateway, HostSettings, Link, Node, NodeKind, Probes, Scenario, TcpSettings, Way,
 };
-use gateway::placed;
-use links::{knows_classes, real, sent_by};
+use gateway::gateway_between_links;
+use links::{check_classes, real, sent_by};
 use names::{find_gateway, find_link};
 
 pub use error::StationError;
@@ -94,7 +94,8 @@ impl Station {
         let NodeKind::Gateway(gateway) = &scenario.nodes[index].kind else {
             return Err(StationError::new("", format!("\"{name}\" is no gateway")));
         };
-        let gateway = placed(gateway, name, (&own, addresses), scenario, &mut notes)?;
+        let gateway =
+            gateway_between_links(gateway, name, (&own, addresses), scenario, &mut notes)?;
         notes.extend(scenario.window_note(index));
         let mut nodes = ends([&sides[0].link, &sides[1].link]);
         nodes.push(Node {
@@ -168,7 +169,7 @@ impl Station {
             if direction.tunnel {
                 return Err(StationError::new(key("tunnel"), NO_ADDRESS));
             }
-            knows_classes(scenario, direction)?;
+            check_classes(scenario, direction)?;
         }
         link.between = if turned { [1, 0] } else { [0, 1] };
         let mut notes = Vec::new();

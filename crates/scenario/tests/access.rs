@@ -269,7 +269,7 @@ fn probes_record_grants_and_backlog() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_a_line() {
+fn inconsistent_settings_are_refused() {
     for (key, value, message) in [
         (
             "links.satellite.return.access.carrier",

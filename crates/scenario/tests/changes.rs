@@ -217,7 +217,7 @@ fn devices_and_folders_are_refused_as_traces() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn inconsistent_settings_are_refused() {
     let schedule = "links.satellite.schedule";
     for (settings, expected) in [
         (vec![(schedule, "[]")], "expected steps such as"),

@@ -205,7 +205,7 @@ fn a_hybrid_gateway_reassembles_fragments() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn inconsistent_settings_are_refused() {
     for (settings, message) in [
         (
             ("links.narrow.fragment", "true"),

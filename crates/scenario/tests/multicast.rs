@@ -175,7 +175,7 @@ fn a_split_gateway_behind_a_channel_handles_only_its_own_flows() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_a_line() {
+fn inconsistent_settings_are_refused() {
     let cases: &[(&str, &str, &str)] = &[
         (
             "one_way = true\nrate = \"10",

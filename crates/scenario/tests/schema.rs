@@ -430,7 +430,7 @@ averages_every = "1 s"
 "#;
 
 #[test]
-fn what_loads_validates() {
+fn files_that_load_validate() {
     Scenario::parse(EVERY_KEY, "every-key.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(check(EVERY_KEY), None);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -467,7 +467,7 @@ fn every_key_is_every_key() {
 }
 
 #[test]
-fn what_is_wrong_does_not_validate() {
+fn invalid_files_do_not_validate() {
     let wrong = [
         ("duration = \"1.5 min\"", "duration = 90"),
         ("\"1e-3 Gbit/s\"", "\"1 Mbps\""),

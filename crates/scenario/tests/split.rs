@@ -116,7 +116,7 @@ fn one_gateway_is_enough_and_none_is_as_it_was() {
 }
 
 #[test]
-fn what_belongs_to_no_class_passes() {
+fn packets_of_no_class_pass() {
     for class in [
         ("gateways.hub.only", r#"{ ports = ["1-79"] }"#),
         ("gateways.hub.except", r#"{ hosts = ["client"] }"#),
@@ -249,7 +249,7 @@ fn a_gateway_may_face_one_way_links() {
 
 /// RFC 3135 section 4.2: the download passes the gateway, and the return path does not.
 #[test]
-fn where_one_direction_passes_no_connection_is_split() {
+fn connections_with_one_direction_only_are_not_split() {
     let text = r#"
 name = "dish"
 duration = "300 s"

@@ -10,7 +10,7 @@ use crate::schema::hints;
 use crate::suggest::suggest;
 
 /// A key of a table, and the error message.
-pub(crate) type Wrong = (&'static str, String);
+pub(crate) type KeyError = (&'static str, String);
 
 /// One step from the root of the document to a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,7 +114,7 @@ impl de::Error for Fault {
         let expected = in_toml_words(&expected);
         Self::new(
             Vec::new(),
-            format!("expected {expected}, got {}", Got(&got)),
+            format!("expected {expected}, got {}", FoundValue(&got)),
         )
     }
 
@@ -133,7 +133,8 @@ impl de::Error for Fault {
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        let near = hints::key_meant(field, known).or_else(|| suggest(field, known.iter().copied()));
+        let near =
+            hints::suggested_key(field, known).or_else(|| suggest(field, known.iter().copied()));
         if let Some(near) = near {
             return Self::new(Vec::new(), hints::unknown_key_near(near));
         }
@@ -172,9 +173,9 @@ fn in_toml_words(expected: &str) -> &str {
 }
 
 /// The value that was found instead.
-struct Got<'a>(&'a Unexpected<'a>);
+struct FoundValue<'a>(&'a Unexpected<'a>);
 
-impl fmt::Display for Got<'_> {
+impl fmt::Display for FoundValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Unexpected::Bool(value) => write!(f, "{value}"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::meant::meant;
+use super::unit_suggestion::suggestion;
 use crate::error::quoted;
 
 /// A string that is not a valid quantity of the expected kind.
@@ -11,26 +11,26 @@ pub struct QuantityError {
     expected: String,
     got: String,
     /// Suggested spelling, as a file would have it.
-    meant: Option<String>,
+    suggestion: Option<String>,
 }
 
 impl QuantityError {
     pub(super) fn new(expected: impl Into<String>, got: &str) -> Self {
         let expected = expected.into();
-        let meant = meant(&expected, got).map(|meant| quoted(&meant));
+        let suggestion = suggestion(&expected, got).map(|text| quoted(&text));
         Self {
             expected,
             got: got.to_owned(),
-            meant,
+            suggestion,
         }
     }
 
     /// Creates an error with a suggested spelling.
-    pub(super) fn meaning(expected: impl Into<String>, got: &str, meant: String) -> Self {
+    pub(super) fn with_suggestion(expected: impl Into<String>, got: &str, suggestion: String) -> Self {
         Self {
             expected: expected.into(),
             got: got.to_owned(),
-            meant: Some(meant),
+            suggestion: Some(suggestion),
         }
     }
 }
@@ -38,8 +38,8 @@ impl QuantityError {
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {}, got {}", self.expected, quoted(&self.got))?;
-        match &self.meant {
-            Some(meant) => write!(f, "; did you mean {meant}?"),
+        match &self.suggestion {
+            Some(suggestion) => write!(f, "; did you mean {suggestion}?"),
             None => Ok(()),
         }
     }

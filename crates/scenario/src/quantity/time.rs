@@ -6,7 +6,7 @@ use std::str::FromStr;
 use bentpipe_types::Span;
 
 use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
-use crate::document::Wrong;
+use crate::document::KeyError;
 
 /// A length of time: `"250 ms"`. Units: ns, us, ms, s, min, h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ pub(crate) fn length_within(
     given: Option<Length>,
     default: Span,
     [least, most]: [Span; 2],
-) -> Result<Span, Wrong> {
+) -> Result<Span, KeyError> {
     let length = given.map_or(default, |length| length.0);
     if (least..=most).contains(&length) {
         return Ok(length);

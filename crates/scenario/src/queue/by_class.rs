@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bentpipe_link::{ClassSettings, Classes, ClassesSettings, QueueDiscipline, Service};
 use serde_json::{Value, json};
 
-use super::{Place, QueueFile, Settings};
+use super::{QueueContext, QueueFile, Settings};
 use crate::class::{self, OTHERS, PacketClass};
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::QueueLimit;
 
 /// Range of weights. They are stored in thousandths, so that shares are the same on every machine.
@@ -34,7 +34,7 @@ pub struct Priority(pub Arc<[QueueClass]>);
 pub struct Weighted(pub Arc<[QueueClass]>);
 
 impl Settings for Priority {
-    fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, KeyError> {
         let refuse = |message| Err(("classes", message));
         let Some(names) = &file.classes else {
             let message = r#"missing; expected classes, the first first, such as ["calls", "web"]"#;
@@ -48,13 +48,13 @@ impl Settings for Priority {
         json!({ "classes": names(&self.0) })
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         Some(discipline(&self.0, Service::Priority, at))
     }
 }
 
 impl Settings for Weighted {
-    fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, KeyError> {
         let refuse = |message| Err(("weights", message));
         let Some(weights) = &file.weights else {
             let message =
@@ -78,7 +78,7 @@ impl Settings for Weighted {
         json!({ "classes": names(&self.0), "weights": weights.collect::<Vec<_>>() })
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         Some(discipline(&self.0, Service::Weighted, at))
     }
 }
@@ -114,7 +114,11 @@ fn names(classes: &[QueueClass]) -> Vec<&str> {
     classes.iter().map(|class| &*class.name).collect()
 }
 
-fn discipline(of: &[QueueClass], service: Service, at: &Place<'_>) -> Box<dyn QueueDiscipline> {
+fn discipline(
+    of: &[QueueClass],
+    service: Service,
+    at: &QueueContext<'_>,
+) -> Box<dyn QueueDiscipline> {
     let settings = |class: &QueueClass| ClassSettings {
         name: class.name.clone(),
         packets: class.class.map(|index| at.classes[index].clone()),

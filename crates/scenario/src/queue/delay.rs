@@ -5,9 +5,9 @@ use bentpipe_types::Span;
 use serde_json::{Value, json};
 
 use super::fair::Fair;
-use super::{Place, QueueFile, Settings, TARGETS};
+use super::{QueueContext, QueueFile, Settings, TARGETS};
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::{Length, QueueLimit, length_within};
 
 /// Default target (RFC 8289 section 4.4, and Linux).
@@ -32,7 +32,7 @@ pub struct FqCodel {
     pub turns: Fair,
 }
 
-fn bounds(file: &QueueFile, ecn: bool) -> Result<DelayBounds, Wrong> {
+fn bounds(file: &QueueFile, ecn: bool) -> Result<DelayBounds, KeyError> {
     let target = length_within("target", file.target, TARGET, TARGETS)?;
     let interval = length_within("interval", file.interval, INTERVAL, INTERVALS)?;
     if target >= interval {
@@ -62,7 +62,7 @@ fn measured(bounds: &DelayBounds) -> Value {
 }
 
 impl Settings for Codel {
-    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         Ok(Self {
             bounds: bounds(file, false)?,
         })
@@ -72,7 +72,7 @@ impl Settings for Codel {
         measured(&self.bounds)
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         Some(Box::new(bentpipe_link::Codel::new(CodelSettings {
             limit: at.limit(),
             bounds: self.bounds,
@@ -85,7 +85,7 @@ impl Settings for FqCodel {
         file: &QueueFile,
         limit: QueueLimit,
         classes: &[PacketClass],
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, KeyError> {
         Ok(Self {
             bounds: bounds(file, true)?,
             turns: Fair::resolve(file, limit, classes)?,
@@ -100,7 +100,7 @@ impl Settings for FqCodel {
         data
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         Some(Box::new(bentpipe_link::FqCodel::new(FqCodelSettings {
             limit: at.limit(),
             bounds: self.bounds,

@@ -3,9 +3,9 @@
 use bentpipe_link::QueueDiscipline;
 use serde_json::{Value, json};
 
-use super::{Place, QueueFile, Settings};
+use super::{QueueContext, QueueFile, Settings};
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::QueueLimit;
 
 /// Drop-tail, which has no settings but the capacity.
@@ -13,7 +13,7 @@ use crate::quantity::QueueLimit;
 pub struct DropTail;
 
 impl Settings for DropTail {
-    fn resolve(_: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(_: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         Ok(Self)
     }
 
@@ -21,7 +21,7 @@ impl Settings for DropTail {
         json!({})
     }
 
-    fn discipline(&self, _: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, _: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         None
     }
 }

@@ -3,9 +3,9 @@
 use bentpipe_link::{EarlyRandomDropSettings, QueueDiscipline};
 use serde_json::{Value, json};
 
-use super::{Place, QueueFile, Settings, packets_or_bytes, share};
+use super::{QueueContext, QueueFile, Settings, packets_or_bytes, share};
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::{Probability, QueueLimit};
 
 /// Early random drop.
@@ -18,7 +18,7 @@ pub struct EarlyRandomDrop {
 }
 
 impl Settings for EarlyRandomDrop {
-    fn resolve(file: &QueueFile, limit: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, limit: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         Ok(Self {
             drop_level: file.drop_level.unwrap_or_else(|| share(limit, 2)),
             drop_probability: file.drop_probability.map_or(0.02, Probability::get),
@@ -34,7 +34,7 @@ impl Settings for EarlyRandomDrop {
         })
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         let settings = EarlyRandomDropSettings {
             limit: at.limit(),
             drop_level: self.drop_level.into(),

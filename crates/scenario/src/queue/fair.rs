@@ -6,9 +6,9 @@ use bentpipe_link::{FairSettings, QueueDiscipline};
 use bentpipe_types::Bytes;
 use serde_json::{Value, json};
 
-use super::{FULL_PACKET, Place, QueueFile, Settings};
+use super::{FULL_PACKET, QueueContext, QueueFile, Settings};
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::{QueueLimit, Size};
 
 /// Range of quanta. A smaller quantum needs many rounds for each packet.
@@ -26,7 +26,7 @@ pub struct Fair {
 }
 
 impl Settings for Fair {
-    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         let quantum = file.quantum.unwrap_or(Size(Bytes::new(FULL_PACKET)));
         if !QUANTUM.contains(&quantum.0.get()) {
             let message = format!(r#"expected "64 B" to "16 MiB", got "{quantum}""#);
@@ -47,7 +47,7 @@ impl Settings for Fair {
         json!({ "quantum_bytes": self.quantum.get(), "flows": self.flows })
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         let settings = FairSettings {
             limit: at.limit(),
             quantum: self.quantum,

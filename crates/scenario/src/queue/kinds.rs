@@ -8,10 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Codel, DropTail, EarlyRandomDrop, Fair, FqCodel, Pie, Place, Priority, Red, Settings, Weighted,
+    Codel, DropTail, EarlyRandomDrop, Fair, FqCodel, Pie, Priority, QueueContext, Red, Settings,
+    Weighted,
 };
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::{Length, LinkQueueLimit, Probability, QueueLimit, Size};
 use crate::schema::Named;
 
@@ -99,7 +100,7 @@ macro_rules! kinds {
                 file: &QueueFile,
                 limit: QueueLimit,
                 classes: &[PacketClass],
-            ) -> Result<Self, Wrong> {
+            ) -> Result<Self, KeyError> {
                 Ok(match file.kind {
                     $(QueueKind::$kind => Self::$kind(Settings::resolve(file, limit, classes)?),)+
                 })
@@ -114,7 +115,7 @@ macro_rules! kinds {
 
             /// Creates an empty queue, or returns `None` for drop-tail, for which the engine has a
             /// faster path.
-            pub(crate) fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+            pub(crate) fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
                 match self {
                     $(Self::$kind(settings) => settings.discipline(at),)+
                 }

@@ -4,9 +4,9 @@ use bentpipe_link::{PieSettings, QueueDiscipline};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use super::{Place, QueueFile, Settings, TARGETS};
+use super::{QueueContext, QueueFile, Settings, TARGETS};
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::{QueueLimit, length_within};
 
 /// Default of QDELAY_REF and T_UPDATE (RFC 8033 section 4.2).
@@ -30,7 +30,7 @@ pub struct Pie {
 }
 
 impl Settings for Pie {
-    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         Ok(Self {
             target: length_within("target", file.target, FIFTEEN, TARGETS)?,
             update_interval: length_within(
@@ -53,7 +53,7 @@ impl Settings for Pie {
         })
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         Some(Box::new(bentpipe_link::Pie::new(PieSettings {
             limit: at.limit(),
             target: self.target,

@@ -4,9 +4,9 @@ use bentpipe_link::{Measure, QueueDiscipline, RedSettings};
 use bentpipe_types::Bytes;
 use serde_json::{Value, json};
 
-use super::{Place, QueueFile, Settings, packets_or_bytes, share};
+use super::{QueueContext, QueueFile, Settings, packets_or_bytes, share};
 use crate::class::PacketClass;
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::{Probability, QueueLimit, Size};
 
 /// Default of the typical packet length, as in ns-2.
@@ -32,7 +32,7 @@ pub struct Red {
 }
 
 impl Settings for Red {
-    fn resolve(file: &QueueFile, limit: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+    fn resolve(file: &QueueFile, limit: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         let maximum_threshold = match (file.maximum_threshold, file.minimum_threshold) {
             (Some(maximum), _) => maximum,
             // Floyd, "RED: Discussions of Setting Parameters" (1997): three times the minimum.
@@ -104,7 +104,7 @@ impl Settings for Red {
         })
     }
 
-    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+    fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
         let threshold = |limit: QueueLimit| match limit {
             QueueLimit::Packets(packets) => (Measure::Packets, f64::from(packets)),
             QueueLimit::Bytes(bytes) => (Measure::Bytes, bytes.get() as f64),

@@ -7,7 +7,7 @@ use bentpipe_types::{BitRate, Span};
 
 use super::fault;
 use super::links::LinkTable;
-use crate::document::{Fault, Segment, Wrong};
+use crate::document::{Fault, KeyError, Segment};
 use crate::error::quoted;
 use crate::quantity::{Delay, Length, Rate, ScheduledRate, length_within};
 use crate::schema::hints::list;
@@ -33,7 +33,7 @@ pub(super) fn carriers(file: &Named<CarrierFile>) -> Result<Vec<Carrier>, Fault>
     carriers.collect()
 }
 
-fn frame(file: Option<Length>) -> Result<Span, Wrong> {
+fn frame(file: Option<Length>) -> Result<Span, KeyError> {
     length_within("frame", file, FRAME, FRAMES)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn check(carriers: &[Carrier], links: &[Link]) -> Result<(), Fault> {
 }
 
 /// Properties of the direction and of the opposite one on which access depends.
-pub(super) struct Beside<'a> {
+pub(super) struct AccessContext<'a> {
     pub(super) rate: BitRate,
     pub(super) delay: Span,
     pub(super) back: Span,
@@ -72,7 +72,11 @@ pub(super) struct Beside<'a> {
 
 impl LinkTable<'_> {
     /// Returns how the direction gets its capacity, or `None` if its rate is always available.
-    pub(super) fn access(&self, way: Way, beside: &Beside<'_>) -> Result<Option<OnDemand>, Fault> {
+    pub(super) fn access(
+        &self,
+        way: Way,
+        beside: &AccessContext<'_>,
+    ) -> Result<Option<OnDemand>, Fault> {
         let own = self.own(way).and_then(|own| own.access.as_ref());
         let Some(file) = own.or(self.link.access.as_ref()) else {
             return Ok(None);
@@ -177,7 +181,7 @@ impl LinkTable<'_> {
         Err(Fault::new(path, message))
     }
 
-    fn carrier(&self, file: &AccessFile, rate: BitRate) -> Result<Carrier, Wrong> {
+    fn carrier(&self, file: &AccessFile, rate: BitRate) -> Result<Carrier, KeyError> {
         let Some(name) = &file.carrier else {
             return Ok(Carrier {
                 name: None,

@@ -2,7 +2,7 @@
 
 use bentpipe_types::Bytes;
 
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::quantity::Size;
 use crate::schema::hints::list;
 use crate::schema::{AcksFile, AcksKind, FilterMode, Spacing};
@@ -23,7 +23,7 @@ const MOST_COMPACTED: u32 = 255;
 const DEFAULT_THRESHOLD: Bytes = Bytes::new(2 * 1460);
 const MOST_THRESHOLD: u64 = 1 << 20;
 
-pub(super) fn resolve(file: Option<AcksFile>) -> Result<Acks, Wrong> {
+pub(super) fn resolve(file: Option<AcksFile>) -> Result<Acks, KeyError> {
     let Some(file) = file else {
         return Ok(Acks::None);
     };
@@ -59,7 +59,7 @@ pub(super) fn resolve(file: Option<AcksFile>) -> Result<Acks, Wrong> {
     })
 }
 
-fn marks(file: &AcksFile, most: u32) -> Result<WaterMarks, Wrong> {
+fn marks(file: &AcksFile, most: u32) -> Result<WaterMarks, KeyError> {
     let low = file.low.unwrap_or(DEFAULT.low);
     if !(LOW.0..=LOW.1).contains(&low) {
         let message = format!("expected {} to {}, got {low}", LOW.0, LOW.1);

@@ -11,7 +11,7 @@ use bentpipe_sim::applications::{
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_types::{Bytes, Span};
 
-use crate::document::Wrong;
+use crate::document::KeyError;
 use crate::error::quoted;
 use crate::quantity::{self, Length, RandomLength, RandomSize, Rate, Size, length_within};
 use crate::schema::{
@@ -55,7 +55,7 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Checks that a datagram can have this size.
-    fn size(self, key: &'static str, size: u64) -> Result<u16, Wrong> {
+    fn size(self, key: &'static str, size: u64) -> Result<u16, KeyError> {
         let fits = |size: &u16| *size <= self.largest;
         (u16::try_from(size).ok().filter(fits)).ok_or_else(|| {
             let got = Size(Bytes::new(size));
@@ -73,7 +73,7 @@ impl<'a> Datagrams<'a> {
     }
 }
 
-pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, Wrong> {
+pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, KeyError> {
     let keys = file.kind.keys();
     if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
         return Err((foreign, file.kind.has_no()));
@@ -98,7 +98,7 @@ pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, W
 }
 
 /// Returns the traffic of one activity of a user: once, unless the file gives a number.
-pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traffic, Wrong> {
+pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traffic, KeyError> {
     let mut file = file.clone();
     let minutes = |minutes: u64| Some(RandomLength(Distribution::Constant(60.0 * minutes as f64)));
     match file.kind {
@@ -131,7 +131,7 @@ pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traff
     Ok(traffic)
 }
 
-fn at_least_one(key: &'static str, number: Option<u64>) -> Result<Option<u64>, Wrong> {
+fn at_least_one(key: &'static str, number: Option<u64>) -> Result<Option<u64>, KeyError> {
     match number {
         Some(0) => Err((key, "expected at least 1, got 0".to_owned())),
         number => Ok(number),
@@ -139,7 +139,7 @@ fn at_least_one(key: &'static str, number: Option<u64>) -> Result<Option<u64>, W
 }
 
 /// Checks that a size is above zero.
-fn some_bytes(key: &'static str, size: Option<Size>) -> Result<Option<Size>, Wrong> {
+fn some_bytes(key: &'static str, size: Option<Size>) -> Result<Option<Size>, KeyError> {
     match size {
         Some(size) if size.0 == Bytes::ZERO => Err((key, r#"expected at least "1 B""#.to_owned())),
         size => Ok(size),
@@ -147,7 +147,11 @@ fn some_bytes(key: &'static str, size: Option<Size>) -> Result<Option<Size>, Wro
 }
 
 /// Checks that a size is not random.
-fn one_size(key: &'static str, size: Option<RandomSize>, of: &str) -> Result<Option<Size>, Wrong> {
+fn one_size(
+    key: &'static str,
+    size: Option<RandomSize>,
+    of: &str,
+) -> Result<Option<Size>, KeyError> {
     let one = size.map(|size| {
         let no = || {
             let message = format!(r#"expected one size such as "64 KiB", not a random one: {of}"#);
@@ -163,7 +167,7 @@ fn one_length(
     key: &'static str,
     length: Option<RandomLength>,
     of: &str,
-) -> Result<Option<Length>, Wrong> {
+) -> Result<Option<Length>, KeyError> {
     let one = length.map(|length| {
         let no = || {
             let message =
@@ -182,18 +186,18 @@ fn pause(file: &AppFile) -> Distribution {
 }
 
 /// Returns a distribution of sizes with a mean above zero.
-fn sizes(key: &'static str, size: RandomSize) -> Result<Distribution, Wrong> {
+fn sizes(key: &'static str, size: RandomSize) -> Result<Distribution, KeyError> {
     if size.0.mean() < 1.0 {
         return Err((key, r#"expected at least "1 B""#.to_owned()));
     }
     Ok(size.0)
 }
 
-fn missing(key: &'static str, expected: &str) -> Wrong {
+fn missing(key: &'static str, expected: &str) -> KeyError {
     (key, format!("missing; expected {expected}"))
 }
 
-fn bulk(file: &AppFile) -> Result<App, Wrong> {
+fn bulk(file: &AppFile) -> Result<App, KeyError> {
     let size = one_size("size", file.size, "a bulk transfer's")?;
     let direction = file.direction.unwrap_or(DirectionName::Upload);
     let transfers = at_least_one("transfers", file.transfers)?.unwrap_or(1);
@@ -224,7 +228,7 @@ fn bulk(file: &AppFile) -> Result<App, Wrong> {
     Ok(App::Other(file.kind, Traffic::Bulk(settings)))
 }
 
-fn request_response(file: &AppFile) -> Result<RequestResponseSettings, Wrong> {
+fn request_response(file: &AppFile) -> Result<RequestResponseSettings, KeyError> {
     let Some(response) = file.response else {
         return Err(missing("response", r#"a size such as "10 kB""#));
     };
@@ -243,7 +247,7 @@ fn request_response(file: &AppFile) -> Result<RequestResponseSettings, Wrong> {
     })
 }
 
-fn page(file: &AppFile) -> Result<PageModel, Wrong> {
+fn page(file: &AppFile) -> Result<PageModel, KeyError> {
     let name = file.page.unwrap_or(PageName::WebAlmanac);
     let fixed = [
         ("document", file.document.is_some()),
@@ -261,7 +265,7 @@ fn page(file: &AppFile) -> Result<PageModel, Wrong> {
         let message = format!("expected 0 to {MOST_OBJECTS}, got {objects}");
         return Err(("objects", message));
     }
-    let bytes = |key, size| Ok::<_, Wrong>(some_bytes(key, size)?.map_or(30_000, |s| s.0.get()));
+    let bytes = |key, size| Ok::<_, KeyError>(some_bytes(key, size)?.map_or(30_000, |s| s.0.get()));
     Ok(match name {
         PageName::WebAlmanac => PageModel::WebAlmanac,
         PageName::ThreeGpp => PageModel::ThreeGpp,
@@ -273,7 +277,7 @@ fn page(file: &AppFile) -> Result<PageModel, Wrong> {
     })
 }
 
-fn web(file: &AppFile) -> Result<WebSettings, Wrong> {
+fn web(file: &AppFile) -> Result<WebSettings, KeyError> {
     let levels = file.levels.unwrap_or(2);
     if !(1..=MOST_LEVELS).contains(&levels) {
         let message = format!("expected 1 to {MOST_LEVELS}, got {levels}");
@@ -307,7 +311,7 @@ fn web(file: &AppFile) -> Result<WebSettings, Wrong> {
     })
 }
 
-fn packets(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PacketsSettings, Wrong> {
+fn packets(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PacketsSettings, KeyError> {
     let Some(size) = file.size else {
         return Err(missing("size", r#"a size such as "exponential(1000 B)""#));
     };
@@ -349,7 +353,7 @@ fn packets(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PacketsSettings, 
 /// Most datagrams of a file: a receiver keeps one bit for each.
 const MOST_DATAGRAMS: u64 = 100_000;
 
-fn carousel(file: &AppFile, datagrams: Datagrams<'_>) -> Result<CarouselSettings, Wrong> {
+fn carousel(file: &AppFile, datagrams: Datagrams<'_>) -> Result<CarouselSettings, KeyError> {
     let Some(size) = one_size("size", file.size, "a carousel's")? else {
         return Err(missing("size", r#"a size such as "500 kB""#));
     };
@@ -397,7 +401,7 @@ fn carousel(file: &AppFile, datagrams: Datagrams<'_>) -> Result<CarouselSettings
     Ok(settings)
 }
 
-fn ftp(file: &AppFile) -> Result<FtpSettings, Wrong> {
+fn ftp(file: &AppFile) -> Result<FtpSettings, KeyError> {
     let size = file.size.unwrap_or(RandomSize(Distribution::Constant(1e6)));
     Ok(FtpSettings {
         mode: match file.mode.unwrap_or(FtpModeName::Passive) {
@@ -418,7 +422,7 @@ fn ftp(file: &AppFile) -> Result<FtpSettings, Wrong> {
     })
 }
 
-fn mail(file: &AppFile) -> Result<MailSettings, Wrong> {
+fn mail(file: &AppFile) -> Result<MailSettings, KeyError> {
     let size = file
         .size
         .unwrap_or(RandomSize(Distribution::Exponential(75e3)));
@@ -432,7 +436,7 @@ fn mail(file: &AppFile) -> Result<MailSettings, Wrong> {
 }
 
 /// Returns the number of calls.
-fn calls(file: &AppFile) -> Result<u64, Wrong> {
+fn calls(file: &AppFile) -> Result<u64, KeyError> {
     let count = at_least_one("calls", file.calls)?.unwrap_or(1);
     if count > 1 && file.lasts.is_none() {
         let message = "has no effect: a call without a length (lasts) has no end";
@@ -444,7 +448,7 @@ fn calls(file: &AppFile) -> Result<u64, Wrong> {
     Ok(count)
 }
 
-fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
+fn voice(file: &AppFile) -> Result<VoiceSettings, KeyError> {
     let codec = match file.codec.unwrap_or(CodecName::G711) {
         CodecName::G711 => Codec::G711,
         CodecName::G729 => Codec::G729,
@@ -478,7 +482,7 @@ fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
 const VIDEO_RATES: [u64; 2] = [10_000, 50_000_000];
 const MOST_FRAMES: u32 = 120;
 
-fn video_call(file: &AppFile, datagrams: Datagrams<'_>) -> Result<VideoCallSettings, Wrong> {
+fn video_call(file: &AppFile, datagrams: Datagrams<'_>) -> Result<VideoCallSettings, KeyError> {
     let rate = |key, given: Option<Rate>, default: u64| {
         let rate = given.map_or(default, |rate| rate.0.bits_per_second());
         let [least, most] = VIDEO_RATES;
@@ -540,7 +544,7 @@ fn video_call(file: &AppFile, datagrams: Datagrams<'_>) -> Result<VideoCallSetti
 const LADDER: [u64; 6] = [400, 800, 1_500, 3_000, 6_000, 12_000];
 const MOST_RATES: usize = 32;
 
-fn video(file: &AppFile) -> Result<VideoSettings, Wrong> {
+fn video(file: &AppFile) -> Result<VideoSettings, KeyError> {
     let ladder: Vec<u64> = match &file.ladder {
         Some(rates) => rates.iter().map(|rate| rate.0.bits_per_second()).collect(),
         None => LADDER.iter().map(|rate| rate * 1_000).collect(),
@@ -564,7 +568,7 @@ fn video(file: &AppFile) -> Result<VideoSettings, Wrong> {
     })
 }
 
-fn ping(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PingSettings, Wrong> {
+fn ping(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PingSettings, KeyError> {
     let size = one_size("size", file.size, "an echo's")?.map_or(56, |size| size.0.get());
     let size = datagrams.size("size", size)?;
     let interval = one_length("interval", file.interval, "the time between echoes")?;

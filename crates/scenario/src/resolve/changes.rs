@@ -5,7 +5,7 @@ use bentpipe_link::{
 };
 use bentpipe_types::{Distribution, Span};
 
-use super::links::{Framed, LinkTable};
+use super::links::{LinkTable, PacketConstraints};
 use crate::Way;
 use crate::document::{Fault, Segment};
 use crate::modcod::Acm;
@@ -13,7 +13,7 @@ use crate::quantity::{Length, Probability, RandomLength};
 use crate::schema::{
     FadingFile, InFlightName, OutageFile, SendingName, StepFile, TraceFile, TraceFormat,
 };
-use crate::traces::{CLOSEST_ATTENUATIONS, CLOSEST_RATES, Files, Reading, Trace, Wrong};
+use crate::traces::{CLOSEST_ATTENUATIONS, CLOSEST_RATES, Files, Reading, Trace, TraceError};
 
 /// Shortest outage, and shortest time between two.
 const SHORTEST_OUTAGE: Span = Span::from_millis(1);
@@ -46,7 +46,7 @@ impl LinkTable<'_> {
         &self,
         way: Way,
         files: &Files,
-        framed: &Framed,
+        framed: &PacketConstraints,
     ) -> Result<(Option<Changes>, Option<Acm>), Fault> {
         let mut changes = Changes::default();
         let mut any = false;
@@ -106,12 +106,17 @@ impl LinkTable<'_> {
                 return Err(wrong(("rate", message)));
             }
         }
-        any |= self.mishaps(way, framed, &mut changes)?;
+        any |= self.packet_impairments(way, framed, &mut changes)?;
         Ok((any.then_some(changes), acm))
     }
 
     /// Sets corruption, duplication and reordering, and returns whether packets keep their order.
-    fn mishaps(&self, way: Way, framed: &Framed, changes: &mut Changes) -> Result<bool, Fault> {
+    fn packet_impairments(
+        &self,
+        way: Way,
+        framed: &PacketConstraints,
+        changes: &mut Changes,
+    ) -> Result<bool, Fault> {
         let mut any = false;
         let share = |probability: &Probability| probability.get();
         let duplication = key!(self, way, duplication);
@@ -224,7 +229,7 @@ impl LinkTable<'_> {
                 message,
             ));
         }
-        Ok(Some(of_steps(steps, round)))
+        Ok(Some(step_profiles(steps, round)))
     }
 
     /// Adds the contents of trace files. Returns whether there are any.
@@ -246,9 +251,9 @@ impl LinkTable<'_> {
                 path
             };
             let reading = reading(file).map_err(|(key, message)| Fault::new(at(key), message))?;
-            let trace = files
-                .trace(&file.file, reading)
-                .map_err(|(name, wrong)| Fault::new(at("file"), said_of(&name, &wrong)))?;
+            let trace = files.trace(&file.file, reading).map_err(|(name, wrong)| {
+                Fault::new(at("file"), trace_error_message(&name, &wrong))
+            })?;
             let twice = |what: &str| {
                 let message = format!(
                     "the {what} is given twice: expected it here, or in the schedule or another file"
@@ -281,7 +286,7 @@ impl LinkTable<'_> {
 }
 
 /// Formats an error as `name:line: message`.
-fn said_of(name: &str, wrong: &Wrong) -> String {
+fn trace_error_message(name: &str, wrong: &TraceError) -> String {
     match wrong.line {
         Some(line) => format!("{name}:{line}: {}", wrong.message),
         None => format!("{name}: {}", wrong.message),
@@ -334,7 +339,7 @@ impl StepFile {
 }
 
 /// Returns a profile of each quantity that the steps change. The steps are in order.
-fn of_steps(steps: &[StepFile], every: Option<Span>) -> Trace {
+fn step_profiles(steps: &[StepFile], every: Option<Span>) -> Trace {
     let mut rate = Vec::new();
     let mut attenuation = Vec::new();
     let mut delay = Vec::new();

@@ -69,7 +69,7 @@ impl<'a> Directory<'a> {
             directory.add(name, *count);
         }
         for (name, _) in counts {
-            directory.refuse_twin(section, name)?;
+            directory.refuse_duplicate_name(section, name)?;
         }
         Ok(directory)
     }
@@ -84,7 +84,7 @@ impl<'a> Directory<'a> {
     }
 
     /// Refuses a name such as client-2 if the second of several clients has it.
-    pub(super) fn refuse_twin(&self, section: &str, name: &str) -> Result<(), Fault> {
+    pub(super) fn refuse_duplicate_name(&self, section: &str, name: &str) -> Result<(), Fault> {
         match self.numbered(name) {
             Some((base, n, count)) if n <= count => {
                 let message = format!(

@@ -34,7 +34,7 @@ pub(super) fn count<'a>(
 }
 
 /// Destination of a table's flows.
-enum To<'a> {
+enum Destination<'a> {
     /// One host, or each of several counted hosts.
     Hosts(Members),
     /// All hosts of a group.
@@ -42,18 +42,18 @@ enum To<'a> {
 }
 
 /// Both ends of a table's flows, and the number of flows.
-struct Joined<'a> {
+struct FlowEnds<'a> {
     from: Members,
-    to: To<'a>,
+    to: Destination<'a>,
     count: Option<usize>,
 }
 
-impl Joined<'_> {
+impl FlowEnds<'_> {
     /// Returns the ends of the n-th flow.
     fn nth(&self, n: usize) -> (usize, usize) {
         let to = match &self.to {
-            To::Hosts(members) => members.nth(n),
-            To::Group(members) => members[n],
+            Destination::Hosts(members) => members.nth(n),
+            Destination::Group(members) => members[n],
         };
         (self.from.nth(n), to)
     }
@@ -68,7 +68,7 @@ fn ends_of<'a>(
     flow: &FlowFile,
     nodes: &Directory<'_>,
     groups: &'a Groups<'_>,
-) -> Result<Joined<'a>, Fault> {
+) -> Result<FlowEnds<'a>, Fault> {
     let find = |key: &str, end: &str| {
         let missing = || match groups.keys().next() {
             Some(group) if key == "to" => {
@@ -110,8 +110,8 @@ fn ends_of<'a>(
         let message = format!("expected another host than from, got {}", quoted(&flow.to));
         return Err(fault(&["flows", name, "to"], message));
     }
-    let to = To::Hosts(to);
-    Ok(Joined { from, to, count })
+    let to = Destination::Hosts(to);
+    Ok(FlowEnds { from, to, count })
 }
 
 /// Creates the ends of a flow to a group: one host sends, and each member counts as a flow.
@@ -120,7 +120,7 @@ fn to_group<'a>(
     flow: &FlowFile,
     from: Members,
     members: &'a [usize],
-) -> Result<Joined<'a>, Fault> {
+) -> Result<FlowEnds<'a>, Fault> {
     let refuse = |key: &str, message: String| Err(fault(&["flows", name, key], message));
     let group = quoted(&flow.to);
     if from.count.is_some() {
@@ -148,9 +148,9 @@ fn to_group<'a>(
         let message = format!("has no effect: what is sent to {group}, all of it get at once");
         return refuse("spacing", message);
     }
-    Ok(Joined {
+    Ok(FlowEnds {
         from,
-        to: To::Group(members),
+        to: Destination::Group(members),
         count: Some(members.len()),
     })
 }
@@ -220,8 +220,8 @@ pub(super) fn resolve(
             }
         };
         let channel = match &ends.to {
-            To::Hosts(_) => None,
-            To::Group(_) => {
+            Destination::Hosts(_) => None,
+            Destination::Group(_) => {
                 check_multicast(name, flow, &app)?;
                 channels.next()
             }
@@ -272,13 +272,13 @@ pub(super) fn check_routes(
     nodes: &[Node],
     links: &[Link],
 ) -> Result<(), Fault> {
-    let reach = Reach::of(nodes, links);
-    let mut directed =
-        (links.iter().any(|link| link.backward.is_none())).then(|| Directed::of(nodes, links));
+    let reach = Reachability::of(nodes, links);
+    let mut directed = (links.iter().any(|link| link.backward.is_none()))
+        .then(|| OneWayReachability::of(nodes, links));
     let mut checked = BTreeSet::new();
     for (name, flow) in flows.iter() {
         let joined = ends_of(name, flow, names, groups)?;
-        let to_group = matches!(joined.to, To::Group(_));
+        let to_group = matches!(joined.to, Destination::Group(_));
         let to_gateway = (0..joined.made())
             .map(|n| joined.nth(n).1)
             .find(|to| reach.forwards(*to));
@@ -327,7 +327,7 @@ pub(super) fn check_routes(
 }
 
 /// Which hosts reach each other through gateways.
-struct Reach {
+struct Reachability {
     /// For each gateway: the connected component of gateways.
     group: BTreeMap<usize, usize>,
     /// For each host: the components and the hosts to which it is linked.
@@ -335,7 +335,7 @@ struct Reach {
     hosts: BTreeSet<(usize, usize)>,
 }
 
-impl Reach {
+impl Reachability {
     fn of(nodes: &[Node], links: &[Link]) -> Self {
         let is_gateway = |node: usize| matches!(nodes[node].kind, NodeKind::Gateway(_));
         let mut parents: Vec<usize> = (0..nodes.len()).collect();
@@ -396,7 +396,7 @@ fn pairs_of(links: &[Link]) -> impl Iterator<Item = [usize; 2]> {
 }
 
 /// Reachability of nodes in a network with one-way links.
-struct Directed {
+struct OneWayReachability {
     forwards: Vec<bool>,
     next: Vec<Vec<usize>>,
     /// Nodes that are reachable from a node, for as many nodes as the memory allows.
@@ -408,7 +408,7 @@ struct Directed {
 /// Steps of all searches together: about a second.
 const SEARCH_STEPS: usize = 1 << 26;
 
-impl Directed {
+impl OneWayReachability {
     fn of(nodes: &[Node], links: &[Link]) -> Self {
         let mut next = vec![Vec::new(); nodes.len()];
         for link in links {

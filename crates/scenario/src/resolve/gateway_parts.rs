@@ -24,7 +24,7 @@ const LONGEST_PROCESSING: Span = Span::from_secs(1);
 const PROCESSING_QUEUE: u32 = 1_000;
 
 /// Context for the settings of a gateway.
-pub(super) struct Surroundings<'a> {
+pub(super) struct GatewayContext<'a> {
     pub(super) nodes: &'a Directory<'a>,
     pub(super) link_names: &'a Directory<'a>,
     pub(super) links: &'a [Link],
@@ -37,7 +37,7 @@ pub(super) fn facing(
     name: &str,
     file: &GatewayFile,
     node: usize,
-    around: &Surroundings<'_>,
+    around: &GatewayContext<'_>,
 ) -> Result<usize, Fault> {
     let refuse = |message: String| Err(fault(&["gateways", name, "facing"], message));
     let Some(link) = &file.facing else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::gateway_parts::{
-    IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, Surroundings, buffer,
+    GatewayContext, IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, buffer,
     crashes, facing, processing,
 };
 use super::tcp::Defaults;
@@ -23,7 +23,7 @@ pub(super) fn resolve(
     name: &str,
     file: &GatewayFile,
     node: usize,
-    around: &Surroundings<'_>,
+    around: &GatewayContext<'_>,
 ) -> Result<Gateway, Fault> {
     let keys = file.kind.keys();
     if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
@@ -47,7 +47,7 @@ fn split(
     name: &str,
     file: &GatewayFile,
     node: usize,
-    around: &Surroundings<'_>,
+    around: &GatewayContext<'_>,
 ) -> Result<SplitGateway, Fault> {
     let facing = facing(name, file, node, around)?;
     if around.links[facing].broadcast {
@@ -169,7 +169,7 @@ fn class(
     name: &str,
     key: &str,
     file: &ClassFile,
-    around: &Surroundings<'_>,
+    around: &GatewayContext<'_>,
 ) -> Result<TrafficClass, Fault> {
     let empty = |part: &str| {
         let message = format!("has no effect: no {part} stands in it");

@@ -3,7 +3,7 @@
 use bentpipe_types::{Bytes, Span};
 
 use super::gateway_parts::{
-    IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, Surroundings, buffer,
+    GatewayContext, IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, buffer,
     crashes, facing, processing,
 };
 use super::tcp::Defaults;
@@ -35,7 +35,7 @@ pub(super) fn resolve(
     name: &str,
     file: &GatewayFile,
     node: usize,
-    around: &Surroundings<'_>,
+    around: &GatewayContext<'_>,
 ) -> Result<HybridGateway, Fault> {
     let facing = facing(name, file, node, around)?;
     let read = Reader { name };

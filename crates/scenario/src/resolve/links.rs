@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bentpipe_link::{BurstSettings, Changes, RateCourse};
 use bentpipe_types::{BitRate, Span};
 
-use super::access::Beside;
+use super::access::AccessContext;
 use super::acks;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
@@ -36,7 +36,7 @@ pub(super) fn count<'a>(
 }
 
 /// The ends of a table's links, and the number of links.
-struct Joined {
+struct LinkEnds {
     first: Members,
     second: Members,
     count: Option<usize>,
@@ -44,7 +44,7 @@ struct Joined {
     others: Vec<usize>,
 }
 
-fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined, Fault> {
+fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<LinkEnds, Fault> {
     let between = ["links", name, "between"];
     let names = &link.between.0;
     let (first, second) = match names.as_slice() {
@@ -93,7 +93,7 @@ fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined,
             }
             hearers.extend(all);
         }
-        return Ok(Joined {
+        return Ok(LinkEnds {
             first: a,
             second: Members {
                 first: b.first,
@@ -115,7 +115,7 @@ fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined,
         let message = format!("expected two different nodes, got {} twice", quoted(first));
         return Err(fault(&between, message));
     }
-    Ok(Joined {
+    Ok(LinkEnds {
         first: a,
         second: b,
         count,
@@ -125,7 +125,7 @@ fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined,
 
 /// Context for the settings of links.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct LinkContext<'a> {
     pub(super) classes: &'a [PacketClass],
     pub(super) carriers: &'a [Carrier],
     pub(super) files: &'a Files,
@@ -136,12 +136,12 @@ pub(super) struct Surroundings<'a> {
 pub(super) fn resolve(
     links: &Named<LinkFile>,
     nodes: &Directory<'_>,
-    around: &Surroundings<'_>,
+    around: &LinkContext<'_>,
 ) -> Result<Vec<Link>, Fault> {
     let mut resolved = Vec::new();
     let mut lost_packets = 0_usize;
     for (name, link) in links.iter() {
-        let Joined {
+        let LinkEnds {
             first,
             second,
             count,
@@ -228,7 +228,7 @@ fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
 }
 
 /// Settings of a direction that exclude some changes.
-pub(super) struct Framed {
+pub(super) struct PacketConstraints {
     /// Whether packets must keep their order, for a compressor or a tunnel.
     pub(super) keeps_order: bool,
     /// Whether acknowledgments are compacted.
@@ -377,7 +377,7 @@ impl<'a> LinkTable<'a> {
             .link
             .framing
             .is_some_and(|framing| framing != LinkFraming::None);
-        let framed = Framed {
+        let framed = PacketConstraints {
             keeps_order: tunnel || compression != Compression::None || framing,
             compacts: matches!(acks, Acks::Compaction { .. }),
         };
@@ -395,7 +395,7 @@ impl<'a> LinkTable<'a> {
 
     /// Returns the direction, given the delay of the opposite one.
     fn direction(&self, way: Way, parts: Parts, back: Span) -> Result<Direction, Fault> {
-        let beside = Beside {
+        let beside = AccessContext {
             rate: parts.rate,
             delay: parts.delay,
             back,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::directory::{Directory, member_name};
-use super::gateway_parts::{Surroundings, processing};
+use super::gateway_parts::{GatewayContext, processing};
 use super::gateways;
 use super::limits::{self, MAX_NODES_AND_DIRECTIONS};
 use super::{fault, tcp};
@@ -27,7 +27,7 @@ pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
     }
     // A host may have the name of one of several gateways, and the other way round.
     for (table, name) in tables(file) {
-        directory.refuse_twin(table, name)?;
+        directory.refuse_duplicate_name(table, name)?;
     }
     Ok(directory)
 }
@@ -60,7 +60,10 @@ fn tables(file: &ScenarioFile) -> impl Iterator<Item = (&'static str, &str)> {
 }
 
 /// Returns the nodes in the order of the directory.
-pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<Vec<Node>, Fault> {
+pub(super) fn resolve(
+    file: &ScenarioFile,
+    around: &GatewayContext<'_>,
+) -> Result<Vec<Node>, Fault> {
     let mut nodes = Vec::new();
     for (name, host) in file.hosts.iter() {
         let tcp = Arc::new(tcp::resolve(
@@ -68,7 +71,7 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
             &host.tcp,
             tcp::Defaults {
                 ip: file.ip,
-                ..tcp::OF_A_HOST
+                ..tcp::HOST_DEFAULTS
             },
             around.custom,
         )?);

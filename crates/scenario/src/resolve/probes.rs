@@ -11,7 +11,7 @@ use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
-use crate::schema::hints::{list, series_meant};
+use crate::schema::hints::{list, suggested_series};
 use crate::suggest::suggest;
 use crate::{FlowQuantity, Link, LinkQuantity, Node, NodeKind, Probe, Probes, Series, Way};
 
@@ -41,7 +41,7 @@ pub(super) fn resolve(
             Ok(found) => found,
             Err(message) => return refuse(message),
         };
-        if let Rest::Link(way, _) = rest
+        if let Quantity::Link(way, _) = rest
             && owners.made_links[members.first].direction(way).is_none()
         {
             return refuse(format!("{} has no {way}: it is one_way", quoted(owner)));
@@ -114,13 +114,13 @@ fn check_records(
 }
 
 /// The quantity of a series without its owner.
-enum Rest {
+enum Quantity {
     Flow(FlowQuantity),
     Link(Way, LinkQuantity),
     Gateway(usize, Gauge),
 }
 
-impl Rest {
+impl Quantity {
     fn of(&self, index: usize) -> Series {
         match self {
             Self::Flow(series) => Series::Flow(index, *series),
@@ -139,7 +139,10 @@ impl Rest {
 }
 
 /// Returns the flow, link or gateway that a series names, and the quantity.
-fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Members), String> {
+fn owner_of<'t>(
+    text: &'t str,
+    owners: &Owners<'_>,
+) -> Result<(&'t str, Quantity, Members), String> {
     let Owners { flows, links, .. } = owners;
     let parts: Vec<&str> = text.splitn(4, '.').collect();
     match parts[..] {
@@ -165,7 +168,7 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
                 FlowQuantity::name,
                 "series of a flow",
             )?;
-            Ok((flow, Rest::Flow(series), members))
+            Ok((flow, Quantity::Flow(series), members))
         }
         [link, way, series] => {
             let Some(members) = links.find(link) else {
@@ -178,7 +181,7 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
                 LinkQuantity::name,
                 "series of a link",
             )?;
-            Ok((link, Rest::Link(way, series), members))
+            Ok((link, Quantity::Link(way, series), members))
         }
         _ => Err(format!(
             r#"expected a series such as "download.goodput" or "satellite.forward.queue", got {}"#,
@@ -196,13 +199,13 @@ fn node_of<'a>(name: &str, owners: &Owners<'a>) -> Option<(Members, &'a NodeKind
     }
 }
 
-fn gauge_of(name: &str, series: &str, kind: &NodeKind) -> Result<Rest, String> {
+fn gauge_of(name: &str, series: &str, kind: &NodeKind) -> Result<Quantity, String> {
     let gauges = match kind {
         NodeKind::Host(_) => Served::GAUGES,
         NodeKind::Gateway(gateway) => gateway.gauges(),
     };
     if let Some(index) = gauges.iter().position(|gauge| gauge.name == series) {
-        return Ok(Rest::Gateway(index, gauges[index]));
+        return Ok(Quantity::Gateway(index, gauges[index]));
     }
     let NodeKind::Gateway(gateway) = kind else {
         return Err(format!(
@@ -244,7 +247,7 @@ fn word<T: Copy>(
         return Ok(*value);
     }
     let names: Vec<&str> = all.iter().map(|value| name(*value)).collect();
-    let near = series_meant(text, &names).or_else(|| suggest(text, names.iter().copied()));
+    let near = suggested_series(text, &names).or_else(|| suggest(text, names.iter().copied()));
     Err(match near {
         Some(near) => format!(
             "no {what} is {}; did you mean {}?",

@@ -31,11 +31,11 @@ const MAX_MEMORY: u64 = 1 << 30;
 /// Minimum of a receive buffer's memory: about Linux's SOCK_MIN_RCVBUF.
 const LEAST_MEMORY: u64 = 2304;
 /// Most retransmissions or probes, within the counters of a connection.
-const MOST_TIMES: u32 = 1_000;
+const MAX_ATTEMPTS: u32 = 1_000;
 /// Shortest retransmission timeout.
 const SHORTEST_RTO: Span = Span::from_millis(1);
 /// Difference between the header lengths of IPv6 and IPv4.
-const LONGER_V6: u64 = 20;
+const EXTRA_V6_HEADER: u64 = 20;
 /// Range of Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
@@ -49,7 +49,7 @@ pub(super) struct Defaults {
 }
 
 /// Defaults of a host: Linux's.
-pub(super) const OF_A_HOST: Defaults = Defaults {
+pub(super) const HOST_DEFAULTS: Defaults = Defaults {
     send_buffer: Buffer::Auto,
     receive_buffer: Buffer::Auto,
     nagle: true,
@@ -70,14 +70,16 @@ pub(super) fn resolve(
     defaults: Defaults,
     custom: &CustomControls,
 ) -> Result<TcpSettings, Fault> {
-    settle(file, defaults, table[0] == "hosts", custom).map_err(|Refusal(own, message)| {
-        let keys: Vec<&str> = table.into_iter().chain(own).collect();
-        fault(&keys, message)
-    })
+    resolve_settings(file, defaults, table[0] == "hosts", custom).map_err(
+        |Refusal(own, message)| {
+            let keys: Vec<&str> = table.into_iter().chain(own).collect();
+            fault(&keys, message)
+        },
+    )
 }
 
 /// Fills in the defaults and checks all settings; `grows`: whether buffers may be autotuned.
-fn settle(
+fn resolve_settings(
     file: &TcpFile,
     defaults: Defaults,
     grows: bool,
@@ -94,9 +96,9 @@ fn settle(
     timeouts(file)?;
     window_rule(&mut tcp)?;
     profile(&mut tcp);
-    memory_of_a_window(&mut tcp, grows);
+    linux_buffer_for_window(&mut tcp, grows);
     slow_start(&mut tcp)?;
-    patience(file)?;
+    retransmission_limits(file)?;
     is_a_segment("base_mss", file.base_mss)?;
     tcp.config.keep_alive = file.keep_alive.as_ref().map(keep_alive).transpose()?;
     recovery(&mut tcp)?;
@@ -129,7 +131,7 @@ fn is_a_segment(key: &'static str, size: Size) -> Result<(), Refusal> {
 fn segment(tcp: &mut TcpSettings, ip: IpName) -> Result<(), Refusal> {
     let (version, longer) = match ip {
         IpName::V4 => (IpVersion::V4, 0),
-        IpName::V6 => (IpVersion::V6, LONGER_V6),
+        IpName::V6 => (IpVersion::V6, EXTRA_V6_HEADER),
     };
     let file = &mut tcp.file;
     let options = if file.timestamps { TIMESTAMPS } else { 0 };
@@ -271,7 +273,7 @@ fn profile(tcp: &mut TcpSettings) {
 /// Interprets a fixed receive window as a Linux application's SO_RCVBUF, if this end may have such
 /// a buffer: the advertised window is computed from the memory that holds this much in full
 /// segments.
-fn memory_of_a_window(tcp: &mut TcpSettings, grows: bool) {
+fn linux_buffer_for_window(tcp: &mut TcpSettings, grows: bool) {
     let config = &mut tcp.config;
     if !grows || tcp.file.profile != Profile::Linux || config.receive_sizes.is_some() {
         return;
@@ -280,8 +282,8 @@ fn memory_of_a_window(tcp: &mut TcpSettings, grows: bool) {
     let headers = match (config.ip_version, config.timestamps) {
         (IpVersion::V4, true) => HEADERS,
         (IpVersion::V4, false) => HEADERS - TIMESTAMPS as u32,
-        (IpVersion::V6, true) => HEADERS + LONGER_V6 as u32,
-        (IpVersion::V6, false) => HEADERS + (LONGER_V6 - TIMESTAMPS) as u32,
+        (IpVersion::V6, true) => HEADERS + EXTRA_V6_HEADER as u32,
+        (IpVersion::V6, false) => HEADERS + (EXTRA_V6_HEADER - TIMESTAMPS) as u32,
     };
     config.receive_sizes = Some(BufferSizes::locked(memory_for(window, mss, mss + headers)));
     config.window_clamp = Some(window);
@@ -319,7 +321,7 @@ fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {
 }
 
 /// Sets the number of retransmissions and probes.
-fn patience(file: &TcpFile) -> Result<(), Refusal> {
+fn retransmission_limits(file: &TcpFile) -> Result<(), Refusal> {
     for (key, count) in [
         ("maximum_retransmissions", file.maximum_retransmissions),
         (
@@ -327,8 +329,8 @@ fn patience(file: &TcpFile) -> Result<(), Refusal> {
             file.maximum_syn_retransmissions,
         ),
     ] {
-        if count > MOST_TIMES {
-            return refuse(key, format!("expected at most {MOST_TIMES}, got {count}"));
+        if count > MAX_ATTEMPTS {
+            return refuse(key, format!("expected at most {MAX_ATTEMPTS}, got {count}"));
         }
     }
     Ok(())
@@ -338,8 +340,8 @@ fn keep_alive(file: &KeepAliveFile) -> Result<KeepAlive, Refusal> {
     let below = |Refusal(keys, message)| Refusal([vec!["keep_alive"], keys].concat(), message);
     is_long_enough("idle", file.idle).map_err(below)?;
     is_long_enough("interval", file.interval).map_err(below)?;
-    if !(1..=MOST_TIMES).contains(&file.probes) {
-        let message = format!("expected 1 to {MOST_TIMES}, got {}", file.probes);
+    if !(1..=MAX_ATTEMPTS).contains(&file.probes) {
+        let message = format!("expected 1 to {MAX_ATTEMPTS}, got {}", file.probes);
         return Err(Refusal(vec!["keep_alive", "probes"], message));
     }
     let mut keep_alive = KeepAlive::default();

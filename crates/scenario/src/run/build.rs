@@ -19,10 +19,10 @@ use crate::{App, CustomControls, Flow, Gateway, Link, NodeKind, Scenario, Series
 
 /// Creates an agent for a real host, given its index and its TCP, or returns `None` for an attached
 /// node.
-pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
+pub(super) type AgentFactory<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
 
 /// A multicast channel between real hosts: its address, and the indices of its source and members.
-pub(super) struct Spreading {
+pub(super) struct MulticastChannel {
     pub(super) channel: Address,
     pub(super) from: usize,
     pub(super) members: Vec<usize>,
@@ -35,8 +35,8 @@ pub(super) fn network(
     seed: u64,
     custom: &CustomControls,
     outside: &[usize],
-    spreads: &[Spreading],
-    put: &mut Put<'_>,
+    multicast_channels: &[MulticastChannel],
+    put: &mut AgentFactory<'_>,
 ) -> Result<(Network, Vec<NodeId>), RunError> {
     let mut builder = NetworkBuilder::new(seed);
     let mtus = mtus(scenario);
@@ -64,7 +64,7 @@ pub(super) fn network(
         });
     }
     let mut ports = Vec::with_capacity(scenario.links.len());
-    let around = direction::Surroundings {
+    let around = direction::NetworkContext {
         fragments: scenario.links.iter().any(|link| link.fragments),
         classes: classes::classes(scenario, outside),
     };
@@ -171,7 +171,7 @@ pub(super) fn network(
     if !channel.1.is_empty() {
         builder.channel(channel.1);
     }
-    for each in spreads {
+    for each in multicast_channels {
         builder.spread(ExternalChannel {
             channel: each.channel,
             from: nodes[each.from],
@@ -295,7 +295,7 @@ pub(super) fn probe(
             })
             .collect();
         if default_probes {
-            add_peaks(&mut probes);
+            add_queue_maxima(&mut probes);
         }
         let sampling = match named.interval {
             Interval::Every(interval) => Sampling::Interval(interval),
@@ -305,8 +305,8 @@ pub(super) fn probe(
         };
         network.probe(probes, sampling);
     } else if default_probes {
-        let probes = usual_probes(scenario);
-        let sampling = usual_sampling(scenario.duration, probes.len(), real_time);
+        let probes = choose_default_probes(scenario);
+        let sampling = default_sampling(scenario.duration, probes.len(), real_time);
         network.probe(probes, sampling);
     }
 }
@@ -314,7 +314,7 @@ pub(super) fn probe(
 /// Returns the sampling of default probes: about two thousand points, as many as a plot has pixels.
 /// A run may end early, with its last transfer. The interval is therefore halved or doubled during
 /// the run, and up to twice as many points are kept, unless they exceed [`MANY_RECORDS`].
-fn usual_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
+fn default_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
     const POINTS: u32 = 2_000;
     const FINEST: Span = Span::from_millis(1);
     let interval = (duration / u64::from(POINTS)).max(FINEST);
@@ -331,7 +331,7 @@ fn usual_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
 
 /// Adds a series of maxima for each sampled queue length, because the queue may be longer between
 /// samples.
-fn add_peaks(probes: &mut Vec<Probe>) {
+fn add_queue_maxima(probes: &mut Vec<Probe>) {
     let of = |quantity| {
         move |probe: &Probe| match probe.target {
             ProbeTarget::Direction(direction, of) if of == quantity => Some(direction),
@@ -356,7 +356,7 @@ fn add_peaks(probes: &mut Vec<Probe>) {
     }
 }
 
-fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
+fn choose_default_probes(scenario: &Scenario) -> Vec<Probe> {
     use FlowQuantity as Of;
     let flow_quantities = [
         Of::CongestionWindow,
@@ -394,7 +394,7 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         first += flows.len();
     }
     let tables = scenario.flows.iter().map(|flow| &*flow.table);
-    let flows = one_of_each_first(tables, DEFAULT_PROBES_OF)
+    let flows = round_robin_by_table(tables, DEFAULT_PROBES_OF)
         .into_iter()
         .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
     let links = scenario
@@ -419,7 +419,7 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
 
 /// Chooses at most `most` of the items in `tables`: the first of each table, then the second of
 /// each, and so on. Returns their indices in order.
-fn one_of_each_first<'t>(tables: impl Iterator<Item = &'t str>, most: usize) -> Vec<usize> {
+fn round_robin_by_table<'t>(tables: impl Iterator<Item = &'t str>, most: usize) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let mut chosen: Vec<(usize, usize)> = tables
         .enumerate()

@@ -14,7 +14,7 @@ use bentpipe_middlebox::{
 use bentpipe_types::{Address, RandomStream, Tunnel};
 use bentpipe_wire::vj;
 
-use crate::queue::Place;
+use crate::queue::QueueContext;
 use crate::schema::{Compression, FilterMode, LinkFraming, Spacing};
 use crate::{
     Acks, Carrier, Direction, Gateway, Link, NodeKind, Queue, RandomErrors, Scenario, WaterMarks,
@@ -26,7 +26,7 @@ use crate::{
 const FLOWS: usize = 4096;
 
 /// Properties that all directions of a network share.
-pub(super) struct Surroundings {
+pub(super) struct NetworkContext {
     /// Whether a link of the network fragments packets.
     pub(super) fragments: bool,
     /// The scenario's traffic classes.
@@ -40,7 +40,7 @@ pub(super) fn settings(
     link: &Link,
     way: Way,
     access: Option<Access>,
-    around: &Surroundings,
+    around: &NetworkContext,
     seed: u64,
 ) -> Option<Settings> {
     let direction = link.direction(way)?;
@@ -224,7 +224,7 @@ fn errors(link: &Link, direction: &Direction, name: &str, seed: u64) -> Vec<Erro
 }
 
 fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u64) -> Queueing {
-    let place = Place {
+    let place = QueueContext {
         limit: direction.queue.limit,
         rate: direction.rate,
         classes,
@@ -242,16 +242,16 @@ fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u
 }
 
 /// Properties of a direction for its summary that the network does not have.
-pub(super) struct Known {
+pub(super) struct DirectionInfo {
     pub(super) queue: Queue,
     /// The carrier on which it requests capacity.
     pub(super) carrier: Option<Carrier>,
 }
 
 /// Returns the properties of every direction, in the order in which the network numbers them.
-pub(super) fn known(scenario: &Scenario) -> Vec<Known> {
+pub(super) fn direction_info(scenario: &Scenario) -> Vec<DirectionInfo> {
     let all = scenario.links.iter().flat_map(Link::directions);
-    all.map(|(_, direction)| Known {
+    all.map(|(_, direction)| DirectionInfo {
         queue: direction.queue.clone(),
         carrier: direction
             .access

@@ -17,17 +17,17 @@ use crate::{
 };
 
 /// Properties of a gateway for its summary.
-pub(super) struct Known {
+pub(super) struct GatewayInfo {
     pub(super) kind: GatewayKind,
     pub(super) notes: Vec<String>,
 }
 
 /// Returns the properties of each gateway, by name.
-pub(super) fn known(scenario: &Scenario) -> BTreeMap<String, Known> {
+pub(super) fn gateway_info(scenario: &Scenario) -> BTreeMap<String, GatewayInfo> {
     let nodes = scenario.nodes.iter().enumerate();
     let gateways = nodes.filter_map(|(index, node)| match &node.kind {
         NodeKind::Gateway(gateway) => {
-            let known = Known {
+            let known = GatewayInfo {
                 kind: gateway.kind(),
                 notes: scenario.window_note(index).into_iter().collect(),
             };

@@ -87,11 +87,11 @@ pub struct Run {
     end: Time,
     scenario: String,
     seed: u64,
-    directions: Vec<direction::Known>,
+    directions: Vec<direction::DirectionInfo>,
     /// Names of the flows' tables.
     tables: Vec<Arc<str>>,
     /// Properties of the gateways, by name.
-    gateways: BTreeMap<String, gateway::Known>,
+    gateways: BTreeMap<String, gateway::GatewayInfo>,
     captures: Vec<CaptureFile>,
     /// Number of samples that were taken out.
     taken: u64,
@@ -118,17 +118,17 @@ impl Run {
         options: &RunOptions,
         captures_named: Named,
         outside: &[usize],
-        spreads: &[build::Spreading],
-        put: &mut build::Put<'_>,
+        multicast_channels: &[build::MulticastChannel],
+        put: &mut build::AgentFactory<'_>,
     ) -> Result<(Self, Vec<NodeId>), RunError> {
         let seed = options.seed.unwrap_or(scenario.seed);
-        let directions = direction::known(scenario);
+        let directions = direction::direction_info(scenario);
         let (mut network, nodes) = build::network(
             scenario,
             seed,
             &options.custom_controls,
             outside,
-            spreads,
+            multicast_channels,
             put,
         )?;
         if !options.no_series {
@@ -153,7 +153,7 @@ impl Run {
                 .iter()
                 .map(|flow| Arc::clone(&flow.table))
                 .collect(),
-            gateways: gateway::known(scenario),
+            gateways: gateway::gateway_info(scenario),
             captures,
             taken: 0,
             most_records: options.most_records.unwrap_or(MAX_RECORDS),

@@ -6,7 +6,7 @@ use bentpipe_sim::{FlowOutcome, FlowPlan, Network, NodeId, local_ports};
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Time};
 
-use super::build::{Spreading, starts, traffic_of};
+use super::build::{MulticastChannel, starts, traffic_of};
 use super::capture::Named;
 use super::{Run, RunError, RunOptions, RunOutput};
 use crate::{Scenario, Series};
@@ -50,9 +50,15 @@ impl Outside {
         probes.retain(|probe| matches!(probe.of, Series::Link(..)));
         let plans = plans(scenario, options.seed.unwrap_or(scenario.seed))?;
         let mut put = |index, config| put(index, config, &plans);
-        let spreads = spreads(scenario);
-        let (mut run, nodes) =
-            Run::build(&inside, options, Named::AtOnce, outside, &spreads, &mut put)?;
+        let multicast_channels = multicast_channels(scenario);
+        let (mut run, nodes) = Run::build(
+            &inside,
+            options,
+            Named::AtOnce,
+            outside,
+            &multicast_channels,
+            &mut put,
+        )?;
         let network = run.exchange(None);
         Ok(Self {
             network,
@@ -98,22 +104,22 @@ impl Closing {
 
 /// Returns the multicast channels of a scenario with real hosts only: the network has their routes,
 /// not their flows.
-fn spreads(scenario: &Scenario) -> Vec<Spreading> {
-    let mut spreads: Vec<Spreading> = Vec::new();
+fn multicast_channels(scenario: &Scenario) -> Vec<MulticastChannel> {
+    let mut multicast_channels: Vec<MulticastChannel> = Vec::new();
     for flow in &scenario.flows {
         let Some(channel) = flow.channel.and_then(Address::of_channel) else {
             continue;
         };
-        match spreads.last_mut() {
+        match multicast_channels.last_mut() {
             Some(last) if last.channel == channel => last.members.push(flow.to),
-            _ => spreads.push(Spreading {
+            _ => multicast_channels.push(MulticastChannel {
                 channel,
                 from: flow.from,
                 members: vec![flow.to],
             }),
         }
     }
-    spreads
+    multicast_channels
 }
 
 /// Returns the flows of a scenario.

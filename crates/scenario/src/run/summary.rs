@@ -18,8 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::applications::ApplicationSummary;
-use super::direction::Known;
-use super::gateway::Known as Gateway;
+use super::direction::DirectionInfo;
+use super::gateway::GatewayInfo as Gateway;
 use super::groups::{GroupSummary, groups};
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
@@ -299,7 +299,7 @@ impl Summary {
         seed: u64,
         duration: Span,
         outcome: &Outcome,
-        directions: &[Known],
+        directions: &[DirectionInfo],
         tables: &[Arc<str>],
         gateways: &BTreeMap<String, Gateway>,
     ) -> Self {
@@ -476,7 +476,7 @@ fn put(table: &mut Map<String, Value>, name: &str, value: Value) {
 }
 
 impl LinkSummary {
-    fn new((direction, known): (&DirectionOutcome, &Known)) -> Self {
+    fn new((direction, known): (&DirectionOutcome, &DirectionInfo)) -> Self {
         let counters = &direction.counters;
         let (queue_limit_packets, queue_limit_bytes) = match known.queue.limit {
             QueueLimit::Packets(packets) => (Some(u64::from(packets)), None),

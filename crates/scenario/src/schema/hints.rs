@@ -139,7 +139,7 @@ const KEYS: [(&str, &str); 47] = [
 
 /// Returns the key of `known`, or the path to a key in a table of `known`, that others call
 /// `written`.
-pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
+pub(crate) fn suggested_key(written: &str, known: &[&str]) -> Option<&'static str> {
     let written = written.to_lowercase().replace('-', "_");
     let of_this_table = |path: &str| {
         let first = path.split('.').next().unwrap_or(path);
@@ -170,7 +170,7 @@ const SERIES: [(&str, &str); 14] = [
 ];
 
 /// Returns the series of `known` that others call `written`.
-pub(crate) fn series_meant<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn suggested_series<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let (_, meant) = SERIES.iter().find(|(name, _)| *name == written)?;
     known.iter().copied().find(|name| name == meant)
 }
@@ -253,7 +253,7 @@ pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
         let hint = "\"fq-codel\" keeps flows apart and their delays short";
         format!("expected {expected}, got {}; {hint}", quoted(word))
     } else if let Some(near) =
-        word_meant(word, known).or_else(|| suggest(word, known.iter().copied()))
+        suggested_word(word, known).or_else(|| suggest(word, known.iter().copied()))
     {
         format!(
             "expected {}, got {}; did you mean {}?",
@@ -266,7 +266,7 @@ pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
     }
 }
 
-fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+fn suggested_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let (_, meant) = WORDS
         .iter()
         .find(|(written, _)| word.eq_ignore_ascii_case(written))?;

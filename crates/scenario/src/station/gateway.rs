@@ -7,7 +7,7 @@ use super::StationError;
 use crate::{Addresses, Gateway, Multiplex, RealEnds, Scenario, TrafficClass};
 
 /// Converts the gateway to its links here; `own` has their indices in the file.
-pub(super) fn placed(
+pub(super) fn gateway_between_links(
     gateway: &Gateway,
     name: &str,
     (own, addresses): (&[usize], Option<Addresses>),

@@ -58,7 +58,7 @@ pub(super) fn real(
         // Settings that need both ends are refused in both directions: the peer would not do its
         // half.
         for (way, direction) in link.directions() {
-            takes_no_nodes(direction, &format!("links.{name}.{way}"))?;
+            check_packets_unchanged(direction, &format!("links.{name}.{way}"))?;
         }
         shaped(leaves, &format!("links.{name}.{sends}"), scenario, notes)?
     } else {
@@ -136,7 +136,7 @@ fn refused(direction: &str, key: &str, message: &str) -> StationError {
 
 /// Refuses settings by which two nodes change the packets between them: real packets must stay
 /// unchanged.
-fn takes_no_nodes(direction: &Direction, key: &str) -> Result<(), StationError> {
+fn check_packets_unchanged(direction: &Direction, key: &str) -> Result<(), StationError> {
     if let Acks::Compaction { .. } = direction.acks {
         return Err(refused(
             key,
@@ -178,7 +178,7 @@ fn shaped(
             "the real carrier's hub grants what goes; expected \"continuous\", and a rate to shape to",
         ));
     }
-    knows_classes(scenario, direction)?;
+    check_classes(scenario, direction)?;
     if direction.errors.random != RandomErrors::None || !direction.errors.lost_packets.is_empty() {
         notes.push(format!(
             "{key}.errors: no effect, packets are lost on the real link"
@@ -198,7 +198,7 @@ fn shaped(
 }
 
 /// Checks that classes use ports only: flows and hosts of the file are unknown for real packets.
-pub(super) fn knows_classes(
+pub(super) fn check_classes(
     scenario: &Scenario,
     direction: &Direction,
 ) -> Result<(), StationError> {

@@ -9,7 +9,7 @@
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
 
-use super::{CLOSEST_ATTENUATIONS, Trace, Wrong, delay, lines, number, rates, step, time};
+use super::{CLOSEST_ATTENUATIONS, Trace, TraceError, delay, lines, number, rates, step, time};
 use crate::error::quoted;
 use crate::quantity::MOST_DECIBELS;
 use crate::suggest::suggest;
@@ -72,11 +72,11 @@ impl Column {
 /// The fastest rate of a link.
 const FASTEST: f64 = 1e12;
 
-pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
+pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError> {
     let mut rows = lines(text).filter(|(_, row)| !row.starts_with('#') && !row.trim().is_empty());
     let Some((line, header)) = rows.next() else {
         let message = r#"expected a first line such as "time (s), rate (Mbit/s), delay (ms)""#;
-        return Err(Wrong::file(message));
+        return Err(TraceError::file(message));
     };
     let separator = [',', ';', '\t']
         .into_iter()
@@ -90,7 +90,7 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
                 .iter()
                 .find(|(_, other)| other == kind)
                 .map_or("", |(name, _)| name);
-            return Err(Wrong::new(
+            return Err(TraceError::new(
                 line,
                 format!("expected one column of {name}, got two"),
             ));
@@ -98,7 +98,7 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
     }
     if columns[..].iter().all(|(kind, _)| *kind != Column::Time) || columns.len() < 2 {
         let message = r#"expected a column "time (s)" and one of what changes"#;
-        return Err(Wrong::new(line, message));
+        return Err(TraceError::new(line, message));
     }
     let mut steps = Steps::default();
     let mut last = None;
@@ -107,7 +107,7 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
         let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
         if fields.len() != columns.len() {
             let message = format!("expected {} fields, got {}", columns.len(), fields.len());
-            return Err(Wrong::new(line, message));
+            return Err(TraceError::new(line, message));
         }
         let mut now = None;
         for (place, (field, (kind, unit))) in fields.iter().zip(&columns).enumerate() {
@@ -120,9 +120,9 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
                 }
             }
         }
-        let now = now.ok_or_else(|| Wrong::new(line, "expected a time, got nothing"))?;
+        let now = now.ok_or_else(|| TraceError::new(line, "expected a time, got nothing"))?;
         if last.is_some_and(|last| now <= last) {
-            return Err(Wrong::new(
+            return Err(TraceError::new(
                 line,
                 "expected a time later than on the line before",
             ));
@@ -138,7 +138,7 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
 }
 
 /// Returns the quantity and unit of a column.
-fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
+fn column(line: usize, header: &str) -> Result<(Column, f64), TraceError> {
     let header = header.trim().trim_matches('"').trim();
     let (name, unit) = match header.split_once(['(', '[']) {
         Some((name, unit)) => (name.trim(), unit.trim_end_matches([')', ']']).trim()),
@@ -156,7 +156,7 @@ fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("known: {}", known.join(", ")),
         };
-        return Err(Wrong::new(
+        return Err(TraceError::new(
             line,
             format!("no column is called {}; {hint}", quoted(header)),
         ));
@@ -179,7 +179,7 @@ fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
             known.join(", "),
             quoted(header)
         );
-        return Err(Wrong::new(line, message));
+        return Err(TraceError::new(line, message));
     };
     Ok((*kind, *worth))
 }
@@ -193,11 +193,11 @@ struct Steps {
 }
 
 impl Steps {
-    fn take(&mut self, line: usize, now: Span, kind: Column, value: f64) -> Result<(), Wrong> {
+    fn take(&mut self, line: usize, now: Span, kind: Column, value: f64) -> Result<(), TraceError> {
         let within = |most: f64, expected: &str| {
             let fits = (0.0..=most).contains(&value);
             fits.then_some(value)
-                .ok_or_else(|| Wrong::new(line, format!("expected {expected}, got {value}")))
+                .ok_or_else(|| TraceError::new(line, format!("expected {expected}, got {value}")))
         };
         match kind {
             Column::Time => {}
@@ -210,7 +210,7 @@ impl Steps {
                 let last = self.attenuation.last();
                 if last.is_some_and(|(at, _)| now.saturating_sub(*at) < CLOSEST_ATTENUATIONS) {
                     let message = "expected 1 ms or more since the attenuation before it";
-                    return Err(Wrong::new(line, message));
+                    return Err(TraceError::new(line, message));
                 }
                 step(&mut self.attenuation, now, attenuation);
             }
@@ -238,7 +238,7 @@ impl Steps {
         Ok(())
     }
 
-    fn finish(self, every: Option<Span>) -> Result<Trace, Wrong> {
+    fn finish(self, every: Option<Span>) -> Result<Trace, TraceError> {
         let Self {
             rate,
             attenuation,
@@ -246,11 +246,11 @@ impl Steps {
             losses,
         } = self;
         if rate.is_empty() && attenuation.is_empty() && delay.is_empty() && losses.is_empty() {
-            return Err(Wrong::file(
+            return Err(TraceError::file(
                 "expected a line with a time and what changes then, got none",
             ));
         }
-        let late = Wrong::file("every: expected more than the last time in the file");
+        let late = TraceError::file("every: expected more than the last time in the file");
         let ends = [
             rate.last().map(|(at, _)| *at),
             attenuation.last().map(|(at, _)| *at),
@@ -263,7 +263,7 @@ impl Steps {
         let rate = if rate.is_empty() {
             None
         } else {
-            Some(rates(rate, every).map_err(Wrong::file)?)
+            Some(rates(rate, every).map_err(TraceError::file)?)
         };
         Ok(Trace {
             rate,

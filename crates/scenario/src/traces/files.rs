@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Reading, Trace, Wrong, parquet, parse};
+use super::{Reading, Trace, TraceError, parquet, parse};
 use crate::limits::{MAX_TRACE_BYTES, MAX_TRACES_BYTES};
 use crate::schema::TraceFormat;
 
@@ -20,11 +20,11 @@ pub(crate) struct Files {
 #[derive(Debug, Default)]
 struct Read {
     bytes: u64,
-    known: Vec<Known>,
+    known: Vec<CachedTrace>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedTrace {
     path: PathBuf,
     reading: Reading,
     trace: Trace,
@@ -32,7 +32,7 @@ struct Known {
 
 impl Files {
     /// Creates a reader whose paths are relative to the folder of the scenario file.
-    pub(crate) fn beside(scenario_file: &str) -> Self {
+    pub(crate) fn for_scenario(scenario_file: &str) -> Self {
         let folder = Path::new(scenario_file).parent().unwrap_or(Path::new(""));
         Self {
             folder: folder.to_owned(),
@@ -41,27 +41,31 @@ impl Files {
     }
 
     /// Returns the trace in a file, or the name of the file and the error.
-    pub(crate) fn trace(&self, name: &str, reading: Reading) -> Result<Trace, (String, Wrong)> {
+    pub(crate) fn trace(
+        &self,
+        name: &str,
+        reading: Reading,
+    ) -> Result<Trace, (String, TraceError)> {
         let path = self.folder.join(name);
         let mut read = self.read.borrow_mut();
-        let same = |known: &&Known| known.path == path && known.reading == reading;
+        let same = |known: &&CachedTrace| known.path == path && known.reading == reading;
         if let Some(known) = read.known.iter().find(same) {
             return Ok(known.trace.clone());
         }
         let wrong = |wrong| (path.display().to_string(), wrong);
-        let content = bytes_of(&path).map_err(|message| wrong(Wrong::file(message)))?;
+        let content = bytes_of(&path).map_err(|message| wrong(TraceError::file(message)))?;
         read.bytes += content.len() as u64;
         if read.bytes > MAX_TRACES_BYTES {
             let message = "expected at most 256 MiB of trace files in all";
-            return Err(wrong(Wrong::file(message)));
+            return Err(wrong(TraceError::file(message)));
         }
         let text = match reading.format {
             TraceFormat::Parquet => parquet::text_of(&content),
             _ => utf8(content),
         };
-        let text = text.map_err(|message| wrong(Wrong::file(message)))?;
+        let text = text.map_err(|message| wrong(TraceError::file(message)))?;
         let trace = parse(&text, reading).map_err(wrong)?;
-        read.known.push(Known {
+        read.known.push(CachedTrace {
             path: path.clone(),
             reading,
             trace: trace.clone(),

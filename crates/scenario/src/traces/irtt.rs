@@ -9,7 +9,7 @@
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
 
-use super::{Trace, Wrong, delay, lines, number, step};
+use super::{Trace, TraceError, delay, lines, number, step};
 use crate::error::quoted;
 use crate::quantity::LONGEST;
 use crate::schema::IrttColumn;
@@ -18,10 +18,10 @@ use crate::schema::IrttColumn;
 const USUAL_INTERVAL: Span = Span::from_millis(10);
 const LOST: f64 = -1.0;
 
-pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wrong> {
+pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, TraceError> {
     let Some(column) = column else {
         let message = r#"expected column = "uplink" or "downlink" beside it"#;
-        return Err(Wrong::file(message));
+        return Err(TraceError::file(message));
     };
     let mut rows = lines(text);
     let header = rows.next().map_or("", |(_, header)| header);
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
             quoted(header)
         );
         let found = names.iter().position(|other| *other == name);
-        found.ok_or_else(|| Wrong::new(1, message))
+        found.ok_or_else(|| TraceError::new(1, message))
     };
     let (timestamp, rtt, own) = (place("timestamp")?, place("rtt")?, place(column.name())?);
     let mut first = None;
@@ -44,11 +44,11 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
         let fields: Vec<&str> = row.split(',').collect();
         if fields.len() != names.len() {
             let message = format!("expected {} fields, got {}", names.len(), fields.len());
-            return Err(Wrong::new(line, message));
+            return Err(TraceError::new(line, message));
         }
         let sent: u64 = fields[timestamp].trim().parse().map_err(|_| {
             let got = quoted(fields[timestamp]);
-            Wrong::new(
+            TraceError::new(
                 line,
                 format!("expected a timestamp in whole nanoseconds, got {got}"),
             )
@@ -59,7 +59,7 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
         let later = since.filter(|at| (count == 0 || *at > now) && *at <= LONGEST);
         now = later.ok_or_else(|| {
             let message = "expected a timestamp later than the one before, and at most 72 h later than the first";
-            Wrong::new(line, message)
+            TraceError::new(line, message)
         })?;
         count += 1;
         let value = |at: usize| {
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
             let message = format!(
                 "expected a delay from 0 ms on, or -1 for a lost packet, got {taken}: were the clocks of both ends the same?"
             );
-            return Err(Wrong::new(line, message));
+            return Err(TraceError::new(line, message));
         }
         if taken > 0.0 {
             step(&mut delays, now, delay(line, taken)?);
@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, Wro
     // Unknown delays at the start take the first known one.
     let Some(earliest) = delays.first_mut() else {
         let message = format!("expected a delay in the column \"{column}\", got none");
-        return Err(Wrong::file(message));
+        return Err(TraceError::file(message));
     };
     earliest.0 = Span::ZERO;
     let interval = match count {

@@ -5,11 +5,11 @@
 use bentpipe_link::Profile;
 use bentpipe_types::Span;
 
-use super::{Trace, Wrong, delay, lines, number, step};
+use super::{Trace, TraceError, delay, lines, number, step};
 
 const SLOT: Span = Span::from_millis(10);
 
-pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Trace, TraceError> {
     let mut steps = Vec::new();
     let mut ends = Span::ZERO;
     for (line, field) in lines(text) {
@@ -18,8 +18,9 @@ pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
         ends += SLOT;
     }
     let profile = Profile::new(steps, Some(ends));
-    let profile = profile
-        .ok_or_else(|| Wrong::file("expected a delay in milliseconds on each line, got none"))?;
+    let profile = profile.ok_or_else(|| {
+        TraceError::file("expected a delay in milliseconds on each line, got none")
+    })?;
     Ok(Trace {
         delay: Some(profile),
         ..Trace::default()

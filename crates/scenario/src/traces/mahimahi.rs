@@ -3,18 +3,18 @@
 
 use bentpipe_link::{Opportunities, RateCourse};
 
-use super::{Trace, Wrong, lines};
+use super::{Trace, TraceError, lines};
 use crate::error::quoted;
 use crate::quantity::LONGEST;
 
-pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Trace, TraceError> {
     let longest = LONGEST.as_nanos() / 1_000_000;
     let mut at_ms: Vec<u64> = Vec::new();
     for (line, field) in lines(text) {
         let milliseconds = field.trim().parse().ok().filter(|ms| *ms <= longest);
         let Some(milliseconds) = milliseconds else {
             let expected = "expected a time in whole milliseconds up to 72 h";
-            return Err(Wrong::new(
+            return Err(TraceError::new(
                 line,
                 format!("{expected}, got {}", quoted(field)),
             ));
@@ -22,13 +22,13 @@ pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
         if let Some(before) = at_ms.last().filter(|before| **before > milliseconds) {
             let message =
                 format!("expected {before} ms or later, as on the line before, got {milliseconds}");
-            return Err(Wrong::new(line, message));
+            return Err(TraceError::new(line, message));
         }
         at_ms.push(milliseconds);
     }
     let opportunities = Opportunities::new(at_ms).ok_or_else(|| {
         let message = "expected a last line later than 0 ms: the file begins again at its end";
-        Wrong::file(message)
+        TraceError::file(message)
     })?;
     Ok(Trace {
         rate: Some(RateCourse::Opportunities(opportunities)),

@@ -42,12 +42,12 @@ pub(crate) struct Reading {
 
 /// An error in a file, with the line number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct TraceError {
     pub(crate) line: Option<usize>,
     pub(crate) message: String,
 }
 
-impl Wrong {
+impl TraceError {
     fn new(line: usize, message: impl Into<String>) -> Self {
         Self {
             line: Some(line),
@@ -72,7 +72,7 @@ pub(crate) const CLOSEST_RATES: Span = Span::from_micros(100);
 pub(crate) const CLOSEST_ATTENUATIONS: Span = Span::from_millis(1);
 
 /// Reads the text of a file.
-pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, Wrong> {
+pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, TraceError> {
     // Some programs write a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match reading.format {
@@ -112,7 +112,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Parses a finite number.
-fn number(line: usize, field: &str, expected: &str) -> Result<f64, Wrong> {
+fn number(line: usize, field: &str, expected: &str) -> Result<f64, TraceError> {
     let read = field
         .trim()
         .parse()
@@ -120,26 +120,26 @@ fn number(line: usize, field: &str, expected: &str) -> Result<f64, Wrong> {
         .filter(|number: &f64| number.is_finite());
     read.ok_or_else(|| {
         let got = crate::error::quoted(field.trim());
-        Wrong::new(line, format!("expected {expected}, got {got}"))
+        TraceError::new(line, format!("expected {expected}, got {got}"))
     })
 }
 
 /// Converts a delay in milliseconds.
-fn delay(line: usize, milliseconds: f64) -> Result<Span, Wrong> {
+fn delay(line: usize, milliseconds: f64) -> Result<Span, TraceError> {
     let nanoseconds = milliseconds * 1e6;
     if !(0.0..=LONGEST_DELAY.as_nanos() as f64).contains(&nanoseconds) {
         let message = format!("expected a delay from 0 ms to 1 h, got {milliseconds} ms");
-        return Err(Wrong::new(line, message));
+        return Err(TraceError::new(line, message));
     }
     Ok(Span::from_nanos((nanoseconds + 0.5) as u64))
 }
 
 /// Converts a time since the start, in seconds.
-fn time(line: usize, seconds: f64) -> Result<Span, Wrong> {
+fn time(line: usize, seconds: f64) -> Result<Span, TraceError> {
     let nanoseconds = seconds * 1e9;
     if !(0.0..=LONGEST.as_nanos() as f64).contains(&nanoseconds) {
         let message = format!("expected a time from 0 s to 72 h, got {seconds} s");
-        return Err(Wrong::new(line, message));
+        return Err(TraceError::new(line, message));
     }
     Ok(Span::from_nanos((nanoseconds + 0.5) as u64))
 }

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use bentpipe_link::Profile;
 use bentpipe_types::Span;
 
-use super::{Trace, Wrong, delay, lines, number, time};
+use super::{Trace, TraceError, delay, lines, number, time};
 
-pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Trace, TraceError> {
     // Lines may be in any order; if a time occurs twice, the later line counts.
     let mut delays: BTreeMap<Span, Span> = BTreeMap::new();
     for (line, text) in lines(text) {
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
                 "expected a time in seconds and a delay in milliseconds, got {} fields",
                 fields.len()
             );
-            return Err(Wrong::new(line, message));
+            return Err(TraceError::new(line, message));
         };
         let at = time(line, number(line, at, "a time in seconds")?)?;
         let value = delay(line, number(line, value, "a delay in milliseconds")?)?;
@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
     }
     let (Some((_, first)), Some((last, _))) = (delays.first_key_value(), delays.last_key_value())
     else {
-        return Err(Wrong::file(
+        return Err(TraceError::file(
             "expected a time and a delay on each line, got none",
         ));
     };

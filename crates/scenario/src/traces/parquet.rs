@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use bentpipe_types::Span;
 
-use super::{Trace, Wrong, csv};
+use super::{Trace, TraceError, csv};
 
 /// Converts a file's bytes to comma-separated values without quotes: a line of names, then a line
 /// for each row. The error is one line.
@@ -29,13 +29,13 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<String, String> {
     reader(bytes)
 }
 
-pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
+pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError> {
     csv::parse(text, every).map_err(|wrong| {
         // A table has no lines: its rows are counted from 1, after the names.
         let message = match wrong.line {
             Some(line) if line > 1 => format!("row {}: {}", line - 1, wrong.message),
             _ => wrong.message,
         };
-        Wrong::file(message)
+        TraceError::file(message)
     })
 }

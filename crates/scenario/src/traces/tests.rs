@@ -22,7 +22,7 @@ fn refused(format: TraceFormat, text: &str) -> (Option<usize>, String) {
     (wrong.line, wrong.message)
 }
 
-fn irtt(column: IrttColumn, text: &str) -> Result<Trace, Wrong> {
+fn irtt(column: IrttColumn, text: &str) -> Result<Trace, TraceError> {
     let column = Some(column);
     parse(
         text,

@@ -201,7 +201,7 @@ fn words() {
 }
 
 #[test]
-fn what_other_tools_write_is_told_in_our_words() {
+fn units_of_other_tools_get_a_suggestion() {
     check(&[
         (
             "seed = 7",

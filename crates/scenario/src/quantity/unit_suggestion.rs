@@ -4,22 +4,22 @@ use super::{number_and_unit, split, units};
 
 /// Returns the number with the unit that a file would use, if `got` has another tool's spelling of
 /// a unit that `expected` shows.
-pub(super) fn meant(expected: &str, got: &str) -> Option<String> {
+pub(super) fn suggestion(expected: &str, got: &str) -> Option<String> {
     let (_, written) = split(got)?;
     if written.starts_with(',') {
-        return with_a_point(expected, got);
+        return with_decimal_point(expected, got);
     }
     let number = got.trim().strip_suffix(written)?.trim_end();
     let examples = expected.split('"').skip(1).step_by(2);
     let unit = examples
         .filter_map(number_and_unit)
-        .find_map(|(_, unit)| spelled(unit.base, written))?;
+        .find_map(|(_, unit)| file_unit(unit.base, written))?;
     Some(format!("{number} {unit}"))
 }
 
 /// Returns the number with a decimal point in place of a comma, unless the comma may separate
 /// thousands.
-fn with_a_point(expected: &str, got: &str) -> Option<String> {
+fn with_decimal_point(expected: &str, got: &str) -> Option<String> {
     let (before, after) = got.trim().split_once(',')?;
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || digits == 3 {
@@ -35,12 +35,12 @@ fn with_a_point(expected: &str, got: &str) -> Option<String> {
     if fits {
         Some(pointed)
     } else {
-        meant(expected, &pointed)
+        suggestion(expected, &pointed)
     }
 }
 
 /// Returns the file spelling of a unit with this base, or `None` if it is already spelled so.
-fn spelled(base: &str, written: &str) -> Option<&'static str> {
+fn file_unit(base: &str, written: &str) -> Option<&'static str> {
     if units().any(|unit| unit.base == base && unit.name == written) {
         return None;
     }
@@ -125,7 +125,7 @@ fn prefixed(
 
 #[cfg(test)]
 mod tests {
-    use super::meant;
+    use super::suggestion;
 
     #[test]
     fn units_of_other_tools_are_suggested() {
@@ -162,7 +162,7 @@ mod tests {
             (r#""1 ms" to "10 s""#, "0 s", None),
             (r#""16/15" or a number"#, "2 s", None),
         ] {
-            assert_eq!(meant(expected, got).as_deref(), right, "{got}");
+            assert_eq!(suggestion(expected, got).as_deref(), right, "{got}");
         }
     }
 }

@@ -75,7 +75,7 @@ fn counted_gateways_are_those_written_out_one_by_one() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_refused_in_a_line() {
+fn impossible_counts_are_refused() {
     for (from, to, said) in [
         (
             "count = 2, kind",
