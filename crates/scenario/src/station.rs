@@ -180,7 +180,7 @@ impl Station {
         }
         if link.arp.take().is_some() {
             notes.push(format!(
-                "links.{name}.arp: no effect, the interfaces ask for themselves"
+                "links.{name}.arp: no effect, the interfaces resolve addresses"
             ));
         }
         Ok(Self {
@@ -192,7 +192,7 @@ impl Station {
 }
 
 /// Reason for refusing settings that need an address of the machine in the network.
-const NO_ADDRESS: &str = "not between real networks: what is tunnelled or cut is for a node of the network, and a gateway's machine has no address there that is not the kernel's";
+const NO_ADDRESS: &str = "not between real networks: tunnels and fragments need an address of the gateway, and all addresses of its machine belong to the kernel";
 
 /// Returns the two nodes that stand for real networks. Their TCP is that of the real hosts.
 fn ends(names: [&str; 2]) -> Vec<Node> {

@@ -155,7 +155,7 @@ impl Way<'_> {
             .map(|(key, bytes)| format!("{key} = \"{}\"", Size(rounded_up(*bytes))))
             .collect();
         let instead = if wanted.is_empty() {
-            "no larger window can be said without window scaling".to_owned()
+            "a larger window needs window scaling".to_owned()
         } else {
             format!("{} fills it", wanted.join(" and "))
         };

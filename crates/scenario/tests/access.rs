@@ -341,7 +341,7 @@ fn inconsistent_settings_are_refused() {
     );
     assert_eq!(
         many(&[("links.satellite.forward.access.processing", "\"50 ms\"")]),
-        r#"--set links.satellite.forward.access.processing="50 ms": has no effect: [carriers.uplink] says so for all who share it"#
+        r#"--set links.satellite.forward.access.processing="50 ms": has no effect: [carriers.uplink] sets it for all directions that share it"#
     );
 }
 

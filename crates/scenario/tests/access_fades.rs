@@ -271,13 +271,13 @@ fn inconsistent_access_is_refused() {
             &text,
             traces,
             &table,
-            "links.far.forward.rate: missing; expected beside access the terminal's rate in clear sky, from which the carrier's share in a fade follows",
+            "links.far.forward.rate: missing; expected with access the terminal's rate in clear sky, which determines the carrier's share in a fade",
         ),
         (
             &text,
             traces,
             &instants,
-            ": expected no trace of instants beside access: how much goes when is the hub's to say",
+            ": expected no trace of instants with access: the hub determines when packets are sent",
         ),
     ] {
         let refusal =

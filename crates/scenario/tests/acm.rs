@@ -169,11 +169,11 @@ fn incomplete_and_contradictory_acm_is_refused() {
         ),
         (
             "rate = \"5 Mbit/s\"\nschedule = [{ at = \"1 s\", attenuation = \"3 dB\" }]".to_owned(),
-            "rain.toml:14: links.sky.forward.schedule: has no effect: there is no acm beside it",
+            "rain.toml:14: links.sky.forward.schedule: has no effect without acm",
         ),
         (
             format!("{ACM}\nschedule = [{{ at = \"1 s\", rate = \"3 Mbit/s\" }}]"),
-            "rain.toml:13: links.sky.forward.acm: expected no acm beside rates of schedule or traces",
+            "rain.toml:13: links.sky.forward.acm: expected no acm together with rates of schedule or traces",
         ),
         (
             format!("{ACM}\nschedule = [{{ at = \"1 s\", attenuation = \"-3 dB\" }}]"),

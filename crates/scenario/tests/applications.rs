@@ -128,11 +128,11 @@ fn inconsistent_applications_are_refused_with_a_suggestion() {
         ),
         (
             r#"{ kind = "packets", size = "100 kB", interval = "1 s" }"#,
-            r#"size: expected at most "65507 B", what a datagram holds, got "100 kB""#,
+            r#"size: expected at most "65507 B", the size of a datagram, got "100 kB""#,
         ),
         (
             r#"{ kind = "ping", size = "65508 B" }"#,
-            r#"size: expected at most "65507 B", what a datagram holds, got "65508 B""#,
+            r#"size: expected at most "65507 B", the size of a datagram, got "65508 B""#,
         ),
         (
             r#"{ kind = "packets", size = "gamma(1 kB)", interval = "1 s" }"#,
@@ -453,7 +453,7 @@ fn inconsistent_mixes_are_refused() {
         ),
         (
             flow(&format!("{ping}\nmix = \"m\"")) + "[mixes.m]\nweb = 1\n",
-            "flows.f.mix: has no effect: `app` says what the flow does",
+            "flows.f.mix: has no effect: `app` sets the application of the flow",
         ),
         (
             flow(&format!("{ping}\ncount = 3")),
@@ -473,7 +473,7 @@ fn inconsistent_mixes_are_refused() {
         ),
         (
             flow(ping) + "[mixes.m]\nbulk = 1\n",
-            "mixes.m.bulk.app.size: missing; expected one: what users do has to come to an end",
+            "mixes.m.bulk.app.size: missing; expected one: activities of users must end",
         ),
         (
             flow(ping) + "[mixes.m]\n",
@@ -530,7 +530,7 @@ fn services_are_in_the_results() {
     for (app, message) in [
         (
             r#"{ kind = "ftp", direction = "both" }"#,
-            r#"direction: expected "download" or "upload": a file goes one way"#,
+            r#"direction: expected "download" or "upload": a file has one direction"#,
         ),
         (
             r#"{ kind = "voice", calls = 3 }"#,

@@ -223,7 +223,7 @@ fn inconsistent_settings_are_refused() {
         (vec![(schedule, "[]")], "expected steps such as"),
         (
             vec![(schedule, r#"[{ at = "1 s" }]"#)],
-            "expected what changes beside it",
+            "expected a new value",
         ),
         (
             vec![(

@@ -180,7 +180,7 @@ fn inconsistent_settings_are_refused() {
         (
             "one_way = true\nrate = \"10",
             "rate = \"10",
-            "many.toml:14: links.satellite.one_way: expected true beside broadcast: what goes back takes links of its own, such as one-way ones from each that hears it",
+            "many.toml:14: links.satellite.one_way: expected true with broadcast: the opposite direction needs links of its own, such as a one-way link from each receiver",
         ),
         (
             "broadcast = true\n",
@@ -200,12 +200,12 @@ fn inconsistent_settings_are_refused() {
         (
             "rate = \"10 Mbit/s\"",
             "rate = \"10 Mbit/s\"\ncompression = \"rfc1144\"",
-            "many.toml:19: links.satellite.compression: a channel that many hear has none: it would take a far end of its own at each of them",
+            "many.toml:19: links.satellite.compression: a broadcast channel has none: it would need state at each receiver",
         ),
         (
             "rate = \"10 Mbit/s\"",
             "rate = \"10 Mbit/s\"\nforward = { tunnel = true }",
-            "many.toml:19: links.satellite.forward.tunnel: a channel that many hear has none: it would take a far end of its own at each of them",
+            "many.toml:19: links.satellite.forward.tunnel: a broadcast channel has none: it would need state at each receiver",
         ),
         (
             "to = \"all\"",
@@ -225,7 +225,7 @@ fn inconsistent_settings_are_refused() {
         (
             "to = \"all\"",
             "to = \"all\"\nspacing = \"1 s\"",
-            "many.toml:34: flows.news.spacing: has no effect: what is sent to \"all\", all of it get at once",
+            "many.toml:34: flows.news.spacing: has no effect: all members of \"all\" receive at once",
         ),
         (
             "kind = \"carousel\", size = \"100 kB\", rate = \"1 Mbit/s\", files = 5",
@@ -240,7 +240,7 @@ fn inconsistent_settings_are_refused() {
         (
             "files = 5",
             "files = 5, turns = 3, interval = \"2 s\"",
-            "many.toml:34: flows.news.app.interval: expected at least \"2400 ms\", what the turns of a file take, got \"2 s\"",
+            "many.toml:34: flows.news.app.interval: expected at least \"2400 ms\", the duration of the turns of a file, got \"2 s\"",
         ),
         (
             "size = \"100 kB\"",

@@ -26,7 +26,11 @@ impl QuantityError {
     }
 
     /// Creates an error with a suggested spelling.
-    pub(super) fn with_suggestion(expected: impl Into<String>, got: &str, suggestion: String) -> Self {
+    pub(super) fn with_suggestion(
+        expected: impl Into<String>,
+        got: &str,
+        suggestion: String,
+    ) -> Self {
         Self {
             expected: expected.into(),
             got: got.to_owned(),

@@ -52,7 +52,11 @@ impl Scalar for Probability {
             .trim_end_matches('0')
             .trim_end_matches('.')
             .to_owned();
-        Some(Err(QuantityError::with_suggestion(Self::expected(), text, meant)))
+        Some(Err(QuantityError::with_suggestion(
+            Self::expected(),
+            text,
+            meant,
+        )))
     }
 
     fn schema(_: &mut SchemaGenerator) -> Schema {

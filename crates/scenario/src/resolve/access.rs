@@ -93,7 +93,7 @@ impl LinkTable<'_> {
             };
         }
         if self.link.broadcast {
-            let message = "expected \"continuous\": a channel that many hear is its sender's alone, who asks nobody";
+            let message = "expected \"continuous\": a broadcast channel has a single sender, which needs no requests";
             return refuse("kind", message.to_owned());
         }
         if let Some(changes) = beside.changes {
@@ -146,13 +146,13 @@ impl LinkTable<'_> {
             RateCourse::Constant => return Ok(()),
             RateCourse::Steps(profile) => profile,
             RateCourse::Opportunities(_) => {
-                let message = "expected no trace of instants beside access: how much goes when is the hub's to say";
+                let message = "expected no trace of instants with access: the hub determines when packets are sent";
                 return Err(Fault::new(traces(), message));
             }
         };
         let has_modes = own.is_some_and(|own| own.acm.is_some()) || self.link.acm.is_some();
         if !has_modes && own.and_then(|own| own.rate).or(self.link.rate).is_none() {
-            let expected = "beside access the terminal's rate in clear sky, from which the carrier's share in a fade follows";
+            let expected = "with access the terminal's rate in clear sky, which determines the carrier's share in a fade";
             return Err(self.missing(way, "rate", |other| other.rate.is_some(), expected));
         }
         let above = |rate: u64| rate > clear.bits_per_second();
@@ -211,7 +211,9 @@ impl LinkTable<'_> {
             ("processing", file.processing.is_some()),
         ];
         if let Some((key, _)) = shared.iter().find(|(_, given)| *given) {
-            let message = format!("has no effect: [carriers.{name}] says so for all who share it");
+            let message = format!(
+                "has no effect: [carriers.{name}] sets it for all directions that share it"
+            );
             return Err((key, message));
         }
         if rate > carrier.rate {

@@ -69,7 +69,7 @@ impl<'a> Datagrams<'a> {
             Some(link) => format!(" in the tunnel of link {}", quoted(link)),
         };
         let largest = self.largest;
-        format!(r#"expected at most "{largest} B", what a datagram holds{within}, got "{got}""#)
+        format!(r#"expected at most "{largest} B", the size of a datagram{within}, got "{got}""#)
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traff
         } else {
             "lasts"
         };
-        let message = "missing; expected one: what users do has to come to an end";
+        let message = "missing; expected one: activities of users must end";
         return Err((key, message.to_owned()));
     }
     Ok(traffic)
@@ -392,7 +392,7 @@ fn carousel(file: &AppFile, datagrams: Datagrams<'_>) -> Result<CarouselSettings
     settings.interval = interval.map_or(length, |interval| interval.0);
     if settings.interval < length {
         let message = format!(
-            r#"expected at least "{}", what the turns of a file take, got "{}""#,
+            r#"expected at least "{}", the duration of the turns of a file, got "{}""#,
             Length(length),
             Length(settings.interval)
         );
@@ -412,7 +412,7 @@ fn ftp(file: &AppFile) -> Result<FtpSettings, KeyError> {
             DirectionName::Download => Direction::Download,
             DirectionName::Upload => Direction::Upload,
             DirectionName::Both => {
-                let message = r#"expected "download" or "upload": a file goes one way"#;
+                let message = r#"expected "download" or "upload": a file has one direction"#;
                 return Err(("direction", message.to_owned()));
             }
         },

@@ -64,7 +64,7 @@ impl LinkTable<'_> {
         let adapts = key!(self, way, acm);
         let mut acm = self.acm(&adapts, way)?;
         if acm.is_some() && !matches!(changes.rate, RateCourse::Constant) {
-            let message = "expected no acm beside rates of schedule or traces: acm makes the rate from the attenuation";
+            let message = "expected no acm together with rates of schedule or traces: acm determines the rate from the attenuation";
             return Err(Fault::new(self.path(way, adapts.own, &["acm"]), message));
         }
         match (&mut acm, attenuation) {
@@ -73,7 +73,7 @@ impl LinkTable<'_> {
                 self.fade(way, &adapts, acm, &attenuation, &mut changes)?;
             }
             (None, Some((_, path))) => {
-                return Err(Fault::new(path, "has no effect: there is no acm beside it"));
+                return Err(Fault::new(path, "has no effect without acm"));
             }
             (_, None) => {}
         }
@@ -102,7 +102,8 @@ impl LinkTable<'_> {
             };
             changes.fading = Some(fading(file).map_err(wrong)?);
             if file.rate.is_some() && matches!(changes.rate, RateCourse::Opportunities(_)) {
-                let message = "has no effect: the trace says when what may go".to_owned();
+                let message =
+                    "has no effect: the trace determines when packets are sent".to_owned();
                 return Err(wrong(("rate", message)));
             }
         }
@@ -189,7 +190,7 @@ impl LinkTable<'_> {
         }
         for (index, step) in steps.iter().enumerate() {
             if step.says_nothing() {
-                let message = "expected what changes beside it: rate, attenuation, delay, packet_loss_rate or bit_error_rate";
+                let message = "expected a new value: rate, attenuation, delay, packet_loss_rate or bit_error_rate";
                 return Err(Fault::new(at(index, "at"), message));
             }
             let earliest = (index > 0).then(|| steps[index - 1].at.0 + CLOSEST_RATES);

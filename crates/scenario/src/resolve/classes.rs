@@ -33,8 +33,7 @@ fn resolve_one(
     flows: &Directory<'_>,
 ) -> Result<PacketClass, Fault> {
     if name == OTHERS {
-        let message =
-            format!("expected another name: \"{OTHERS}\" is what belongs to none of the classes");
+        let message = format!("expected another name: \"{OTHERS}\" stands for packets of no class");
         return Err(fault(&["classes", name], message));
     }
     let given = [
@@ -44,8 +43,7 @@ fn resolve_one(
         ("ports", file.ports.as_ref().map(Vec::len)),
     ];
     if given.iter().all(|(_, length)| length.is_none()) {
-        let message =
-            "expected one of flows, applications, hosts, ports: it says what belongs to the class";
+        let message = "expected one of flows, applications, hosts, ports: they select the packets of the class";
         return Err(fault(&["classes", name], message));
     }
     if let Some((key, _)) = given.iter().find(|(_, length)| *length == Some(0)) {

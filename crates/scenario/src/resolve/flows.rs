@@ -145,7 +145,7 @@ fn to_group<'a>(
         .constant()
         .is_none_or(|Length(spacing)| spacing > Span::ZERO)
     {
-        let message = format!("has no effect: what is sent to {group}, all of it get at once");
+        let message = format!("has no effect: all members of {group} receive at once");
         return refuse("spacing", message);
     }
     Ok(FlowEnds {
@@ -210,7 +210,7 @@ pub(super) fn resolve(
                 App::Mix(Arc::from(mix.as_str()), traffic)
             }
             (Some(_), Some(_)) => {
-                let message = "has no effect: `app` says what the flow does";
+                let message = "has no effect: `app` sets the application of the flow";
                 return Err(fault(&["flows", name, "mix"], message));
             }
             (None, None) => {

@@ -100,7 +100,7 @@ pub(super) fn crashes(name: &str, file: &GatewayFile) -> Result<Vec<Crash>, Faul
         {
             let back = Length(last.at + last.lasts);
             let message = format!(
-                r#"expected a time after "{back}", when it has begun anew, got "{}""#,
+                r#"expected a time after "{back}", after its restart, got "{}""#,
                 file.at
             );
             let mut keys = path(&["gateways", name, "crashes"]);

@@ -152,7 +152,7 @@ impl Reader<'_> {
 fn anticipation(read: &Reader<'_>, file: &GatewayFile) -> Result<Anticipation, Fault> {
     match (file.anticipation, file.window_factor) {
         (Some(_), Some(_)) => {
-            let message = "has no effect beside `anticipation`".to_owned();
+            let message = "has no effect together with `anticipation`".to_owned();
             Err(read.fault("window_factor", message))
         }
         (_, Some(factor)) if !(1.0..=1e6).contains(&factor) => {
@@ -178,7 +178,7 @@ fn retransmission_timeout(read: &Reader<'_>, file: &GatewayFile) -> Result<Optio
         .adaptive_timeout
         .unwrap_or(file.tcp.is_some() && file.retransmission_timeout.is_none());
     if adaptive && file.retransmission_timeout.is_some() {
-        let message = "has no effect beside `adaptive_timeout`".to_owned();
+        let message = "has no effect together with `adaptive_timeout`".to_owned();
         return Err(read.fault("retransmission_timeout", message));
     }
     let timeout = read.length(

@@ -271,7 +271,7 @@ impl<'a> LinkTable<'a> {
             return Ok(());
         }
         if !link.one_way {
-            let message = "expected true beside broadcast: what goes back takes links of its own, such as one-way ones from each that hears it";
+            let message = "expected true with broadcast: the opposite direction needs links of its own, such as a one-way link from each receiver";
             return Err(fault(&["links", self.name, "one_way"], message));
         }
         let own = link.forward.as_ref();
@@ -301,7 +301,7 @@ impl<'a> LinkTable<'a> {
         match given {
             Some((key, own, _)) => Err(Fault::new(
                 self.path(Way::Forward, own, &[key]),
-                "a channel that many hear has none: it would take a far end of its own at each of them",
+                "a broadcast channel has none: it would need state at each receiver",
             )),
             None => Ok(()),
         }
@@ -326,7 +326,8 @@ impl<'a> LinkTable<'a> {
             return refuse(&[], message.to_owned());
         };
         if forward.tunnel || backward.tunnel {
-            let message = "expected no tunnel on the link: link addresses are not asked for in one";
+            let message =
+                "expected no tunnel on the link: there is no address resolution in a tunnel";
             return refuse(&[], message.to_owned());
         }
         let timeout = file.timeout.map_or(ARP_TIMEOUT, |timeout| timeout.0);
@@ -474,7 +475,7 @@ impl<'a> LinkTable<'a> {
         let always = match changes.map(|changes| &changes.rate) {
             Some(RateCourse::Opportunities(opportunities)) => {
                 if given.is_some() {
-                    let message = "has no effect: the trace says when what may go";
+                    let message = "has no effect: the trace determines when packets are sent";
                     return Err(Fault::new(
                         self.path(way, own.is_some(), &["rate"]),
                         message,
@@ -660,7 +661,7 @@ fn random_errors(file: &ErrorsFile) -> Result<RandomErrors, (&'static str, Strin
         .packet_loss_rate
         .filter(|_| file.bit_error_rate.is_none())
     else {
-        let message = "expected packet_loss_rate beside it: what the losses come to in all";
+        let message = "expected packet_loss_rate with it: the total loss rate";
         return Err(("mean_burst_packets", message.to_owned()));
     };
     let settings = BurstSettings {

@@ -51,7 +51,7 @@ fn resolve_one(name: &str, mix: &MixFile, datagrams: Datagrams<'_>) -> Result<Tr
                     None => format!("known: {}.", list(&names)),
                 };
                 let message = format!(
-                    "no application is named {}; {hint} (One of another name says which it is: {{ share = 0.7, app = {{ kind = \"web\" }} }}.)",
+                    "no application is named {}; {hint} (For another name, give the application: {{ share = 0.7, app = {{ kind = \"web\" }} }}.)",
                     quoted(share_name)
                 );
                 return Err(fault(&["mixes", name, share_name], message));

@@ -26,7 +26,7 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
         "rate" => r#"a rate such as "10 Mbit/s""#,
         "file" => r#"a file such as "rate.csv""#,
         "time" => r#"how long a packet takes, such as "1 ms""#,
-        "share" => "how often, beside the others, such as 0.7",
+        "share" => "a weight relative to the others, such as 0.7",
         _ => return None,
     })
 }

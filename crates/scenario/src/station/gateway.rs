@@ -81,7 +81,7 @@ fn multiplexing(
         Err(StationError::new(key, message))
     };
     let Some(addresses) = addresses else {
-        return refuse("persistent connections between gateways need an address at each, which nobody has: give this one's and the other's (--address 192.0.2.250 --peer 198.51.100.250), of the networks that are behind them".to_owned());
+        return refuse("persistent connections between gateways need an unused address at each: give this one's and the other's (--address 192.0.2.250 --peer 198.51.100.250), of the networks that are behind them".to_owned());
     };
     let Addresses { own, peer } = addresses;
     if own.is_ipv4() != peer.is_ipv4() {

@@ -175,7 +175,7 @@ fn shaped(
         return Err(refused(
             key,
             "access",
-            "the real carrier's hub grants what goes; expected \"continuous\", and a rate to shape to",
+            "the real carrier's hub grants capacity; expected \"continuous\", and a rate to shape to",
         ));
     }
     check_classes(scenario, direction)?;
@@ -218,7 +218,7 @@ pub(super) fn check_classes(
             let key = format!("classes.{}.{what}", class.name);
             return Err(StationError::new(
                 key,
-                "real packets are told apart by ports alone; expected \"ports\"",
+                "real packets are distinguished by ports only; expected \"ports\"",
             ));
         }
     }

@@ -195,7 +195,7 @@ fn impossible_parts_are_refused_with_their_position() {
             &[("links.satellite.forward.access", "{ kind = \"on-demand\" }")],
             "hub",
             both(),
-            "office.toml:23: links.satellite.forward.access: the real carrier's hub grants what goes",
+            "office.toml:23: links.satellite.forward.access: the real carrier's hub grants capacity",
         ),
         (
             &[],
@@ -300,6 +300,6 @@ fn classes_of_real_packets_depend_on_ports_only() {
     let line = refusal(&settings("{ flows = [\"download\"] }"), "hub", sides);
     assert_eq!(
         line,
-        "office.toml: classes.calls.flows: real packets are told apart by ports alone; expected \"ports\""
+        "office.toml: classes.calls.flows: real packets are distinguished by ports only; expected \"ports\""
     );
 }

@@ -97,7 +97,7 @@ pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError
         }
     }
     if columns[..].iter().all(|(kind, _)| *kind != Column::Time) || columns.len() < 2 {
-        let message = r#"expected a column "time (s)" and one of what changes"#;
+        let message = r#"expected a column "time (s)" and one of a changing quantity"#;
         return Err(TraceError::new(line, message));
     }
     let mut steps = Steps::default();
@@ -247,7 +247,7 @@ impl Steps {
         } = self;
         if rate.is_empty() && attenuation.is_empty() && delay.is_empty() && losses.is_empty() {
             return Err(TraceError::file(
-                "expected a line with a time and what changes then, got none",
+                "expected a line with a time and new values, got none",
             ));
         }
         let late = TraceError::file("every: expected more than the last time in the file");

@@ -65,7 +65,7 @@ fn split_gateways() {
         ),
         (
             "facing = \"satellite\"\ncrashes = [{ at = \"1 s\", lasts = \"2 s\" }, { at = \"3 s\" }]",
-            r#"geo.toml:15: gateways.hub.crashes.at: expected a time after "3 s", when it has begun anew, got "3 s""#,
+            r#"geo.toml:15: gateways.hub.crashes.at: expected a time after "3 s", after its restart, got "3 s""#,
         ),
         (
             "facing = \"satellite\"\nidle_timeout = \"1 ms\"",

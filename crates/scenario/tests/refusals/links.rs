@@ -116,11 +116,11 @@ fn classes_of_queues() {
     for (class, expected) in [
         (
             "[classes.others]\nports = [1]",
-            r#"geo.toml:15: classes.others: expected another name: "others" is what belongs to none of the classes"#,
+            r#"geo.toml:15: classes.others: expected another name: "others" stands for packets of no class"#,
         ),
         (
             "[classes.calls]",
-            "geo.toml:15: classes.calls: expected one of flows, applications, hosts, ports: it says what belongs to the class",
+            "geo.toml:15: classes.calls: expected one of flows, applications, hosts, ports: they select the packets of the class",
         ),
         (
             "[classes.calls]\nports = []",
@@ -231,11 +231,11 @@ fn losses_in_bursts() {
     for (keys, message) in [
         (
             "mean_burst_packets = 3",
-            "mean_burst_packets: expected packet_loss_rate beside it: what the losses come to in all",
+            "mean_burst_packets: expected packet_loss_rate with it: the total loss rate",
         ),
         (
             "bit_error_rate = 1e-6, packet_loss_rate = 0.1, mean_burst_packets = 3",
-            "mean_burst_packets: expected packet_loss_rate beside it: what the losses come to in all",
+            "mean_burst_packets: expected packet_loss_rate with it: the total loss rate",
         ),
         (
             "packet_loss_rate = 0.1, loss_in_burst = 0.5",
@@ -283,7 +283,7 @@ fn packets_too_long_for_a_tunnel() {
         (
             "delay = \"1 ms\"\nerrors = { packet_loss_rate = 0.001 }\n\n[flows.download]\nfrom = \"server\"\nto = \"client\"\nstart = \"1 s\"\napp = { kind = \"bulk\", size = \"50 MB\" }",
             "delay = \"1 ms\"\ntunnel = true\n[flows.download]\nfrom = \"server\"\nto = \"client\"\napp = { kind = \"ping\", size = \"65488 B\" }",
-            r#"geo.toml:27: flows.download.app.size: expected at most "65487 B", what a datagram holds in the tunnel of link "access-1", got "65488 B""#,
+            r#"geo.toml:27: flows.download.app.size: expected at most "65487 B", the size of a datagram in the tunnel of link "access-1", got "65488 B""#,
         ),
     ]);
 }
