@@ -119,7 +119,8 @@ pub enum DelayedAck {
     Off,
 }
 
-/// Upper limit of the delay: half a second (RFC 9293 section 3.8.6.3 (MUST-40), RFC 5681 section 4.2).
+/// Upper limit of the delay: half a second (RFC 9293 section 3.8.6.3 (MUST-40), RFC 5681 section
+/// 4.2).
 const LATEST_ACK: Span = Span::from_millis(500);
 
 impl FromStr for DelayedAck {

@@ -312,8 +312,8 @@ pub(super) fn probe(
 }
 
 /// Returns the sampling of default probes: about two thousand points, as many as a plot has pixels.
-/// A run may end early, with its last transfer. The interval is therefore halved or doubled during
-/// the run, and up to twice as many points are kept, unless they exceed [`MANY_RECORDS`].
+/// A run may end early, with its last transfer. So the interval is short at first, and doubles when
+/// there are twice as many points. If that would exceed [`MANY_RECORDS`], the interval is fixed.
 fn default_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
     const POINTS: u32 = 2_000;
     const FINEST: Span = Span::from_millis(1);
