@@ -1,12 +1,12 @@
-//! Random networks, each the text of a scenario file made from a number: every kind of node, application, impairment,
-//! queue, access and TCP profile.
+//! Random networks, each the text of a scenario file generated from a seed: every kind of node,
+//! application, impairment, queue, access and TCP profile.
 
 use std::fmt::Write;
 
 use bentpipe_scenario::Scenario;
 use bentpipe_types::RandomStream;
 
-/// Draws, all from one seed.
+/// Random draws from one seed.
 pub(crate) struct Dice(RandomStream);
 
 impl Dice {
@@ -14,7 +14,7 @@ impl Dice {
         Self(RandomStream::new(seed, "network", purpose))
     }
 
-    /// A number from 0 to `end` - 1.
+    /// Returns a number from 0 to `end` - 1.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0.bits() % end.max(1)
     }
@@ -27,7 +27,7 @@ impl Dice {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// A time between these, each doubling as likely as the others; rarely a round one.
+    /// Returns a time in this range: each doubling is equally likely, and few are round.
     fn time(&mut self, least_us: u64, most_us: u64) -> String {
         let doublings = u64::from((most_us / least_us).ilog2()) + 1;
         let begin = least_us << self.below(doublings);
@@ -38,11 +38,11 @@ impl Dice {
 /// A network: its scenario file.
 pub(crate) struct Network {
     pub(crate) text: String,
-    /// Draws that its file was refused before one was right, with the reasons.
+    /// Error messages of the refused files before the first valid one.
     pub(crate) refused: Vec<String>,
 }
 
-/// Makes the network of this seed. What the reader refuses is drawn again.
+/// Creates the network of this seed. Files that the reader refuses are drawn again.
 pub(crate) fn network(seed: u64) -> Network {
     let mut refused = Vec::new();
     for attempt in 0..200 {
@@ -56,12 +56,12 @@ pub(crate) fn network(seed: u64) -> Network {
     panic!("network {seed}: nothing that the reader accepts: {refused:#?}");
 }
 
-/// A file in the making: its tables, and what may be named by others.
+/// An unfinished file: its tables, and the names that other tables may use.
 struct Draft {
     text: String,
     /// Pairs of hosts that a flow may join.
     pairs: Vec<(&'static str, &'static str)>,
-    /// A group, and who may send to it.
+    /// A group, and the host that may send to it.
     group: Option<(&'static str, &'static str)>,
     duration_s: u64,
 }
@@ -113,7 +113,7 @@ impl Draft {
         self.line(&format!("tcp = {{ {tcp} }}"));
     }
 
-    /// A link both ways, with keys of its own.
+    /// Adds a link with both directions and with keys of its own.
     fn link(&mut self, name: &str, between: [&str; 2], dice: &mut Dice) {
         self.line(&format!("[links.{name}]"));
         self.line(&format!(
@@ -132,7 +132,7 @@ impl Draft {
         }
     }
 
-    /// A link with one direction.
+    /// Adds a link with one direction.
     fn one_way(&mut self, name: &str, between: [&str; 2], more: &[&str], dice: &mut Dice) {
         self.line(&format!("[links.{name}]"));
         self.line(&format!(
@@ -336,7 +336,7 @@ impl Draft {
     }
 }
 
-/// The settings of a TCP.
+/// Returns the settings of a TCP.
 fn tcp(dice: &mut Dice) -> String {
     let mut keys = Vec::new();
     let mut key = |dice: &mut Dice, one_in: u64, name: &str, values: &[&str]| {
@@ -406,7 +406,7 @@ fn rate_and_delay(dice: &mut Dice) -> Vec<String> {
     vec![format!("rate = \"{rate}\""), format!("delay = \"{delay}\"")]
 }
 
-/// What a link has that both of its directions share.
+/// Returns the keys of a link that both of its directions share.
 fn of_link(dice: &mut Dice) -> Vec<String> {
     let mut lines = Vec::new();
     if dice.one_in(8) {
@@ -477,7 +477,7 @@ fn queue(dice: &mut Dice) -> Vec<String> {
     vec![format!("queue = {{ {keys} }}")]
 }
 
-/// What a direction does to packets, and how it changes.
+/// Returns the impairments and changes of a direction.
 fn impairments(dice: &mut Dice, duration_s: u64) -> Vec<String> {
     let mut keys = Vec::new();
     if dice.one_in(4) {
@@ -529,7 +529,7 @@ fn impairments(dice: &mut Dice, duration_s: u64) -> Vec<String> {
     keys
 }
 
-/// What is done about acknowledgments, headers and tunnels.
+/// Returns the reduction of acknowledgments, compression and tunnels.
 fn return_link(dice: &mut Dice) -> Vec<String> {
     let mut keys = Vec::new();
     if !dice.one_in(4) {
@@ -559,7 +559,7 @@ fn return_link(dice: &mut Dice) -> Vec<String> {
     keys
 }
 
-/// Capacity on demand.
+/// Returns capacity on demand.
 fn access(dice: &mut Dice, carrier: Option<&str>) -> String {
     let mut keys = vec!["kind = \"on-demand\"".to_owned()];
     for key in [
