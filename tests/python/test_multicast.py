@@ -53,7 +53,7 @@ app = { kind = "carousel", size = "100 kB", rate = "2 Mbit/s", files = 20 }
     ("loss", "turns", "ip"),
     [*product((0.0, 0.003, 0.02, 0.2), (1, 2, 3), ("v4",)), (0.02, 2, "v6")],
 )
-def test_carousel_prediction_equals_a_run(loss: float, turns: int, ip: str) -> None:
+def test_carousel_prediction_matches_a_run(loss: float, turns: int, ip: str) -> None:
     settings: dict[str, Any] = {
         "links.satellite.errors": f"{{ packet_loss_rate = {loss} }}",
         "flows.news.app.turns": turns,

@@ -105,7 +105,7 @@ PLACES = st.lists(st.integers(0, 60), max_size=5)
     st.integers(1, 50),
     PLACES,
 )
-def test_bins_hold_what_was_delivered(rates: Any, count: int, places: list[int]) -> None:
+def test_binned_rates_preserve_delivered_bytes(rates: Any, count: int, places: list[int]) -> None:
     times: Any = 0.1 * np.arange(1.0, len(rates) + 1.0, dtype=np.float64)
     edges = bin_edges(float(times[-1]), count=count)
     means = mean_rate(cut(times, rates, places), edges)
@@ -119,7 +119,7 @@ def test_bins_hold_what_was_delivered(rates: Any, count: int, places: list[int])
     st.integers(1, 80),
     PLACES,
 )
-def test_the_highest_sample_is_in_some_bin(values: Any, count: int, places: list[int]) -> None:
+def test_bins_keep_the_maximum_and_the_mean(values: Any, count: int, places: list[int]) -> None:
     times: Any = 0.25 * np.arange(1.0, len(values) + 1.0, dtype=np.float64)
     edges = bin_edges(float(times[-1]), count=count)
     highest, means = extreme_and_mean(cut(times, values, places), edges)
@@ -148,7 +148,7 @@ def test_bins_are_whole_round_trips(
     assert 2 <= len(edges) <= 123
 
 
-def test_a_round_trip_as_long_as_the_run_does_not_hide_it() -> None:
+def test_long_round_trips_still_give_several_bins() -> None:
     """As behind a modem's full queue: 24 s to and fro in a run of 60 s were two bins."""
     edges = round_trip_edges(60.0, round_trip_s=24.0, interval_s=0.1)
     assert len(edges) - 1 == pytest.approx(20, abs=1)
@@ -156,7 +156,7 @@ def test_a_round_trip_as_long_as_the_run_does_not_hide_it() -> None:
     assert len(round_trip_edges(60.0, round_trip_s=24.0, interval_s=10.0)) - 1 == 6
 
 
-def test_a_window_a_round_trip_is_no_solid_block() -> None:
+def test_window_limited_goodput_is_averaged_over_round_trips() -> None:
     """The window arrives in bursts; within a round trip that is no news of the goodput."""
     result = ran(WINDOW)
     axes, *_ = overview(result)
@@ -169,7 +169,7 @@ def test_a_window_a_round_trip_is_no_solid_block() -> None:
     assert samples.std() > 0.5 * samples.mean()
 
 
-def test_the_longest_queue_is_the_summarys() -> None:
+def test_longest_drawn_queue_equals_the_summarys() -> None:
     result = ran(CROWD)
     drawn = {
         label: float(data.values.max())
@@ -180,7 +180,7 @@ def test_the_longest_queue_is_the_summarys() -> None:
     assert drawn["satellite.forward"] == counted["satellite.forward"] > 5
 
 
-def test_every_flow_is_in_the_overview_and_nothing_is_empty() -> None:
+def test_overview_has_every_flow_and_no_empty_panel() -> None:
     result = ran(CROWD)
     goodput, queues, losses = overview(result)
     assert labels(goodput) == ["download, 12 together"]
@@ -197,7 +197,7 @@ def test_every_flow_is_in_the_overview_and_nothing_is_empty() -> None:
     assert [axes.get_ylabel().split()[0] for axes in overview(quiet)] == ["goodput", "longest"]
 
 
-def test_of_many_links_the_losses_are_one_line_and_it_says_of_how_many() -> None:
+def test_losses_of_many_links_are_one_labelled_line() -> None:
     many = {
         "name": "many",
         "duration": "20 s",
@@ -247,9 +247,7 @@ def test_of_many_links_the_losses_are_one_line_and_it_says_of_how_many() -> None
         ),
     ],
 )
-def test_the_losses_row_says_what_packets_were_lost_to(
-    path: dict[str, Any], said: str | None
-) -> None:
+def test_losses_panel_names_the_causes(path: dict[str, Any], said: str | None) -> None:
     link = {"between": ["server", "client"], "rate": "2 Mbit/s", "delay": "50 ms", **path}
     result = ran(
         {
@@ -283,12 +281,12 @@ def test_the_losses_row_says_what_packets_were_lost_to(
 SOURCE = {"kind": "packets", "size": "500 B", "interval": "10 ms"}
 
 
-def test_few_flows_have_a_line_each() -> None:
+def test_few_flows_are_drawn_as_separate_lines() -> None:
     few = {**CROWD, "hosts": {"server": {}, "client": {"count": 5}}}
     assert labels(overview(ran(few))[0]) == [f"download-{n}" for n in range(1, 6)]
 
 
-def test_a_figure_of_a_file_never_has_a_whole_series(
+def test_plots_from_a_file_read_row_group_by_row_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An hour at every change is tens of millions of samples: row group by row group."""
@@ -309,7 +307,7 @@ def test_a_figure_of_a_file_never_has_a_whole_series(
     assert {"overview.svg", "satellite.forward.queue.svg"} <= set(names)
 
 
-def test_no_plot_of_an_idle_queue(tmp_path: Path) -> None:
+def test_idle_queues_are_not_plotted(tmp_path: Path) -> None:
     files, left_out = write_run_plots(ran(WINDOW), tmp_path)
     assert left_out == 0
     names = {file.name for file in files}
@@ -317,7 +315,7 @@ def test_no_plot_of_an_idle_queue(tmp_path: Path) -> None:
     assert "satellite.return.queue.svg" not in names
 
 
-def test_legends_are_beside_the_lines() -> None:
+def test_legends_are_placed_beside_the_axes() -> None:
     figure = Figure(figsize=(9, 7), layout="constrained")
     result = ran(CROWD)
     draw_overview(figure, result.series, result.summary)
@@ -328,9 +326,7 @@ def test_legends_are_beside_the_lines() -> None:
         assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
 
 
-def test_the_command_says_what_it_does_not_draw(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_reports_omitted_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = tmp_path / "crowd.toml"
     scenario.write_text(bentpipe.Scenario.of(CROWD).text or "", encoding="utf-8")
     assert cli.execute(["run", str(scenario), "--out", str(tmp_path / "out")]) == 0
@@ -339,7 +335,7 @@ def test_the_command_says_what_it_does_not_draw(
     assert "no plots of their own" in said.err
 
 
-def test_zero_has_its_place_on_a_logarithmic_axis() -> None:
+def test_logarithmic_axis_shows_zero() -> None:
     points = tuple((x, 1e6, 2e6, 3e6) for x in (0.0, 1e-7, 1e-6, 1e-5))
     curves = Curves(
         title="errors",
@@ -359,7 +355,7 @@ def test_zero_has_its_place_on_a_logarithmic_axis() -> None:
     assert 0.0 in axes.get_xticks()
 
 
-def test_steps_end_where_they_are_and_not_at_nothing() -> None:
+def test_step_lines_do_not_drop_to_zero_at_the_end() -> None:
     """A line down to zero at the end of the run says that nothing was sent there."""
     drawn = [
         patch
@@ -373,7 +369,7 @@ def test_steps_end_where_they_are_and_not_at_nothing() -> None:
         assert baseline is None
 
 
-def test_what_a_gateway_holds_is_drawn_beside_windows_without_bounds(tmp_path: Path) -> None:
+def test_gateway_buffer_plot_is_not_scaled_to_unbounded_windows(tmp_path: Path) -> None:
     result = bentpipe.run("geo-split", settings={"duration": "4 s"})
     files, _ = write_run_plots(result, tmp_path)
     assert tmp_path / "hub.gateway.svg" in files
@@ -391,7 +387,7 @@ def test_what_a_gateway_holds_is_drawn_beside_windows_without_bounds(tmp_path: P
     assert axes.get_ylim()[1] * 1e3 < 2.5 * held
 
 
-def test_times_on_a_logarithmic_axis_are_written_as_people_write_them() -> None:
+def test_logarithmic_time_axis_has_decimal_labels() -> None:
     (axes,) = (figure := Figure()).subplots(1, 1, squeeze=False).flat
     log_x_in_seconds(axes, 0.256, 8.25)
     axes.set_xlim(0.25, 9.0)
@@ -412,7 +408,7 @@ class Drawn(StepPatch):
         super().draw(renderer)
 
 
-def test_a_figure_is_laid_out_as_matplotlib_does_and_drawn_once(tmp_path: Path) -> None:
+def test_figure_is_drawn_once_with_matplotlibs_layout(tmp_path: Path) -> None:
     def draw(canvas: Figure) -> None:
         (axes,) = new_axes(canvas)
         axes.add_patch(Drawn([1.0, 2.0], edges=[0.0, 1.0, 2.0]))
@@ -459,7 +455,7 @@ def placed(draw: Any, *, engine: LayoutEngine | None = None) -> tuple[tuple[floa
         (3.7, "\n".join(8 * ["a label of many lines"]), None, 2),
     ],
 )
-def test_axes_are_where_constrained_layout_has_them_and_measured_once(
+def test_axes_match_constrained_layout_and_are_measured_once(
     most: float, label: str, right: float | None, measured: int
 ) -> None:
     def draw(canvas: Figure) -> None:
@@ -479,7 +475,7 @@ def test_axes_are_where_constrained_layout_has_them_and_measured_once(
 LATE = {**WINDOW, "duration": "90 min", "flows.update": {**WINDOW["flows.update"], "start": "1 h"}}
 
 
-def test_what_begins_late_is_shown_from_its_beginning(tmp_path: Path) -> None:
+def test_late_flows_are_shown_from_their_start(tmp_path: Path) -> None:
     """An hour in which nothing happened left the rest a line at the right."""
     result = ran(LATE)
     axes, *_ = overview(result)
@@ -497,7 +493,7 @@ def test_what_begins_late_is_shown_from_its_beginning(tmp_path: Path) -> None:
     assert all(each.get_xlim()[0] == 0.0 for each in overview(ran(WINDOW)))
 
 
-def test_of_a_flow_that_got_nothing_there_is_no_plot_of_nothing(tmp_path: Path) -> None:
+def test_flow_without_deliveries_has_no_goodput_plot(tmp_path: Path) -> None:
     errors = {"forward": {"errors": {"packet_loss_rate": 1.0}}}
     lost = {**WINDOW, "links.satellite": {**WINDOW["links.satellite"], **errors}}
     result = ran(lost)
@@ -509,7 +505,7 @@ def test_of_a_flow_that_got_nothing_there_is_no_plot_of_nothing(tmp_path: Path) 
     assert names == {"overview.svg", "update.congestion-window.svg"}
 
 
-def test_a_long_title_is_above_the_note() -> None:
+def test_long_title_is_above_the_note() -> None:
     for name in ("crowd", "a-name-that-is-as-long-as-names-may-be"):
         result = ran({**CROWD, "name": name})
         figure = overview_figure(result.series, result.summary)
@@ -523,7 +519,7 @@ def test_a_long_title_is_above_the_note() -> None:
         assert title.get_window_extent().y1 <= figure.bbox.y1
 
 
-def test_packets_are_counted_in_whole_numbers() -> None:
+def test_packet_axis_has_integer_ticks() -> None:
     def draw(canvas: Figure) -> None:
         (axes,) = new_axes(canvas)
         draw_queue(axes, {"queue": queue})
@@ -533,7 +529,7 @@ def test_packets_are_counted_in_whole_numbers() -> None:
     assert axes.get_yticks().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-def test_one_line_of_a_gateway_says_what_it_is() -> None:
+def test_single_gateway_line_is_named_in_the_axis_label() -> None:
     held = Series(times_s=np.array([0.0, 1.0]), values=np.array([0.0, 5e5]), unit="B")
     said = []
     for gauges in ({"buffered": held}, {"buffered": held, "promised": held}):
@@ -558,7 +554,7 @@ def one_curve(
     )
 
 
-def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
+def test_long_tick_labels_are_rotated_and_within_the_figure() -> None:
     short, long = (
         ("reno", "cubic", "hybla"),
         tuple(f"a queue of {n} packets, no more" for n in (1, 2, 3)),
@@ -577,12 +573,12 @@ def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
         }
 
 
-def test_a_sweep_that_got_nothing_has_an_axis_with_numbers_that_mean_something() -> None:
+def test_sweep_without_goodput_has_a_unit_axis() -> None:
     (axes,) = new_figure(partial(draw_sweep, panels=[one_curve(0.0, 0.0, 0.0)])).axes
     assert axes.get_ylim() == (0.0, 1.0)
 
 
-def test_the_titles_of_an_advice_do_not_run_into_each_other() -> None:
+def test_advice_plot_titles_do_not_overlap() -> None:
     limits = {"slow_start": 1.0}
     title = "a-very-long-name-that-somebody-gave-to-it"
     draw = partial(
@@ -609,7 +605,7 @@ def _office(**flows: Any) -> dict[str, Any]:
     }
 
 
-def test_of_alike_links_those_with_a_queue_are_one_line_whichever_they_are() -> None:
+def test_queues_of_equal_links_are_one_line() -> None:
     transfer = {"from": "server", "app": {"kind": "bulk", "size": "2 MB"}}
     result = ran(_office(one={**transfer, "to": "pc-1"}, three={**transfer, "to": "pc-3"}))
     queues = overview(result)[1]
@@ -618,7 +614,7 @@ def test_of_alike_links_those_with_a_queue_are_one_line_whichever_they_are() -> 
     assert not any(label.startswith("lan-") for label in labels(queues))
 
 
-def test_a_short_queue_is_not_drawn_across_a_long_one_unless_it_drops() -> None:
+def test_short_queues_without_drops_are_omitted_beside_long_ones() -> None:
     short = {
         "name": "beside",
         "duration": "20 s",
@@ -646,7 +642,7 @@ def test_a_short_queue_is_not_drawn_across_a_long_one_unless_it_drops() -> None:
     assert "satellite.return" in labels(overview(tight)[1])
 
 
-def test_one_curve_says_what_it_is_and_two_on_each_other_both_show() -> None:
+def test_single_curve_is_labelled_and_equal_curves_are_visible() -> None:
     curve = [100.0 + percent for percent in range(101)]
     for names in (["tills: response"], ["paper: delay", "ticker: delay"]):
         curves: dict[str, Sequence[float]] = dict.fromkeys(names, curve)
@@ -661,7 +657,7 @@ def test_one_curve_says_what_it_is_and_two_on_each_other_both_show() -> None:
             assert len(set(styles)) == len(names)
 
 
-def test_what_is_recorded_of_round_trips_bytes_and_use_is_drawn(tmp_path: Path) -> None:
+def test_round_trip_byte_and_utilization_probes_are_plotted(tmp_path: Path) -> None:
     transfer = {"from": "server", "to": "pc-1", "app": {"kind": "bulk", "size": "2 MB"}}
     series = [
         *("one.measured_rtt", "one.smoothed_rtt", "one.retransmission_timeout"),
@@ -675,7 +671,7 @@ def test_what_is_recorded_of_round_trips_bytes_and_use_is_drawn(tmp_path: Path) 
     }
 
 
-def test_a_round_trip_is_in_its_units_and_a_timeout_does_not_flatten_it() -> None:
+def test_round_trip_axis_is_not_scaled_to_the_timeout() -> None:
     def drawn(**values: float) -> Axes:
         axes = Figure().add_subplot()
         times_s = np.arange(5.0)
@@ -694,7 +690,7 @@ def test_a_round_trip_is_in_its_units_and_a_timeout_does_not_flatten_it() -> Non
     assert axes.get_ylim() == (0.0, 12.0)
 
 
-def test_without_an_overview_the_command_says_why(
+def test_command_explains_a_missing_overview(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     transfer = {"from": "server", "to": "pc-1", "app": {"kind": "bulk", "size": "100 kB"}}
@@ -707,7 +703,7 @@ def test_without_an_overview_the_command_says_why(
         assert (tmp_path / "out" / "overview.svg").exists() is not said
 
 
-def test_what_is_counted_along_a_sweep_has_whole_numbers() -> None:
+def test_sweep_axis_of_counts_has_integer_ticks() -> None:
     points = tuple((x, 1e6, 2e6, 3e6) for x in (1.0, 2.0, 3.0))
     found = Curves(
         title="users",
@@ -725,7 +721,7 @@ def test_what_is_counted_along_a_sweep_has_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize(("mails", "said"), [(1, False), (3, True)])
-def test_a_stream_that_begins_anew_is_said_to_be_the_last_ones(mails: int, said: bool) -> None:
+def test_restarted_stream_probes_are_labelled_as_the_last(mails: int, said: bool) -> None:
     app = {"kind": "mail", "mails": mails, "size": "50 kB", "pause": "1 s"}
     result = ran(_office(post={"from": "pc-1", "to": "server", "app": app}))
     probes = {
@@ -738,7 +734,7 @@ def test_a_stream_that_begins_anew_is_said_to_be_the_last_ones(mails: int, said:
     assert ("whichever connection" in axes.get_title(loc="left")) is said
 
 
-def test_bytes_that_come_and_go_are_no_solid_block() -> None:
+def test_oscillating_bytes_are_not_drawn_as_a_solid_block() -> None:
     saw = Series(
         times_s=np.arange(1.0, 20_001.0) / 100.0,
         values=np.tile([0.0, 30e3], 10_000),
@@ -756,7 +752,7 @@ def test_bytes_that_come_and_go_are_no_solid_block() -> None:
             assert len(set(values.tolist())) == 1
 
 
-def test_one_subject_of_each_kind_has_plots_before_a_second_one() -> None:
+def test_plots_cover_each_kind_of_subject_first() -> None:
     moving = Series(times_s=np.array([0.0, 1.0]), values=np.array([1e4, 2e4]), unit="B")
     names = [
         *(f"pages-{number}" for number in range(1, 16)),

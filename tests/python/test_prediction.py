@@ -67,7 +67,7 @@ def model(flow: FlowPrediction, name: str) -> Any:
     return next(each for each in flow.models if each.name == name)
 
 
-def test_a_route_becomes_one_link_each_way(routed: Scenario) -> None:
+def test_route_is_reduced_to_its_bottleneck_in_each_direction(routed: Scenario) -> None:
     (path,) = flow_paths(routed.resolved())
     assert [each.name for each in path.downlink] == [
         *("lan.forward", "satellite.return", "home.forward")
@@ -88,7 +88,7 @@ def test_a_route_becomes_one_link_each_way(routed: Scenario) -> None:
 @pytest.mark.parametrize("window_segments", [1, 2, 5, 20, 60])
 @pytest.mark.parametrize("size", ["5 kB", "100 kB", "1 MB"])
 @pytest.mark.parametrize("slow_start", ["standard", "byte-counting"])
-def test_the_corrected_formula_meets_the_simulation(
+def test_corrected_formula_matches_the_simulation(
     routed: Scenario, window_segments: int, size: str, slow_start: str
 ) -> None:
     scenario = routed.with_settings(
@@ -130,7 +130,7 @@ def test_the_corrected_formula_meets_the_simulation(
         ({"flows.other": {"from": "server", "to": "client"}}, "delayed_ack", "shared"),
     ],
 )
-def test_models_that_do_not_apply_say_why(
+def test_inapplicable_models_have_a_reason(
     routed: Scenario, settings: dict[str, object], name: str, reason: str
 ) -> None:
     if "flows.other" in settings:
@@ -146,7 +146,7 @@ def test_models_that_do_not_apply_say_why(
     assert (answer.throughput_bps, answer.transfer_time_s) == (None, None)
 
 
-def test_what_no_formula_knows_of_is_told(routed: Scenario) -> None:
+def test_effects_without_a_formula_are_listed_as_ignored(routed: Scenario) -> None:
     assert only_flow(routed).ignored == ()
     parts = routed.with_settings(
         {
@@ -164,7 +164,7 @@ def test_what_no_formula_knows_of_is_told(routed: Scenario) -> None:
     }
 
 
-def test_where_acks_are_thinned_out_no_model_of_them_applies() -> None:
+def test_ack_models_do_not_apply_with_ack_suppression() -> None:
     """The models gave 282 kbit/s; the simulation gives 4 Mbit/s."""
     assert only_flow(Scenario.of("dvb-9k6")).lowest == "uplink ACKs"
     for name in ("compaction", "suppression", "rfc1144"):
@@ -180,7 +180,7 @@ def test_where_acks_are_thinned_out_no_model_of_them_applies() -> None:
     assert ran == pytest.approx(flow.estimates_bps["uplink ACKs"], rel=0.02)
 
 
-def test_a_download_is_an_upload_from_the_other_end(routed: Scenario) -> None:
+def test_download_prediction_equals_the_reversed_upload(routed: Scenario) -> None:
     resolved = routed.resolved()
     (flow,) = resolved["flows"]
     app = {"kind": "bulk", "size": "1 MB"}
@@ -202,7 +202,7 @@ def test_a_download_is_an_upload_from_the_other_end(routed: Scenario) -> None:
     )
 
 
-def test_with_loss_the_loss_models_apply(routed: Scenario) -> None:
+def test_loss_models_apply_with_losses(routed: Scenario) -> None:
     flow = only_flow(
         routed,
         {
@@ -249,7 +249,7 @@ LOSSY = {
 )
 @pytest.mark.parametrize("delay", ["12 ms", "100 ms", "300 ms"])
 @pytest.mark.parametrize("loss", [1e-2, 1e-3])
-def test_a_window_rules_own_law_of_loss_is_what_its_flows_get(
+def test_loss_law_of_the_congestion_control_matches_the_simulation(
     control: str, which: str, avoidance: str, low: float, high: float, delay: str, loss: float
 ) -> None:
     settings: dict[str, object] = {
@@ -271,7 +271,7 @@ def test_a_window_rules_own_law_of_loss_is_what_its_flows_get(
 
 
 @pytest.mark.parametrize("control", ["westwood", "bbr", "bbr3"])
-def test_of_a_rule_without_a_formula_nothing_is_said_about_losses(control: str) -> None:
+def test_congestion_control_without_a_loss_law_has_no_loss_estimate(control: str) -> None:
     settings: dict[str, object] = {
         "links.satellite.forward.errors.packet_loss_rate": 1e-3,
         "hosts.server.tcp.congestion_control": control,
@@ -287,7 +287,7 @@ def test_of_a_rule_without_a_formula_nothing_is_said_about_losses(control: str) 
 NO_LOSSES: dict[str, object] = {"links.satellite.forward.errors.packet_loss_rate": 0}
 
 
-def test_what_a_hybrid_gateway_makes_of_losses_no_formula_knows() -> None:
+def test_hybrid_gateway_has_no_loss_estimate() -> None:
     flow = only_flow(
         Scenario.of("hybrid-internet"),
         {"links.satellite.errors.packet_loss_rate": 1e-3},
@@ -296,7 +296,7 @@ def test_what_a_hybrid_gateway_makes_of_losses_no_formula_knows() -> None:
     assert any(what.startswith("losses, of ") for what in flow.ignored)
 
 
-def test_a_part_of_a_split_connection_answers_losses_by_its_own_rule() -> None:
+def test_split_sections_use_their_own_loss_laws() -> None:
     settings: dict[str, object] = {"gateways.hub.tcp.congestion_control": "hybla"}
     scenario = Scenario.of("geo-split")
     hybla = only_flow(scenario, settings)
@@ -308,7 +308,7 @@ def test_a_part_of_a_split_connection_answers_losses_by_its_own_rule() -> None:
     assert bbr.ignored == ("losses, of bbr",)
 
 
-def test_a_gateway_that_lets_a_flow_pass_is_a_router_for_it() -> None:
+def test_excepted_flow_is_predicted_as_through_a_router() -> None:
     scenario = Scenario.of("geo-split").with_settings({"probes.series": []})
     passes: dict[str, object] = {
         f"gateways.{name}.except": {"ports": ["1-65535"]} for name in ("hub", "terminal")
@@ -327,7 +327,7 @@ def test_a_gateway_that_lets_a_flow_pass_is_a_router_for_it() -> None:
     ],
 )
 @pytest.mark.parametrize("ip", ["v4", "v6"])
-def test_calls_and_echoes_have_packets_of_their_own(
+def test_calls_and_echoes_are_predicted_with_their_packet_sizes(
     app: dict[str, object], payload: int, offered_bps: float, ip: str
 ) -> None:
     """Over 9.6 kbit/s a full segment takes 1.25 s, and an echo a tenth of that."""
@@ -350,14 +350,14 @@ def test_calls_and_echoes_have_packets_of_their_own(
         assert ran.extra["echoes"]["time_ms"]["min"] == pytest.approx(1e3 * seconds, rel=0.02)
 
 
-def test_a_bit_error_rate_becomes_a_loss_rate(routed: Scenario) -> None:
+def test_bit_error_rate_is_converted_to_a_loss_rate(routed: Scenario) -> None:
     flow = only_flow(routed, {"links.home.forward.errors.bit_error_rate": 1e-6})
     assert flow.loss_rate == pytest.approx(1 - (1 - 1e-6) ** 12_000)
     tiny = only_flow(routed, {"links.home.forward.errors.bit_error_rate": 1e-18})
     assert tiny.loss_rate == pytest.approx(1.2e-14, rel=0.01)
 
 
-def test_the_window_binds_where_it_is_small(routed: Scenario) -> None:
+def test_small_window_is_the_binding_limit(routed: Scenario) -> None:
     small = only_flow(routed, {"hosts.client.tcp.receive_buffer": "2896 B"})
     assert small.binding == "window"
     large = only_flow(routed, {"hosts.client.tcp.receive_buffer": "1 MiB"})
@@ -376,7 +376,7 @@ def test_the_window_binds_where_it_is_small(routed: Scenario) -> None:
     assert narrow.saturation_window_bytes is None
 
 
-def test_no_prediction_exceeds_the_capacity(routed: Scenario) -> None:
+def test_predictions_do_not_exceed_the_capacity(routed: Scenario) -> None:
     for window in (1, 3, 30, 300):
         for size in ("1 kB", "1 MB"):
             flow = only_flow(
@@ -391,7 +391,7 @@ def test_no_prediction_exceeds_the_capacity(routed: Scenario) -> None:
                     assert answer.throughput_bps <= flow.capacity_bps * (1 + 1e-12)
 
 
-def _no_flow_passes_its_limits(scenario: Scenario) -> None:
+def _assert_flows_stay_within_limits(scenario: Scenario) -> None:
     predicted = {flow.name: flow for flow in bentpipe.predict(scenario).flows}
     for flow in bentpipe.run(scenario, no_probes=True).summary.flows:
         for name, limit_bps in predicted[flow.name].limits_bps.items():
@@ -410,13 +410,15 @@ def _no_flow_passes_its_limits(scenario: Scenario) -> None:
         {"kind": "bulk", "size": "20 kB", "direction": "both"},
     ],
 )
-def test_no_application_passes_its_limits(routed: Scenario, app: dict[str, object]) -> None:
+def test_application_goodput_stays_within_the_limits(
+    routed: Scenario, app: dict[str, object]
+) -> None:
     for rate in ("30 kbit/s", "10 Mbit/s"):
         settings = {"flows.download.app": app, "links.satellite.return.rate": rate}
-        _no_flow_passes_its_limits(routed.with_settings(settings))
+        _assert_flows_stay_within_limits(routed.with_settings(settings))
 
 
-def test_a_source_of_datagrams_has_the_rate_of_its_own_way_and_waits_for_no_acks(
+def test_datagram_source_is_limited_by_its_direction_alone(
     routed: Scenario,
 ) -> None:
     app = {"kind": "packets", "size": "400 B", "interval": "30 ms"}
@@ -432,7 +434,7 @@ def test_a_source_of_datagrams_has_the_rate_of_its_own_way_and_waits_for_no_acks
 @pytest.mark.parametrize("control", ["reno", "westwood", "cubic", "hybla", "bbr", "bbr3"])
 @pytest.mark.parametrize("size", ["2 kB", "40 kB", "1 MB"])
 @pytest.mark.parametrize("uplink", ["1 Mbit/s", "2400 bit/s"])
-def test_no_window_rule_passes_the_limits(
+def test_congestion_controls_stay_within_the_limits(
     routed: Scenario, control: str, size: str, uplink: str
 ) -> None:
     for more in (
@@ -451,10 +453,10 @@ def test_no_window_rule_passes_the_limits(
             "links.satellite.forward.rate": uplink,
             "flows.download.app.size": size,
         }
-        _no_flow_passes_its_limits(routed.with_settings(settings | more))
+        _assert_flows_stay_within_limits(routed.with_settings(settings | more))
 
 
-def test_acks_that_are_dropped_pass_the_estimate_and_it_is_called_one(routed: Scenario) -> None:
+def test_uplink_ack_bound_is_an_estimate_when_acks_are_dropped(routed: Scenario) -> None:
     settings = {
         "links.satellite.forward.rate": "2400 bit/s",
         "links.satellite.forward.queue.limit": "2 packets",
@@ -482,7 +484,9 @@ def test_acks_that_are_dropped_pass_the_estimate_and_it_is_called_one(routed: Sc
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_extremes_give_numbers(routed: Scenario, settings: dict[str, object]) -> None:
+def test_extreme_parameters_give_finite_predictions(
+    routed: Scenario, settings: dict[str, object]
+) -> None:
     flow = only_flow(routed, settings)
     numbers = [*flow.limits_bps.values(), *flow.estimates_bps.values()]
     for answer in flow.models:
@@ -507,7 +511,9 @@ gateways.hub.kind = "router"
 )
 
 
-def test_alike_flows_are_one_prediction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_identical_flows_share_one_prediction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from bentpipe.cli import execute
 
     file = tmp_path / "many.toml"
@@ -523,7 +529,7 @@ def test_alike_flows_are_one_prediction(tmp_path: Path, capsys: pytest.CaptureFi
     assert len(said.splitlines()) < 40
 
 
-def test_flows_that_begin_one_after_another_are_alike_and_have_parts_of_their_own(
+def test_staggered_flows_are_alike_with_their_own_sections(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "many.toml"
@@ -544,7 +550,7 @@ def test_flows_that_begin_one_after_another_are_alike_and_have_parts_of_their_ow
     assert {flow.like for flow in flows} == {"download-1"}
 
 
-def test_a_huge_window_is_not_followed_segment_by_segment(tmp_path: Path) -> None:
+def test_huge_window_prediction_is_not_computed_per_segment(tmp_path: Path) -> None:
     settings = {
         **{f"hosts.{host}.tcp.mss": "64 B" for host in ("server", "client")},
         "hosts.server.tcp.initial_window": "10000000 segments",
@@ -583,7 +589,7 @@ def _split(**settings: object) -> Scenario:
     )
 
 
-def test_of_two_parts_the_slower_one_governs() -> None:
+def test_slower_split_section_is_the_limit() -> None:
     # Without gateways, the hosts' 64 KiB over half a second.
     routers = {f"gateways.{name}": {"kind": "router"} for name in ("hub", "terminal")}
     whole = bentpipe.predict(_split(**routers)).flows[0]
@@ -612,7 +618,7 @@ def test_of_two_parts_the_slower_one_governs() -> None:
         {"gateways.hub.tcp.send_buffer": "200 kB"},
     ],
 )
-def test_what_splitting_changes_is_what_a_run_gives(settings: dict[str, object]) -> None:
+def test_split_prediction_matches_a_run(settings: dict[str, object]) -> None:
     scenario = _split(**settings)
     flow = bentpipe.predict(scenario).flows[0]
     predicted = min(flow.limits_bps.values())
@@ -647,7 +653,7 @@ def shares(scenario: dict[str, Any]) -> dict[str, float | None]:
     }
 
 
-def test_transfers_share_links_as_max_min_fairness_has_it_and_as_fair_queues_let_them() -> None:
+def test_shares_are_max_min_fair_and_match_fair_queues() -> None:
     # The narrow link's two get half of it each; what one of them leaves of the wide one, the
     # third has.
     scenario = sharing(
@@ -665,7 +671,7 @@ def test_transfers_share_links_as_max_min_fairness_has_it_and_as_fair_queues_let
     assert set(lowest.values()) == {"fair share"}
 
 
-def test_what_holds_a_transfer_back_by_itself_leaves_more_to_others() -> None:
+def test_capacity_unused_by_a_limited_transfer_is_shared() -> None:
     scenario = sharing(
         held={"from": "a", "to": "c", "app": BULK},
         free={"from": "a", "to": "c", "app": BULK, "count": 2},
@@ -685,7 +691,7 @@ def test_what_holds_a_transfer_back_by_itself_leaves_more_to_others() -> None:
     assert [flow.estimates_bps["fair share"] for flow in others] == pytest.approx([left] * 2)
 
 
-def test_calls_are_taken_off_first_and_one_transfer_alone_shares_nothing() -> None:
+def test_call_rate_is_subtracted_before_sharing() -> None:
     alone = sharing(only={"from": "a", "to": "b", "app": BULK})
     assert shares(alone) == {"only": None}
     calls = sharing(
@@ -699,7 +705,7 @@ def test_calls_are_taken_off_first_and_one_transfer_alone_shares_nothing() -> No
     assert run.summary.flows[0].goodput_bps == pytest.approx(expected, rel=0.03)
 
 
-def test_a_link_that_never_sends_is_shared_by_nobody() -> None:
+def test_share_of_a_link_with_zero_rate_is_zero() -> None:
     scenario = sharing(both={"from": "a", "to": "b", "count": 2, "app": BULK})
     scenario["links"]["two"]["forward"] = {"schedule": [{"at": "0 s", "rate": "0 bit/s"}]}
     for share in shares(scenario).values():

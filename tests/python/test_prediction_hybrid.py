@@ -68,7 +68,7 @@ def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 
 @pytest.mark.parametrize("settings", GRID)
-def test_no_run_passes_a_limit_and_each_comes_near_the_lowest(
+def test_hybrid_goodput_is_between_half_and_the_whole_limit(
     hybrid: Scenario, settings: dict[str, object]
 ) -> None:
     scenario = hybrid.with_settings(settings)
@@ -80,7 +80,7 @@ def test_no_run_passes_a_limit_and_each_comes_near_the_lowest(
     assert flow.goodput_bps >= 0.5 * lowest, predicted.binding
 
 
-def test_what_binds_is_named(hybrid: Scenario) -> None:
+def test_binding_limit_is_named(hybrid: Scenario) -> None:
     def binding(**settings: object) -> str:
         keys = {f"gateways.hub.{key}": value for key, value in settings.items()}
         return bentpipe.predict(hybrid.with_settings(keys)).flows[0].binding
@@ -110,7 +110,7 @@ def test_what_binds_is_named(hybrid: Scenario) -> None:
         ("10 Mbit/s", 16, {}, True),
     ],
 )
-def test_it_says_where_a_gateways_timer_does_not_wait_for_others(
+def test_gateway_timer_below_the_queueing_delay_is_reported(
     rate: str, flows: int, gateway: dict[str, object], copies: bool
 ) -> None:
     network = {

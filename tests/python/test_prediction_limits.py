@@ -30,7 +30,7 @@ def _pair(
     }
 
 
-def test_a_pace_binds_where_it_is_slow() -> None:
+def test_slow_pacing_is_the_binding_limit() -> None:
     network = _pair(hosts={"server": {"tcp": {"pacing": "2 Mbit/s"}}, "client": {}})
     (flow,) = bentpipe.predict(network).flows
     assert flow.binding == "pacing"
@@ -43,7 +43,7 @@ def test_a_pace_binds_where_it_is_slow() -> None:
 
 
 @pytest.mark.parametrize("size", ["14 kB", "50 kB", "500 kB", "10 MB"])
-def test_no_short_transfer_passes_its_pace(size: str) -> None:
+def test_short_transfer_stays_within_the_pacing_limit(size: str) -> None:
     paced = {"tcp": {"pacing": "300 kbit/s"}}
     network = _pair({"delay": "5 ms"}, size=size, hosts={"server": paced, "client": {}})
     (flow,) = bentpipe.predict(network).flows
@@ -53,7 +53,7 @@ def test_no_short_transfer_passes_its_pace(size: str) -> None:
     assert ("pacing" in flow.limits_bps) is (size != "14 kB")
 
 
-def test_a_pace_that_follows_from_the_window_is_no_limit() -> None:
+def test_window_based_pacing_is_not_a_limit() -> None:
     for pacing in ("auto", "on", "off"):
         network = _pair(hosts={"server": {"tcp": {"pacing": pacing}}, "client": {}})
         (flow,) = bentpipe.predict(network).flows
@@ -61,7 +61,7 @@ def test_a_pace_that_follows_from_the_window_is_no_limit() -> None:
 
 
 @pytest.mark.parametrize("slow", ["server", "client", "hub"])
-def test_a_processor_is_a_limit_and_serves_acks_too(slow: str) -> None:
+def test_processing_limit_includes_acks(slow: str) -> None:
     served = {"processing": {"time": "1 ms"}}
     network = _pair(
         {"between": ["hub", "client"]},
@@ -81,7 +81,7 @@ def test_a_processor_is_a_limit_and_serves_acks_too(slow: str) -> None:
     assert "processor" in flow.models[0].reason
 
 
-def test_frames_take_their_part_of_the_rate() -> None:
+def test_framing_overhead_reduces_the_limits() -> None:
     network = _pair({"framing": "ethernet", "mtu": "1500 B"}, size="50 MB")
     (flow,) = bentpipe.predict(network).flows
     assert flow.limits_bps["downlink"] == pytest.approx(20e6 * 1448 / 1538)
@@ -91,7 +91,7 @@ def test_frames_take_their_part_of_the_rate() -> None:
     assert run.flow().goodput_bps < flow.limits_bps["downlink"]
 
 
-def test_who_is_there_while_a_link_is_fast_does_not_pass_its_limits() -> None:
+def test_scheduled_rate_limit_uses_the_highest_rate() -> None:
     steps = [{"at": "20 s", "rate": "1 Mbit/s", "delay": "80 ms"}]
     network = _pair({"schedule": steps}, size="20 MB")
     (flow,) = bentpipe.predict(network).flows
@@ -174,7 +174,7 @@ def test_flows_share_a_processor() -> None:
     assert flow.estimates_bps["fair share"] == pytest.approx(left * 2 * share)
 
 
-def test_packets_of_one_size_and_pace_are_known_and_taken_off_first() -> None:
+def test_constant_rate_datagrams_are_subtracted_before_sharing() -> None:
     app = {"kind": "packets", "size": "100 B", "interval": "500 ms"}
     link: dict[str, object] = {"rate": "9600 bit/s", "delay": "120 ms"}
     network = _pair(link, hosts={"server": {}, "client": {}})
@@ -195,7 +195,7 @@ def test_packets_of_one_size_and_pace_are_known_and_taken_off_first() -> None:
         assert "offered" not in samples.estimates_bps
 
 
-def test_who_shares_each_a_link_of_his_own_is_alike_and_named() -> None:
+def test_users_with_own_links_are_grouped_and_name_their_competitor() -> None:
     network = _pair({"between": ["server", "client"]}, hosts={"server": {}, "client": {"count": 3}})
     pages = {"from": "client", "to": "server", "app": {"kind": "web"}}
     transfer = network["flows"]["transfer"]
@@ -270,7 +270,7 @@ def _drawn(draw: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_no_random_network_passes_its_limits(number: int) -> None:
+def test_random_networks_stay_within_predicted_limits(number: int) -> None:
     for seed in range(10 * number, 10 * number + 10):
         network = _drawn(random.Random(seed))
         got = {

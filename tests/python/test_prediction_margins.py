@@ -63,12 +63,12 @@ def _ran(network: Any, **more: Any) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", ready_made())
-def test_ready_made_scenarios(name: str) -> None:
+def test_ready_made_scenarios_are_within_margins(name: str) -> None:
     _check(bentpipe.predict(name), _ran(name), name)
 
 
 @pytest.mark.parametrize("first", range(0, 200, 10))
-def test_random_networks(first: int) -> None:
+def test_random_networks_are_within_margins(first: int) -> None:
     for seed in range(first, first + 10):
         network = random_network(seed)
         _check(bentpipe.predict(network), _ran(network), seed)
@@ -84,13 +84,13 @@ def test_random_networks_include_likely_predictions_of_most_kinds() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(200, 10_000, 100))
-def test_more_random_networks(first: int) -> None:
+def test_more_random_networks_are_within_margins(first: int) -> None:
     for seed in range(first, first + 100):
         network = random_network(seed)
         _check(bentpipe.predict(network), _ran(network), seed)
 
 
-def test_rain_is_averaged_over_its_states() -> None:
+def test_rain_prediction_is_averaged_over_fading_states() -> None:
     """The law of loss at the average loss rate gave 9.62 Mbit/s; the run has 20."""
     flow = bentpipe.predict("geo-rain").flows[0]
     got = _ran("geo-rain")[flow.name]
@@ -100,7 +100,7 @@ def test_rain_is_averaged_over_its_states() -> None:
     assert "satellite.forward has a rate that changes" in flow.doubts
 
 
-def test_states_weigh_by_their_time() -> None:
+def test_fading_states_are_weighted_by_duration() -> None:
     steps = [
         {"at": "30 s", "rate": "10 Mbit/s"},
         {"at": "45 s", "rate": "20 Mbit/s", "packet_loss_rate": 0.01},
@@ -128,7 +128,7 @@ def test_states_weigh_by_their_time() -> None:
     assert flow.estimates_bps["downlink, on average"] == pytest.approx(left)
 
 
-def test_courses_begin_again_and_outages_overlap() -> None:
+def test_schedules_repeat_and_outages_overlap() -> None:
     steps = [{"at": "0 s", "rate": "10 Mbit/s"}, {"at": "4 s", "rate": "2 Mbit/s"}]
     outages = [
         {"at": "1 s", "lasts": "2 s", "every": "10 s"},
@@ -153,7 +153,7 @@ def test_courses_begin_again_and_outages_overlap() -> None:
 @pytest.mark.parametrize("burst", [3, 8])
 @pytest.mark.parametrize("delay", ["12 ms", "100 ms"])
 @pytest.mark.parametrize("control", ["reno", "cubic", "hybla"])
-def test_a_burst_of_losses_is_one_loss_event(
+def test_loss_burst_counts_as_one_loss_event(
     control: str, delay: str, burst: int, losses: float
 ) -> None:
     """With each loss for an event of its own, the estimate is half to a sixth of the goodput."""
@@ -183,7 +183,7 @@ def test_a_burst_of_losses_is_one_loss_event(
 
 @pytest.mark.parametrize("rate", ["60 Mbit/s", "100 Mbit/s", "200 Mbit/s"])
 @pytest.mark.parametrize("profile", ["rfc", "linux"])
-def test_a_send_buffer_that_grows_is_no_limit(rate: str, profile: str) -> None:
+def test_autotuned_send_buffer_is_not_a_limit(rate: str, profile: str) -> None:
     """Its 3.26 MB once a round trip were stated as a limit of 52 Mbit/s; a run has 79 and 126."""
     hosts = {name: {"tcp": {"profile": profile}} for name in ("server", "client")}
     satellite = GEO["links"]["satellite"] | {"forward": {"rate": rate}}
@@ -202,7 +202,7 @@ def test_a_send_buffer_that_grows_is_no_limit(rate: str, profile: str) -> None:
     _check(predicted, _ran(network | {"hosts": hosts}), rate)
 
 
-def test_a_link_that_bursts_overflow_is_not_said_to_bind() -> None:
+def test_downlink_with_buffer_overflows_is_not_likely() -> None:
     """`predict` had "downlink binds 48.3 Mbit/s", and a window that never overflows the buffer."""
     network = GEO | {"duration": "600 s"}
     (flow,) = bentpipe.predict(network).flows
@@ -214,7 +214,7 @@ def test_a_link_that_bursts_overflow_is_not_said_to_bind() -> None:
     assert not any("never overflows" in each.reason for each in flow.models)
 
 
-def test_bursty_losses_are_no_case_for_the_law_of_random_losses() -> None:
+def test_random_loss_models_do_not_apply_to_bursty_losses() -> None:
     steps = [
         {"at": f"{at} s", "packet_loss_rate": 0.2 if number % 2 else 0}
         for number, at in enumerate((0, 0.4, 0.5, 0.9, 1.0, 1.3))
@@ -239,7 +239,7 @@ def test_bursty_losses_are_no_case_for_the_law_of_random_losses() -> None:
     assert low * 1e6 < goodput < high * 1e6
 
 
-def test_a_flow_that_nothing_disturbs_is_likely(capsys: pytest.CaptureFixture[str]) -> None:
+def test_undisturbed_flow_has_a_margin(capsys: pytest.CaptureFixture[str]) -> None:
     from bentpipe.cli import execute
 
     satellite = GEO["links"]["satellite"] | {"forward": {"rate": "5 Mbit/s"}, "delay": "20 ms"}

@@ -64,7 +64,7 @@ def _sum(found: dict[str, float], name: str) -> float:
     return sum(rate for flow, rate in found.items() if flow.startswith(name))
 
 
-def test_uploads_have_what_the_acknowledgments_of_downloads_leave() -> None:
+def test_uploads_get_the_rate_left_by_download_acks() -> None:
     network = _satellite("512 kbit/s", downloads=4, uploads=2)
     predicted, ran = _predicted(network), _ran(network)
     # (The uploads' own acknowledgments, which go down, are 14 a second.)
@@ -77,7 +77,7 @@ def test_uploads_have_what_the_acknowledgments_of_downloads_leave() -> None:
     assert _sum(ran, "down") == pytest.approx(_sum(predicted, "down"), rel=0.25)
 
 
-def test_beside_data_acknowledgments_get_no_more_than_one_transfer_does() -> None:
+def test_ack_streams_share_a_link_equally_with_data() -> None:
     network = _satellite("128 kbit/s", downloads=4, uploads=2)
     predicted, ran = _predicted(network), _ran(network)
     # Six share the uplink: two with their data, four with acknowledgments of two segments each.
@@ -91,7 +91,7 @@ def test_beside_data_acknowledgments_get_no_more_than_one_transfer_does() -> Non
     assert 0.7 < _sum(ran, "down") / _sum(predicted, "down") < 1.4
 
 
-def test_symmetrically_downloads_have_what_acknowledgments_of_uploads_leave() -> None:
+def test_ack_sharing_is_symmetric_in_both_directions() -> None:
     up = _satellite("512 kbit/s", downloads=4, uploads=2)
     mirrored = _satellite("10 Mbit/s", downloads=2, uploads=4, downlink="512 kbit/s")
     for one, other in (("up", "down"), ("down", "up")):
@@ -99,7 +99,7 @@ def test_symmetrically_downloads_have_what_acknowledgments_of_uploads_leave() ->
         assert found == pytest.approx(_sum(_predicted(up), other), rel=1e-6)
 
 
-def test_a_terminals_uploads_and_acknowledgments_share_a_carrier() -> None:
+def test_uploads_and_acks_of_terminals_share_a_carrier() -> None:
     access = {"kind": "on-demand", "carrier": "inroute"}
     network = _satellite(
         "512 kbit/s",
@@ -123,7 +123,7 @@ def test_a_terminals_uploads_and_acknowledgments_share_a_carrier() -> None:
     assert _sum(ran, "up") == pytest.approx(_sum(predicted, "up"), rel=0.35)
 
 
-def test_who_goes_by_a_measured_rate_shares_the_clock_of_acknowledgments() -> None:
+def test_rate_measuring_senders_share_the_ack_clock() -> None:
     tcp = {"congestion_control": "bbr"}
     network = _satellite("32 kbit/s", downloads=4, tcp=tcp)
     predicted, ran = _predicted(network), _ran(network)
@@ -133,7 +133,7 @@ def test_who_goes_by_a_measured_rate_shares_the_clock_of_acknowledgments() -> No
     assert _sum(ran, "down") == pytest.approx(clock_bps, rel=0.15)
 
 
-def test_acknowledgments_that_a_full_queue_drops_hold_nobody_back() -> None:
+def test_acks_dropped_by_a_full_queue_do_not_limit_senders() -> None:
     network = _satellite("32 kbit/s", downloads=16)
     predicted, ran = _predicted(network), _ran(network)
     assert _sum(predicted, "down") == pytest.approx(10e6 * PAYLOAD / SEGMENT)
@@ -152,7 +152,7 @@ def _acks(**changes: Any) -> Acks:
     return Acks(**plain | changes)
 
 
-def test_windows_that_find_room_in_the_queue_are_clocked() -> None:
+def test_windows_within_the_queue_limit_are_ack_clocked() -> None:
     # 50 are on their way, 100 wait.
     assert hold_back([_acks(), _acks()])
     assert not hold_back([_acks()] * 3)
@@ -163,14 +163,14 @@ def test_windows_that_find_room_in_the_queue_are_clocked() -> None:
     assert not hold_back([_acks(measures_its_rate=True, window=1e6, queue=40.0)] * 3)
 
 
-def test_who_thins_out_acknowledgments_leaves_the_link_to_data() -> None:
+def test_ack_suppression_leaves_the_link_to_data() -> None:
     network = _satellite("128 kbit/s", downloads=1, uploads=1, acks={"kind": "suppression"})
     predicted, ran = _predicted(network), _ran(network)
     assert predicted["up-0"] == pytest.approx(128e3 * PAYLOAD / SEGMENT, rel=1e-3)
     assert 0.65 * predicted["up-0"] < ran["up-0"] < predicted["up-0"]
 
 
-def test_a_transfer_leaves_everything_when_it_has_ended() -> None:
+def test_finished_transfer_releases_its_share() -> None:
     network = _satellite("2 Mbit/s", downloads=1, downlink="2 Mbit/s")
     short = {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "1 MB"}}
     network["flows"]["short"] = {**short, "start": "20 s"}
@@ -183,7 +183,7 @@ def test_a_transfer_leaves_everything_when_it_has_ended() -> None:
     assert ran["down-0"] == pytest.approx(expected, rel=0.1)
 
 
-def test_one_that_begins_when_the_other_has_ended_shares_nothing() -> None:
+def test_sequential_transfers_do_not_share() -> None:
     network = _satellite("2 Mbit/s", downloads=1)
     network["flows"]["down-0"]["app"] = {"kind": "bulk", "size": "1 MB"}
     late = {"from": "server", "to": "client", "app": {"kind": "bulk"}, "start": "60 s"}
@@ -192,7 +192,7 @@ def test_one_that_begins_when_the_other_has_ended_shares_nothing() -> None:
         assert "fair share" not in flow.estimates_bps
 
 
-def test_what_goes_both_ways_takes_its_part_of_both() -> None:
+def test_bidirectional_transfer_has_a_share_in_each_direction() -> None:
     network = _satellite("2 Mbit/s", downloads=1, downlink="2 Mbit/s")
     both = {"kind": "bulk", "direction": "both"}
     network["flows"]["both"] = {"from": "client", "to": "server", "app": both}
@@ -213,7 +213,7 @@ def test_what_goes_both_ways_takes_its_part_of_both() -> None:
         ({"compression": "v42bis", "tunnel": True}, False, 0.4 * 60),
     ],
 )
-def test_acknowledgments_take_of_a_link_what_is_on_it(
+def test_ack_rate_uses_the_size_on_the_link(
     keys: dict[str, Any], timestamps: bool, ack_bytes: float
 ) -> None:
     # So slow that the queue holds all that BBR has on its way.
@@ -228,7 +228,7 @@ def test_acknowledgments_take_of_a_link_what_is_on_it(
     assert 0.85 * expected < _ran(network)["down-0"] <= 1.01 * expected
 
 
-def test_who_has_faded_sends_less_in_the_same_time_on_a_carrier() -> None:
+def test_faded_terminals_send_less_in_equal_carrier_time() -> None:
     access = {"kind": "on-demand", "carrier": "inroute", "volume_based": True}
     plain = {"rate": "512 kbit/s", "access": access}
     storm = plain | {"schedule": [{"at": "0 s", "rate": "128 kbit/s"}]}
@@ -296,7 +296,7 @@ def _two_at_home(
         ("512 kbit/s", "20 ms", "100 kB"),
     ],
 )
-def test_a_small_window_waits_in_the_queue_that_an_upload_fills(
+def test_window_limit_includes_delay_of_a_queue_filled_by_an_upload(
     uplink: str, delay: str, queue: str | None, window: str, control: str
 ) -> None:
     network = _two_at_home(uplink, delay=delay, window=window, control=control, queue=queue)
@@ -311,7 +311,7 @@ def test_a_small_window_waits_in_the_queue_that_an_upload_fills(
     assert ran["upload"] == pytest.approx(predicted["upload"], rel=0.1)
 
 
-def test_nobody_waits_where_nobody_fills_a_queue() -> None:
+def test_window_limit_without_standing_queue_has_no_queueing_delay() -> None:
     network = _two_at_home("512 kbit/s", delay="250 ms", window="64 KiB", control="cubic")
 
     def behind(network: dict[str, Any]) -> bool:
@@ -333,7 +333,7 @@ def test_nobody_waits_where_nobody_fills_a_queue() -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_levels_are_max_min_fair_where_all_uses_count_alike(seed: int) -> None:
+def test_levels_are_max_min_fair_at_equal_costs(seed: int) -> None:
     """A user could get more only at the cost of a user that has no more."""
     draw = random.Random(seed)
     users, resources = draw.randint(1, 12), draw.randint(1, 6)
@@ -359,7 +359,7 @@ def test_levels_are_max_min_fair_where_all_uses_count_alike(seed: int) -> None:
         )
 
 
-def test_two_links_that_hold_the_same_transfers_back_do_not_leave_it_to_each_other() -> None:
+def test_two_bottlenecks_of_the_same_transfers_do_not_both_defer() -> None:
     """A LAN of 100 Mbit/s for ten, and 20 Mbit/s for each two of them."""
     network = _satellite("5 Mbit/s", downloads=2, uploads=1, downlink="20 Mbit/s")
     network["hosts"]["client"]["count"] = 5
@@ -368,7 +368,7 @@ def test_two_links_that_hold_the_same_transfers_back_do_not_leave_it_to_each_oth
     assert _sum(predicted, "down") == pytest.approx(100e6 * PAYLOAD / SEGMENT, rel=0.01)
 
 
-def test_transfers_that_come_and_go_have_what_there_is_then() -> None:
+def test_transfers_share_only_while_they_overlap() -> None:
     def half_each(here: Any) -> tuple[Any, Any]:
         return np.where(here, 1.0 / max(here.sum(), 1), 0.0), here & (here.sum() > 1)
 
@@ -385,7 +385,7 @@ def test_transfers_that_come_and_go_have_what_there_is_then() -> None:
     assert held_back.tolist() == [False, False]
 
 
-def test_what_does_not_slow_down_gets_through_as_it_comes_and_uploads_do_not() -> None:
+def test_unresponsive_traffic_keeps_its_rate_over_uploads() -> None:
     """Samples that come faster than the uplink carries them, beside a download and an upload."""
     network = _satellite("256 kbit/s", downloads=2, uploads=1, duration="300 s")
     samples = {"kind": "packets", "size": "200 B", "interval": "50 ms"}

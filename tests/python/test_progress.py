@@ -19,7 +19,7 @@ LONG = {
 }
 
 
-def test_a_run_tells_how_far_it_is() -> None:
+def test_run_reports_progress() -> None:
     heard: list[tuple[float, float]] = []
     bentpipe.run(LONG, progress=lambda now, end: heard.append((now, end)))
     times = [now for now, _ in heard]
@@ -29,7 +29,7 @@ def test_a_run_tells_how_far_it_is() -> None:
     assert {end for _, end in heard} == {600.0}
 
 
-def test_what_progress_raises_ends_the_run() -> None:
+def test_exception_in_the_progress_callback_ends_the_run() -> None:
     def fail(now_s: float, duration_s: float) -> None:
         raise ZeroDivisionError(f"at {now_s} of {duration_s}")
 
@@ -37,7 +37,7 @@ def test_what_progress_raises_ends_the_run() -> None:
         bentpipe.run(LONG, progress=fail)
 
 
-def test_the_line_waits_a_second_and_is_erased() -> None:
+def test_progress_line_appears_after_a_second_and_is_erased() -> None:
     now = 100.0
     stream = io.StringIO()
     line = ProgressLine(stream, clock=lambda: now)
@@ -53,7 +53,7 @@ def test_the_line_waits_a_second_and_is_erased() -> None:
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_it_says_time_rate_and_time_left() -> None:
+def test_progress_text_has_time_rate_and_time_left() -> None:
     text = progress_text(600.0, 36_000.0, elapsed_s=2.0)
     assert text == "600 s of 36000 s simulated (2%), 300 times real time, at most 1 min 58 s left"
     assert re.search(r"at most 9 h 58 min left$", progress_text(1.0, 35_900.0, elapsed_s=1.0))
@@ -61,7 +61,7 @@ def test_it_says_time_rate_and_time_left() -> None:
     assert len(progress_text(259_199.0, 259_200.0, elapsed_s=999.0)) < 80
 
 
-def test_a_terminal_that_can_erase_nothing_is_shown_nothing(
+def test_dumb_terminal_shows_no_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)

@@ -38,7 +38,7 @@ def tool(name: str) -> Any:
     return load_script(ROOT / "tools" / f"{name}.py")
 
 
-def test_dir_shows_what_is_public_and_nothing_else() -> None:
+def test_dir_lists_exactly_the_public_names() -> None:
     assert dir(bentpipe) == sorted(bentpipe.__all__)
     for name in bentpipe.__all__:
         value = getattr(bentpipe, name)
@@ -48,7 +48,7 @@ def test_dir_shows_what_is_public_and_nothing_else() -> None:
         bentpipe.__getattr__("frobnicate")
 
 
-def test_a_dict_a_path_and_a_scenario_are_one(tmp_path: Path) -> None:
+def test_dict_path_and_scenario_give_equal_results(tmp_path: Path) -> None:
     scenario = bentpipe.Scenario.of(NETWORK)
     file = tmp_path / "small.toml"
     file.write_text(scenario.text or "", encoding="utf-8")
@@ -61,7 +61,7 @@ def test_a_dict_a_path_and_a_scenario_are_one(tmp_path: Path) -> None:
     assert bentpipe.predict(NETWORK) == bentpipe.predict(file)
 
 
-def test_what_is_wrong_in_a_dict_is_named() -> None:
+def test_errors_in_a_scenario_dict_name_the_key() -> None:
     wrong = {**NETWORK, "links.satellite.dealy": "1 ms"}
     with pytest.raises(bentpipe.ScenarioError, match=r'^scenario:\d+: .*dealy.*"delay"'):
         bentpipe.run(wrong)
@@ -73,24 +73,24 @@ def test_what_is_wrong_in_a_dict_is_named() -> None:
         bentpipe.run(NETWORK, settings=["seed=2"])  # type: ignore[arg-type]
 
 
-def test_numbers_of_numpys_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     losses = {"links.satellite.errors.packet_loss_rate": np.float64(0.01), "seed": np.int64(9)}
     assert bentpipe.run(NETWORK, settings=losses).summary.seed == 9
 
 
-def test_arrays_of_numpys_are_arrays() -> None:
+def test_numpy_arrays_are_accepted() -> None:
     lost = {"links.satellite.forward.errors.lost_packets": np.array([3, 4])}
     result = bentpipe.run(NETWORK, settings=lost)
     assert result.link("satellite.forward").packets_lost == 2
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", 2**64, float("nan")])
-def test_a_seed_that_is_none_is_refused_in_words(seed: Any) -> None:
+def test_invalid_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(RequestError, match=r"^seed .*: expected a whole number from 0 to"):
         bentpipe.run(NETWORK, seed=seed)
 
 
-def test_what_a_setting_and_a_capture_may_be_is_said() -> None:
+def test_invalid_settings_and_captures_are_refused() -> None:
     with pytest.raises(TypeError, match=r"settings, seed: expected what TOML has, got NoneType"):
         bentpipe.run(NETWORK, settings={"seed": None})
     settings: Any = {3: "x"}
@@ -102,7 +102,7 @@ def test_what_a_setting_and_a_capture_may_be_is_said() -> None:
             bentpipe.run(NETWORK, pcap=pcap)
 
 
-def test_keyword_errors_are_pythons_own() -> None:
+def test_keyword_errors_are_type_errors() -> None:
     functions: list[Any] = [bentpipe.run, bentpipe.predict, bentpipe.sweep, bentpipe.advise]
     for function in functions:
         with pytest.raises(TypeError, match="unexpected keyword argument 'sede'"):
@@ -117,7 +117,7 @@ def test_keyword_errors_are_pythons_own() -> None:
     assert str(RequestError("my--file.toml: no such file")) == "my--file.toml: no such file"
 
 
-def test_repr_and_html_say_what_came_of_it() -> None:
+def test_repr_and_html_summarize_the_result() -> None:
     result = bentpipe.run(NETWORK)
     rate = f"{result.flow().goodput_bps / 1e3:.0f} kbit/s"
     assert re.fullmatch(
@@ -140,7 +140,7 @@ def test_repr_and_html_say_what_came_of_it() -> None:
     assert "download-1" not in html.partition("<svg")[0]
 
 
-def test_frames_have_what_the_summary_has() -> None:
+def test_data_frames_equal_the_summary() -> None:
     result = bentpipe.run(NETWORK, settings={"links.satellite.errors.packet_loss_rate": 0.01})
     flow = result.flow()
     for frame in (result.to_pandas(), result.to_polars()):
@@ -158,7 +158,7 @@ def test_frames_have_what_the_summary_has() -> None:
         result.to_pandas("flow")  # type: ignore[arg-type]
 
 
-def test_frames_have_what_applications_tell() -> None:
+def test_data_frames_have_application_metrics() -> None:
     page = {"kind": "web", "page": "fixed", "objects": 2, "pages": 1}
     flows = {
         "visit": {"from": "client", "to": "server", "app": page},
@@ -175,13 +175,13 @@ def test_frames_have_what_applications_tell() -> None:
     assert groups["page_load_ms_mean"]["visit"] == visit.extra["page_load_ms"]["mean"]
 
 
-def test_a_gateway_has_a_row() -> None:
+def test_gateway_data_frame_has_a_row_per_gateway() -> None:
     frame = bentpipe.run("geo-split", no_probes=True).to_pandas("gateways")
     assert set(frame["kind"]) == {"split"}
     assert (frame["connections_split"] > 0).all()
 
 
-def test_what_a_terminal_asked_for_has_columns() -> None:
+def test_link_data_frame_has_access_columns() -> None:
     result = bentpipe.run("rcs2-terminals", no_probes=True, settings={"duration": "5 s"})
     for frame in (result.to_pandas("links"), result.to_polars("links").to_pandas()):
         rows = frame.set_index("name")
@@ -201,7 +201,7 @@ def test_what_a_terminal_asked_for_has_columns() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ready_made()))
-def test_each_ready_made_scenario_has_all_tables(name: str) -> None:
+def test_ready_made_scenarios_have_all_tables(name: str) -> None:
     result = bentpipe.run(name, settings={"duration": "10 s"})
     for table in ("flows", "groups", "links", "gateways", "series"):
         frame = result.to_pandas(table)
@@ -212,14 +212,14 @@ def test_each_ready_made_scenario_has_all_tables(name: str) -> None:
     assert links["packets_dropped"].sum() == sum(e.packets_dropped for e in result.summary.links)
 
 
-def test_a_direction_is_found_by_its_name() -> None:
+def test_link_direction_is_found_by_name() -> None:
     result = bentpipe.run(NETWORK, no_probes=True)
     assert result.link("satellite.return") == result.summary.links[1]
     with pytest.raises(KeyError, match=r"no link 'satellite'; there are: satellite\.forward, "):
         result.link("satellite")
 
 
-def test_the_dataset_has_every_sample() -> None:
+def test_dataset_has_every_sample() -> None:
     result = bentpipe.run(NETWORK, settings={"links.satellite.errors.packet_loss_rate": 0.02})
     dataset = result.to_xarray()
     assert set(dataset.data_vars) == set(result.series)
@@ -231,7 +231,7 @@ def test_the_dataset_has_every_sample() -> None:
     assert len(bentpipe.run(NETWORK, no_probes=True).to_xarray().data_vars) == 0
 
 
-def test_plot_is_a_figure(tmp_path: Path) -> None:
+def test_plot_returns_a_figure(tmp_path: Path) -> None:
     figure = bentpipe.run(NETWORK).plot()
     figure.savefig(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 5000
@@ -239,7 +239,7 @@ def test_plot_is_a_figure(tmp_path: Path) -> None:
         bentpipe.run(NETWORK, no_probes=True).plot()
 
 
-def test_a_prediction_has_a_figure_and_html() -> None:
+def test_prediction_has_a_figure_and_html() -> None:
     prediction = bentpipe.predict(NETWORK)
     (axes,) = prediction.plot().axes
     (flow,) = prediction.flows
@@ -251,7 +251,7 @@ def test_a_prediction_has_a_figure_and_html() -> None:
     assert "<svg" in html
 
 
-def test_a_sweep_has_html() -> None:
+def test_sweep_has_html() -> None:
     sweep = {
         "scenario": NETWORK,
         "axes": {"links.satellite.delay": ["50 ms", "80 ms"], "seed": [3]},
@@ -265,7 +265,7 @@ def test_a_sweep_has_html() -> None:
     assert "<svg" not in alone._repr_html_()
 
 
-def test_an_advice_has_a_figure_and_html() -> None:
+def test_advice_has_a_figure_and_html() -> None:
     advice = bentpipe.advise(NETWORK, settings={"duration": "5 s"}, seeds=1)
     best = advice.remedies[0]
     html = advice._repr_html_()
@@ -291,7 +291,7 @@ names = st.text(min_size=1, max_size=8).filter(lambda name: "." not in name)
 
 
 @given(st.dictionaries(names, values, max_size=4))
-def test_a_document_reads_back(data: dict[str, Any]) -> None:
+def test_toml_document_round_trips(data: dict[str, Any]) -> None:
     def without_dots(value: Any) -> Any:
         if isinstance(value, dict):
             return {key.replace(".", "_"): without_dots(each) for key, each in value.items()}
@@ -301,7 +301,7 @@ def test_a_document_reads_back(data: dict[str, Any]) -> None:
     assert tomllib.loads(toml.document(plain)) == plain
 
 
-def test_the_reference_is_what_the_docstrings_say() -> None:
+def test_api_reference_is_generated_from_docstrings() -> None:
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     assert page == tool("api_reference").reference(), "make docs"
     for name in bentpipe.__all__:
@@ -309,7 +309,7 @@ def test_the_reference_is_what_the_docstrings_say() -> None:
 
 
 @pytest.mark.parametrize("name", ["first-look", "sweep-to-decision"])
-def test_the_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     notebook = json.loads((ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
     monkeypatch.chdir(tmp_path)
     before = set(sys.modules)

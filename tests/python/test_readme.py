@@ -21,7 +21,7 @@ def printed_commands() -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines]
 
 
-def test_every_command_of_the_example_runs(
+def test_readme_commands_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example = re.search(r"```toml\n(# ship\.toml.*?)```", README, re.DOTALL)
@@ -40,7 +40,7 @@ def test_every_command_of_the_example_runs(
         assert (tmp_path / made).is_file(), made
 
 
-def test_every_page_that_is_linked_is_there() -> None:
+def test_linked_pages_exist() -> None:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     for page in pages:
         text = page.read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ def scenario(tmp_path: Path) -> Scenario:
     return Scenario(path=tmp_path / "two.toml", text=TEXT)
 
 
-def test_a_run_is_a_summary_and_series(scenario: Scenario, tmp_path: Path) -> None:
+def test_run_returns_a_summary_and_series(scenario: Scenario, tmp_path: Path) -> None:
     result = bentpipe.run(scenario)
     assert result.summary.scenario == "two"
     one, two = result.summary.flows
@@ -64,12 +64,12 @@ def test_a_run_is_a_summary_and_series(scenario: Scenario, tmp_path: Path) -> No
     assert {row["unit"] for row in rows} == {"B"}
 
 
-def test_no_series_is_an_empty_table() -> None:
+def test_empty_series_give_an_empty_table() -> None:
     assert tidy({}).num_rows == 0
     assert tidy({}).column_names == ["series", "time_s", "value", "unit"]
 
 
-def test_fields_of_later_versions_are_kept(scenario: Scenario) -> None:
+def test_unknown_summary_fields_are_kept(scenario: Scenario) -> None:
     data = json.loads(bentpipe.run(scenario).summary_json)
     data["mood"] = "fine"
     data["flows"][0]["colour"] = "blue"
@@ -78,7 +78,7 @@ def test_fields_of_later_versions_are_kept(scenario: Scenario) -> None:
     assert summary.flows[0].extra["colour"] == "blue"
 
 
-def test_counters_are_there_where_parts_count() -> None:
+def test_link_counters_exist_for_counting_components() -> None:
     link = bentpipe.run("dvb-9k6-compaction").summary.links[1]
     assert link.name == "satellite.return"
     assert link.count("acks_removed") == link.count("acks_regenerated") > 1000
@@ -103,7 +103,7 @@ def test_settings_are_applied_in_order(scenario: Scenario) -> None:
     assert "--set seed=4" in seed.command()
 
 
-def test_errors_are_value_errors(scenario: Scenario, tmp_path: Path) -> None:
+def test_run_errors_have_their_types(scenario: Scenario, tmp_path: Path) -> None:
     with pytest.raises(bentpipe.ScenarioError, match=r"two\.toml"):
         bentpipe.run(Scenario(path=scenario.path, text="name = 1"))
     with pytest.raises(RequestError, match="no such file"):
@@ -116,16 +116,14 @@ def test_ready_made_scenarios_resolve() -> None:
         assert Scenario.find(name).resolved()["name"] == name
 
 
-def test_the_package_has_what_it_says() -> None:
+def test_public_names_exist() -> None:
     for name in bentpipe.__all__:
         assert getattr(bentpipe, name) is not None
     with pytest.raises(AttributeError, match="zebra"):
         _ = bentpipe.zebra
 
 
-def test_probes_written_as_they_come_are_those_that_are_kept(
-    scenario: Scenario, tmp_path: Path
-) -> None:
+def test_streamed_probes_equal_in_memory_probes(scenario: Scenario, tmp_path: Path) -> None:
     changes = {
         "probes.interval": "every-change",
         "links.l.rate": "100 Mbit/s",
@@ -155,7 +153,7 @@ def test_probes_written_as_they_come_are_those_that_are_kept(
         filed.series["three.sent"]
 
 
-def test_a_run_that_fails_leaves_no_probes(scenario: Scenario, tmp_path: Path) -> None:
+def test_failed_run_leaves_no_probe_file(scenario: Scenario, tmp_path: Path) -> None:
     def give_up(*_: float) -> None:
         raise RuntimeError("enough")
 
@@ -167,11 +165,11 @@ def test_a_run_that_fails_leaves_no_probes(scenario: Scenario, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_recorded_where_nobody_looks(scenario: Scenario) -> None:
+def test_no_probes_records_no_series(scenario: Scenario) -> None:
     assert bentpipe.run(scenario, no_probes=True).series == {}
 
 
-def test_classes_of_a_queue_are_typed_and_columns() -> None:
+def test_queue_classes_are_typed_and_have_columns() -> None:
     result = bentpipe.run("hybrid-noc", settings={"duration": "12 s"})
     down = next(link for link in result.summary.links if link.name == "satellite.forward")
     assert [each.name for each in down.classes] == ["calls", "questions", "pages", "others"]

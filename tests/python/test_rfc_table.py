@@ -50,7 +50,7 @@ def test_page_is_up_to_date() -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_comments_that_wrap_are_read_as_one() -> None:
+def test_wrapped_comments_are_joined() -> None:
     """A citation may begin on one line and end on the next."""
     assert rfc_table.citations(SOURCE) == {(9293, "3.8"), (7323, "2")}
     assert rfc_table.citations('let text = "RFC 9293 section 3.8";\n') == set()
@@ -87,7 +87,7 @@ def test_stale_and_wrong_entries_are_refused(
     assert str(error.value).startswith("docs/validation/rfc-requirements.toml:5: ")
 
 
-def test_page_counts_what_is_implemented(tmp_path: Path) -> None:
+def test_page_counts_implemented_requirements(tmp_path: Path) -> None:
     """A requirement is implemented, partly implemented, or not."""
     write(tmp_path, entry(partly='"Only SYNs."'))
     assert "1 requirements: 0 implemented, 1 partly, 0 not." in rfc_table.generate(tmp_path)

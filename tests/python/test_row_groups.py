@@ -43,7 +43,7 @@ def written(target: Any, parts: Sequence[Mapping[str, Any]]) -> Any:
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_every_series_is_what_was_taken(tmp_path: Path, in_memory: bool) -> None:
+def test_series_read_back_equal_the_written_samples(tmp_path: Path, in_memory: bool) -> None:
     parts = [taken(part) for part in range(3)]
     target = io.BytesIO() if in_memory else tmp_path / "probes.parquet"
     filed = written(target, parts)
@@ -59,7 +59,7 @@ def test_every_series_is_what_was_taken(tmp_path: Path, in_memory: bool) -> None
         assert np.array_equal(np.concatenate([np.zeros(0), *in_parts]), values)
 
 
-def test_short_series_share_a_row_group_and_a_long_one_has_its_own(tmp_path: Path) -> None:
+def test_short_series_share_a_row_group(tmp_path: Path) -> None:
     path = tmp_path / "probes.parquet"
     written(path, [taken(0), taken(1)])
     metadata = pq.ParquetFile(path).metadata
@@ -73,7 +73,7 @@ def test_short_series_share_a_row_group_and_a_long_one_has_its_own(tmp_path: Pat
     assert max(rows) < (1 << 19) + 1000
 
 
-def test_of_a_long_file_little_is_kept(tmp_path: Path) -> None:
+def test_row_group_cache_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "probes.parquet"
     parts = [taken(part, rows=2000, long=1 << 19) for part in range(5)]
     filed = written(path, parts)
@@ -85,7 +85,7 @@ def test_of_a_long_file_little_is_kept(tmp_path: Path) -> None:
     assert 0 < most <= 1 << 20 < pq.ParquetFile(path).metadata.num_rows
 
 
-def test_a_file_that_another_run_has_replaced_is_read_as_it_is(tmp_path: Path) -> None:
+def test_replaced_probe_file_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "probes.parquet"
     filed = written(path, [taken(0)])
     assert filed["first.sent"].times_s[0] == 0.0

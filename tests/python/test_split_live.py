@@ -153,7 +153,7 @@ PERSISTENT: Final = network(2, multiplex=4)
 
 @live
 @pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
-def test_the_kernels_programs_meet_through_gateways(
+def test_kernel_programs_connect_through_split_gateways(
     tmp_path: Path, between: dict[str, Any]
 ) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -191,7 +191,9 @@ def test_the_kernels_programs_meet_through_gateways(
     ids=["one", "two", "persistent"],
 )
 @pytest.mark.parametrize("way", ["", "--reverse"], ids=["up", "down"])
-def test_iperf3_fills_the_link_both_ways(tmp_path: Path, between: dict[str, Any], way: str) -> None:
+def test_iperf3_fills_the_link_in_both_directions(
+    tmp_path: Path, between: dict[str, Any], way: str
+) -> None:
     heard = tmp_path / "iperf3.json"
     # Until the server listens: it may take a moment.
     client = (
@@ -214,7 +216,7 @@ def test_iperf3_fills_the_link_both_ways(tmp_path: Path, between: dict[str, Any]
 @live
 @pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
 @up_to_three_times
-def test_what_is_split_live_is_split_as_simulated(between: dict[str, Any]) -> None:
+def test_live_split_transfer_matches_the_simulation(between: dict[str, Any]) -> None:
     comparison = compare(Scenario.of(between))
     real = comparison.emulated.flow()
     assert (real.outcome, real.bytes_delivered) == ("finished", 4_000_000)

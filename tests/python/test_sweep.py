@@ -83,7 +83,7 @@ def results_of(out: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_number_of_workers_changes_nothing(folder: Path) -> None:
+def test_results_do_not_depend_on_the_number_of_workers(folder: Path) -> None:
     one = bentpipe.sweep(folder / "sweep.toml", out=folder / "one", workers=1, series=True)
     two = bentpipe.sweep(folder / "sweep.toml", out=folder / "two", workers=2, series=True)
     assert results_of(folder / "one") == results_of(folder / "two")
@@ -92,7 +92,7 @@ def test_the_number_of_workers_changes_nothing(folder: Path) -> None:
     assert len(list((folder / "one" / "_series").iterdir())) == 18
 
 
-def test_the_order_of_completion_changes_nothing(
+def test_results_do_not_depend_on_completion_order(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def backwards(tasks: Any, *, workers: int, look: Any) -> Any:
@@ -107,7 +107,7 @@ def test_the_order_of_completion_changes_nothing(
     assert results_of(folder / "forwards") == results_of(folder / "backwards")
 
 
-def test_a_cell_is_the_run_that_it_describes(folder: Path) -> None:
+def test_cell_result_equals_the_single_run(folder: Path) -> None:
     result = bentpipe.sweep(folder / "sweep.toml")
     size, loss, seed = "0.1 MB", 0.05, 2
     run = bentpipe.run(
@@ -154,7 +154,7 @@ def test_the_dataset_and_the_tidy_table(folder: Path) -> None:
     assert "goodput_bps" not in result.rows("link").schema.names
 
 
-def test_flows_that_only_some_cells_have(folder: Path) -> None:
+def test_flows_missing_in_some_cells_are_nan(folder: Path) -> None:
     scenario = folder / "small.toml"
     result = bentpipe.sweep(
         {
@@ -170,7 +170,7 @@ def test_flows_that_only_some_cells_have(folder: Path) -> None:
     assert (point.flows, point.finished_flows) == (3, 3)
 
 
-def test_series_are_kept_where_they_are_asked_for(folder: Path) -> None:
+def test_series_are_kept_on_request(folder: Path) -> None:
     result = bentpipe.sweep(folder / "sweep.toml", out=folder / "out", series=True)
     series = result.series(0)
     assert "download.congestion_window" in series
@@ -179,7 +179,7 @@ def test_series_are_kept_where_they_are_asked_for(folder: Path) -> None:
         bentpipe.sweep(folder / "sweep.toml", series=True)
 
 
-def test_what_is_there_is_not_overwritten(folder: Path) -> None:
+def test_foreign_files_are_not_overwritten(folder: Path) -> None:
     out = folder / "out"
     out.mkdir()
     (out / "letter.txt").write_text("dear", encoding="utf-8")
@@ -195,7 +195,7 @@ def test_what_is_there_is_not_overwritten(folder: Path) -> None:
         bentpipe.load_sweep(out)
 
 
-def test_nobody_else_writes_meanwhile(folder: Path) -> None:
+def test_sweep_folder_is_locked(folder: Path) -> None:
     sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
     with (
         store.Store.opened(folder / "out", sweep, resume=False),
@@ -212,7 +212,7 @@ def test_nobody_else_writes_meanwhile(folder: Path) -> None:
         ("small.toml", "2 Mbit/s", "3 Mbit/s", "the scenario is another"),
     ],
 )
-def test_what_has_changed_is_not_resumed(
+def test_changed_sweep_is_not_resumed(
     folder: Path, file: str, old: str, new: str, reason: str
 ) -> None:
     bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
@@ -225,14 +225,16 @@ def test_what_has_changed_is_not_resumed(
     assert results_of(folder / "out") == before
 
 
-def test_another_version_is_not_resumed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_of_another_version_is_not_resumed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
     monkeypatch.setattr(store, "__version__", "99")
     with pytest.raises(RequestError, match="another version of bentpipe"):
         bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
 
 
-def test_layout_and_comments_may_change(folder: Path) -> None:
+def test_sweep_with_changed_comments_is_resumed(folder: Path) -> None:
     bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
     for name in ("sweep.toml", "small.toml"):
         path = folder / name
@@ -240,9 +242,7 @@ def test_layout_and_comments_may_change(folder: Path) -> None:
     assert bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True).complete
 
 
-def test_nothing_that_has_finished_is_repeated(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finished_cells_are_not_repeated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class EnoughError(Exception):
         pass
 
@@ -277,14 +277,14 @@ def test_nothing_that_has_finished_is_repeated(
     assert results_of(folder / "out") == results_of(folder / "whole")
 
 
-def test_a_torn_file_is_named(folder: Path) -> None:
+def test_truncated_results_file_is_named(folder: Path) -> None:
     bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
     (folder / "out" / "cells.parquet").write_bytes(b"PAR1")
     with pytest.raises(WorkError, match=r"cells\.parquet: can't be read"):
         bentpipe.load_sweep(folder / "out")
 
 
-def test_kill_9_loses_nothing_and_repeats_nothing(folder: Path) -> None:
+def test_sigkill_loses_and_repeats_no_cells(folder: Path) -> None:
     command = [sys.executable, "-m", "bentpipe", "sweep", str(folder / "slow.toml")]
     out = folder / "out"
     done: set[int] = set()
@@ -329,7 +329,7 @@ def test_kill_9_loses_nothing_and_repeats_nothing(folder: Path) -> None:
         (signal.SIGHUP, 129, "ended by SIGHUP"),
     ],
 )
-def test_ctrl_c_and_its_like_keep_what_is_done(
+def test_termination_signals_keep_finished_cells(
     folder: Path, number: signal.Signals, status: int, told: str
 ) -> None:
     command = [*COMMAND, "sweep", str(folder / "slow.toml"), "--out", "out"]
@@ -392,7 +392,7 @@ def _endless_sweep(folder: Path, *, loop: str) -> None:
     ],
     ids=["simulates", "loops", "sleeps", "clings"],
 )
-def test_ctrl_c_ends_cells_that_are_running(tmp_path: Path, loop: str) -> None:
+def test_ctrl_c_stops_running_cells(tmp_path: Path, loop: str) -> None:
     _endless_sweep(tmp_path, loop=loop)
     command = [*COMMAND, "sweep", "sweep.toml", "--python", "endless.py"]
     with started(command, cwd=tmp_path) as process:
@@ -412,7 +412,7 @@ def test_ctrl_c_ends_cells_that_are_running(tmp_path: Path, loop: str) -> None:
     assert took < 5.0
 
 
-def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
+def test_ctrl_c_in_a_weakref_callback_is_not_lost() -> None:
     """By itself it would be: "Exception ignored in" is all that is heard of it."""
 
     class Dying:
@@ -437,7 +437,7 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
     ("number", "status", "told"),
     [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "ended by SIGTERM")],
 )
-def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told: str) -> None:
+def test_second_ctrl_c_ends_immediately(number: str, status: int, told: str) -> None:
     script = (
         "import signal, sys; from bentpipe import signals; "
         "from bentpipe.sweeps.stopping import deferred_interrupts\n"
@@ -455,7 +455,7 @@ def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs POSIX terminals")
-def test_a_second_ctrl_c_gives_the_terminal_back_as_it_was() -> None:
+def test_second_ctrl_c_restores_the_terminal() -> None:
     """A bar is there without the cursor, and without an end of the line."""
     terminal, other = os.openpty()
     script = "import signal; from bentpipe import signals; signals.end_at_once(signal.SIGINT, None)"
@@ -472,12 +472,12 @@ def test_a_second_ctrl_c_gives_the_terminal_back_as_it_was() -> None:
     assert said == b"\r\x1b[K\x1b[?25hbentpipe: interrupted\r\n"
 
 
-def test_ctrl_c_that_nobody_asked_about_is_raised_at_the_end() -> None:
+def test_unpolled_ctrl_c_is_raised_on_exit() -> None:
     with pytest.raises(KeyboardInterrupt), deferred_interrupts():
         signal.raise_signal(signal.SIGINT)
 
 
-def test_a_failing_cell_is_kept_and_the_rest_goes_on(
+def test_failed_cell_is_recorded_and_others_continue(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = folder / "out"
@@ -503,7 +503,7 @@ def test_a_failing_cell_is_kept_and_the_rest_goes_on(
     assert "0 of them now" in capsys.readouterr().out
 
 
-def test_whatever_a_cell_dies_of_is_its_error(
+def test_any_exception_is_recorded_as_the_cells_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Panic(BaseException):
@@ -520,7 +520,7 @@ def test_whatever_a_cell_dies_of_is_its_error(
     assert dict(result.dataset.sizes) == {"packet_loss_rate": 3, "size_bytes": 2, "seed": 3}
 
 
-def test_the_table_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_the_sweep_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = folder / "plot.svg"
     out = folder / "out"
     arguments = ["sweep", str(folder / "sweep.toml"), "--out", str(out), "--plot", str(plot)]
@@ -543,7 +543,7 @@ def test_the_table_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[s
         (["--plot", "nowhere/plot.svg"], "there is no folder nowhere"),
     ],
 )
-def test_requests_that_are_wrong(
+def test_invalid_sweep_requests_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     out = folder / "out"
@@ -554,7 +554,7 @@ def test_requests_that_are_wrong(
     assert not out.exists()
 
 
-def test_a_third_axis_has_panels_and_a_fourth_is_refused(
+def test_third_axis_is_drawn_as_panels_and_a_fourth_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plot = folder / "plot.svg"
@@ -581,7 +581,7 @@ def test_a_third_axis_has_panels_and_a_fourth_is_refused(
     assert "expected one to three axes besides the seed, got 4" in capsys.readouterr().err
 
 
-def test_settings_hold_for_every_cell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_apply_to_every_cell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = folder / "sweep.toml", folder / "out"
     path.write_text(SWEEP + '[set]\nlinks.satellite.forward.rate = "1 Mbit/s"\n', encoding="utf-8")
     words = ["sweep", str(path), "--set", "links.satellite.forward.rate=4 Mbit/s"]
@@ -601,7 +601,7 @@ def test_settings_hold_for_every_cell(folder: Path, capsys: pytest.CaptureFixtur
         assert refusal in capsys.readouterr().err
 
 
-def test_an_axis_with_one_value_has_no_place_in_a_figure(folder: Path) -> None:
+def test_axis_with_one_value_is_not_drawn(folder: Path) -> None:
     axes = {
         "links.satellite.forward.delay": ["50 ms", "80 ms"],
         "flows.download.app.size": ["50 kB"],
@@ -616,9 +616,7 @@ def test_an_axis_with_one_value_has_no_place_in_a_figure(folder: Path) -> None:
     assert len(result.plot().axes) == 1
 
 
-def test_no_more_tasks_are_taken_than_are_needed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tasks_are_generated_lazily(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep of a million cells must not be in memory at once."""
     monkeypatch.setattr(local, "_QUEUED_TASKS", 2)
     sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
@@ -637,7 +635,7 @@ def test_no_more_tasks_are_taken_than_are_needed(
     assert (taken, seen) == (18, 18)
 
 
-def test_parts_have_one_table_whatever_they_hold(folder: Path) -> None:
+def test_parts_with_different_columns_are_merged(folder: Path) -> None:
     """Columns that some parts lack, or have in another type, are the same in the end."""
     sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
 
@@ -677,7 +675,7 @@ seed = { count = 2 }
 """
 
 
-def test_a_congestion_control_of_ones_own(
+def test_sweep_runs_a_python_congestion_control(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(congestion, "_classes", {})
@@ -695,12 +693,12 @@ def test_a_congestion_control_of_ones_own(
     assert "the congestion control in Python is another" in capsys.readouterr().err
 
 
-def test_quartiles() -> None:
+def test_quartiles_of_known_samples() -> None:
     found = quartiles([4.0, 1.0, 3.0, 2.0, 5.0])
     assert (found.lower, found.median, found.upper) == (2.0, 3.0, 4.0)
 
 
-def test_a_result_says_what_it_is_in_a_line() -> None:
+def test_sweep_result_repr_is_one_line() -> None:
     """Not its tables: in a notebook or at a prompt they are pages."""
     result = bentpipe.sweep(
         {"scenario": "terrestrial", "set": {"duration": "1 s"}, "axes": {"seed": [1, 2]}}
@@ -720,7 +718,7 @@ def _swept(axes: dict[str, Any]) -> bentpipe.SweepResult:
     return bentpipe.sweep({"scenario": scenario, "axes": axes}, workers=1)
 
 
-def test_goodput_of_flows_that_come_one_after_another_is_said_to_be_added_up(
+def test_summed_goodput_of_sequential_flows_is_noted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = _swept({"flows.first.count": [1, 5]})
@@ -745,18 +743,20 @@ def test_goodput_of_flows_that_come_one_after_another_is_said_to_be_added_up(
         (["1 Mbit/s", "2 Mbit/s"], False),
     ],
 )
-def test_an_axis_is_logarithmic_where_its_values_are_apart_so(rates: list[str], log: bool) -> None:
+def test_geometric_axis_values_are_drawn_logarithmically(rates: list[str], log: bool) -> None:
     assert curves(_swept({"links.satellite.rate": rates}))[0].log_x is log
 
 
-def test_values_that_are_tables_are_shown_as_the_file_has_them() -> None:
+def test_table_values_are_labelled_as_toml() -> None:
     outages: list[Any] = [[], [{"at": "1 s", "lasts": "500 ms"}]]
     result = _swept({"links.satellite.outages": outages, "flows.first.count": [1, 2]})
     labels = {point.labels["outages"] for point in summarise(result)}
     assert labels == {"[]", '[{ at = "1 s", lasts = "500 ms" }]'}
 
 
-def test_what_limits_each_point_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_the_limit_of_each_point(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "buffers.toml"
     file.write_text(
         'name = "buffers"\nscenario = "network.toml"\n'

@@ -143,7 +143,7 @@ def finished(out: Path) -> int:
     return bentpipe.load_sweep(out).finished if (out / "_sweep.json").is_file() else 0
 
 
-def test_a_worker_that_dies_takes_nothing_with_it(folder: Path) -> None:
+def test_cells_of_a_killed_worker_are_rerun(folder: Path) -> None:
     out = folder / "out"
     with cluster(folder) as running:
         first = running.worker()
@@ -163,7 +163,7 @@ def test_a_worker_that_dies_takes_nothing_with_it(folder: Path) -> None:
     assert results_of(out) == results_of(folder / "here")
 
 
-def test_without_workers_what_is_done_is_kept(folder: Path) -> None:
+def test_scheduler_failure_keeps_finished_cells(folder: Path) -> None:
     """The scheduler dies half-way; then the rest is done here."""
     out = folder / "out"
     with cluster(folder) as running:
@@ -203,7 +203,7 @@ class Endless:
 
 
 @pytest.mark.parametrize("loops", ["", "endless"], ids=["simulates", "loops"])
-def test_ctrl_c_ends_the_sweep_and_what_the_workers_do(folder: Path, loops: str) -> None:
+def test_ctrl_c_ends_the_sweep_and_its_workers_cells(folder: Path, loops: str) -> None:
     """The cells take hours; afterwards the workers are free for somebody else's."""
     running_now = folder / "running"
     script = ENDLESS.replace("RUNNING", str(running_now)).replace("LOOPS", repr(loops))
@@ -238,7 +238,7 @@ def test_ctrl_c_ends_the_sweep_and_what_the_workers_do(folder: Path, loops: str)
         assert json.loads(said)["simulated"] == CELLS
 
 
-def test_a_congestion_control_of_ones_own_goes_along(
+def test_python_congestion_control_is_sent_to_workers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A class in a script is nowhere that a worker could import it from."""
@@ -259,7 +259,7 @@ def test_a_congestion_control_of_ones_own_goes_along(
     assert results_of(folder / "out") == results_of(folder / "here")
 
 
-def test_a_worker_of_another_version_is_refused() -> None:
+def test_worker_of_another_version_is_refused() -> None:
     pytest.importorskip("distributed")
     from bentpipe.scenario import Scenario
     from bentpipe.sweeps.cell import Task
@@ -270,7 +270,7 @@ def test_a_worker_of_another_version_is_refused() -> None:
         _simulate(task, "99", [])
 
 
-def test_no_scheduler(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_scheduler_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for address in ("tcp://127.0.0.1:9", "zebra://x"):
         arguments = ["sweep", str(folder / "sweep.toml"), "--out", str(folder / "out")]
         assert cli.execute([*arguments, "--dask", address]) == 2
@@ -283,7 +283,7 @@ def test_no_scheduler(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "expected an address such as tcp://" in capsys.readouterr().err
 
 
-def test_a_closed_port_is_told_at_once_and_nothing_after_it(folder: Path) -> None:
+def test_closed_scheduler_port_is_reported_once(folder: Path) -> None:
     command = [sys.executable, "-m", "bentpipe", "sweep", str(folder / "sweep.toml")]
     # Dask itself tries for ten seconds, and what it logs comes when the process ends.
     done = subprocess.run(
@@ -297,7 +297,7 @@ def test_a_closed_port_is_told_at_once_and_nothing_after_it(folder: Path) -> Non
     assert re.fullmatch(r"bentpipe: --dask \S+: no scheduler answers there \(.+\)\n", done.stderr)
 
 
-def test_without_distributed_it_is_said(
+def test_missing_distributed_package_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)

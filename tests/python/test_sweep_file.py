@@ -43,7 +43,7 @@ def read(tmp_path: Path) -> Any:
     return read
 
 
-def test_axes_lists_ranges_zips_and_what_is_fixed(read: Any) -> None:
+def test_axes_are_lists_ranges_zips_and_fixed_settings(read: Any) -> None:
     sweep = read("""
 scenario = "small.toml"
 [set]
@@ -84,7 +84,7 @@ from = 7
     assert Sweep.from_json(sweep.as_json()).as_json() == sweep.as_json()
 
 
-def test_names_are_as_short_as_they_can_be(read: Any) -> None:
+def test_axis_names_are_the_shortest_unambiguous_suffixes(read: Any) -> None:
     sweep = read("""
 scenario = "small.toml"
 [axes]
@@ -188,7 +188,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "expected"), WRONG, ids=lambda each: str(each)[:40])
-def test_what_is_wrong_is_told_with_its_line(read: Any, text: str, expected: str) -> None:
+def test_sweep_file_errors_name_the_line(read: Any, text: str, expected: str) -> None:
     if not text.startswith(("scenario", " ")) and text:
         text = f'scenario = "small.toml"\n{text}'
     with pytest.raises(RequestError) as caught:
@@ -199,13 +199,13 @@ def test_what_is_wrong_is_told_with_its_line(read: Any, text: str, expected: str
     assert "\n" not in message
 
 
-def test_a_wrong_scenario_is_told_as_ever(read: Any, tmp_path: Path) -> None:
+def test_error_in_the_swept_scenario_names_its_line(read: Any, tmp_path: Path) -> None:
     (tmp_path / "wrong.toml").write_text(SCENARIO + "\nfoo = 1", encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"wrong\.toml:16"):
         read('scenario = "wrong.toml"\naxes.seed = [1]')
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_sweep_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="no such file"):
         load_definition(tmp_path / "none.toml")
     with pytest.raises(RequestError, match="is a folder"):
@@ -223,7 +223,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             load_definition(tmp_path / "long.toml")
 
 
-def test_a_stream_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_sweep_is_read_from_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "small.toml").write_text(SCENARIO, encoding="utf-8")
     text = f"scenario = 'small.toml'\n{'#' * (2 << 20)}\naxes.seed = [1, 2]\n"
     monkeypatch.chdir(tmp_path)
@@ -231,17 +233,17 @@ def test_a_stream_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(load_definition("-")) == 2
 
 
-def test_a_byte_order_mark_is_no_statement(read: Any) -> None:
+def test_byte_order_mark_in_a_sweep_file_is_ignored(read: Any) -> None:
     # Windows' editors write one; the scenario reader passes over it, too.
     assert len(read("\N{BYTE ORDER MARK}scenario = 'small.toml'\naxes.seed = [1, 2]\n")) == 2
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: str(path.name))
-def test_the_examples_are_right(path: Path) -> None:
+def test_example_sweeps_load(path: Path) -> None:
     assert len(load_definition(path)) > 1
 
 
-def test_the_documentation_is_right(read: Any) -> None:
+def test_documented_sweep_has_its_axes(read: Any) -> None:
     text = (EXAMPLES.parent / "docs" / "sweep.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     sweep = read(block)
@@ -277,7 +279,7 @@ RANGES: list[tuple[dict[str, object], list[object]]] = [
 
 
 @pytest.mark.parametrize(("spec", "values"), RANGES, ids=lambda each: str(each)[:50])
-def test_ranges(spec: dict[str, object], values: list[object]) -> None:
+def test_ranges_expand_to_their_values(spec: dict[str, object], values: list[object]) -> None:
     assert list(expand_range(spec)) == values
     assert [type(value) for value in expand_range(spec)] == [type(value) for value in values]
 
@@ -303,7 +305,7 @@ def test_ranges(spec: dict[str, object], values: list[object]) -> None:
         ({"from": 1, "to": 5, "count": 2, "scale": "cubic"}, "scale", '"linear" or "log"'),
     ],
 )
-def test_ranges_that_are_wrong(spec: dict[str, object], key: str, message: str) -> None:
+def test_invalid_ranges_are_refused(spec: dict[str, object], key: str, message: str) -> None:
     with pytest.raises(RangeError, match=message) as caught:
         expand_range(spec)
     assert caught.value.key == key
@@ -315,7 +317,7 @@ def test_ranges_that_are_wrong(spec: dict[str, object], key: str, message: str) 
     count=st.integers(2, 200),
     scale=st.sampled_from(["linear", "log"]),
 )
-def test_a_range_keeps_its_ends_and_its_order(
+def test_range_includes_its_ends_in_order(
     low: float, factor: float, count: int, scale: str
 ) -> None:
     high = low * factor
@@ -385,7 +387,7 @@ values_strategy = st.recursive(
 
 
 @given(value=values_strategy)
-def test_literals_are_toml(value: Any) -> None:
+def test_literals_are_valid_toml(value: Any) -> None:
     assert tomllib.loads(f"key = {literal(value)}")["key"] == value
 
 
@@ -410,7 +412,7 @@ def paths(value: object, prefix: tuple[str | int, ...] = ()) -> set[tuple[str | 
 
 
 @given(tables=st.lists(st.tuples(st.integers(0, 3), values_strategy), max_size=8))
-def test_every_key_has_its_line(tables: list[tuple[int, Any]]) -> None:
+def test_every_key_has_its_line_number(tables: list[tuple[int, Any]]) -> None:
     lines, expected = ["# a comment = [", ""], {}
     for index, (blank, value) in enumerate(tables):
         lines += [""] * blank
@@ -446,7 +448,7 @@ v = 0
 '''
 
 
-def test_every_form_of_toml_is_scanned() -> None:
+def test_every_toml_form_is_scanned() -> None:
     found = key_lines(FORMS)
     assert found.keys() == paths(tomllib.loads(FORMS))
     assert found["a", "b", "c.d"] == 2
@@ -464,7 +466,7 @@ def test_ready_made_scenarios_are_scanned(path: Path) -> None:
     assert key_lines(text).keys() == paths(tomllib.loads(text))
 
 
-def test_quantities() -> None:
+def test_quantities_are_parsed() -> None:
     quantity = parse_quantity("1.5 KiB")
     assert quantity is not None
     assert (quantity.base_unit, quantity.in_base_unit) == ("bytes", 1536.0)
@@ -472,7 +474,7 @@ def test_quantities() -> None:
         assert parse_quantity(text) is None
 
 
-def test_a_wrong_value_is_told_with_its_line_also_where_all_cells_have_it(read: Any) -> None:
+def test_invalid_axis_value_names_its_line(read: Any) -> None:
     with pytest.raises(
         RequestError, match=r"sweep\.toml:5: axes\.links\.satellite\.forward\.delay: ex"
     ):

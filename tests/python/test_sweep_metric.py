@@ -38,7 +38,7 @@ def _sweep(folder: Path) -> Path:
     return file
 
 
-def test_each_cell_has_a_row_for_each_group_that_tells_what_its_run_tells(tmp_path: Path) -> None:
+def test_group_rows_of_a_cell_equal_its_run(tmp_path: Path) -> None:
     result = bentpipe.sweep(_sweep(tmp_path))
     rows = result.rows("group").to_pylist()
     assert len(rows) == len(result.sweep) * 3
@@ -72,7 +72,7 @@ def test_each_cell_has_a_row_for_each_group_that_tells_what_its_run_tells(tmp_pa
         ("upload.outcomes.finished", "", "2500"),
     ],
 )
-def test_a_metric_is_the_same_as_in_each_run(
+def test_metric_values_equal_those_of_the_runs(
     tmp_path: Path, text: str, unit: str, shown: str
 ) -> None:
     result = bentpipe.sweep(_sweep(tmp_path))
@@ -106,7 +106,7 @@ def test_a_metric_is_the_same_as_in_each_run(
         ("pages.page_load_ms.percentiles", "results tell no such number"),
     ],
 )
-def test_what_is_no_metric_is_refused_before_anything_is_simulated(
+def test_unknown_metric_is_refused_before_simulation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
 ) -> None:
     file = _sweep(tmp_path)
@@ -119,7 +119,7 @@ def test_what_is_no_metric_is_refused_before_anything_is_simulated(
     assert not out.exists()
 
 
-def test_the_command_prints_and_plots_it(
+def test_command_prints_and_plots_the_metric(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, out, plot = _sweep(tmp_path), tmp_path / "r.parquet", tmp_path / "plot.svg"

@@ -31,7 +31,7 @@ NETWORK: dict[str, Any] = {
 }
 
 
-def test_a_random_start_makes_seeds_of_a_network_without_luck() -> None:
+def test_random_start_varies_a_deterministic_network() -> None:
     axes = {"seed": {"count": 4}}
     alike = sweep({"scenario": NETWORK, "axes": axes}).dataset
     assert (alike.goodput_bps.std("seed") == 0.0).all()
@@ -43,7 +43,7 @@ def test_a_random_start_makes_seeds_of_a_network_without_luck() -> None:
     assert ((starts >= 0.0) & (starts < 1.0)).all()
 
 
-def test_the_scenario_may_be_a_dict() -> None:
+def test_sweep_accepts_a_scenario_dict() -> None:
     axes = {"links.satellite.delay": ["50 ms", "250 ms"]}
     result = sweep({"scenario": NETWORK, "axes": axes})
     flows = result.rows("flow").to_pandas()
@@ -58,7 +58,7 @@ def test_the_scenario_may_be_a_dict() -> None:
 @pytest.mark.parametrize(
     ("start", "said"), [("0 s", "the seeds make no difference"), ("uniform(0 s, 1 s)", "medians")]
 )
-def test_the_command_says_what_the_seeds_came_to(
+def test_command_summarizes_variation_over_seeds(
     bentpipe: Any, tmp_path: Path, start: str, said: str
 ) -> None:
     (tmp_path / "share.toml").write_text(Scenario.of(NETWORK).text or "", "utf-8")

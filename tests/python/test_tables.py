@@ -72,7 +72,7 @@ cells = st.text(alphabet="abc 0123456789.,%–", min_size=1, max_size=30).map(st
     ),
     st.one_of(st.none(), st.integers(1, 200)),
 )
-def test_every_cell_is_there_whole_at_any_width(rows: list[list[str]], width: int | None) -> None:
+def test_table_cells_are_complete_at_any_width(rows: list[list[str]], width: int | None) -> None:
     table = Table(headings=tuple(f"h{place}" for place in range(len(rows[0]))))
     for row in rows:
         table.add(*row)
@@ -90,7 +90,7 @@ def test_every_cell_is_there_whole_at_any_width(rows: list[list[str]], width: in
         assert all(len(line) <= max(width, table.widths()[0] + 2 + widest) for line in lines)
 
 
-def test_prose_is_broken_between_words_and_numbers_are_not() -> None:
+def test_prose_wraps_at_words_and_numbers_do_not_wrap() -> None:
     table = Table(headings=("model", "goodput", "applies"), prose=True)
     table.add("padhye", "1.25 Mbit/s", "no: the downlink loses no packets at random at all")
     narrow = table.lines(48)
@@ -99,12 +99,12 @@ def test_prose_is_broken_between_words_and_numbers_are_not() -> None:
     assert table.lines(None)[1].endswith(table.rows[0][2])
 
 
-def test_a_row_of_another_length_is_a_mistake() -> None:
+def test_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="1 cells for 2 columns"):
         Table(headings=("a", "b")).add("c")
 
 
-def test_a_heading_within_a_group_names_the_group_where_a_piece_begins() -> None:
+def test_wrapped_table_repeats_the_group_heading() -> None:
     table = Table(headings=("flow", "RTT: least", ": mean", ": 95%", "limited by"))
     table.add("download", "500 ms", "612 ms", "1.1 s", "receive window")
     assert table.lines(None)[0] == "flow      RTT: least    mean    95%  limited by".replace(
@@ -123,7 +123,7 @@ def test_a_heading_within_a_group_names_the_group_where_a_piece_begins() -> None
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_five_flows_in_a_terminal(tmp_path: Path, columns: int) -> None:
+def test_five_flows_fit_a_terminal(tmp_path: Path, columns: int) -> None:
     scenario = tmp_path / "five.toml"
     scenario.write_text(HEAD % 5, encoding="utf-8")
     shown = in_terminal("run", str(scenario), columns=columns)
@@ -143,7 +143,7 @@ def test_five_flows_in_a_terminal(tmp_path: Path, columns: int) -> None:
         assert all(len(line) <= columns for line in shown.splitlines())
 
 
-def test_a_hundred_flows_are_one_row_and_all_shows_each(tmp_path: Path) -> None:
+def test_hundred_flows_are_one_row_unless_all_is_given(tmp_path: Path) -> None:
     scenario = tmp_path / "crowd.toml"
     scenario.write_text(HEAD % 100, encoding="utf-8")
 
@@ -168,7 +168,7 @@ def test_a_hundred_flows_are_one_row_and_all_shows_each(tmp_path: Path) -> None:
     assert sum(line.startswith("access-") for line in everyone) == 200
 
 
-def test_only_what_count_makes_is_a_group() -> None:
+def test_only_counted_names_form_groups() -> None:
     names = ["a-1", "b", "a-2", "c-1", "c-3", "d-1", "a-3", "e-02", "e-1"]
     found = groups(names)
     assert found.pop("a") == [0, 2, 6]
@@ -178,14 +178,14 @@ def test_only_what_count_makes_is_a_group() -> None:
     assert groups(links) == {"access.forward": [0, 2], "access.return": [1, 3]}
 
 
-def test_quantiles_are_between_neighbours() -> None:
+def test_quantiles_are_interpolated() -> None:
     assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert quantile([1.0, 2.0], 0.5) == 1.5
     assert quantile([5.0], 0.95) == 5.0
     assert quantile(list(map(float, range(101))), 0.95) == 95.0
 
 
-def test_prose_in_a_piece_of_its_own_leaves_no_gaps_in_the_others() -> None:
+def test_separate_prose_column_leaves_no_blank_lines() -> None:
     table = Table(headings=("model", "goodput", "time", "applies"), prose=True)
     table.add("one", "1.25 Mbit/s", "13 s", "yes: " + "a long reason " * 6)
     table.add("two", "–", "–", "no: " + "another long reason " * 6)
@@ -197,7 +197,7 @@ def test_prose_in_a_piece_of_its_own_leaves_no_gaps_in_the_others() -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80])
-def test_lists_keep_to_the_terminal_and_have_a_line_each_in_a_pipe(columns: int) -> None:
+def test_lists_wrap_in_a_terminal_and_not_in_a_pipe(columns: int) -> None:
     for words in (["list"], ["list", "scenarios"]):
         shown = in_terminal(*words, columns=columns)
         piped = subprocess.run(

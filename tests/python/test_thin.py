@@ -13,7 +13,7 @@ from bentpipe.plot.thin import thin_line, thin_points
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=400),
     st.integers(1, 20),
 )
-def test_a_line_keeps_its_ends_and_extremes(values: list[float], columns: int) -> None:
+def test_thinned_line_keeps_ends_and_extremes(values: list[float], columns: int) -> None:
     y = np.array(values)
     x = np.arange(len(y), dtype=np.float64) ** 1.5
     thin_x, thin_y = thin_line(x, y, columns=columns)
@@ -25,7 +25,7 @@ def test_a_line_keeps_its_ends_and_extremes(values: list[float], columns: int) -
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_points_stay_where_there_were_some(seed: int) -> None:
+def test_thinned_points_are_a_subset_in_every_occupied_cell(seed: int) -> None:
     random = np.random.default_rng(seed)
     x, y = random.random(5000), random.random(5000) ** 3
     thin_x, thin_y = thin_points(x, y, columns=20, rows=10)
@@ -33,7 +33,7 @@ def test_points_stay_where_there_were_some(seed: int) -> None:
     assert set(zip(thin_x, thin_y, strict=True)) <= set(zip(x, y, strict=True))
 
 
-def test_few_points_stay_as_they_are() -> None:
+def test_few_points_are_not_thinned() -> None:
     x = np.array([1.0, 1.0, 2.0])
     y = np.array([3.0, 5.0, 4.0])
     for thin in (thin_line, thin_points):

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 refresher = load_script(ROOT / "tools" / "refresh_tutorial.py")
 
 
-def test_every_output_is_what_the_command_prints() -> None:
+def test_tutorial_output_equals_the_commands() -> None:
     text = (ROOT / "docs" / "tutorial.md").read_text()
     assert text.count("$ bentpipe") >= 5
     bentpipe = Path(sys.executable).parent / "bentpipe"

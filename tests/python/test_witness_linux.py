@@ -63,7 +63,7 @@ def test_every_cell_is_recorded() -> None:
     assert set(witness.BEYOND) <= set(RECORD)
 
 
-def test_the_readme_says_how_many_are_within_their_bounds() -> None:
+def test_readme_states_the_number_of_cells_within_bounds() -> None:
     readme = (SCRIPT.parents[2] / "README.md").read_text(encoding="utf-8")
     said = " ".join(readme.split())
     lossless = len(_cells(lossy=False))
@@ -73,7 +73,7 @@ def test_the_readme_says_how_many_are_within_their_bounds() -> None:
 
 
 @pytest.mark.parametrize("cell", _cases(lossy=False))
-def test_we_deliver_what_linux_delivered(cell: Any) -> None:
+def test_delivered_bytes_match_linux(cell: Any) -> None:
     linux = RECORD[cell.name]["received"]
     ours = _simulated(cell.name)["received"]
     assert len(linux) == cell.duration_s
@@ -82,7 +82,7 @@ def test_we_deliver_what_linux_delivered(cell: Any) -> None:
 
 
 @pytest.mark.parametrize("cell", _cases(lossy=False, beyond=witness.DROPPED_BEYOND))
-def test_the_queue_drops_what_it_drops_of_linuxs(cell: Any) -> None:
+def test_queue_drops_match_linux(cell: Any) -> None:
     linux = RECORD[cell.name]["dropped"]
     ours = _simulated(cell.name)["dropped"]
     assert witness.dropped_alike(ours, linux), f"{ours} dropped, Linux {linux}"
@@ -119,7 +119,7 @@ def test_delays_are_recorded_as_far_as_the_sample_supports_them() -> None:
 
 
 @pytest.mark.parametrize("cell", _cases(lossy=True))
-def test_with_losses_our_mean_is_linuxs(cell: Any) -> None:
+def test_mean_with_losses_matches_linux(cell: Any) -> None:
     linux, ours = witness.lossy_means(cell, RECORD)
     assert abs(ours / linux - 1) <= witness.BOUNDS[cell.group]
 
@@ -139,7 +139,7 @@ LIVE = (
 @pytest.mark.skipif(witness.obstacle() is not None, reason=str(witness.obstacle()))
 @pytest.mark.skipif(not witness.PROGRAM.exists(), reason="bentpipe-live is not built (make setup)")
 @pytest.mark.parametrize("name", LIVE)
-def test_linux_still_delivers_what_is_recorded(name: str) -> None:
+def test_linux_delivery_matches_the_record(name: str) -> None:
     cell = next(cell for cell in witness.CELLS if cell.name == name)
     report = witness.measure(cell)
     late_us = report["lateness_us"][1]

@@ -58,6 +58,6 @@ def scenario(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_we_deliver_what_linux_delivered(name: str) -> None:
+def test_delivered_bytes_match_linux(name: str) -> None:
     delivered = bentpipe.run(scenario(name)).summary.flows[0].bytes_delivered
     assert delivered == pytest.approx(CELLS[name][-1], rel=0.02)

@@ -63,7 +63,7 @@ app = {{ {application} }}
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_we_deliver_what_linux_delivered(name: str) -> None:
+def test_delivered_bytes_match_linux(name: str) -> None:
     scenario = Scenario(path=Path("linux-more.toml"), text=_text(name))
     delivered = bentpipe.run(scenario).summary.flows[0].bytes_delivered
     linux = CELLS[name][-1]

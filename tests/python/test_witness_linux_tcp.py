@@ -175,14 +175,16 @@ OUTSIDE_OWN = _BOTH
 @pytest.mark.parametrize(
     ("alike", "known"), [(True, OUTSIDE_ALIKE), (False, OUTSIDE_OWN)], ids=["alike", "own"]
 )
-def test_the_record(alike: bool, known: set[tuple[str, float]]) -> None:
+def test_cells_outside_tolerance_are_the_known_ones(
+    alike: bool, known: set[tuple[str, float]]
+) -> None:
     found = outside(compared(QUICK, alike=alike))
     assert set(found) == known, "\n".join(found.values())
 
 
 @pytest.mark.skipif(not witness.ns2.available(), reason="ns-2 is not installed (no `ns` on PATH)")
 @pytest.mark.parametrize("rule", witness.CONGESTION_CONTROLS)
-def test_ns2_still_says_what_was_recorded(rule: str) -> None:
+def test_ns2_output_matches_the_record(rule: str) -> None:
     (cell,) = [
         cell
         for cell in QUICK

@@ -31,7 +31,7 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize("cell", WINDOWS, ids=lambda cell: "-".join(map(str, cell[:5])))
-def test_a_window_of_a_size_lets_through_what_linux_lets_through(
+def test_window_limited_delivery_matches_linux(
     cell: tuple[str, int, int, int, int, bool, bool, int],
 ) -> None:
     control, rate, delay, queue, size, scaled, stamped, delivered = cell
@@ -40,7 +40,7 @@ def test_a_window_of_a_size_lets_through_what_linux_lets_through(
     assert result.flows[0].bytes_delivered == pytest.approx(delivered, rel=0.01)
 
 
-def test_a_buffer_that_was_nearly_full_has_grown_when_the_next_transfer_comes() -> None:
+def test_send_buffer_grows_between_transfers() -> None:
     """Polling for any of many connections checks the send buffer; without that, it took 3.76 s."""
     transfers = 'kind = "bulk", size = "112590 B", transfers = 4, pause = "300 ms"'
     result = _run("reno", 17_600_000, 161, 141, "", True, transfers, 22)

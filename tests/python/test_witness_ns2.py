@@ -50,7 +50,7 @@ def differences() -> dict[Any, float]:
     return compared
 
 
-def test_the_witness_has_the_studys_cells(differences: dict[Any, float]) -> None:
+def test_witness_cells_equal_the_studys(differences: dict[Any, float]) -> None:
     assert {_transfer(cell) for cell in differences} == set(figures_5_and_6())
 
 

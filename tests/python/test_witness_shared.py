@@ -26,7 +26,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("kind", "number"), EXACT)
-def test_the_same_segments_are_sent_and_dropped_as_in_ns2(kind: str, number: int) -> None:
+def test_segments_sent_and_dropped_equal_ns2(kind: str, number: int) -> None:
     of = witness.cell(kind, number)
     outcome = witness.here(of)
     assert outcome == witness.in_ns2(of)
@@ -38,7 +38,7 @@ def test_the_same_segments_are_sent_and_dropped_as_in_ns2(kind: str, number: int
     assert ours == theirs
 
 
-def test_flows_that_overshoot_nothing_share_a_queue_as_in_ns2() -> None:
+def test_gently_shared_queue_goodput_matches_ns2() -> None:
     # Which packet finds the queue full is chaos, cell by cell; what arrives on average is not.
     # Of 200 cells it is 0.6 to 0.9% more here (docs/validation/ns2.md).
     found = list(witness.compare("shared, gently", range(8), runs=2))
@@ -46,7 +46,7 @@ def test_flows_that_overshoot_nothing_share_a_queue_as_in_ns2() -> None:
     assert abs(mean) < witness.TOLERANCE
 
 
-def test_what_red_marks_is_reduced_as_in_ns2() -> None:
+def test_reduction_on_red_ecn_marks_matches_ns2() -> None:
     # Of 200 cells it is the same within 0.2% (docs/validation/ns2.md); where a mark reduces the
     # window twice, 3.5% less.
     found = list(witness.compare("shared ECN", range(16), runs=2))
@@ -54,7 +54,7 @@ def test_what_red_marks_is_reduced_as_in_ns2() -> None:
     assert abs(mean) < 0.01
 
 
-def test_where_shares_are_tiny_most_of_the_timeouts_are_of_ns2s_backed_off_timer() -> None:
+def test_excess_timeouts_of_small_shares_follow_from_ns2s_backoff() -> None:
     # Of all 71 cells of SACK it is 44% more here, and 13% where ns-2 takes its timer back as we do
     # (docs/validation/ns2.md).
     cells = [witness.cell("shared, gently", number) for number in (13, 156, 176, 183)]

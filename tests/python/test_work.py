@@ -13,7 +13,7 @@ import work  # type: ignore[import-not-found]
 
 
 @pytest.mark.parametrize("case", sorted(work.CASES))
-def test_a_packet_takes_no_more_instructions_than_recorded(case: str) -> None:
+def test_instructions_per_packet_do_not_exceed_the_record(case: str) -> None:
     """Five per cent more is noticed, on whatever machine, however busy."""
     reason = work.missing()
     if reason is not None:

@@ -104,7 +104,7 @@ def test_loss_models_stay_below_the_link(
 
 
 @given(path=any_path(), size=sizes, window=windows, timer=timers)
-def test_limits_name_the_lowest(path: AsymmetricPath, size: int, window: int, timer: float) -> None:
+def test_lowest_limit_is_named(path: AsymmetricPath, size: int, window: int, timer: float) -> None:
     result = limits(path=path, transfer_bytes=size, window_segments=window, delayed_ack_s=timer)
     by_name = {
         "window": result.window_bps,
@@ -125,7 +125,7 @@ def test_limits_name_the_lowest(path: AsymmetricPath, size: int, window: int, ti
         (64e3, 132, 20_000, "transfer size"),
     ],
 )
-def test_limits_of_figures_5_and_6(
+def test_lowest_limit_of_figures_5_and_6(
     uplink_bps: float, window: int, size: int, expected: str
 ) -> None:
     path = AsymmetricPath(
@@ -138,7 +138,7 @@ def test_limits_of_figures_5_and_6(
     assert result.binding == expected
 
 
-def test_no_transfer_beats_window_downlink_or_acks() -> None:
+def test_transfers_stay_within_window_downlink_and_ack_limits() -> None:
     """The three rate limits bound the exact recurrence.
 
     Give or take the initial round: a window that is sent before any ACK has been paid for.

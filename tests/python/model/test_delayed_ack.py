@@ -39,27 +39,27 @@ def errors(cells: list[Cell]) -> NDArray[np.float64]:
     return np.asarray(np.abs(predict(cells).transfer_time_s / simulated - 1.0))
 
 
-def test_every_cell_of_figures_5_and_6() -> None:
+def test_figures_5_and_6_are_exact() -> None:
     cells = paper_cells()
     assert np.max(errors(cells)) < EXACT
     assert not np.any(predict(cells).timer_tied)
 
 
 @pytest.mark.parametrize("counts_segments", [False, True])
-def test_200_random_networks(counts_segments: bool) -> None:
+def test_200_random_networks_are_exact(counts_segments: bool) -> None:
     cells = [replace(cell, counts_segments=counts_segments) for cell in random_cells(200)]
     assert np.max(errors(cells)) < EXACT
 
 
 @settings(max_examples=400)
 @given(cell=small_cell())
-def test_any_small_network(cell: Cell) -> None:
+def test_small_networks_are_exact(cell: Cell) -> None:
     simulated = transfer_time_s(cell)
     predicted = predict([cell], arrival_wins_ties=cell.arrival_wins_ties).transfer_time_s[0]
     assert predicted == pytest.approx(simulated, rel=EXACT)
 
 
-def test_ns2_agrees() -> None:
+def test_prediction_matches_ns2() -> None:
     """Every cell that ns-2 has simulated; its times are printed to the microsecond."""
     cells = json.loads(WITNESS.read_text())["cells"]
 
@@ -83,7 +83,7 @@ def test_ns2_agrees() -> None:
     assert np.max(np.abs(prediction.transfer_time_s - field("time_s"))) < 2e-6
 
 
-def test_a_tie_with_the_timer_is_reported_and_decides() -> None:
+def test_delayed_ack_timer_tie_is_reported() -> None:
     cell = Cell(
         downlink_rate_bps=2152036.927721373,
         uplink_rate_bps=12422.10500511781,
@@ -102,7 +102,7 @@ def test_a_tie_with_the_timer_is_reported_and_decides() -> None:
     assert times[1] > 1.1 * times[0]
 
 
-def test_an_even_window_settles_into_the_papers_period() -> None:
+def test_even_window_converges_to_the_papers_period() -> None:
     path = AsymmetricPath(
         downlink_rate_bps=2048e3,
         uplink_rate_bps=[64e3, 16e3, 4e3],
@@ -116,7 +116,7 @@ def test_an_even_window_settles_into_the_papers_period() -> None:
     assert ours.cycle_time_s == pytest.approx(printed.period_s, rel=1e-9)
 
 
-def test_an_odd_window_settles_one_segment_below() -> None:
+def test_odd_window_converges_to_one_segment_less() -> None:
     """Our derivation: (W - 1) segments every rtt - D, one segment always waiting for a partner."""
     path = AsymmetricPath(
         downlink_rate_bps=2048e3, uplink_rate_bps=64e3, downlink_delay_s=0.25, uplink_delay_s=0.125
@@ -165,7 +165,7 @@ def test_broadcasts_to_a_grid() -> None:
     assert scalar.transfer_time_s == grid.transfer_time_s[1, 2]
 
 
-def test_one_segment_takes_its_time_and_the_delay() -> None:
+def test_one_segment_takes_serialization_plus_propagation() -> None:
     path = AsymmetricPath(
         downlink_rate_bps=1e6, uplink_rate_bps=1e6, downlink_delay_s=0.3, uplink_delay_s=0.1
     )

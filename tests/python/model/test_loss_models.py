@@ -111,7 +111,7 @@ def test_cardwell_without_loss_is_deterministic_slow_start(d: int, w_1: int) -> 
         assert result.transfer_time_s == pytest.approx(expected + 0.5 + 0.1, rel=1e-6)
 
 
-def test_cardwell_with_full_windows_goes_on_at_one_a_round_trip() -> None:
+def test_cardwell_sends_one_full_window_per_round_trip() -> None:
     """Beyond W_max every further W_max segments take one RTT (equation 15)."""
     result = cardwell.transfer(
         path=PATH,
@@ -130,7 +130,7 @@ def test_cardwell_handshake() -> None:
     assert time == pytest.approx(0.2 + 3 * 0.25)
 
 
-def test_cardwell_of_a_long_transfer_runs_at_the_steady_rate() -> None:
+def test_cardwell_long_transfer_has_the_steady_rate() -> None:
     """The published structure: far beyond slow start, PFTK's rate decides."""
     result = cardwell.transfer(
         path=PATH, transfer_bytes=1448 * 1e6, loss_rate=0.02, retransmission_timeout_s=1.0
@@ -179,7 +179,7 @@ def test_lakshman_slow_uplink() -> None:
     assert keeping.throughput_bps == pytest.approx(per_ack)
 
 
-def test_cardwells_slow_start_may_grow_otherwise_than_his_congestion_avoidance() -> None:
+def test_cardwell_slow_start_growth_is_separate_from_avoidance() -> None:
     """At the same steady rate, a window that doubles a round sends 1000 segments in 10, not 17."""
 
     def of(per_ack: float | None, loss_rate: float) -> cardwell.CardwellPrediction:
@@ -211,7 +211,7 @@ def test_cubic_has_the_constant_of_rfc_9438_and_renos_region() -> None:
     )
 
 
-def test_hybla_has_the_rate_of_a_reno_as_near_as_its_reference() -> None:
+def test_hybla_rate_equals_reno_at_the_reference_rtt() -> None:
     near = mathis.segment_rate(round_trip_s=0.025, loss_rate=1e-3, segments_per_ack=1)
     assert hybla.segment_rate(round_trip_s=0.6, loss_rate=1e-3) == pytest.approx(float(near))
     nearer = mathis.segment_rate(round_trip_s=0.01, loss_rate=1e-3, segments_per_ack=1)
@@ -220,7 +220,7 @@ def test_hybla_has_the_rate_of_a_reno_as_near_as_its_reference() -> None:
     assert far == pytest.approx(float(near) / 2)
 
 
-def test_laws_of_light_loss_end_at_the_links_rate_and_take_arrays() -> None:
+def test_light_loss_laws_are_capped_at_the_link_rate() -> None:
     p = np.array([[0.0], [1e-4]])
     for rates in (
         cubic.throughput_bps(path=PATH, loss_rate=p, round_trip_s=np.array([0.1, 0.5])),

@@ -142,7 +142,7 @@ def test_arrays_and_scalars_agree() -> None:
     assert together.tolist() == alone
 
 
-def test_how_far_the_formula_is_from_a_simulation() -> None:
+def test_formula_error_against_simulation_is_unchanged() -> None:
     """Frozen: the paper calls them completely consistent; odd windows are off by up to 23%."""
     cells = paper_cells()
     predicted = obata2000.transfer(
@@ -162,7 +162,7 @@ def test_how_far_the_formula_is_from_a_simulation() -> None:
     ("name", "value"),
     [("transfer_bytes", 0), ("window_segments", 0.5), ("delayed_ack_s", -1)],
 )
-def test_refuses_what_makes_no_sense(name: str, value: float) -> None:
+def test_invalid_arguments_are_refused(name: str, value: float) -> None:
     arguments = {"transfer_bytes": 1e6, "window_segments": 4.0, "delayed_ack_s": 0.2} | {
         name: value
     }
@@ -170,7 +170,7 @@ def test_refuses_what_makes_no_sense(name: str, value: float) -> None:
         obata2000.transfer(path=FIGURE_5, **arguments)
 
 
-def test_path_refuses_shapes_that_do_not_fit() -> None:
+def test_path_refuses_mismatched_shapes() -> None:
     with pytest.raises(ValueError, match=r"downlink_rate_bps \(2,\)"):
         AsymmetricPath(
             downlink_rate_bps=[1e6, 2e6],
