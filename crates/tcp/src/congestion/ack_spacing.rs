@@ -1,36 +1,37 @@
-//! The path's bandwidth, from how far apart the first acknowledgments arrive.
+//! Bandwidth estimate from the spacing of the first acknowledgments.
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
 use super::AckSample;
 
-/// Acknowledgments of one round trip that make an estimate: Hoe's three spacings.
+/// Number of acknowledgments of one round trip in an estimate: Hoe's three spacings.
 const POINTS: usize = 4;
 
-/// Hoe's estimate (J. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP",
-/// SIGCOMM 1996): segments sent back to back leave the bottleneck at its rate, and their
-/// acknowledgments arrive as far apart; least squares over the first few of one round trip.
+/// Hoe's bandwidth estimate (J. Hoe, "Improving the Start-up Behavior of a Congestion Control
+/// Scheme for TCP", SIGCOMM 1996). Segments sent back to back leave the bottleneck at its rate, and
+/// their acknowledgments arrive with that spacing. The estimate is a least-squares fit over the
+/// first few acknowledgments of one round trip.
 ///
-/// It measures the slowest of the whole circle: a return link on which acknowledgments queue looks
-/// like a slow forward link, and a paced sender measures its own pace.
+/// It measures the slowest link in both directions: a return link on which acknowledgments queue
+/// looks like a slow forward link. With a paced sender it measures the pacing rate.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct AckSpacing {
-    // Seconds since the first of them, and bytes acknowledged since.
+    // Seconds since the first acknowledgment, and bytes acknowledged since then.
     points: [(f64, f64); POINTS],
     count: usize,
     first: Time,
     bytes: u64,
-    // The round trip ends when this position is acknowledged.
+    // Stream position whose acknowledgment ends the round trip.
     round_end: u64,
 }
 
 impl AckSpacing {
-    /// An acknowledgment of new data. Returns the bandwidth in payload bytes per second as soon as
-    /// there is one.
+    /// Processes an acknowledgment of new data. Returns the bandwidth in payload bytes per second
+    /// when an estimate is complete.
     pub(super) fn on_ack(&mut self, sample: &AckSample) -> Option<f64> {
         if self.count == 0 || sample.unacknowledged > self.round_end {
-            // What was sent before this acknowledgment was sent back to back.
+            // Segments sent before this acknowledgment were sent back to back.
             self.round_end = sample.next;
             self.first = sample.now;
             self.count = 0;
@@ -51,7 +52,7 @@ impl AckSpacing {
     }
 }
 
-/// The slope of the least-squares line, if it rises.
+/// Returns the slope of the least-squares line, if it is positive.
 fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
@@ -91,7 +92,7 @@ mod tests {
         let acks: Vec<_> = (0..4).map(|n| (600_000_000 + n * 120_000, 1448)).collect();
         let rate = feed(&mut AckSpacing::default(), &acks, 24 * 1448).unwrap();
         assert!((rate - 1448.0 / 120e-6).abs() < 1.0, "{rate}");
-        // Every second one acknowledged: the same rate.
+        // The same rate if every second segment is acknowledged.
         let acks: Vec<_> = (0..4).map(|n| (600_000_000 + n * 240_000, 2896)).collect();
         let rate = feed(&mut AckSpacing::default(), &acks, 24 * 1448).unwrap();
         assert!((rate - 1448.0 / 120e-6).abs() < 1.0, "{rate}");
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn two_round_trips_are_not_mixed_and_no_time_is_no_rate() {
-        // Two acknowledgments of the first flight, then a round trip later the next.
+        // Two acknowledgments of the first flight, and one of the next flight a round trip later.
         let acks = [(0, 1000), (1000, 1000), (600_000_000, 1000)];
         assert_eq!(feed(&mut AckSpacing::default(), &acks, 2000), None);
         let acks = [(5, 1000); 4];

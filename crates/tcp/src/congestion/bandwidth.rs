@@ -1,34 +1,34 @@
-//! The bandwidth that a connection uses: delivered bytes over time, once a round trip.
+//! Measured bandwidth of a connection: delivered bytes per time, sampled once per round trip.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::AckSample;
 
-/// Linux's TCP_WESTWOOD_RTT_MIN: over a shorter time, a sample says little.
+/// Minimum length of a sample period: Linux's TCP_WESTWOOD_RTT_MIN.
 const SHORTEST_PERIOD: Span = Span::from_millis(50);
 
-/// Westwood+'s samples: b_k = d_k / delta_k, the bytes delivered in one round trip over how long it
-/// took (L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and
-/// Vegas TCP congestion control", ACM CCR 34(2) 2004).
+/// Westwood+'s bandwidth samples b_k = d_k / delta_k: bytes delivered in one round trip, divided by
+/// its duration. L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New
+/// Reno and Vegas TCP congestion control", ACM CCR 34(2) 2004.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct BandwidthSamples {
     started: Time,
     delivered_at_start: u64,
-    // By the acknowledgments before this one.
+    // Bytes delivered by previous acknowledgments.
     delivered: u64,
 }
 
 impl BandwidthSamples {
-    /// The connection is established: the first period begins.
+    /// Begins the first period when the connection is established.
     pub(super) fn start(&mut self, now: Time) {
         self.started = now;
     }
 
-    /// Something was delivered. Returns a sample, in bytes per second, when a period is over.
+    /// Processes an acknowledgment. Returns a sample in bytes per second at the end of a period.
     #[inline(always)]
     pub(super) fn on_delivery(&mut self, sample: &AckSample) -> Option<f64> {
-        // As Linux's westwood_update_window: the acknowledgment that ends a period counts in the
+        // As in Linux's westwood_update_window, the acknowledgment that ends a period counts in the
         // next one.
         let delivered = std::mem::replace(&mut self.delivered, sample.delivered);
         let period = sample.now.since(self.started);
@@ -45,8 +45,8 @@ impl BandwidthSamples {
     }
 }
 
-/// Linux's filter of those samples: two low-pass filters in a row, each of which keeps 7/8. (The
-/// authors' own, of 2004, is one that keeps 0.9.)
+/// Linux's filter of the samples: two low-pass filters in series, each with weight 7/8 for the old
+/// value. The paper of 2004 has one filter with weight 0.9.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct BandwidthFilter {
     once: f64,
@@ -54,19 +54,19 @@ pub(super) struct BandwidthFilter {
 }
 
 impl BandwidthFilter {
-    /// Takes a sample in.
+    /// Adds a sample.
     pub(super) fn add(&mut self, sample: f64) {
         if self.twice > 0.0 {
             self.once = (7.0 * self.once + sample) / 8.0;
             self.twice = (7.0 * self.twice + self.once) / 8.0;
         } else {
-            // Linux's westwood_filter: the first that is not zero is taken as it is.
+            // Linux's westwood_filter: the first nonzero sample initializes the filter.
             self.once = sample;
             self.twice = sample;
         }
     }
 
-    /// The estimate: bytes per second, or 0 as long as there is none.
+    /// Returns the estimate in bytes per second; 0 before the first sample.
     pub(super) const fn estimate(&self) -> f64 {
         self.twice
     }
@@ -88,7 +88,7 @@ mod tests {
         let mut samples = BandwidthSamples::default();
         samples.start(Time::ZERO);
         assert_eq!(samples.on_delivery(&sample(100, 1_000, 100)), None);
-        // 101 ms, in which 1000 bytes were delivered; this acknowledgment counts in the next.
+        // 101 ms with 1000 bytes delivered; this acknowledgment counts in the next period.
         assert_eq!(
             samples.on_delivery(&sample(101, 3_000, 100)),
             Some(1_000.0 / 0.101)

@@ -1,21 +1,21 @@
-//! What stands in a built-in rule's own file, and nowhere else.
+//! Interface of the built-in window rules to the table of rules.
 
 use crate::config::Config;
 
-/// What the table asks of a rule that is built in, in the rule's own file.
+/// Static properties and the constructor of a built-in window rule.
 pub(super) trait BuiltIn {
-    /// Does the rule have a say in how slow start grows the window? Then what holds for RFC 5681's, such
-    /// as that a window doubles in a round trip at the most, need not hold for it.
+    /// Whether the rule changes the growth in slow start. If so, limits of RFC 5681's slow start,
+    /// such as at most doubling per round trip, do not apply to it.
     const HAS_OWN_SLOW_START: bool;
 
-    /// Must it be told the rate of the channel?
+    /// Whether the rule must be configured with the rate of the channel.
     const NEEDS_CAPACITY: bool = false;
 
-    /// The rule of a connection that is set up so.
+    /// Creates the rule of a connection with this configuration.
     fn of(config: &Config) -> Self;
 }
 
-/// One that is larger than most lies apart, so that connections with others are no larger for it.
+/// Large rules are boxed, so that connections with other rules need no memory for them.
 impl<T: BuiltIn> BuiltIn for Box<T> {
     const HAS_OWN_SLOW_START: bool = T::HAS_OWN_SLOW_START;
     const NEEDS_CAPACITY: bool = T::NEEDS_CAPACITY;

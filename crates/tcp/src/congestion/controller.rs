@@ -1,4 +1,4 @@
-//! A connection's window, and the rules that move it.
+//! Congestion controller of a connection: its window and the rules that change it.
 
 use bentpipe_types::{BitRate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use crate::config::Config;
 use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
 
-/// A connection's window, and the rules that move it.
+/// A connection's window and the rules that change it.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Controller {
     window: Window,
-    // What the rule says of itself, asked once.
+    // Cached properties of the rules.
     owns_slow_start: bool,
     sees_every_ack: bool,
     rule_sees_every_ack: bool,
@@ -22,12 +22,12 @@ pub(crate) struct Controller {
     models_path: bool,
     rule: Rule,
     slow_start: SlowStartRule,
-    // Before the last congestion event.
+    // Window before the last congestion event.
     before: Window,
 }
 
 impl Controller {
-    /// The controller that `config` asks for, for full segments of `segment` bytes.
+    /// Creates the controller configured by `config`, for full segments of `segment` bytes.
     pub(crate) fn new(config: &Config, segment: u32, initial_window: u64) -> Self {
         let window = Window::new(
             segment,
@@ -52,12 +52,12 @@ impl Controller {
         }
     }
 
-    /// The window.
+    /// Returns the window.
     pub(crate) fn window(&self) -> &Window {
         &self.window
     }
 
-    /// Is [`on_delivery`](Self::on_delivery) to be called?
+    /// Whether [`on_delivery`](Self::on_delivery) is to be called.
     #[inline]
     pub(crate) fn sees_every_ack(&self) -> bool {
         self.sees_every_ack
@@ -69,47 +69,49 @@ impl Controller {
         self.keep_sane();
     }
 
-    /// Does the rule model the path?
+    /// Whether the rule models the path.
     pub(crate) fn models_path(&self) -> bool {
         self.models_path
     }
 
-    /// What the rule's randomness depends on.
+    /// Seeds the rule's random numbers.
     pub(crate) fn seed(&mut self, seed: u64) {
         dispatch!(&mut self.rule, r => r.seed(seed));
     }
 
-    /// What an acknowledgment tells of the path. True: the rule itself keeps the rate down.
+    /// Passes a rate sample to the rule. Returns whether the rule keeps the rate below that of the
+    /// path.
     pub(crate) fn on_path_sample(&mut self, sample: &RateSample) -> bool {
         dispatch!(&mut self.rule, r => r.on_path_sample(&mut self.window, sample));
         self.keep_sane();
         dispatch!(&self.rule, r => r.limits_samples())
     }
 
-    /// A segment is taken for lost.
+    /// Passes a segment marked lost to the rule.
     pub(crate) fn on_path_loss(&mut self, loss: &LossSample) {
         dispatch!(&mut self.rule, r => r.on_path_loss(&mut self.window, loss));
         self.keep_sane();
     }
 
-    /// Sending begins again.
+    /// Sending starts with nothing outstanding.
     pub(crate) fn on_transmit_start(&mut self, app_limited: bool, now: Time) {
         dispatch!(&mut self.rule, r => r.on_transmit_start(&mut self.window, app_limited, now));
         self.keep_sane();
     }
 
-    /// Does the rule ask for pacing?
+    /// Whether the rule sets pacing rates.
     pub(crate) fn wants_pacing(&self) -> bool {
         dispatch!(&self.rule, r => r.paces())
     }
 
-    /// The rate that the rule asks for.
+    /// Returns the pacing rate set by the rule.
     pub(crate) fn pacing_rate(&self) -> Option<BitRate> {
         dispatch!(&self.rule, r => r.pacing_rate(&self.window))
     }
 
-    /// Full segments have another length from now on. As in Linux, which counts segments, as many of a
-    /// smaller one may be in flight as before; of a larger one, as many bytes.
+    /// Changes the length of full segments. As in Linux, which counts segments, the window keeps
+    /// its number of segments if they become shorter, and its number of bytes if they become
+    /// longer.
     pub(crate) fn set_segment(&mut self, segment: u32) {
         // RFC 5681 section 3.1: reduced by the ratio of the old to the new segment size.
         for window in [&mut self.window, &mut self.before] {
@@ -127,11 +129,12 @@ impl Controller {
         self.keep_sane();
     }
 
-    /// Any acknowledgment that tells of something delivered.
+    /// Processes an acknowledgment that delivers something.
     #[inline(always)]
     pub(crate) fn on_delivery(&mut self, sample: &AckSample) {
         if self.rule_sees_every_ack {
-            // (A copy, so that nobody needs one in memory but who is called.)
+            // The sample is copied only where a rule uses it, so that others need not keep it in
+            // memory.
             dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, &{ *sample }));
         }
         if self.slow_start_sees_every_ack {
@@ -140,7 +143,8 @@ impl Controller {
         self.keep_sane();
     }
 
-    /// New data was acknowledged, outside recovery, and the window was the limit.
+    /// Processes an acknowledgment of new data outside recovery, while the window limited the
+    /// sender.
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, sample: &AckSample) {
         let mut acknowledged = sample.acknowledged;
@@ -151,12 +155,12 @@ impl Controller {
                 return;
             }
         }
-        // (As in `on_delivery`.)
+        // The sample is copied as in `on_delivery`.
         dispatch!(&mut self.rule, r => r.on_ack(&mut self.window, acknowledged, &{ *sample }));
         self.keep_sane();
     }
 
-    /// Slow start. Returns the bytes that are left for congestion avoidance.
+    /// Grows the window in slow start. Returns the bytes that are left for congestion avoidance.
     #[inline(never)]
     fn grow_in_slow_start(&mut self, acknowledged: u64, sample: &AckSample) -> u64 {
         let counted = self
@@ -171,14 +175,15 @@ impl Controller {
             .slow_start_threshold
             .saturating_sub(window.congestion_window);
         if room == 0 {
-            // Slow start has just been ended.
+            // The rule has just ended slow start.
             return acknowledged;
         }
         let (grown, left) = if self.slow_start.passes_the_threshold() {
-            // By less than it counts for; a rule that multiplies it stops there.
+            // May exceed the threshold, but by less than `counted`; a rule that multiplies the
+            // growth stops at the threshold.
             (growth.min(room.max(counted)), 0)
         } else {
-            // As Linux's tcp_slow_start: up to the threshold, and the rest counts in congestion
+            // Linux's tcp_slow_start: grows up to the threshold, and the rest counts in congestion
             // avoidance.
             (growth.min(room), growth.min(counted).saturating_sub(room))
         };
@@ -189,36 +194,37 @@ impl Controller {
         left
     }
 
-    /// New data was acknowledged and the window was not what limited the sender, or nothing at all
-    /// was outstanding for a while.
+    /// New data was acknowledged but the window did not limit the sender, or nothing was
+    /// outstanding for a while.
     #[inline]
     pub(crate) fn on_application_limited(&mut self) {
         dispatch!(&mut self.rule, r => r.on_application_limited());
     }
 
-    /// Nothing was outstanding since `last_sent` at the latest, and now a segment leaves.
+    /// The first segment is sent after an idle period; the last one was sent at `last_sent` or
+    /// earlier.
     pub(crate) fn on_idle_end(&mut self, last_sent: Time, now: Time) {
         dispatch!(&mut self.rule, r => r.on_idle_end(last_sent, now));
     }
 
-    /// The window before the last congestion.
+    /// Returns the window before the last congestion event.
     pub(crate) fn window_before(&self) -> &Window {
         &self.before
     }
 
-    /// Congestion.
+    /// Processes a congestion event.
     pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.before = self.window;
         self.slow_start.on_congestion(event);
         let sample = CongestionSample::new(event, flight_size, now);
         dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, &sample));
-        // RFC 5681 equation 4: no rule's threshold is below two segments.
+        // RFC 5681 equation 4: the threshold is at least two segments with any rule.
         let least = 2 * u64::from(self.window.segment);
         self.window.slow_start_threshold = self.window.slow_start_threshold.max(least);
         self.keep_sane();
     }
 
-    /// What of the window and the threshold is no whole segment is none.
+    /// Rounds the window and the threshold down to whole segments.
     pub(crate) fn drop_parts_of_segments(&mut self) {
         let segment = u64::from(self.window.segment.max(1));
         for bytes in [
@@ -232,22 +238,22 @@ impl Controller {
         self.keep_sane();
     }
 
-    /// How many of its windows a send buffer that grows has room for.
+    /// Returns the size of an automatically sized send buffer in windows.
     pub(crate) fn send_buffer_windows(&self) -> u64 {
         dispatch!(&self.rule, r => r.send_buffer_windows())
     }
 
-    /// The timer expired again for a segment that it had retransmitted already, or in recovery; `flight_size` is what
-    /// bounds the threshold then.
+    /// The retransmission timer expired again for the same segment, or in recovery. `flight_size`
+    /// limits the threshold, if present.
     pub(crate) fn on_repeated_timeout(&mut self, flight_size: Option<u64>) {
-        // RFC 5681 section 3.1: ssthresh is held constant, and cwnd is the loss window.
+        // RFC 5681 section 3.1: ssthresh stays constant, and cwnd is the loss window.
         self.slow_start.on_congestion(Congestion::Timeout);
         dispatch!(&mut self.rule, r => r.on_repeated_timeout(&mut self.window, flight_size));
         self.window.congestion_window = dispatch!(&self.rule, r => r.loss_window(&self.window));
         self.keep_sane();
     }
 
-    /// Recovery is over; `limit` is what the recovery algorithm allows the window to be.
+    /// Loss recovery has ended; `limit` is the largest window that the recovery algorithm allows.
     pub(crate) fn on_recovery_exit(&mut self, limit: Option<u64>, now: Time) {
         dispatch!(&mut self.rule, r => r.on_recovery_exit(&mut self.window, now));
         // RFC 5681 section 4.3: at most ssthresh, which the window was set to.
@@ -259,26 +265,26 @@ impl Controller {
         self.keep_sane();
     }
 
-    /// The last congestion event was none.
+    /// The last congestion event was spurious.
     pub(crate) fn on_spurious(&mut self) {
         dispatch!(&mut self.rule, r => r.on_spurious(&mut self.window, self.before));
         self.keep_sane();
     }
 
-    /// The window is what the recovery algorithm has made of it.
+    /// Sets the window computed by the recovery algorithm.
     pub(crate) fn set_window(&mut self, congestion_window: u64) {
         self.window.congestion_window = congestion_window;
         self.keep_sane();
     }
 
-    /// Shrinks the window after an idle time.
+    /// Reduces the window after an idle period.
     pub(crate) fn restart(&mut self, congestion_window: u64, slow_start_threshold: u64) {
         self.window.congestion_window = congestion_window;
         self.window.slow_start_threshold = slow_start_threshold;
         self.keep_sane();
     }
 
-    // Whatever a rule does (it may be a user's own), at least one segment may be in flight.
+    // The window is at least one segment, whatever the rule does (it may be user-defined).
     fn keep_sane(&mut self) {
         self.window.congestion_window = self
             .window
@@ -287,7 +293,7 @@ impl Controller {
     }
 }
 
-/// No window exceeds this: far above what 30 bits of advertised window allow, and far below
+/// Upper limit of every window: far above what 30 bits of advertised window allow, and far below
 /// overflow.
 pub(super) const MAXIMUM_WINDOW: u64 = 1 << 40;
 

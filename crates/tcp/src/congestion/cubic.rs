@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const C: f64 = 0.4;
 /// RFC 9438 section 4.6: beta_cubic.
 const BETA: f64 = 0.7;
 
-/// RFC 9438 section 4.3: alpha_cubic, with which a window that falls to beta_cubic is on average as
+/// RFC 9438 section 4.3: alpha_cubic. With it, a window reduced to beta_cubic is on average as
 /// large as Reno's.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
@@ -21,27 +21,27 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 pub struct Cubic {
     avoidance: AvoidanceKind,
     state: State,
-    // RFC 9438 section 4.9: the variables before the last congestion event, once there was one.
+    // RFC 9438 section 4.9: state before the last congestion event, if there was one.
     undo: Option<Box<Variables>>,
-    // The current stage of congestion avoidance, once it has begun.
+    // Current stage of congestion avoidance, if it has begun.
     stage: Option<Stage>,
-    // Growth that makes no whole byte yet, in segments.
+    // Fractional growth carried over, in segments.
     credit: f64,
-    // The window was not what limited the sender.
+    // Whether the sender was application-limited since the last update.
     paused: bool,
 }
 
-/// What outlasts a stage of congestion avoidance. Windows are in segments.
+/// State that persists across stages of congestion avoidance. Windows are in segments.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
-    // W_max: the window before the last reduction, or less by fast convergence. None before the
-    // first reduction, and after a timeout.
+    // W_max: window before the last reduction, or less with fast convergence. `None` before the
+    // first reduction and after a timeout.
     window_maximum: Option<f64>,
-    // cwnd_prior: the window before the last reduction.
+    // cwnd_prior: window before the last reduction.
     window_prior: f64,
 }
 
-/// Both, as they were.
+/// Saved state for undo.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Variables {
     state: State,
@@ -51,27 +51,27 @@ struct Variables {
 /// A stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stage {
-    // t_epoch
+    // t_epoch.
     epoch: Time,
     updated: Time,
-    // K, in seconds
+    // K, in seconds.
     inflection: f64,
-    // W_max, of this stage
+    // W_max of this stage.
     origin: f64,
-    // W_est: Reno's window
+    // W_est: Reno's window.
     window_estimate: f64,
 }
 
 impl Stage {
-    /// RFC 9438 section 4.2: K, and figure 2.
+    /// Begins a stage: RFC 9438 section 4.2, figure 2 (K).
     fn begin(state: &mut State, window: f64, now: Time) -> Self {
         let (inflection, origin) = match state.window_maximum {
             Some(maximum) if maximum > window => (libm::cbrt((maximum - window) / C), maximum),
-            // Already beyond it: the convex region begins here, as in Linux.
+            // The window is above W_max already: the convex region begins here, as in Linux.
             Some(_) => (0.0, window),
             None => {
-                // Section 4.8, after a timeout, and section 4.10, where slow start has ended
-                // without a loss: K = 0 and W_max = cwnd.
+                // RFC 9438 section 4.8 (after a timeout) and section 4.10 (slow start ended without
+                // a loss): K = 0 and W_max = cwnd.
                 state.window_prior = state.window_prior.max(window);
                 (0.0, window)
             }
@@ -85,7 +85,7 @@ impl Stage {
         }
     }
 
-    /// RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max
+    /// RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
     #[inline]
     fn window_at(&self, seconds: f64) -> f64 {
         let distance = seconds - self.inflection;
@@ -94,7 +94,7 @@ impl Stage {
 }
 
 impl Cubic {
-    /// With what counts as progress in congestion avoidance.
+    /// Creates a rule; `avoidance` is how growth in congestion avoidance is counted.
     #[must_use]
     pub const fn new(avoidance: AvoidanceKind) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl Cubic {
         }
     }
 
-    /// How many segments the window is to grow by, for `acknowledged` segments.
+    /// Returns the segments to grow the window by, for `acknowledged` segments.
     #[inline]
     fn growth(&mut self, window: f64, acknowledged: f64, rtt: Span, now: Time) -> f64 {
         let state = &mut self.state;
@@ -128,14 +128,14 @@ impl Cubic {
         // RFC 9438 section 4.3: alpha is 1 once W_est has reached cwnd_prior.
         let beyond = stage.window_estimate >= self.state.window_prior;
         let alpha = if beyond { 1.0 } else { ALPHA };
-        // Figure 4
+        // RFC 9438 figure 4.
         stage.window_estimate += alpha * acknowledged / window;
         if stage.window_at(elapsed) < stage.window_estimate {
-            // The Reno-friendly region
+            // RFC 9438 section 4.3: the Reno-friendly region.
             return (stage.window_estimate - window).max(0.0);
         }
-        // RFC 9438 section 4.4 and RFC 9438 section 4.5: the target one round trip ahead, and
-        // towards it
+        // RFC 9438 section 4.4 and RFC 9438 section 4.5: growth towards the target one round trip
+        // ahead.
         let target = stage.window_at(elapsed + rtt.as_secs_f64());
         (target.clamp(window, 1.5 * window) - window) / window * acknowledged
     }
@@ -177,8 +177,8 @@ impl CongestionControl for Cubic {
         self.credit = 0.0;
         let segment = u64::from(window.segment);
         let size = window.congestion_window as f64 / segment as f64;
-        // RFC 9438 section 4.7, fast convergence: a window that has not got back to where it was
-        // leaves room for others.
+        // RFC 9438 section 4.7, fast convergence: a window that has not returned to its previous
+        // maximum releases bandwidth to other flows.
         let converging = self.state.window_maximum.is_some_and(|w| size < w);
         self.state.window_maximum = match sample.event {
             // RFC 9438 section 4.8: after a timeout, W_max is the window at which congestion
@@ -187,19 +187,19 @@ impl CongestionControl for Cubic {
             _ if converging => Some(size * (1.0 + BETA) / 2.0),
             _ => Some(size),
         };
-        // Figure 5. Section 4.6 has the FlightSize; Linux has cwnd.
+        // RFC 9438 figure 5 and section 4.6, which uses FlightSize; Linux uses cwnd.
         self.state.window_prior = size;
         let reduced = (sample.flight_size as f64 * BETA) as u64;
         window.slow_start_threshold = reduced.max(2 * segment);
         window.congestion_window = match sample.event {
             Congestion::Loss => reduced.max(2 * segment),
             Congestion::Ecn => reduced.max(segment),
-            // Section 4.8: as in Reno, but for the threshold
+            // RFC 9438 section 4.8: as in Reno, except for the threshold.
             Congestion::Timeout => segment,
         };
     }
 
-    /// RFC 9438 section 4.9: everything is as it was.
+    /// RFC 9438 section 4.9: restores the state before the event.
     fn on_spurious(&mut self, window: &mut Window, before: Window) {
         window.congestion_window = window.congestion_window.max(before.congestion_window);
         window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);

@@ -1,12 +1,12 @@
-//! Window rules that are not part of this crate.
+//! User-defined window rules.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::CongestionControl;
 
-/// Makes one [`CongestionControl`] per connection.
-// Each connection has one among its settings: a pointer.
+/// Factory of user-defined [`CongestionControl`] rules, one per connection.
+// Reference-counted, because each connection's configuration has a copy.
 #[derive(Clone)]
 pub struct CustomFactory(Arc<Named>);
 
@@ -18,7 +18,7 @@ struct Named {
 type Make = Box<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>;
 
 impl CustomFactory {
-    /// A factory with a name for messages.
+    /// Creates a factory; messages contain `name`.
     pub fn new(
         name: impl Into<String>,
         make: impl Fn() -> Box<dyn CongestionControl> + Send + Sync + 'static,
@@ -29,7 +29,7 @@ impl CustomFactory {
         }))
     }
 
-    /// A rule for one connection.
+    /// Creates the rule of one connection.
     pub(super) fn make(&self) -> Box<dyn CongestionControl> {
         (self.0.make)()
     }

@@ -1,7 +1,7 @@
-//! Enhanced Hybla: the less of a known capacity a connection uses, the more a loss opens its window.
+//! Enhanced Hybla: on a loss, the window is larger the less of a known channel capacity is used.
 //!
-//! R. Vanzara and H. Bhatt, "Enhanced TCP Hybla and performance comparison for satellite link",
-//! IJARET 5(4) 2014: `vanzara2014`.
+//! Source: R. Vanzara and H. Bhatt, "Enhanced TCP Hybla and performance comparison for satellite
+//! link", IJARET 5(4) 2014, cited as `vanzara2014`.
 
 use bentpipe_types::{BitRate, Span, Time, words};
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,20 @@ use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample,
 use crate::Config;
 
 words! {
-    /// What becomes of bandwidth samples.
+    /// Filter of bandwidth samples.
     BandwidthFilter {
-        /// The last one is the estimate.
+        /// No filter: the last sample is the estimate.
         LastSample = "last-sample",
-        /// Two low-pass filters in a row, each of which keeps 7/8: Westwood+ in Linux.
+        /// Two low-pass filters in series, each with weight 7/8 for the old value: Westwood+ in
+        /// Linux.
         Westwood = "westwood",
     }
 }
 
-/// Enhanced Hybla.
+/// Enhanced Hybla's window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EnhancedHybla {
-    /// CC in bytes per second.
+    /// CC: capacity of the channel in bytes per second.
     channel_capacity: f64,
     filter_kind: BandwidthFilter,
     growth: HyblaGrowth,
@@ -35,7 +36,7 @@ pub struct EnhancedHybla {
 }
 
 impl EnhancedHybla {
-    /// BWE: bytes per second.
+    /// Returns BWE, the bandwidth estimate in bytes per second.
     fn bandwidth(&self) -> f64 {
         match self.filter_kind {
             BandwidthFilter::LastSample => self.last_sample,
@@ -43,18 +44,19 @@ impl EnhancedHybla {
         }
     }
 
-    /// vanzara2014, section III.B: the algorithm, in bytes. "packets_in_flight" is the FlightSize.
+    /// Returns the threshold after a loss, in bytes: the algorithm of vanzara2014, section III.B.
+    /// "packets_in_flight" is FlightSize.
     fn after_loss(&self, flight_size: u64) -> u64 {
         let bandwidth = self.bandwidth();
         let rtt = self.minimum_rtt.map_or(0.0, Span::as_secs_f64);
         let pipe = if bandwidth < self.channel_capacity / 2.0 {
-            // Residual pipe capacity = (CC - BWE) * RTTmin / seg_size
+            // Residual pipe capacity = (CC - BWE) * RTTmin / seg_size.
             (self.channel_capacity - bandwidth) * rtt
         } else {
-            // Minimum pipe capacity = (BWE * RTTmin) / seg_size
+            // Minimum pipe capacity = (BWE * RTTmin) / seg_size.
             bandwidth * rtt
         };
-        // MAX(... pipe capacity, 0.75 * packets_in_flight)
+        // MAX(... pipe capacity, 0.75 * packets_in_flight).
         (pipe as u64).max(flight_size / 4 * 3)
     }
 }
@@ -84,8 +86,9 @@ impl CongestionControl for EnhancedHybla {
         self.minimum_rtt = rtt;
     }
 
-    /// vanzara2014, section III.B: "dividing received bytes by the time period for which
-    /// acknowledgments were counted". The paper names no period; a round trip, as in Westwood+.
+    /// Measures the bandwidth. vanzara2014, section III.B: "dividing received bytes by the time
+    /// period for which acknowledgments were counted". The paper does not define the period; here
+    /// it is a round trip, as in Westwood+.
     #[inline(always)]
     fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
         self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
@@ -95,7 +98,7 @@ impl CongestionControl for EnhancedHybla {
         }
     }
 
-    /// vanzara2014, section III.A: as in Hybla.
+    /// Grows as in Hybla (vanzara2014, section III.A).
     fn slow_start_growth(&mut self, window: &mut Window, counted: u64, sample: &AckSample) -> u64 {
         self.growth.in_slow_start(window, counted, sample)
     }
@@ -110,7 +113,7 @@ impl CongestionControl for EnhancedHybla {
         let least = 2 * u64::from(window.segment);
         window.slow_start_threshold = self.after_loss(sample.flight_size).max(least);
         window.congestion_window = match sample.event {
-            // The paper knows no marks; a marked packet is one that would have been lost.
+            // The paper does not cover ECN; a mark is handled like a loss.
             Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
             // "when timeout occurs, [...] the same algorithm [...] except cwnd is set to rho"
             Congestion::Timeout => self.loss_window(window),
@@ -133,7 +136,7 @@ mod tests {
     const SEGMENT: u64 = 1448;
     const RTT: Span = Span::from_millis(600);
 
-    /// A connection that uses `bytes_per_second` of 100 Mbit/s, at 600 ms.
+    /// Returns a connection that uses `bytes_per_second` of 100 Mbit/s, at 600 ms.
     fn using(bytes_per_second: u64) -> EnhancedHybla {
         let mut rule = EnhancedHybla::of(&Config {
             channel_capacity: BitRate::new(100_000_000),
@@ -157,11 +160,11 @@ mod tests {
         for (bandwidth, flight_size, expected) in [
             // (12.5 - 2.5) * 0.6 = 6 MB
             (2_500_000, 1_500_000, 6_000_000),
-            // the residual pipe is less than three quarters of the flight
+            // The residual pipe capacity is less than three quarters of the flight.
             (6_000_000, 6_000_000, 4_500_000),
             // 10 * 0.6 = 6 MB
             (10_000_000, 6_000_000, 6_000_000),
-            // with a queue: 0.75 * 12 = 9 MB
+            // With a queue: 0.75 * 12 = 9 MB.
             (10_000_000, 12_000_000, 9_000_000),
         ] {
             for (event, window_after) in [

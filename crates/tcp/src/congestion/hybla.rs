@@ -1,7 +1,8 @@
-//! Hybla: a long path's window grows so that its sending rate grows like a short path's.
+//! Hybla: on a long path, the window grows so that the sending rate grows as on a short path.
 //!
-//! C. Caini and R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J.
-//! Satellite Communications and Networking 22(5) 2004, below "Hybla"; and Linux's tcp_hybla.c.
+//! Sources: C. Caini and R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks",
+//! Int. J. Satellite Communications and Networking 22(5) 2004, cited as "Hybla"; Linux's
+//! tcp_hybla.c.
 
 use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
@@ -10,17 +11,16 @@ use super::ack_spacing::AckSpacing;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
-/// How Hybla is set up.
+/// Settings of Hybla.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HyblaSettings {
-    /// RTT0: the round-trip time of the connection whose rate it follows. 25 ms in the paper and in
-    /// Linux.
+    /// RTT0: round-trip time of the reference connection. 25 ms in the paper and in Linux.
     pub reference_rtt: Span,
-    /// Where slow start first ends.
+    /// Initial slow-start threshold.
     pub initial_threshold: InitialThreshold,
-    /// What a lost segment does to the window.
+    /// Reaction to a lost segment.
     pub after_loss: AfterLoss,
-    /// What a timeout does to the window.
+    /// Reaction to a timeout.
     pub after_timeout: AfterTimeout,
 }
 
@@ -36,38 +36,38 @@ impl Default for HyblaSettings {
 }
 
 words! {
-    /// Where Hybla's slow start first ends.
+    /// Hybla's initial slow-start threshold.
     InitialThreshold {
-        /// Where `initial_slow_start_threshold` says.
+        /// The value of `initial_slow_start_threshold`.
         Configured = "configured",
-        /// At the shortest round-trip time times the bandwidth, which is estimated from how far
-        /// apart the first acknowledgments arrive (Hoe 1996); or at `initial_slow_start_threshold`,
-        /// if that is lower.
+        /// The minimum round-trip time times the bandwidth estimated from the spacing of the first
+        /// acknowledgments (Hoe 1996), or `initial_slow_start_threshold` if that is lower.
         BandwidthEstimate = "bandwidth-estimate",
     }
 }
 
 words! {
-    /// What a lost segment does to Hybla's window.
+    /// Hybla's reaction to a lost segment.
     AfterLoss {
-        /// It is halved, as in NewReno (the Hybla paper, and Linux).
+        /// Halves the window, as NewReno does (the Hybla paper, and Linux).
         Half = "half",
-        /// The threshold is half of it, and the window a quarter (vanzara2014, section III.B).
+        /// Sets the threshold to half of the window, and the window to a quarter (vanzara2014,
+        /// section III.B).
         Quarter = "quarter",
     }
 }
 
 words! {
-    /// What a timeout does to Hybla's window.
+    /// Hybla's window after a timeout.
     AfterTimeout {
-        /// It is one segment (RFC 5681, and Linux).
+        /// One segment (RFC 5681, and Linux).
         OneSegment = "one-segment",
-        /// It is rho segments (vanzara2014, section III.B).
+        /// rho segments (vanzara2014, section III.B).
         Rho = "rho",
     }
 }
 
-/// Hybla.
+/// Hybla's window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hybla {
     settings: HyblaSettings,
@@ -75,7 +75,7 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// With what counts as progress in congestion avoidance.
+    /// Creates a rule; `avoidance` is how growth in congestion avoidance is counted.
     #[must_use]
     pub fn new(settings: HyblaSettings, avoidance: AvoidanceKind) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl CongestionControl for Hybla {
         self.growth.on_congestion();
         let least = 2 * u64::from(window.segment);
         let window_before = window.congestion_window;
-        // RFC 5681 equation 4, or vanzara2014's "half of the current cwnd"
+        // RFC 5681 equation 4, or vanzara2014's "half of the current cwnd".
         let half = match self.settings.after_loss {
             AfterLoss::Half => sample.flight_size / 2,
             AfterLoss::Quarter => window_before / 2,
@@ -132,20 +132,21 @@ impl CongestionControl for Hybla {
     }
 }
 
-/// How the window grows: Hybla's, and Enhanced Hybla's.
+/// Window growth of Hybla and Enhanced Hybla.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct HyblaGrowth {
-    // Nanoseconds.
+    // RTT0 in nanoseconds.
     reference_rtt: f64,
     avoidance: AvoidanceKind,
-    // The lowest smoothed round-trip time, which rho is of.
+    // Minimum of the smoothed round-trip time, from which rho is computed.
     lowest_rtt: Option<Span>,
     rho: f64,
-    // 2^rho - 1
+    // 2^rho - 1.
     slow_start_gain: f64,
-    // Growth that makes no whole byte yet, in bytes.
+    // Fractional growth carried over, in bytes.
     credit: f64,
-    // As long as the initial threshold waits for its estimate, which few want.
+    // Present until the bandwidth estimate for the initial threshold is complete. Boxed, because it
+    // is rarely used.
     estimate: Option<Box<AckSpacing>>,
 }
 
@@ -163,16 +164,17 @@ impl HyblaGrowth {
         }
     }
 
-    /// Hybla: W(0) = rho, where the reference connection starts with one segment. Linux
-    /// has it so; here, a larger initial window stays.
+    /// Hybla: W(0) = rho, where the reference connection starts with one segment. Linux sets this
+    /// window; here a larger initial window is kept.
     pub(super) fn on_established(&mut self, window: &mut Window, rtt: Option<Span>) {
         self.measure(rtt);
         let initial = self.rho_segments(window);
         window.congestion_window = window.congestion_window.max(initial);
     }
 
-    /// Hybla, and vanzara2014 equation 1: rho = RTT / RTT0, at least 1. As in Linux, of the lowest smoothed
-    /// round-trip time: otherwise a queue that the connection builds would make it the greedier.
+    /// Updates rho = RTT / RTT0, at least 1 (Hybla; vanzara2014 equation 1). As in Linux, RTT is
+    /// the minimum of the smoothed round-trip time, so that the connection's own queue does not
+    /// increase rho.
     #[inline]
     fn measure(&mut self, rtt: Option<Span>) {
         if let Some(rtt) = rtt
@@ -189,12 +191,13 @@ impl HyblaGrowth {
         self.slow_start_gain = libm::pow(2.0, self.rho) - 1.0;
     }
 
-    /// rho, as bytes of whole segments.
+    /// Returns rho, rounded down to whole segments, in bytes.
     pub(super) fn rho_segments(&self, window: &Window) -> u64 {
         (self.rho as u64).saturating_mul(u64::from(window.segment))
     }
 
-    /// vanzara2014 equation 2, SS: 2^rho - 1 for each acknowledged segment, as in Hybla.
+    /// Returns the growth in slow start: 2^rho - 1 per acknowledged segment (Hybla; vanzara2014
+    /// equation 2, SS).
     pub(super) fn in_slow_start(
         &mut self,
         window: &mut Window,
@@ -204,7 +207,7 @@ impl HyblaGrowth {
         self.measure(sample.smoothed_rtt);
         if let Some(estimate) = &mut self.estimate {
             // vanzara2014, section IV.B: "it starts as the standard TCP". Without a threshold, one
-            // acknowledgment at rho = 24 opens the window by 2^24 segments.
+            // acknowledgment at rho = 24 would open the window by 2^24 segments.
             let Some(bandwidth) = estimate.on_ack(sample) else {
                 return counted;
             };
@@ -218,7 +221,8 @@ impl HyblaGrowth {
         self.whole_bytes(exactly(counted) * self.slow_start_gain)
     }
 
-    /// vanzara2014 equation 2, CA: rho^2 / W for each acknowledged segment, as in Hybla.
+    /// Grows the window in congestion avoidance by rho^2 / W per acknowledged segment (Hybla;
+    /// vanzara2014 equation 2, CA).
     #[inline(always)]
     pub(super) fn in_avoidance(
         &mut self,
@@ -251,14 +255,15 @@ impl HyblaGrowth {
         }
     }
 
-    /// The first congestion tells more than any estimate.
+    /// The first congestion event replaces the bandwidth estimate.
     pub(super) fn on_congestion(&mut self) {
         self.estimate = None;
         self.credit = 0.0;
     }
 }
 
-/// Bytes as a float. There are far fewer than 2^63, and of signed numbers a processor makes it in one step.
+/// Converts bytes to a float by way of a signed integer, which takes one instruction. Precondition:
+/// less than 2^63.
 #[inline]
 fn exactly(bytes: u64) -> f64 {
     debug_assert!(bytes <= i64::MAX as u64);

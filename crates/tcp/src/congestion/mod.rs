@@ -1,7 +1,7 @@
-//! How much may be in flight: the window rules.
+//! Congestion control: the window rules, which limit the bytes in flight.
 //!
-//! A rule sees acknowledgments and congestion, and moves a [`Window`]. It knows nothing of what was
-//! lost, nor of how lost data is sent again: that is [`recovery`](crate::recovery).
+//! A rule processes acknowledgments and congestion events and changes a [`Window`]. Detection and
+//! retransmission of lost data are in [`recovery`](crate::recovery).
 //!
 //! RFC 9293 section 3.8.2 requires slow start, congestion avoidance and exponential backoff.
 
@@ -36,19 +36,19 @@ pub use reno::Reno;
 pub use rules::{CongestionControlKind, WindowRule};
 pub use westwood::{Westwood, WestwoodAfterLoss, WestwoodSettings};
 
-/// The two variables that every rule moves (RFC 5681 section 3.1), in bytes.
+/// The two variables that every rule changes (RFC 5681 section 3.1), in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// `cwnd`: what may be in flight. Never below one segment.
+    /// `cwnd`: maximum bytes in flight, at least one segment.
     pub congestion_window: u64,
-    /// `ssthresh`: slow start below, congestion avoidance from here on.
+    /// `ssthresh`: slow start below it, congestion avoidance from it on.
     pub slow_start_threshold: u64,
-    /// Payload of a full segment: SMSS.
+    /// SMSS: payload of a full-sized segment.
     pub segment: u32,
 }
 
 impl Window {
-    /// A window.
+    /// Creates a window.
     #[must_use]
     pub const fn new(segment: u32, congestion_window: u64, slow_start_threshold: u64) -> Self {
         Self {
@@ -58,61 +58,61 @@ impl Window {
         }
     }
 
-    /// Is it below the threshold?
+    /// Whether the congestion window is below the threshold.
     #[must_use]
     pub const fn in_slow_start(&self) -> bool {
         self.congestion_window < self.slow_start_threshold
     }
 }
 
-/// An acknowledgment, as a window rule sees it.
+/// An acknowledgment, as passed to window rules.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckSample {
-    /// The time.
+    /// Time of arrival.
     pub now: Time,
-    /// Bytes newly acknowledged; 0 for a duplicate.
+    /// Bytes newly acknowledged; 0 for a duplicate acknowledgment.
     pub acknowledged: u64,
-    /// Bytes known to have reached the peer since the start, in order or not: a total, which only
-    /// grows.
+    /// Total bytes known to have reached the peer, in order or not. Never decreases.
     pub delivered: u64,
     /// Bytes in flight after this acknowledgment.
     pub in_flight: u64,
-    /// Everything below this position of the stream is acknowledged.
+    /// Stream position up to which everything is acknowledged.
     pub unacknowledged: u64,
-    /// The next position to send. An acknowledgment beyond it ends the round trip that begins now.
+    /// Next stream position to send. An acknowledgment above it ends the round trip that begins
+    /// now.
     pub next: u64,
-    /// The round-trip time that this acknowledgment measured, of the segment sent last.
+    /// Round-trip time measured with this acknowledgment, from the segment sent last.
     pub rtt: Option<Span>,
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Span>,
-    /// The shortest round-trip time so far.
+    /// Minimum round-trip time so far.
     pub minimum_rtt: Option<Span>,
 }
 
-/// What tells of congestion.
+/// Kind of congestion event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
-    /// A segment was lost, as duplicate acknowledgments or SACK blocks tell.
+    /// Loss of a segment, detected by duplicate acknowledgments or SACK blocks.
     Loss,
-    /// A router marked a packet (RFC 3168).
+    /// Congestion Experienced mark of a router (RFC 3168).
     Ecn,
-    /// The retransmission timer expired.
+    /// Expiry of the retransmission timer.
     Timeout,
 }
 
-/// What a window rule is told of congestion.
+/// Congestion event, as passed to window rules.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionSample {
-    /// What shows it.
+    /// Kind of the event.
     pub event: Congestion,
-    /// Bytes outstanding: RFC 5681's FlightSize.
+    /// FlightSize of RFC 5681: bytes outstanding.
     pub flight_size: u64,
-    /// The time.
+    /// Time of the event.
     pub now: Time,
 }
 
 impl CongestionSample {
-    /// Of these.
+    /// Creates a sample.
     #[must_use]
     pub const fn new(event: Congestion, flight_size: u64, now: Time) -> Self {
         Self {
@@ -125,20 +125,19 @@ impl CongestionSample {
 
 /// A window rule.
 pub trait CongestionControl: std::fmt::Debug + Send {
-    /// The connection is established. `window` is the initial one; the handshake measured `rtt`.
+    /// The connection is established with the initial `window`; the handshake measured `rtt`.
     fn on_established(&mut self, _window: &mut Window, _rtt: Option<Span>, _now: Time) {}
 
-    /// New data was acknowledged in congestion avoidance, outside loss recovery, and the window was
-    /// what limited the sender: `acknowledged` bytes of it are left to count (slow start may have
-    /// used a part).
+    /// New data was acknowledged in congestion avoidance, outside loss recovery, while the window
+    /// limited the sender. `acknowledged` excludes bytes that slow start has counted.
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample);
 
-    /// Every acknowledgment of something delivered, before `on_ack` or `on_congestion`: also during
-    /// loss recovery, also duplicates. Only called if `sees_every_ack`.
+    /// Something was delivered. Called before `on_ack` and `on_congestion`, also in loss recovery
+    /// and for duplicate acknowledgments, but only if `sees_every_ack`.
     fn on_delivery(&mut self, _window: &mut Window, _sample: &AckSample) {}
 
-    /// In slow start: the bytes to grow by, where slow start would grow by `counted`. May lower the
-    /// threshold.
+    /// Returns the bytes to grow by in slow start, where the slow-start rule would grow by
+    /// `counted`. May lower the threshold.
     fn slow_start_growth(
         &mut self,
         _window: &mut Window,
@@ -148,87 +147,90 @@ pub trait CongestionControl: std::fmt::Debug + Send {
         counted
     }
 
-    /// New data was acknowledged and the window was not what limited the sender, or nothing was
-    /// outstanding for a while: the time until the next `on_ack` doesn't count.
+    /// New data was acknowledged but the window did not limit the sender, or nothing was
+    /// outstanding for a while. The time until the next `on_ack` does not count.
     fn on_application_limited(&mut self) {}
 
-    /// Congestion. Sets the threshold, and the window for the recovery that follows.
+    /// A congestion event. Sets the threshold, and the window for the following recovery.
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample);
 
-    /// Loss recovery is over.
+    /// Loss recovery has ended.
     fn on_recovery_exit(&mut self, _window: &mut Window, _now: Time) {}
 
-    /// The last congestion event was no congestion: `before` is the window before it.
+    /// The last congestion event was spurious; `before` is the window before it.
     fn on_spurious(&mut self, window: &mut Window, before: Window) {
         window.congestion_window = window.congestion_window.max(before.congestion_window);
         window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
     }
 
-    /// Nothing was outstanding since `last_sent` at the latest, and now a segment leaves.
+    /// The first segment is sent after an idle period; the last one was sent at `last_sent` or
+    /// earlier.
     fn on_idle_end(&mut self, _last_sent: Time, _now: Time) {}
 
-    /// A timeout that is no new congestion: it follows another, or ends a loss recovery. After it the
-    /// window is [`loss_window`](Self::loss_window). `flight_size` bytes were outstanding, where that bounds the
-    /// threshold: at the first timeout for its segment.
+    /// A timeout that is not a new congestion event: it follows another timeout or ends a loss
+    /// recovery. Afterwards the window is [`loss_window`](Self::loss_window). `flight_size` is
+    /// present if the outstanding bytes limit the threshold: at the first timeout of a segment.
     fn on_repeated_timeout(&mut self, _window: &mut Window, _flight_size: Option<u64>) {}
 
-    /// The window after a timeout that follows another, or that ends a loss recovery: such a
-    /// timeout is no new congestion (RFC 5681 section 3.1: LW).
+    /// Returns the window after a timeout that is not a new congestion event: LW in RFC 5681
+    /// section 3.1.
     fn loss_window(&self, window: &Window) -> u64 {
         u64::from(window.segment)
     }
 
-    /// Does the rule do its own slow start (BBR)? Then `on_ack` sees every acknowledgment.
+    /// Whether the rule has its own slow start, as BBR does. If so, `on_ack` is called for every
+    /// acknowledgment.
     fn owns_slow_start(&self) -> bool {
         false
     }
 
-    /// How many of its windows a send buffer that grows has room for, to fill the window while losses are
-    /// mended: Linux's `sndbuf_expand`.
+    /// Returns the size of an automatically sized send buffer in windows, enough to fill the window
+    /// while losses are repaired: Linux's `sndbuf_expand`.
     fn send_buffer_windows(&self) -> u64 {
         2
     }
 
-    /// Does the rule want `on_delivery`?
+    /// Whether `on_delivery` is to be called.
     fn sees_every_ack(&self) -> bool {
         false
     }
 
-    /// Does the rule model the path? Then [`on_path_sample`](Self::on_path_sample) sees every
-    /// acknowledgment, in recovery or not, and the rule alone sets the window: neither the end of
-    /// recovery nor an idle time does. The connection keeps what samples need.
+    /// Whether the rule models the path. If so, [`on_path_sample`](Self::on_path_sample) is called
+    /// for every acknowledgment, in recovery or not, and only the rule sets the window, also at the
+    /// end of recovery and after an idle period. The connection then maintains the state for rate
+    /// samples.
     fn models_path(&self) -> bool {
         false
     }
 
-    /// For the rule's own randomness: this connection's, and the same on every run. Before
-    /// [`on_established`](Self::on_established).
+    /// Seeds the rule's random numbers, with a different but reproducible seed for each connection.
+    /// Called before [`on_established`](Self::on_established).
     fn seed(&mut self, _seed: u64) {}
 
-    /// An acknowledgment, and what it tells of the path. After
-    /// [`on_congestion`](Self::on_congestion), where it is that, too. Only called if `models_path`.
+    /// An acknowledgment and its rate sample. Called after [`on_congestion`](Self::on_congestion)
+    /// for the same acknowledgment, and only if `models_path`.
     fn on_path_sample(&mut self, _window: &mut Window, _sample: &RateSample) {}
 
-    /// A segment is taken for lost. Before the sample of the acknowledgment that tells of it. Only
-    /// called if `models_path`.
+    /// A segment was marked lost. Called before the sample of the acknowledgment that caused it,
+    /// and only if `models_path`.
     fn on_path_loss(&mut self, _window: &mut Window, _loss: &LossSample) {}
 
-    /// Nothing was outstanding, and now a segment leaves. `app_limited`: for want of data. Only
-    /// called if `models_path`.
+    /// Sending starts with nothing outstanding. `app_limited`: the application had supplied too
+    /// little data. Called only if `models_path`.
     fn on_transmit_start(&mut self, _window: &mut Window, _app_limited: bool, _now: Time) {}
 
-    /// Does the rule itself keep the rate below what the path carries (BBR's ProbeRTT)? Then its
-    /// samples are marked as if the application did.
+    /// Whether the rule currently keeps the rate below that of the path, as in BBR's ProbeRTT. If
+    /// so, samples are marked as application-limited.
     fn limits_samples(&self) -> bool {
         false
     }
 
-    /// Does the rule name rates to pace at? Then a connection paces unless it is told not to.
+    /// Whether the rule sets pacing rates. If so, the connection paces unless pacing is disabled.
     fn paces(&self) -> bool {
         false
     }
 
-    /// The rate to pace at now, if the rule names one. Asked for each burst.
+    /// Returns the current pacing rate, if the rule sets one. Called for each burst.
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
         None
     }
@@ -236,7 +238,7 @@ pub trait CongestionControl: std::fmt::Debug + Send {
 
 #[cfg(test)]
 impl AckSample {
-    /// A sample of an acknowledgment of `acknowledged` bytes, for tests of rules.
+    /// Creates a sample of an acknowledgment of `acknowledged` bytes, for tests of rules.
     pub(crate) const fn at(now: Time, acknowledged: u64) -> Self {
         Self {
             now,

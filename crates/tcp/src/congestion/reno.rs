@@ -9,12 +9,12 @@ use crate::{AvoidanceKind, Config};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reno {
     avoidance: AvoidanceKind,
-    // Bytes that count towards the next segment of growth.
+    // Bytes counted towards the next segment of growth.
     credit: u64,
 }
 
 impl Reno {
-    /// With what counts as progress in congestion avoidance.
+    /// Creates a rule; `avoidance` is how growth in congestion avoidance is counted.
     #[must_use]
     pub const fn new(avoidance: AvoidanceKind) -> Self {
         Self {
@@ -36,13 +36,13 @@ impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) {
         let segment = u64::from(window.segment);
-        // RFC 5681 section 3.1: a segment per round trip. Equation 3, cwnd += SMSS * SMSS / cwnd,
-        // is gathered here until it makes a whole segment: the same growth, without a division per
-        // acknowledgment and without its rounding, which would stop a large window.
+        // RFC 5681 section 3.1: a segment per round trip. Instead of equation 3, cwnd += SMSS *
+        // SMSS / cwnd, the bytes are accumulated up to a whole window. The growth is the same,
+        // without a division per acknowledgment and without its rounding, which would stop the
+        // growth of a large window.
         self.credit += match self.avoidance {
             AvoidanceKind::PerAcknowledgment => segment,
-            // RFC 3465 section 2.1
-            // RFC 5681 section 5: robust against divided acknowledgments.
+            // RFC 3465 section 2.1, and RFC 5681 section 5: robust against divided acknowledgments.
             AvoidanceKind::ByteCounting => acknowledged,
         };
         while self.credit >= window.congestion_window {
@@ -55,10 +55,10 @@ impl CongestionControl for Reno {
         // RFC 5681 section 4.3: also where an advanced recovery follows.
         window.slow_start_threshold = half(sample.flight_size, window);
         window.congestion_window = match sample.event {
-            // RFC 5681 section 3.2 step 3, without its three segments: they are what recovery
-            // takes off the flight.
+            // RFC 5681 section 3.2 step 3, without inflation by three segments: recovery subtracts
+            // them from the flight.
             Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
-            // RFC 5681 section 3.1: the loss window
+            // RFC 5681 section 3.1: the loss window.
             Congestion::Timeout => u64::from(window.segment),
         };
         self.credit = 0;
@@ -66,14 +66,14 @@ impl CongestionControl for Reno {
 
     fn on_repeated_timeout(&mut self, window: &mut Window, flight_size: Option<u64>) {
         if let Some(flight_size) = flight_size {
-            // The threshold "MUST be set to no more than" this.
+            // RFC 5681 section 3.1: the threshold "MUST be set to no more than" equation 4.
             let most = half(flight_size, window);
             window.slow_start_threshold = window.slow_start_threshold.min(most);
         }
     }
 }
 
-/// Half of what was in flight, but two segments at the least: RFC 5681 equation 4.
+/// RFC 5681 equation 4: half of the bytes in flight, at least two segments.
 fn half(flight_size: u64, window: &Window) -> u64 {
     (flight_size / 2).max(2 * u64::from(window.segment))
 }

@@ -1,6 +1,6 @@
-//! The window rules that are built in, each of which stands here once: whatever lists them, makes one or
-//! tries them all (scenario files and their schema, results, the fuzz target, hostile networks, what
-//! Python offers) goes by this table.
+//! Table of the built-in window rules. Code that lists, creates or tests all rules uses this table:
+//! scenario files and their schema, results, the fuzz target, hostile networks and the Python
+//! package.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::config::Config;
 
-/// A line a rule: its names in a scenario file, with their descriptions, which are the reference; its kind;
-/// and what is made of it. `with HABIT`: where the habit is on, another. The dollar sign is for the macro
-/// that this one makes.
+/// Defines the table. Each line has a rule's names in scenario files with their descriptions (the
+/// reference documentation), its kind, and its type. `with QUIRK` selects another type if that
+/// Linux quirk is enabled. The dollar sign is for the macro that this macro defines.
 macro_rules! rules {
     (
         $d:tt
@@ -34,8 +34,8 @@ macro_rules! rules {
         }
 
         impl WindowRule {
-            /// Does the rule have a say in how slow start grows the window? Formulas of slow start are not
-            /// about such a one.
+            /// Whether the rule changes the growth in slow start. Formulas of slow start do not
+            /// apply to it.
             #[must_use]
             pub fn has_own_slow_start(self) -> bool {
                 match self {
@@ -43,7 +43,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Must the rule be told the rate of the channel?
+            /// Whether the rule must be configured with the rate of the channel.
             #[must_use]
             pub fn needs_capacity(self) -> bool {
                 match self {
@@ -51,7 +51,7 @@ macro_rules! rules {
                 }
             }
 
-            /// What two names of one rule have in common.
+            /// Returns the name of the kind, which two names of one rule share.
             #[must_use]
             pub fn kind(self) -> &'static str {
                 match self {
@@ -60,14 +60,14 @@ macro_rules! rules {
             }
         }
 
-        /// Which window rule. What each is set up with, the [`Config`] has.
+        /// Kind of window rule. Settings of each are in the [`Config`].
         #[derive(Clone, Debug)]
         pub enum CongestionControlKind {
             $(
                 #[doc = concat!("A scenario file's", $(" `", $name, "`",)+ ".")]
                 $kind,
             )+
-            /// One that is not part of this crate.
+            /// A user-defined rule.
             Custom(CustomFactory),
         }
 
@@ -83,13 +83,13 @@ macro_rules! rules {
         #[derive(Debug, Serialize, Deserialize)]
         pub(super) enum Rule {
             $($state($type), $($other($other_type),)?)+
-            // Nobody knows what is in it.
+            // User-defined state cannot be serialized.
             #[serde(skip)]
             Custom(Box<dyn CongestionControl>),
         }
 
         impl Rule {
-            /// The one that `config` asks for.
+            /// Creates the rule configured by `config`.
             pub(super) fn new(config: &Config) -> Self {
                 match &config.congestion_control {
                     $(
@@ -105,7 +105,7 @@ macro_rules! rules {
             }
         }
 
-        /// Calls the rule, whichever it is.
+        /// Calls a method of the rule of any type.
         macro_rules! dispatch {
             ($d rule:expr, $d inner:ident => $d call:expr) => {
                 match $d rule {
@@ -122,17 +122,18 @@ macro_rules! rules {
 }
 
 rules! { $
-    /// One segment more a round trip, half on a loss (RFC 5681).
+    /// Grows by one segment per round trip, and halves the window on a loss (RFC 5681).
     Reno = "reno" => Reno: Reno(Reno);
 
-    /// Grows like Reno; a loss leaves what the path was seen to deliver (Westwood+).
+    /// Grows like Reno; a loss sets the window to the measured bandwidth-delay product
+    /// (Westwood+).
     Westwood = "westwood" => Westwood: Westwood(Westwood);
 
-    /// Grows as fast as Reno does on a path of 25 ms, however long its own (Caini and
+    /// Grows as fast as Reno does on a path of 25 ms, whatever its round-trip time (Caini and
     /// Firrincieli 2004).
     Hybla = "hybla" => Hybla: Hybla(Hybla);
 
-    /// Hybla, which takes a loss for no congestion while it uses less than half of
+    /// Hybla that does not treat a loss as congestion while it uses less than half of
     /// `channel_capacity` (vanzara2014).
     EnhancedHybla = "enhanced-hybla" => EnhancedHybla: EnhancedHybla(Box<EnhancedHybla>);
 
@@ -140,17 +141,18 @@ rules! { $
     Cubic = "cubic" => Cubic: Cubic(Cubic), with integer_cubic LinuxCubic(LinuxCubic);
 
     /// BBR version 1: a model of the path's bandwidth and round-trip time instead of a window
-    /// that grows until something is lost. What Linux calls "bbr".
+    /// that grows until a loss. Linux's "bbr".
     Bbr = "bbr",
-    /// BBR version 1, by the name that tells it from version 3.
+    /// BBR version 1, under a name that distinguishes it from version 3.
     Bbr1 = "bbr1" => Bbr1: Bbr1(Box<Bbr1>);
 
-    /// BBR version 3: heeds losses, too, and leaves others room (draft-ietf-ccwg-bbr).
+    /// BBR version 3: also reacts to losses, and leaves capacity for other flows
+    /// (draft-ietf-ccwg-bbr).
     Bbr3 = "bbr3" => Bbr3: Bbr3(Box<Bbr3>);
 }
 
 impl Default for CongestionControlKind {
-    /// Linux's.
+    /// The default of Linux.
     fn default() -> Self {
         Self::Cubic
     }

@@ -1,8 +1,8 @@
-//! Westwood+: a loss sets the window to what the path was seen to deliver.
+//! Westwood+: a loss sets the window to the measured bandwidth-delay product.
 //!
-//! L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas
-//! TCP congestion control", ACM CCR 34(2) 2004, below "Westwood+"; the constants are those of Linux's
-//! tcp_westwood.c.
+//! Sources: L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno
+//! and Vegas TCP congestion control", ACM CCR 34(2) 2004, cited as "Westwood+". The constants are
+//! those of Linux's tcp_westwood.c.
 
 use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
@@ -12,27 +12,27 @@ use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample,
 use crate::{AvoidanceKind, Config};
 
 words! {
-    /// What a loss leaves of Westwood+'s window.
+    /// Westwood+'s window after a loss.
     #[derive(Default)]
     WestwoodAfterLoss {
-        /// What the path was seen to deliver in the shortest round trip, however little (Grieco and
+        /// The measured bandwidth times the minimum round-trip time, however small (Grieco and
         /// Mascolo 2004, and Linux).
         #[default]
         Pipe = "pipe",
-        /// The same, but never less than half of what was in flight, which is also the threshold (ns-2's
+        /// The same, but at least half of the bytes in flight, which is also the threshold (ns-2's
         /// TCP-Linux, with Linux 2.6.22's module).
         AtLeastHalf = "at-least-half",
     }
 }
 
-/// How Westwood+ is set up.
+/// Settings of Westwood+.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WestwoodSettings {
-    /// What a loss leaves of the window.
+    /// Window after a loss.
     pub after_loss: WestwoodAfterLoss,
 }
 
-/// Westwood+.
+/// Westwood+'s window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Westwood {
     settings: WestwoodSettings,
@@ -43,7 +43,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// Set up so, and with what counts as progress in congestion avoidance.
+    /// Creates a rule; `avoidance` is how growth in congestion avoidance is counted.
     #[must_use]
     pub fn new(settings: WestwoodSettings, avoidance: AvoidanceKind) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Westwood {
         }
     }
 
-    /// BWE * RTTmin in bytes, once there is an estimate.
+    /// Returns BWE * RTTmin in bytes, if there is an estimate.
     fn pipe(&self) -> Option<u64> {
         let bandwidth = self.filter.estimate();
         let rtt = self.minimum_rtt?.as_secs_f64();
@@ -79,15 +79,15 @@ impl CongestionControl for Westwood {
 
     #[inline(always)]
     fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
-        // Linux starts over after a timeout, in case the route has changed; the paper's RTTmin is
-        // the shortest ever.
+        // Linux restarts the minimum after a timeout, in case the route has changed. The paper's
+        // RTTmin is the minimum of the whole connection.
         self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
         if let Some(bandwidth) = self.samples.on_delivery(sample) {
             self.filter.add(bandwidth);
         }
     }
 
-    /// Westwood+ grows as New Reno does.
+    /// Grows as in New Reno.
     #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
         self.reno.on_ack(window, acknowledged, sample);
@@ -96,8 +96,9 @@ impl CongestionControl for Westwood {
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         let before = window.congestion_window;
         self.reno.on_congestion(window, sample);
-        // Deviation: neither paper nor Linux waits for an estimate, and a loss in the first round
-        // trip leaves them two segments. Here it halves the window, as in Reno.
+        // Deviation: the paper and Linux use an estimate of 0 in the first round trip, which
+        // reduces the threshold to two segments. Here a loss without an estimate halves the window,
+        // as in Reno.
         let Some(pipe) = self.pipe() else { return };
         if self.settings.after_loss == WestwoodAfterLoss::AtLeastHalf {
             if sample.event != Congestion::Timeout {
@@ -106,13 +107,13 @@ impl CongestionControl for Westwood {
             }
             return;
         }
-        // Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), in both cases
+        // Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), for losses and timeouts.
         window.slow_start_threshold = pipe.max(2 * u64::from(window.segment));
         window.congestion_window = match sample.event {
-            // Westwood+: if cwnd > ssthresh then cwnd = ssthresh, when recovery begins. Linux halves
-            // the window for recovery and takes the pipe at its end.
+            // Westwood+: if cwnd > ssthresh then cwnd = ssthresh, at the start of recovery. Linux
+            // halves the window for recovery and sets it to the pipe at the end.
             Congestion::Loss | Congestion::Ecn => before.min(window.slow_start_threshold),
-            // Westwood+: cwnd = 1
+            // Westwood+: cwnd = 1.
             Congestion::Timeout => u64::from(window.segment),
         };
     }
@@ -126,7 +127,7 @@ impl CongestionControl for Westwood {
 mod tests {
     use super::*;
 
-    /// A connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
+    /// Returns a connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
     fn steady() -> Westwood {
         let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
         let mut window = Window::new(1000, 100_000, 0);
@@ -143,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_loss_sets_the_window_to_the_pipe() {
-        // The first period has a millisecond without a delivery: 0.99 of the rate, and fading.
+        // The first period has a millisecond without a delivery: 0.99 of the rate, with decreasing
+        // weight.
         for (event, before, expected) in [
             (Congestion::Loss, 100_000, (80_000, 80_000)),
             (Congestion::Ecn, 100_000, (80_000, 80_000)),
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn as_tcp_linux_has_it_a_loss_leaves_half_of_the_flight_at_least() {
-        // The pipe is 80,000 bytes.
+        // The pipe has 80,000 bytes.
         for (event, before, flight, expected) in [
             (Congestion::Loss, 200_000, 200_000, (100_000, 100_000)),
             (Congestion::Ecn, 200_000, 180_000, (90_000, 90_000)),

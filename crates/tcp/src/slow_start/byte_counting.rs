@@ -1,18 +1,18 @@
-//! Slow start by acknowledged bytes.
+//! Slow start that counts acknowledged bytes.
 
 use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
 use crate::congestion::{AckSample, Window};
 
-/// RFC 3465 section 2.2: as much as was acknowledged, at most L segments per acknowledgment.
+/// RFC 3465 section 2.2: grows by the acknowledged bytes, at most L segments per acknowledgment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct AppropriateByteCounting {
     limit_segments: u32,
 }
 
 impl AppropriateByteCounting {
-    /// With at most `limit_segments` per acknowledgment.
+    /// Creates a rule with L = `limit_segments`.
     #[must_use]
     pub const fn new(limit_segments: u32) -> Self {
         Self { limit_segments }

@@ -1,4 +1,4 @@
-//! HyStart++ (RFC 9406): slow start that ends when the round trips get longer.
+//! HyStart++ (RFC 9406): slow start that ends when the round-trip time increases.
 
 use bentpipe_types::Span;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::SlowStart;
 use crate::congestion::{AckSample, Congestion, Window};
 
-/// RFC 9406 section 4.3
+/// Constants of RFC 9406 section 4.3.
 const MINIMUM_THRESHOLD: Span = Span::from_millis(4);
 const MAXIMUM_THRESHOLD: Span = Span::from_millis(16);
 const RTT_DIVISOR: u64 = 8;
@@ -14,16 +14,16 @@ const SAMPLES: u32 = 8;
 const GROWTH_DIVISOR: u64 = 4;
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// Longer than any round trip: RFC 9406's infinity.
+/// Infinity of RFC 9406, longer than any round trip.
 const INFINITY: Span = Span::from_nanos(u64::MAX);
 
-/// HyStart++. Linux's CUBIC has the older HyStart, whose other half looks at how closely
-/// acknowledgments follow one another; this is the RFC's.
+/// HyStart++ as in RFC 9406. Linux's CUBIC has the older HyStart, which also evaluates the spacing
+/// of acknowledgments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HyStart {
     limit_segments: u32,
     phase: Phase,
-    // The round ends when this position is acknowledged; 0 before the first.
+    // Stream position whose acknowledgment ends the round; 0 before the first round.
     round_end: u64,
     last_round: Span,
     this_round: Span,
@@ -33,18 +33,18 @@ pub struct HyStart {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Phase {
     SlowStart,
-    /// RFC 9406: Conservative Slow Start
+    /// Conservative Slow Start.
     Conservative {
         baseline: Span,
         rounds: u32,
     },
-    /// RFC 9406 section 4.3: only the initial slow start ends by delay, because only it doesn't
-    /// know where to stop.
+    /// Detection has ended. RFC 9406 section 4.3: only the initial slow start ends by delay,
+    /// because later ones have a threshold.
     Over,
 }
 
 impl HyStart {
-    /// With at most `limit_segments` of growth per acknowledgment: RFC 9406's L.
+    /// Creates a rule with a growth of at most `limit_segments` per acknowledgment: L in RFC 9406.
     #[must_use]
     pub const fn new(limit_segments: u32) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl HyStart {
         }
     }
 
-    /// RFC 9406 section 4.2: at the start of each round
+    /// RFC 9406 section 4.2: at the start of each round.
     fn begin_round(&mut self, window: &mut Window, sample: &AckSample) {
         self.round_end = sample.next;
         self.last_round = self.this_round;
@@ -66,14 +66,15 @@ impl HyStart {
         if let Phase::Conservative { rounds, .. } = &mut self.phase {
             *rounds += 1;
             if *rounds >= CONSERVATIVE_ROUNDS {
-                // "enter congestion avoidance by setting the ssthresh to the current cwnd"
+                // RFC 9406 section 4.2: "enter congestion avoidance by setting the ssthresh to the
+                // current cwnd".
                 self.phase = Phase::Over;
                 window.slow_start_threshold = window.congestion_window;
             }
         }
     }
 
-    /// RFC 9406 section 4.2: for each acknowledgment
+    /// RFC 9406 section 4.2: for each acknowledgment with an RTT sample.
     fn look(&mut self, rtt: Span) {
         self.this_round = self.this_round.min(rtt);
         self.samples += 1;
@@ -87,12 +88,12 @@ impl HyStart {
                 if self.this_round >= self.last_round + tolerated {
                     self.phase = Phase::Conservative {
                         baseline: self.this_round,
-                        // The round that is under way is the first.
+                        // The current round is the first.
                         rounds: 0,
                     };
                 }
             }
-            // "resume slow start"
+            // RFC 9406 section 4.2: "resume slow start".
             Phase::Conservative { baseline, .. } if self.this_round < baseline => {
                 self.phase = Phase::SlowStart;
             }
@@ -132,7 +133,8 @@ mod tests {
 
     const SEGMENT: u64 = 1000;
 
-    /// A round of ten acknowledgments of one segment each; the round trips get longer by `step`.
+    /// Simulates a round of ten acknowledgments of one segment each, with round-trip times that
+    /// increase by `step`. Returns the bytes counted.
     fn round(hystart: &mut HyStart, window: &mut Window, number: u64, rtt: u64, step: u64) -> u64 {
         let mut counted = 0;
         for n in 0..10 {
@@ -164,7 +166,7 @@ mod tests {
         for (longer, ends) in [(112_400, false), (112_500, true)] {
             let (mut hystart, mut window) = (HyStart::new(8), window());
             round(&mut hystart, &mut window, 0, 100_000, 0);
-            // The eighth acknowledgment decides: it, and those after it, count a quarter.
+            // From the eighth acknowledgment on, a quarter counts.
             let counted = round(&mut hystart, &mut window, 1, longer, 0);
             assert_eq!(counted, if ends { 7_000 + 3 * 250 } else { 10_000 });
             for number in 2..6 {

@@ -1,6 +1,6 @@
-//! HyStart as Linux's CUBIC has it (Ha and Rhee 2008 and 2011; hystart_update in tcp_cubic.c): slow
-//! start ends at once, when round trips get longer, or when a round's acknowledgments are spread over
-//! half of it.
+//! HyStart as in Linux's CUBIC (Ha and Rhee 2008 and 2011; hystart_update in tcp_cubic.c). Slow
+//! start ends immediately when the round-trip time increases, or when the acknowledgments of a
+//! round are spread over half a round trip.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::SlowStart;
 use crate::congestion::{AckSample, Congestion, Window};
 
 // tcp_cubic.c: hystart_low_window, hystart_ack_delta_us, HYSTART_MIN_SAMPLES, HYSTART_DELAY_MIN and
-// HYSTART_DELAY_MAX; hystart_ack_delay for rates at which buffers don't fill in a millisecond.
+// HYSTART_DELAY_MAX; hystart_ack_delay for rates at which no buffer fills within a millisecond.
 const LOW_WINDOW: u64 = 16;
 const TRAIN_GAP: Span = Span::from_micros(2000);
 const SAMPLES: u32 = 8;
@@ -22,13 +22,13 @@ const INFINITY: Span = Span::from_nanos(u64::MAX);
 /// Linux's HyStart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinuxHyStart {
-    // The shortest round trip: delay_min
+    // delay_min: minimum round-trip time.
     shortest: Span,
-    // The round ends when this position is acknowledged; 0 before the first.
+    // Stream position whose acknowledgment ends the round; 0 before the first round.
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    // curr_rtt and sample_cnt
+    // curr_rtt and sample_cnt.
     this_round: Span,
     samples: u32,
     found: bool,
@@ -49,12 +49,12 @@ impl Default for LinuxHyStart {
 }
 
 impl LinuxHyStart {
-    /// hystart_update: has slow start gone on for long enough?
+    /// hystart_update: whether slow start should end.
     ///
     /// Rounds are counted from the first acknowledgment on, whatever the window (Linux 6.14,
-    /// "tcp_cubic: fix incorrect HyStart round start detection"): were they counted from the first
-    /// large enough window, each would begin in the middle of a flight, whose own queue would pass
-    /// for a longer round trip.
+    /// "tcp_cubic: fix incorrect HyStart round start detection"). If they were counted from the
+    /// first large enough window, each would begin in the middle of a flight, whose own queue would
+    /// be mistaken for a longer round trip.
     fn look(&mut self, window: &Window, rtt: Span, sample: &AckSample) -> bool {
         let now = sample.now;
         if sample.unacknowledged > self.round_end {
@@ -67,8 +67,9 @@ impl LinuxHyStart {
         if window.congestion_window < LOW_WINDOW * u64::from(window.segment) {
             return false;
         }
-        // (Of gaps that are as long to the nanosecond, a kernel's are some microseconds longer or shorter, and the first that
-        // is longer ends the train: 1500 bytes every 2 ms at 6 Mbit/s.)
+        // In a kernel, gaps vary by some microseconds, so that the first longer one ends a train
+        // whose gaps here are all equal to TRAIN_GAP: 1500 bytes every 2 ms at 6 Mbit/s. Hence
+        // "less than".
         if now.since(self.last_ack) < TRAIN_GAP {
             self.last_ack = now;
             if now.since(self.round_start) > (self.shortest + TRAIN_ALLOWANCE) / 2 {
@@ -94,8 +95,8 @@ impl SlowStart for LinuxHyStart {
         true
     }
 
-    /// cubictcp_acked: a round trip tells of the path also where the receiver's window or the send buffer
-    /// limits the sender, and in a recovery.
+    /// cubictcp_acked: round-trip times are also measured in recovery, and while the receive window
+    /// or the send buffer limits the sender.
     fn on_delivery(&mut self, window: &mut Window, sample: &AckSample) {
         let Some(rtt) = sample.rtt else { return };
         self.shortest = self.shortest.min(rtt);
@@ -105,8 +106,8 @@ impl SlowStart for LinuxHyStart {
         }
     }
 
-    /// cubictcp_state: a timeout forgets the path. (What a recovery tells of it, Linux leaves out for a
-    /// second; no slow start follows that this could end.)
+    /// cubictcp_state: a timeout resets the state. (Linux ignores samples for a second after a
+    /// recovery; no slow start follows that they could end.)
     fn on_congestion(&mut self, event: Congestion) {
         if event == Congestion::Timeout {
             *self = Self::default();
@@ -120,7 +121,8 @@ mod tests {
 
     const SEGMENT: u64 = 1000;
 
-    /// One acknowledgment of two segments at `milliseconds`, the `number`th of ten in a round.
+    /// Returns an acknowledgment of two segments at `milliseconds`, the `number`th of ten in a
+    /// round.
     fn sample(milliseconds: u64, rtt: u64, round: u64, number: u64) -> AckSample {
         let now = Time::ZERO + Span::from_millis(milliseconds);
         let mut sample = AckSample::at(now, 2 * SEGMENT);
@@ -175,8 +177,8 @@ mod tests {
     fn a_round_begins_with_a_flight_though_the_window_was_small_in_it() {
         let mut hystart = LinuxHyStart::default();
         let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
-        // Each flight doubles, and queues behind itself: round trips of 200 ms and 3 ms more for each
-        // acknowledgment before, though none of them lasts.
+        // Each flight doubles and queues behind itself: round trips take 200 ms, plus 3 ms for each
+        // previous acknowledgment of the flight. None of these delays persists.
         let (mut start, mut flight) = (0, 10);
         for round in 0..3 {
             for number in 0..flight {

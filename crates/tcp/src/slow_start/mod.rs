@@ -1,4 +1,4 @@
-//! How the congestion window grows below the slow-start threshold.
+//! Slow start: growth of the congestion window below the slow-start threshold.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,54 +14,54 @@ pub use hystart::HyStart;
 pub use hystart_linux::LinuxHyStart;
 pub use standard::Standard;
 
-/// Which slow start.
+/// Kind of slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlowStartKind {
-    /// One segment per acknowledgment (RFC 5681).
+    /// At most one segment per acknowledgment (RFC 5681).
     Standard,
-    /// As many bytes as were acknowledged (RFC 3465).
+    /// The acknowledged bytes (RFC 3465).
     AppropriateByteCounting {
-        /// At most this many segments per acknowledgment: RFC 3465's L. Linux has no limit.
+        /// Maximum number of segments per acknowledgment: L in RFC 3465. Linux has no limit.
         limit_segments: u32,
     },
-    /// The same, until the round trips get longer (RFC 9406).
+    /// Byte counting that ends when the round-trip time increases (RFC 9406).
     HyStart {
-        /// At most this many segments per acknowledgment: RFC 9406's L, 8 unless the sender paces.
+        /// Maximum number of segments per acknowledgment: L in RFC 9406, 8 unless the sender paces.
         limit_segments: u32,
     },
-    /// The same, until the round trips get longer or a round's acknowledgments are a long train: then
-    /// it ends at once (Ha and Rhee 2008, as Linux's CUBIC has it).
+    /// Byte counting that ends immediately when the round-trip time increases, or when the
+    /// acknowledgments of a round form a long train (Ha and Rhee 2008, as in Linux's CUBIC).
     LinuxHyStart,
 }
 
-/// A way to grow below the slow-start threshold.
+/// A rule for growth below the slow-start threshold.
 pub trait SlowStart {
-    /// `acknowledged` bytes were newly acknowledged by one acknowledgment; `window` is below its
-    /// threshold. Returns the bytes that it may grow by. May end slow start, by lowering the
+    /// Processes an acknowledgment of `acknowledged` new bytes while `window` is below its
+    /// threshold. Returns the bytes that the window may grow by. May end slow start by lowering the
     /// threshold.
     fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64;
 
-    /// May the window grow past the threshold by a part of what counts? Otherwise it stops there,
-    /// and the rest counts in congestion avoidance.
+    /// Whether the growth for one acknowledgment may exceed the threshold. Otherwise the window
+    /// stops at the threshold, and the remaining bytes count in congestion avoidance.
     fn passes_the_threshold(&self) -> bool {
         false
     }
 
-    /// A congestion event has given the threshold a meaning. A timeout is told of also when it follows
-    /// another.
+    /// A congestion event has set the threshold. Called for every timeout, also repeated ones.
     fn on_congestion(&mut self, _event: Congestion) {}
 
-    /// Does it want `on_delivery`?
+    /// Whether `on_delivery` is to be called.
     fn sees_every_ack(&self) -> bool {
         false
     }
 
-    /// Every acknowledgment of something delivered, before `counts`: also where the window is not below
-    /// its threshold, or is not what limited the sender. May end slow start, by lowering the threshold.
+    /// Something was delivered. Called for every acknowledgment, before `counts`, also if the
+    /// window is not below its threshold or did not limit the sender. May end slow start by
+    /// lowering the threshold.
     fn on_delivery(&mut self, _window: &mut Window, _sample: &AckSample) {}
 }
 
-/// The slow start of one connection.
+/// Slow-start rule of one connection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum SlowStartRule {
     /// RFC 5681.
@@ -75,7 +75,7 @@ pub enum SlowStartRule {
 }
 
 impl SlowStartRule {
-    /// The slow start of this kind.
+    /// Creates a rule of this kind.
     #[must_use]
     pub fn new(kind: SlowStartKind) -> Self {
         match kind {
@@ -91,7 +91,7 @@ impl SlowStartRule {
     }
 }
 
-/// Calls the rule, whichever it is.
+/// Calls a method of the rule of any type.
 macro_rules! dispatch {
     ($rule:expr, $inner:ident => $call:expr) => {
         match $rule {

@@ -1,4 +1,4 @@
-//! Slow start by acknowledgments.
+//! Slow start that counts acknowledgments.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ impl SlowStart for Standard {
         acknowledged.min(u64::from(window.segment))
     }
 
-    /// The acknowledgment is used up, even where it takes the window past the threshold.
+    /// The whole acknowledgment is used, even if it takes the window past the threshold.
     fn passes_the_threshold(&self) -> bool {
         true
     }

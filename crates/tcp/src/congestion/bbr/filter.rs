@@ -1,16 +1,16 @@
-//! The maximum of what was seen lately.
+//! Maximum over a sliding window of ticks.
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum over the last `N` ticks of a virtual clock, the present one included. Exact, unlike
-/// Linux's, which version 1 has (`v1/running_maximum.rs`).
+/// Maximum over the last `N` ticks of a virtual clock, including the current one. Exact, unlike
+/// Linux's filter, which version 1 uses (`v1/running_maximum.rs`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WindowedMaximum<const N: usize> {
-    // The maximum of each tick, at the tick modulo N.
+    // Maximum of each tick, at index tick modulo N.
     #[serde(with = "ticks")]
     ticks: [u64; N],
     now: u64,
-    // The present one.
+    // Index of the current tick.
     tick: usize,
     maximum: u64,
 }
@@ -25,12 +25,12 @@ impl<const N: usize> WindowedMaximum<N> {
         }
     }
 
-    /// The maximum.
+    /// Returns the maximum.
     pub(super) const fn get(&self) -> u64 {
         self.maximum
     }
 
-    /// Takes `value` in, at this tick or a later one.
+    /// Adds `value` at tick `now`, which is the current tick or a later one.
     pub(super) fn update(&mut self, now: u64, value: u64) {
         if now > self.now {
             self.forget(now);
@@ -80,7 +80,7 @@ mod tests {
     }
 }
 
-/// An array of any length, which serde has none of.
+/// Serialization of arrays of any length, which serde lacks.
 mod ticks {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,8 +1,8 @@
-//! BBR: a model of the path, its bottleneck's bandwidth and its round-trip time without queues, in
-//! the place of a window that grows until something is lost.
+//! BBR: congestion control by a model of the path (bottleneck bandwidth and round-trip time without
+//! queues) instead of a window that grows until a loss.
 //!
-//! Two versions, one folder each: [`Bbr1`] is what Linux calls "bbr", [`Bbr3`] is the Internet-Draft
-//! of the IETF's working group on congestion control. What they share is here.
+//! There are two versions, each in its own folder: [`Bbr1`] is Linux's "bbr"; [`Bbr3`] is
+//! draft-ietf-ccwg-bbr. This module contains their common parts.
 
 mod filter;
 mod pace;
@@ -30,36 +30,38 @@ pub use v3::Bbr3;
 /// Bytes per second.
 type Bandwidth = u64;
 
-/// Linux's bbr_sndbuf_expand: BBR may be slow to enter recovery.
+/// Send buffer size, in congestion windows. Linux's bbr_sndbuf_expand: BBR may be slow to enter
+/// recovery.
 const SEND_BUFFER_WINDOWS: u64 = 3;
 
-/// A rate to pace at: `gain` times `bandwidth`, less 1%, so that on average a little less leaves
-/// than the path can carry. Linux's bbr_pacing_margin_percent, the draft's BBR.PacingMarginPercent.
+/// Returns the pacing rate: `gain` times `bandwidth`, less a margin of 1%, so that on average the
+/// sender is slightly slower than the path. Linux's bbr_pacing_margin_percent, the draft's
+/// BBR.PacingMarginPercent.
 fn pacing_rate(bandwidth: Bandwidth, gain: f64) -> BitRate {
     let bits = bandwidth as f64 * 8.0 * gain * 0.99;
     BitRate::new(bits as u64).unwrap_or(SLOWEST)
 }
 
-/// One bit per second: the pacer has a floor of its own.
+/// Lowest pacing rate. The pacer has its own, higher minimum.
 const SLOWEST: BitRate = match BitRate::new(1) {
     Some(rate) => rate,
     None => unreachable!(),
 };
 
-/// The window to return to after loss recovery or ProbeRTT: Linux's bbr_save_cwnd, the draft's SaveCwnd.
-/// `good`: neither is under way, so that the window of now is as it should be.
+/// Returns the window to restore after loss recovery or ProbeRTT: Linux's bbr_save_cwnd, the
+/// draft's SaveCwnd. `good`: neither is in progress, so the current window is representative.
 fn saved_window(prior: u64, window: &Window, good: bool) -> u64 {
     let now = window.congestion_window;
     if good { now } else { prior.max(now) }
 }
 
-/// Bytes that `bandwidth` delivers in `span`.
+/// Returns the bytes that `bandwidth` delivers in `span`.
 fn product(bandwidth: Bandwidth, span: Span) -> f64 {
     bandwidth as f64 * span.as_secs_f64()
 }
 
-/// A pacing rate in bytes per second for `window` bytes in every `rtt`; before there is a sample,
-/// of the nominal 1 ms that Linux and the draft (section 5.6.2) have.
+/// Returns the bandwidth that sends `window` bytes per `rtt`. Before the first RTT sample it
+/// assumes 1 ms, as Linux and the draft (section 5.6.2) do.
 fn bandwidth_of_window(window: u64, rtt: Option<Span>) -> Bandwidth {
     let rtt = rtt
         .unwrap_or(Span::from_millis(1))

@@ -1,4 +1,4 @@
-//! The rate that BBR paces at.
+//! BBR's pacing rate.
 
 use bentpipe_types::{BitRate, Span};
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::{Bandwidth, Remembered, bandwidth_of_window, pacing_rate};
 use crate::congestion::Window;
 
-/// The rate, which before the pipe is full only grows.
+/// Pacing rate. It only increases until the pipe is full.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Pace {
     rate: BitRate,
-    // The rate follows from a round-trip time, and not from a nominal one.
+    // Whether the rate was initialized with a measured round-trip time instead of the nominal one.
     has_rtt: bool,
-    // Of a bandwidth and a gain.
+    // Last rate computed from a bandwidth and a gain.
     #[serde(skip)]
     followed: Remembered<(Bandwidth, f64), BitRate>,
 }
@@ -30,7 +30,7 @@ impl Pace {
         self.rate
     }
 
-    /// `startup_gain` times what sends the window in a round-trip time: Linux's
+    /// Sets the rate to `startup_gain` windows per round-trip time: Linux's
     /// bbr_init_pacing_rate_from_rtt, the draft's InitPacingRate (section 5.6.2).
     pub(super) fn start(&mut self, window: &Window, rtt: Option<Span>, startup_gain: f64) {
         self.has_rtt = rtt.is_some();
@@ -38,14 +38,15 @@ impl Pace {
         self.rate = pacing_rate(bandwidth, startup_gain);
     }
 
-    /// The first round-trip time there is gives a nominal one's place up.
+    /// Reinitializes the rate with the first measured round-trip time.
     pub(super) fn measured(&mut self, window: &Window, rtt: Option<Span>, startup_gain: f64) {
         if !self.has_rtt && rtt.is_some() {
             self.start(window, rtt, startup_gain);
         }
     }
 
-    /// Linux's bbr_set_pacing_rate, the draft's SetPacingRate: until the pipe is full, the rate only grows.
+    /// Sets the rate to `gain` times `bandwidth`, but never lowers it until the pipe is full:
+    /// Linux's bbr_set_pacing_rate, the draft's SetPacingRate.
     pub(super) fn follow(&mut self, bandwidth: Bandwidth, gain: f64, pipe_is_full: bool) {
         let rate = (self.followed).get((bandwidth, gain), |&(bandwidth, gain)| {
             pacing_rate(bandwidth, gain)
@@ -55,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// No faster than the path, whatever it was.
+    /// Sets the rate to that of the path, higher or lower than before.
     pub(super) fn set(&mut self, bandwidth: Bandwidth) {
         self.rate = pacing_rate(bandwidth, 1.0);
     }

@@ -1,13 +1,13 @@
-//! What was worked out last, and of what: of most acknowledgments, the same follows again.
+//! Memoization of the last result: consecutive acknowledgments often have equal inputs.
 
-/// The last result of a function that depends on nothing but what it is given.
+/// Last input and result of a pure function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remembered<Of, Result> {
     last: Option<(Of, Result)>,
 }
 
 impl<Of: Copy + PartialEq, Result: Copy> Remembered<Of, Result> {
-    /// What follows `of` this, which is worked out if it is not what it was last time.
+    /// Returns the result for `of`, computed only if `of` differs from the last input.
     #[inline(always)]
     pub(super) fn get(&mut self, of: Of, work_out: fn(&Of) -> Result) -> Result {
         match self.last {

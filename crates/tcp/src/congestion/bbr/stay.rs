@@ -1,4 +1,5 @@
-//! A stay in ProbeRTT: so long, and for a round, once little enough is in flight.
+//! Duration of ProbeRTT: at least 200 ms and one round, counted from the time when few enough bytes
+//! are in flight.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -6,20 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::Rounds;
 use crate::rate_sample::RateSample;
 
-/// bbr_probe_rtt_mode_ms, and BBR.ProbeRTTDuration.
+/// Minimum duration: Linux's bbr_probe_rtt_mode_ms, the draft's BBR.ProbeRTTDuration.
 const DURATION: Span = Span::from_millis(200);
 
-/// A stay in ProbeRTT.
+/// Progress of one ProbeRTT.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stay {
-    // Once so little is in flight: until then at least.
+    // Earliest end; set when few enough bytes are in flight.
     until: Option<Time>,
-    // And for a round.
+    // Whether a round has ended since then.
     round_over: bool,
 }
 
 impl Stay {
-    /// An acknowledgment, with `little` in flight or less where that is low enough. Is the round over?
+    /// Processes an acknowledgment; the timer starts when at most `little` bytes are in flight.
+    /// Returns whether the round is over.
     pub(super) fn goes_on(
         &mut self,
         little: u64,
@@ -37,7 +39,7 @@ impl Stay {
         false
     }
 
-    /// Has it lasted as long as it must?
+    /// Whether the minimum duration has passed.
     pub(super) fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }

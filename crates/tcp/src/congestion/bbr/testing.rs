@@ -1,4 +1,4 @@
-//! A path for a rule on its own, and operations at random.
+//! Simulated path and random operations for tests of BBR rules.
 
 use std::collections::VecDeque;
 
@@ -16,15 +16,15 @@ pub(super) const RTT: Option<Span> = Some(Span::from_millis(100));
 
 const SEGMENT: u64 = 1000;
 
-/// A bottleneck with a queue in front of it, and segments that are never sent again.
+/// A bottleneck with a queue. Lost segments are not retransmitted.
 pub(super) struct Path {
     pub(super) bandwidth: Bandwidth,
     pub(super) rtt: Span,
-    /// What a token bucket lets through.
+    /// Rate of a policer (token bucket), if any.
     pub(super) policed: Option<Bandwidth>,
-    /// Segments that the queue holds.
+    /// Capacity of the queue in segments.
     pub(super) queue: u64,
-    /// Every so many-th segment is lost; 0: none.
+    /// Every n-th segment is lost; 0 means none.
     pub(super) loses_every: u64,
     pub(super) now: Time,
     rate: DeliveryRate,
@@ -35,7 +35,7 @@ pub(super) struct Path {
     tokens: f64,
     filled: Time,
     lost: u64,
-    // When the acknowledgment arrives, when it was sent, its number, losses before it.
+    // Arrival time of the acknowledgment, transmission time, end of the segment, losses before it.
     acknowledgments: VecDeque<(Time, Time, u64, u64)>,
 }
 
@@ -60,12 +60,12 @@ impl Path {
         }
     }
 
-    /// Segments in the queue.
+    /// Returns the segments in the queue.
     pub(super) fn waiting(&self) -> u64 {
         (self.free.since(self.now).as_secs_f64() * self.bandwidth as f64) as u64 / SEGMENT
     }
 
-    /// Lets a share of a round trip pass.
+    /// Simulates 1/`share` of a round trip.
     pub(super) fn round_trip_share(
         &mut self,
         rule: &mut impl CongestionControl,
@@ -162,7 +162,7 @@ impl Path {
     }
 }
 
-/// Anything that may happen to a rule.
+/// A call of the rule.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Delivery(Box<RateSample>, u64),
@@ -234,7 +234,7 @@ impl Operation {
     }
 }
 
-/// Does all that, and checks what must always hold.
+/// Calls the rule with `operations` and checks the invariants.
 pub(super) fn drive(
     kind: CongestionControlKind,
     operations: &[Operation],

@@ -72,7 +72,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Each rule, with settings of its own at random.
+/// Any rule with random settings.
 fn config() -> impl Strategy<Value = Config> {
     let hybla = (
         prop::sample::select(InitialThreshold::ALL),
@@ -172,7 +172,8 @@ proptest! {
                 (u64::from(SEGMENT)..=MAXIMUM_WINDOW).contains(&window.congestion_window),
                 "{window:?} after {operation:?}"
             );
-            // Most rules name no pace. That of the window is finite, and more than nothing.
+            // Only rules that pace set a rate. The rate of the window is always finite and
+            // positive.
             prop_assert!(controller.wants_pacing() || controller.pacing_rate().is_none());
             for rtt in [1, 1_000_000_000, u64::MAX] {
                 let rate = rate_of_window(window, 0, Span::from_nanos(rtt));

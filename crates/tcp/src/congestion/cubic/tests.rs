@@ -2,7 +2,7 @@ use super::*;
 
 const SEGMENT: u64 = 1000;
 
-/// A sender that an acknowledgment clock drives: every `rtt`, a whole window is acknowledged.
+/// An ACK-clocked sender: every `rtt`, a whole window is acknowledged.
 struct Clock {
     cubic: Cubic,
     window: Window,
@@ -24,14 +24,14 @@ impl Clock {
         self.window.congestion_window as f64 / SEGMENT as f64
     }
 
-    /// One acknowledgment of one segment.
+    /// Processes one acknowledgment of one segment.
     fn acknowledge(&mut self) {
         let mut sample = AckSample::at(self.now, SEGMENT);
         sample.smoothed_rtt = Some(self.rtt);
         self.cubic.on_ack(&mut self.window, SEGMENT, &sample);
     }
 
-    /// A round trip, its acknowledgments evenly spaced.
+    /// Simulates a round trip with evenly spaced acknowledgments.
     fn round(&mut self) {
         let count = self.window.congestion_window / SEGMENT;
         let end = self.now + self.rtt;
@@ -67,7 +67,8 @@ fn after_a_loss_the_window_is_the_rfcs_cubic() {
         clock.round();
         let seconds = clock.now.since(start).as_secs_f64();
         let expected = 0.4 * (seconds - 9.085_603).powi(3) + 1000.0;
-        // The target lies a round trip ahead and most of the way there is gone within one.
+        // The target is one round trip ahead, and the window covers most of the distance within
+        // one.
         let error = (clock.segments() - expected).abs() / expected;
         assert!(error < 0.01, "{seconds}: {} {expected}", clock.segments());
     }
@@ -89,12 +90,13 @@ fn the_plateau_is_where_the_loss_was() {
 
 #[test]
 fn on_short_paths_it_is_reno() {
-    // 20 segments at 10 ms: the cubic would take K = 2.47 s to get back.
+    // 20 segments at 10 ms: the cubic function would need K = 2.47 s to return.
     let mut clock = Clock::new(20, Span::from_millis(10));
     clock.congestion(Congestion::Loss);
     assert_eq!(clock.segments(), 14.0);
-    // Section 4.3: alpha = 3 * 0.3 / 1.7 = 0.529 segments a round trip up to cwnd_prior, 12 round
-    // trips away; then one. (This clock acknowledges whole segments only: 2% less.)
+    // RFC 9438 section 4.3: alpha = 3 * 0.3 / 1.7 = 0.529 segments per round trip up to cwnd_prior,
+    // which takes 12 round trips, and 1 from then on. (This clock acknowledges whole segments only:
+    // 2% less.)
     for _ in 0..10 {
         clock.round();
     }
@@ -118,7 +120,7 @@ fn fast_convergence() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
     assert_eq!(clock.cubic.state.window_maximum, Some(1000.0));
-    // Lost again before it got back: 700 * 1.7 / 2
+    // A loss before the window has returned: 700 * 1.7 / 2.
     clock.congestion(Congestion::Loss);
     assert_eq!(clock.cubic.state.window_maximum, Some(595.0));
     assert_eq!(clock.cubic.state.window_prior, 700.0);
@@ -143,7 +145,7 @@ fn a_timeout_starts_over_from_the_window_it_finds() {
     clock.congestion(Congestion::Timeout);
     assert_eq!(clock.window.congestion_window, SEGMENT);
     assert_eq!(clock.window.slow_start_threshold, 700 * SEGMENT);
-    // Slow start has brought it back.
+    // Slow start has restored the window.
     clock.window.congestion_window = 700 * SEGMENT;
     clock.acknowledge();
     let stage = clock.cubic.stage.unwrap();

@@ -7,8 +7,8 @@ fn window(segments: u64) -> Window {
     Window::new(SEGMENT as u32, segments * SEGMENT, 0)
 }
 
-/// Bytes per second after `seconds` of congestion avoidance in which a window is acknowledged every
-/// `rtt`.
+/// Returns the rate in bytes per second after `seconds` of congestion avoidance in which a window
+/// is acknowledged every `rtt`.
 fn rate_after(rule: &mut dyn CongestionControl, start: u64, rtt: Span, seconds: u64) -> f64 {
     let mut window = window(start);
     rule.on_established(&mut window, Some(rtt), Time::ZERO);
@@ -27,9 +27,9 @@ fn rate_after(rule: &mut dyn CongestionControl, start: u64, rtt: Span, seconds: 
 
 #[test]
 fn a_long_path_grows_as_fast_as_the_reference() {
-    // The paper's own claim: at 600 ms and at 25 ms, the same rate at the same time. rho is 24. (Of
-    // the growth of a round trip, rho^2 / W sees the first part already in W: as long as a window is
-    // no more than a few times rho^2 = 576 segments, it grows more slowly than the claim has it.)
+    // The claim of the Hybla paper: the same rate at the same time, at 600 ms and at 25 ms; rho is
+    // 24. (W in rho^2 / W includes the growth earlier in the same round trip. While the window is
+    // at most a few times rho^2 = 576 segments, it therefore grows more slowly than claimed.)
     for seconds in [60, 180, 600] {
         let mut hybla = Hybla::new(HyblaSettings::default(), AvoidanceKind::ByteCounting);
         let long = rate_after(&mut hybla, 2400, Span::from_millis(600), seconds);
@@ -39,7 +39,7 @@ fn a_long_path_grows_as_fast_as_the_reference() {
             (long - reference).abs() < 0.02 * reference,
             "{seconds}: {long} {reference}"
         );
-        // And the closed form: a segment more every RTT0, so that the rate grows by 1 / RTT0^2.
+        // The closed form: one segment more every RTT0, so that the rate grows by 1 / RTT0^2.
         let start = 100.0 * SEGMENT as f64 / 0.025;
         let closed = start + seconds as f64 * SEGMENT as f64 / (0.025 * 0.025);
         assert!(
@@ -54,7 +54,7 @@ fn slow_start_multiplies_the_window_by_two_to_the_rho_each_round_trip() {
     let mut hybla = Hybla::new(HyblaSettings::default(), AvoidanceKind::ByteCounting);
     let mut window = Window::new(SEGMENT as u32, SEGMENT, u64::MAX);
     hybla.on_established(&mut window, Some(Span::from_millis(100)), Time::ZERO);
-    // rho = 4: W(0) = 4 segments, where the reference has one.
+    // rho = 4: W(0) = 4 segments, where the reference connection has one.
     assert_eq!(window.congestion_window, 4 * SEGMENT);
     let mut sample = AckSample::at(Time::ZERO, SEGMENT);
     sample.smoothed_rtt = Some(Span::from_millis(100));
@@ -78,7 +78,7 @@ fn on_a_short_path_it_is_reno() {
 
 #[test]
 fn fractions_of_bytes_add_up() {
-    // 100,000 segments at rho = 1: 0.01 bytes an acknowledgment.
+    // 100,000 segments at rho = 1: 0.01 bytes per acknowledgment.
     let mut hybla = Hybla::new(HyblaSettings::default(), AvoidanceKind::ByteCounting);
     let mut window = window(100_000);
     for _ in 0..100_000 {

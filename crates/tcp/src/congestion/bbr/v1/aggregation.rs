@@ -1,4 +1,4 @@
-//! Acknowledgments that come in lumps: how much more at once than the bandwidth explains.
+//! ACK aggregation: bytes acknowledged at once in excess of what the bandwidth explains.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use super::{Bandwidth, Bbr1, product, segments_of};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// bbr_extra_acked_win_rtts: two slots of so many rounds
+/// Rounds per slot of the maximum filter, which has two slots: bbr_extra_acked_win_rtts.
 const ROUNDS: u32 = 5;
-/// bbr_extra_acked_max_us: no more than the bandwidth delivers in this time
+/// The excess is limited to what the bandwidth delivers in this time: bbr_extra_acked_max_us.
 const LONGEST: Span = Span::from_millis(100);
-/// bbr_ack_epoch_acked_reset_thresh, in segments
+/// Segments after which the epoch restarts: bbr_ack_epoch_acked_reset_thresh.
 const EPOCH_SEGMENTS: u64 = 1 << 20;
 
-/// The excess, and what it is measured by.
+/// Largest excess in the last rounds, and the current measurement epoch.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Aggregation {
     epoch: Time,
@@ -47,7 +47,8 @@ impl Bbr1 {
                 it.excess[it.slot] = 0;
             }
         }
-        // Whole segments: of half a one that was not expected, a whole one came too early.
+        // Rounded down to whole segments: an ACK that comes half a segment early is a segment
+        // early.
         let mut expected = segments_of(bandwidth, sample.now.since(it.epoch), window.segment);
         let too_many = EPOCH_SEGMENTS * u64::from(window.segment);
         if it.acknowledged <= expected || it.acknowledged + sample.acknowledged >= too_many {
@@ -62,7 +63,7 @@ impl Bbr1 {
         it.excess[it.slot] = it.excess[it.slot].max(excess);
     }
 
-    /// The most of the last rounds, once the pipe is full.
+    /// Returns the largest excess of the last rounds, or 0 before the pipe is full.
     pub(super) fn excess(&self) -> u64 {
         let [one, other] = self.aggregation.excess;
         if self.full_pipe.reached() {
@@ -73,7 +74,7 @@ impl Bbr1 {
     }
 }
 
-/// What to add to the window for so much excess: Linux's bbr_ack_aggregation_cwnd.
+/// Returns the bytes to add to the window for an `excess`: Linux's bbr_ack_aggregation_cwnd.
 pub(super) fn aggregated(excess: u64, bandwidth: Bandwidth, segment: u32) -> u64 {
     let most = product(bandwidth, LONGEST) as u64;
     let segment = u64::from(segment);

@@ -1,10 +1,10 @@
-//! Drain: what Startup has queued flows off.
+//! Drain: empties the queue that Startup built.
 
 use super::{Bbr1, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// bbr_drain_gain, 1000/2885 in 256ths: what was queued in one round is gone in one.
+/// bbr_drain_gain, 1000/2885 in 256ths: drains in one round what was queued in one round.
 pub(super) const DRAIN_GAIN: f64 = 88.0 / 256.0;
 
 impl Bbr1 {
@@ -12,7 +12,7 @@ impl Bbr1 {
     pub(super) fn check_drain(&mut self, window: &mut Window, sample: &RateSample) {
         if self.state == State::Startup && self.full_pipe.reached() {
             self.state = State::Drain;
-            // Nothing here uses it; it shows in traces where Startup has ended.
+            // Not used here; traces show by it where Startup ended.
             window.slow_start_threshold = self.inflight(self.bandwidth.get(), 1.0, window.segment);
         }
         if self.state == State::Drain {

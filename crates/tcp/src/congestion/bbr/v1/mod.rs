@@ -1,8 +1,8 @@
-//! BBR version 1, as Linux has it.
+//! BBR version 1, as in Linux.
 //!
 //! Sources: Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR: Congestion-Based Congestion
-//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; and the constants
-//! of Linux's net/ipv4/tcp_bbr.c, whose names are cited. Where Linux counts packets, this counts
+//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; and the
+//! constants of Linux's net/ipv4/tcp_bbr.c, cited by name. Linux counts packets; this module counts
 //! bytes and rounds up to segments. Bandwidth is in bytes per second.
 
 mod aggregation;
@@ -33,23 +33,23 @@ use running_maximum::RunningMaximum;
 use startup::FullPipe;
 use window::Basis;
 
-/// bbr_bw_rtts
+/// Rounds in the bandwidth filter: bbr_bw_rtts.
 const BANDWIDTH_ROUNDS: u64 = 10;
 
-/// One file each.
+/// State of the BBR state machine. Each has its own file.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 enum State {
-    /// Doubles the rate every round trip, until the pipe is full.
+    /// Doubles the rate each round trip until the pipe is full.
     Startup,
-    /// Gets rid of the queue that Startup has made.
+    /// Drains the queue that Startup built.
     Drain,
     /// Probes for bandwidth, in a cycle of gains.
     ProbeBw(Cycle),
-    /// Sends next to nothing, to see the round-trip time without queues.
+    /// Sends almost nothing, to measure the round-trip time without queues.
     ProbeRtt(Stay),
 }
 
-/// Bytes of the whole segments that `bandwidth` delivers in `span`.
+/// Returns the bytes, in whole segments, that `bandwidth` delivers in `span`.
 fn segments_of(bandwidth: Bandwidth, span: Span, segment: u32) -> u64 {
     let bytes = product(bandwidth, span) as u64;
     bytes - bytes % u64::from(segment.max(1))
@@ -65,24 +65,24 @@ pub struct Bbr1 {
     full_pipe: FullPipe,
     aggregation: Aggregation,
     policer: Policer,
-    // The window before loss recovery or ProbeRTT.
+    // Window before loss recovery or ProbeRTT.
     prior_window: u64,
     initial_window: u64,
-    // Of the last acknowledgment.
+    // Recovery phase at the last acknowledgment.
     phase: RecoveryPhase,
-    // The first round of recovery: a segment out for each that arrived.
+    // Packet conservation in the first round of recovery: one segment sent per segment delivered.
     conserving: bool,
-    // Sending begins again after the application has paused.
+    // Sending restarts after the application was idle.
     restarting: bool,
     pace: Pace,
-    // What the window grows to.
+    // Last target window computed.
     #[serde(skip)]
     target: Remembered<Basis, u64>,
     random: RandomStream,
 }
 
 impl Bbr1 {
-    /// One that has seen nothing yet.
+    /// Creates a rule without samples.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -104,8 +104,8 @@ impl Bbr1 {
         }
     }
 
-    /// The bandwidth to work with: the largest sample of the last ten rounds, or what a policer
-    /// leaves. Linux's bbr_bw.
+    /// Returns the bandwidth estimate: the rate of a detected policer, otherwise the largest sample
+    /// of the last ten rounds. Linux's bbr_bw.
     fn bandwidth(&self) -> Bandwidth {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
     }
@@ -120,7 +120,8 @@ impl Bbr1 {
             self.conserving = false;
         }
         self.sample_policer(sample);
-        // A sample that the application limited tells of the path only if it is larger.
+        // An application-limited sample is a lower bound of the bandwidth, so only a larger one
+        // counts.
         if !sample.app_limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(self.rounds.count, rate);
         }
@@ -186,7 +187,7 @@ impl CongestionControl for Bbr1 {
         self.pace.start(window, rtt, startup::HIGH_GAIN);
     }
 
-    /// Linux's bbr_main: the model first, then rate and window.
+    /// Linux's bbr_main: updates the model, then rate and window.
     #[inline(never)]
     fn on_path_sample(&mut self, window: &mut Window, sample: &RateSample) {
         self.update_bandwidth(sample);
@@ -201,10 +202,10 @@ impl CongestionControl for Bbr1 {
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
-        // Linux's bbr_ssthresh: the threshold stays, the window is remembered
+        // Linux's bbr_ssthresh: saves the window and leaves ssthresh unchanged.
         self.save_window(window);
         if sample.event == Congestion::Timeout {
-            // Linux's bbr_set_state, and tcp_enter_loss: nothing is in flight any more
+            // Linux's bbr_set_state and tcp_enter_loss: nothing counts as in flight.
             self.full_pipe.forget_baseline();
             self.policer.on_timeout();
             self.phase = RecoveryPhase::AfterTimeout;
@@ -212,7 +213,7 @@ impl CongestionControl for Bbr1 {
         }
     }
 
-    /// Linux's bbr_undo_cwnd: a slow-down that was none may have looked like a full pipe.
+    /// Linux's bbr_undo_cwnd: a spurious loss may have been mistaken for a full pipe.
     fn on_spurious(&mut self, window: &mut Window, before: Window) {
         self.full_pipe.forget_baseline();
         self.policer.reset();
@@ -227,7 +228,7 @@ impl CongestionControl for Bbr1 {
         self.restarting = true;
         self.aggregation.restart(now);
         match self.state {
-            // No faster than the path: there is no need to catch up
+            // The path's rate: there is nothing to catch up.
             State::ProbeBw(_) => self.pace.set(self.bandwidth()),
             State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
             State::Startup | State::Drain => {}

@@ -1,5 +1,5 @@
-//! Policers: a token bucket that drops what exceeds a rate looks like a path that is now fast, now
-//! full of holes. Two intervals in a row with much loss and like throughput give it away.
+//! Policer detection. A policer is a token bucket that drops what exceeds its rate. It is detected
+//! by two consecutive intervals with high loss and similar throughput.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::{Bandwidth, Bbr1, State};
 use crate::rate_sample::RateSample;
 
-/// bbr_lt_intvl_min_rtts
+/// Minimum length of an interval in rounds: bbr_lt_intvl_min_rtts.
 const SHORTEST: u32 = 4;
-/// bbr_lt_loss_thresh: 50 of 256 lost
+/// Loss ratio of a policed interval: bbr_lt_loss_thresh, 50/256.
 const LOSS: (u64, u64) = (50, 256);
-/// bbr_lt_bw_ratio: an eighth
+/// Divisor of the tolerated relative difference of two intervals: bbr_lt_bw_ratio, an eighth.
 const ALIKE: u64 = 8;
-/// bbr_lt_bw_diff: or 4 kbit/s, in bytes per second
+/// Tolerated absolute difference, in bytes per second: bbr_lt_bw_diff, 4 kbit/s.
 const ALIKE_AT_LEAST: Bandwidth = 500;
-/// bbr_lt_bw_max_rtts: how many rounds the rate is believed
+/// Rounds for which a detected rate is used: bbr_lt_bw_max_rtts.
 const BELIEVED: u32 = 48;
 
-/// What is known of a policer.
+/// State of the policer detection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Policer {
     sampling: bool,
@@ -33,17 +33,17 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// The rate that it lets through, if there seems to be one.
+    /// Returns the rate of the policer, if one was detected.
     pub(super) fn rate(&self) -> Option<Bandwidth> {
         self.believed.then_some(self.bandwidth)
     }
 
-    /// Forgets everything.
+    /// Resets all state.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// A timeout is a loss, too.
+    /// Records a timeout, which counts as a loss.
     pub(super) fn on_timeout(&mut self) {
         self.timed_out = true;
     }
@@ -55,7 +55,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// An interval is over, in which so much came through: Linux's bbr_lt_bw_interval_done.
+    /// Ends an interval with throughput `bandwidth`: Linux's bbr_lt_bw_interval_done.
     fn judge(&mut self, bandwidth: Bandwidth, sample: &RateSample) {
         if self.bandwidth > 0 {
             let apart = bandwidth.abs_diff(self.bandwidth);
@@ -87,7 +87,7 @@ impl Bbr1 {
             }
             return;
         }
-        // Before the first loss the bucket is not empty.
+        // The token bucket is not empty before the first loss.
         if !it.sampling {
             if !lossy {
                 return;

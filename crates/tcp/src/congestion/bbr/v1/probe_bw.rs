@@ -1,5 +1,5 @@
-//! ProbeBW: a cycle of eight gains. One asks for more, one gives back what the first has queued, six
-//! cruise.
+//! ProbeBW: a cycle of eight pacing gains. One probes for more bandwidth, one drains the queue that
+//! the probe built, and six cruise.
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use super::{Bbr1, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// bbr_pacing_gain
+/// bbr_pacing_gain.
 pub(super) const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// bbr_cwnd_gain: twice the product, for acknowledgments that come late or in lumps
+/// bbr_cwnd_gain: twice the BDP, because acknowledgments may be delayed or aggregated.
 pub(super) const WINDOW_GAIN: f64 = 2.0;
-/// bbr_cycle_rand: the cycle begins anywhere but with the second phase
+/// Number of phases that the cycle may begin with, all but the second: bbr_cycle_rand.
 const BEGINNINGS: u64 = 7;
 
-/// Where in the cycle.
+/// Position in the gain cycle.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Cycle {
     phase: usize,
@@ -34,14 +34,15 @@ impl Cycle {
         }
     }
 
-    /// Is this the phase that asks for more?
+    /// Whether this phase probes for more bandwidth.
     pub(super) const fn probes(self) -> bool {
         self.phase == 0
     }
 }
 
 impl Bbr1 {
-    /// Linux's bbr_reset_probe_bw_mode: flows that begin together don't probe together.
+    /// Linux's bbr_reset_probe_bw_mode: starts at a random phase, so that flows that begin together
+    /// do not probe together.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
         let back = (self.random.bits() % BEGINNINGS) as usize;
         let before = Cycle {
@@ -73,10 +74,10 @@ impl Bbr1 {
             || self.in_network_at_next_send(sample.prior_in_flight, sample, window.segment);
         let target = |gain| self.inflight(self.bandwidth.get(), gain, window.segment);
         if gain > 1.0 {
-            // Until the path holds that much more, or shows that it can't
+            // Until the path holds that much more or loses segments.
             full_length && (sample.newly_lost > 0 || in_flight() >= target(gain))
         } else {
-            // No longer than it takes: an empty queue wastes the path
+            // Ends early if the queue is empty, because an empty queue wastes capacity.
             full_length || in_flight() <= target(1.0)
         }
     }

@@ -1,5 +1,5 @@
-//! ProbeRTT: every ten seconds four segments in flight, so that the queue, if there is one, is gone
-//! and shows the path's own round-trip time.
+//! ProbeRTT: every ten seconds, reduces the window to four segments, so that the queue drains and
+//! the round-trip time of the path itself is measured.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use super::{Bbr1, State, Stay};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// bbr_min_rtt_win_sec
+/// Length of the minimum filter: bbr_min_rtt_win_sec.
 const WINDOW: Span = Span::from_secs(10);
 
-/// The least round-trip time of the last ten seconds.
+/// Minimum round-trip time of the last ten seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MinimumRtt {
     value: Option<Span>,
@@ -48,7 +48,7 @@ impl Bbr1 {
         if let State::ProbeRtt(stay) = self.state {
             self.stay_in_probe_rtt(stay, window, sample);
         }
-        // The restart is over with the first delivery.
+        // The first delivery ends the restart from idle.
         if sample.delivered > 0 {
             self.restarting = false;
         }
@@ -63,12 +63,12 @@ impl Bbr1 {
         }
     }
 
-    /// Linux's bbr_check_probe_rtt_done: leaves, if it is time.
+    /// Linux's bbr_check_probe_rtt_done: leaves ProbeRTT if its duration has passed.
     pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
         if !stay.is_over(now) {
             return;
         }
-        // Another ten seconds
+        // The next ProbeRTT is due in ten seconds.
         self.minimum_rtt.at = now;
         window.congestion_window = window.congestion_window.max(self.prior_window);
         if self.full_pipe.reached() {

@@ -1,19 +1,19 @@
-//! The maximum of the last rounds, as Linux keeps it: `lib/win_minmax.c`.
+//! Linux's windowed maximum filter (`lib/win_minmax.c`).
 
 use serde::{Deserialize, Serialize};
 
 use super::Bandwidth;
 
-/// What was seen, and in which round.
+/// A value and the round in which it was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Sample {
     round: u64,
     value: Bandwidth,
 }
 
-/// The maximum of what was seen in the last `N` rounds and the present one, by three samples: the largest, and
-/// the largest of those that came a quarter and half of the time after it. Where the first is too old, the
-/// second takes its place, however much larger was what came before that.
+/// Maximum over the last `N` rounds and the current one, estimated from three samples. They are the
+/// largest, the largest since a quarter of the window, and the largest since half of it. When the
+/// first expires, the second replaces it, even if earlier samples were larger.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct RunningMaximum<const N: u64> {
     best: [Sample; 3],
@@ -25,7 +25,7 @@ impl<const N: u64> RunningMaximum<N> {
         self.best[0].value
     }
 
-    /// Linux's minmax_running_max: takes `value` in, in this round or a later one.
+    /// Linux's minmax_running_max: adds `value` in `round`, the current round or a later one.
     pub(super) fn update(&mut self, round: u64, value: Bandwidth) {
         let sample = Sample { round, value };
         let best = &mut self.best;
@@ -64,7 +64,7 @@ impl<const N: u64> RunningMaximum<N> {
 mod tests {
     use super::*;
 
-    /// What the maximum is after each of these samples, of one round each.
+    /// Returns the maximum after each of these samples, one sample per round.
     fn maxima(values: &[u64]) -> Vec<u64> {
         let mut maximum = RunningMaximum::<10>::default();
         let rounds = values.iter().zip(1..);
@@ -84,8 +84,8 @@ mod tests {
         assert_eq!(seen[11..], [40; 2]);
     }
 
-    /// The second choice is taken of what comes after a quarter of the time: 80 in the fourth round, although there was 90 in
-    /// the second and third.
+    /// The second-best sample is chosen after a quarter of the window: 80 in the fourth round,
+    /// although the second and third had 90.
     #[test]
     fn what_comes_in_the_first_quarter_is_forgotten() {
         let mut values = vec![100, 90, 90, 80];

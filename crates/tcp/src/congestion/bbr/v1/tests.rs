@@ -16,12 +16,12 @@ fn started() -> (Bbr1, Window) {
 #[test]
 fn begins_with_the_initial_window_in_a_round_trip() {
     let (bbr, window) = started();
-    // 10,000 bytes in 100 ms, times 2/ln 2, less 1%
+    // 10,000 bytes per 100 ms, times 2/ln 2, less 1%.
     let rate = bbr.pacing_rate(&window).unwrap().bits_per_second();
     assert_eq!(rate, (800_000.0 * 739.0 / 256.0 * 0.99) as u64);
 }
 
-/// 1 MB/s, 100 ms: the published walk through the states.
+/// The sequence of states described in the paper, at 1 MB/s and 100 ms.
 #[test]
 fn startup_drain_probe() {
     let (mut bbr, mut window) = started();
@@ -44,7 +44,7 @@ fn startup_drain_probe() {
     assert_eq!(bbr.minimum_rtt.get(), Some(Span::from_millis(100)));
 }
 
-/// The cycle: 1.25, 0.75, and six times 1, a round trip each.
+/// The gain cycle: 1.25, 0.75, and six times 1, one round trip each.
 #[test]
 fn eight_phases() {
     let (mut bbr, mut window) = started();
@@ -84,7 +84,7 @@ fn a_policed_path_is_paced_at_the_policers_rate() {
 }
 
 proptest! {
-    /// Whatever it is told: a window of a segment at least, a rate above zero, no panic.
+    /// For any sequence of samples: at least one segment of window, a positive rate, no panic.
     #[test]
     fn any_sequence_of_operations(
         operations in proptest::collection::vec(Operation::any(), 1..300),

@@ -1,4 +1,4 @@
-//! Rate and window: what follows from the model.
+//! Pacing rate and congestion window, computed from the model.
 
 use bentpipe_types::{BitRate, Span};
 
@@ -7,56 +7,56 @@ use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
 
-/// bbr_cwnd_min_target: with fewer in flight, a peer that acknowledges every second segment stalls.
+/// bbr_cwnd_min_target: with fewer segments, a peer that acknowledges every second one would stall.
 pub(super) const MINIMUM_SEGMENTS: u64 = 4;
-/// TCP_INIT_CWND, where there is no round-trip time to make a product with
+/// Window in segments without an RTT sample: TCP_INIT_CWND.
 const WITHOUT_RTT_SEGMENTS: u64 = 10;
-/// Linux's bbr_quantization_budget: a burst in the sender's queue, one in its interface, and one in
-/// the receiver.
+/// Bursts added to the window, one each for the sender's queue, its interface and the receiver:
+/// Linux's bbr_quantization_budget.
 const BURSTS: u64 = 3;
 
-/// All that the bytes follow from that are to be in flight.
+/// Inputs of the target for bytes in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Basis {
     bandwidth: Bandwidth,
     gain: f64,
     minimum_rtt: Option<Span>,
-    // Of acknowledgments that come in lumps.
+    // Bytes for ACK aggregation.
     excess: u64,
     rate: BitRate,
-    // This is the first phase of the cycle.
+    // Whether ProbeBW is in the phase with gain 1.25.
     probes: bool,
     segment: u32,
 }
 
 impl Basis {
-    /// The bytes in flight that fill the path `gain` times: Linux's bbr_inflight.
+    /// Returns the target: `gain` times the BDP, plus aggregation and bursts. Linux's bbr_inflight.
     pub(super) fn inflight(&self) -> u64 {
         let excess = aggregation::aggregated(self.excess, self.bandwidth, self.segment);
         self.with_room_for_bursts(self.product() + excess)
     }
 
-    /// `gain` times the bandwidth-delay product, in bytes of whole segments: Linux's bbr_bdp.
+    /// Returns `gain` times the BDP, in bytes of whole segments: Linux's bbr_bdp.
     fn product(&self) -> u64 {
         let segment = u64::from(self.segment);
         match self.minimum_rtt {
             None => WITHOUT_RTT_SEGMENTS * segment,
             Some(rtt) => {
-                // Rounded up: down would feed on itself
+                // Rounded up, because rounding down would feed back into lower estimates.
                 let bytes = (product(self.bandwidth, rtt) * self.gain) as u64;
                 bytes.div_ceil(segment) * segment
             }
         }
     }
 
-    /// What end systems that work in bursts, and acknowledge every second segment, need besides:
-    /// Linux's bbr_quantization_budget.
+    /// Adds bytes for end systems that work in bursts and acknowledge every second segment: Linux's
+    /// bbr_quantization_budget.
     fn with_room_for_bursts(&self, bytes: u64) -> u64 {
         let pair = 2 * u64::from(self.segment);
         let mut room = bytes + BURSTS * pacing::burst(self.rate, self.segment);
         room = room.div_ceil(pair) * pair;
         if self.probes {
-            // So that the first phase gets above a small product, too
+            // The probing phase must exceed even a small BDP.
             room += pair;
         }
         room
@@ -76,13 +76,13 @@ impl Bbr1 {
         }
     }
 
-    /// The bytes in flight that fill the path `gain` times.
+    /// Returns `gain` times the BDP plus bursts, the target for bytes in flight.
     pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
         self.basis(bandwidth, gain, 0, segment).inflight()
     }
 
-    /// Of `in_flight`, what will still be in the network when the pacer lets the next burst go:
-    /// Linux's bbr_packets_in_net_at_edt.
+    /// Returns the part of `in_flight` that is still in the network when the pacer releases the
+    /// next burst: Linux's bbr_packets_in_net_at_edt.
     pub(super) fn in_network_at_next_send(
         &self,
         in_flight: u64,
@@ -105,7 +105,7 @@ impl Bbr1 {
         (self.pace).follow(self.bandwidth(), self.pacing_gain(), full);
     }
 
-    /// Remembers the last window that was good: Linux's bbr_save_cwnd.
+    /// Saves the last representative window: Linux's bbr_save_cwnd.
     pub(super) fn save_window(&mut self, window: &Window) {
         let good = self.phase == RecoveryPhase::Open && !matches!(self.state, State::ProbeRtt(_));
         self.prior_window = saved_window(self.prior_window, window, good);
@@ -121,7 +121,7 @@ impl Bbr1 {
             let target = self.target.get(basis, Basis::inflight);
             let grown = window.congestion_window + sample.acknowledged;
             if self.full_pipe.reached() {
-                // Only a pipe that was full says that a window is too large
+                // A lower target reduces the window only after the pipe was full.
                 window.congestion_window = grown.min(target);
             } else if window.congestion_window < target
                 || sample.total_delivered < self.initial_window
@@ -135,9 +135,9 @@ impl Bbr1 {
         }
     }
 
-    /// Linux's bbr_set_cwnd_to_recover_or_restore. In the first round of recovery, as much leaves as
-    /// arrives; afterwards at most twice that; then the window from before. True: nothing more is
-    /// to be done to the window.
+    /// Linux's bbr_set_cwnd_to_recover_or_restore. The first round of recovery conserves packets:
+    /// each delivered byte allows one new byte. In the following rounds it allows at most two. At
+    /// the end the window from before recovery is restored. Returns whether the window is final.
     fn recover_or_restore(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let mut bytes = window.congestion_window;
         if sample.newly_lost > 0 {

@@ -1,4 +1,5 @@
-//! Acknowledgments that come in lumps: section 5.5.9.
+//! ACK aggregation (section 5.5.9): bytes acknowledged at once in excess of what the bandwidth
+//! explains.
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
@@ -7,10 +8,10 @@ use super::{Bbr3, WindowedMaximum, product};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// BBR.ExtraAckedFilterLen
+/// Rounds in the maximum filter: BBR.ExtraAckedFilterLen.
 const ROUNDS: usize = 10;
 
-/// How much more was acknowledged than the bandwidth explains.
+/// Excess of acknowledged bytes over what the bandwidth explains.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Aggregation {
     start: Time,
@@ -29,12 +30,12 @@ impl Default for Aggregation {
 }
 
 impl Aggregation {
-    /// The interval begins now.
+    /// Restarts the measurement interval at `now`.
     pub(super) fn restart(&mut self, now: Time) {
         self.start = now;
     }
 
-    /// BBR.extra_acked
+    /// Returns BBR.extra_acked: the largest excess of the last rounds.
     pub(super) fn excess(&self) -> u64 {
         self.excess.get()
     }
@@ -56,7 +57,7 @@ impl Bbr3 {
             .delivered
             .saturating_sub(expected)
             .min(window.congestion_window);
-        // Startup remembers one round only.
+        // The filter covers one round only in Startup.
         if !self.full_pipe.reached && self.rounds.start {
             it.excess = WindowedMaximum::new();
         }

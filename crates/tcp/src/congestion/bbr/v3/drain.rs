@@ -1,12 +1,12 @@
-//! Drain: section 5.3.2.
+//! Drain (section 5.3.2).
 
 use super::{Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// BBR.DrainPacingGain
+/// BBR.DrainPacingGain.
 pub(super) const PACING_GAIN: f64 = 0.5;
-/// Rounds it may take
+/// Maximum number of rounds in Drain.
 const LONGEST: u64 = 3;
 
 impl Bbr3 {
@@ -22,7 +22,7 @@ impl Bbr3 {
         };
         let target = self.inflight(self.bandwidth(), 1.0, window.segment);
         if sample.in_flight <= target || self.rounds.count > since + LONGEST {
-            // Nothing here uses it; it shows in traces where Startup has ended.
+            // Not used here; traces show by it where Startup ended.
             window.slow_start_threshold = target;
             self.start_down(sample.total_delivered, sample.now);
         }

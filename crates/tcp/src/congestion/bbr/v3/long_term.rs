@@ -1,4 +1,5 @@
-//! What the path has shown that it holds: inflight_longterm, sections 5.3.3.9 and 5.5.10.2.
+//! Long-term model (inflight_longterm, sections 5.3.3.9 and 5.5.10.2): the data in flight that the
+//! path has carried without high loss.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,28 +9,28 @@ use super::{BETA, Bbr3, LOSS_THRESHOLD, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};
 
-/// BBR.Headroom
+/// BBR.Headroom.
 const HEADROOM: f64 = 0.15;
-/// The slope's exponent
+/// Maximum exponent of the slope.
 const MOST_ROUNDS: u32 = 30;
-/// Further than this no bound grows.
+/// Upper limit of the bound.
 const MOST: u64 = 1 << 40;
 
-/// IsInflightTooHigh: of `in_flight`, so much was lost.
+/// IsInflightTooHigh: whether `lost` bytes are too many of `in_flight`.
 pub(super) fn is_too_much(lost: u64, in_flight: u64, selective: bool) -> bool {
     lost > 0 && (!selective || lost as f64 > in_flight as f64 * LOSS_THRESHOLD)
 }
 
-/// The bound, and how it grows.
+/// Long-term bound and its growth.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LongTerm {
-    /// BBR.inflight_longterm, `inflight_hi`
+    /// BBR.inflight_longterm, `inflight_hi`.
     pub(super) inflight: Option<u64>,
-    // BBR.bw_probe_up_acked
+    // BBR.bw_probe_up_acked.
     acknowledged: u64,
-    // BBR.probe_up_acked_per_inc; `None`: it doesn't grow
+    // BBR.probe_up_acked_per_inc; `None` if the bound does not grow.
     per_segment: Option<u64>,
-    // BBR.bw_probe_up_rounds
+    // BBR.bw_probe_up_rounds.
     rounds: u32,
 }
 
@@ -50,7 +51,7 @@ impl LongTerm {
         Some(bound.saturating_sub(headroom).max(minimum(segment)))
     }
 
-    /// RaiseInflightLongtermSlope: by 1, 2, 4, ... segments a round trip.
+    /// RaiseInflightLongtermSlope: raises growth to 1, 2, 4, ... segments per round trip.
     pub(super) fn raise_slope(&mut self, window: &Window) {
         let growth = 1_u64 << self.rounds;
         self.rounds = (self.rounds + 1).min(MOST_ROUNDS);
@@ -78,21 +79,21 @@ impl LongTerm {
 }
 
 impl Bbr3 {
-    /// AdaptLongTermModel. True: it has decided on a transition.
+    /// AdaptLongTermModel. Returns whether it changed the state.
     pub(super) fn adapt_long_term(&mut self, window: &Window, sample: &RateSample) -> bool {
         let probes_bandwidth = matches!(self.state, State::ProbeBw(_));
         if self.rounds.start {
             match self.cycle.feedback {
                 Feedback::ProbeStarting => self.cycle.feedback = Feedback::Probe,
                 Feedback::ProbeStopping => {
-                    // The last samples of the probe are in.
+                    // The last samples of the probe have arrived.
                     self.cycle.probing = false;
                     self.cycle.feedback = Feedback::None;
                     if probes_bandwidth && !sample.app_limited {
                         // AdvanceMaxBwFilter
                         self.cycles += 1;
                     }
-                    // Precautionary bandwidth probing: acceleration
+                    // Precautionary bandwidth probing: acceleration.
                     if probes_bandwidth && self.cycle.precautionary && !self.cycle.too_high {
                         self.start_refill(sample.total_delivered);
                         return true;
@@ -105,7 +106,7 @@ impl Bbr3 {
         if is_too_much(lost, in_flight, sample.selective) {
             return false;
         }
-        // Nothing that was delivered so well is too much.
+        // Data in flight that was delivered without high loss is not too high.
         if let Some(bound) = self.long_term.inflight {
             self.long_term.inflight = Some(bound.max(in_flight.min(MOST)));
             if self.state == State::ProbeBw(Phase::Up) {
@@ -131,7 +132,7 @@ impl Bbr3 {
     /// HandleInflightTooHigh.
     fn handle_too_high(&mut self, window: &Window, loss: &LossSample) {
         self.cycle.too_high = true;
-        // One answer to a probe
+        // One reaction per probe.
         self.cycle.probing = false;
         if !loss.app_limited {
             let least = (self.target_inflight(window) as f64 * BETA) as u64;
@@ -149,7 +150,7 @@ impl Bbr3 {
     }
 }
 
-/// InflightAtLoss: at what volume in flight losses crossed the threshold.
+/// InflightAtLoss: bytes in flight at which the losses crossed the threshold.
 fn inflight_at_loss(loss: &LossSample) -> u64 {
     let before = loss.sent_in_flight.saturating_sub(loss.length) as f64;
     let lost_before = loss.lost_since_sent.saturating_sub(loss.length) as f64;

@@ -1,9 +1,10 @@
 //! BBR version 3.
 //!
 //! Source: "BBR Congestion Control", draft-ietf-ccwg-bbr, after revision 06: the working group's
-//! copy of 3 August 2026. Sections, functions and parameters are cited by its names. Its
-//! `inflight_longterm` and `inflight_shortterm` are what earlier descriptions, and Linux, call
-//! `inflight_hi` and `inflight_lo`; `bw_shortterm` is `bw_lo`. `None` stands for its "Infinity".
+//! copy of 3 August 2026. Comments cite its sections, functions and parameters. Its
+//! `inflight_longterm`, `inflight_shortterm` and `bw_shortterm` are called `inflight_hi`,
+//! `inflight_lo` and `bw_lo` in earlier descriptions and in Linux. `None` represents its
+//! "Infinity".
 
 mod aggregation;
 mod drain;
@@ -36,25 +37,25 @@ use startup::FullPipe;
 use undo::Undo;
 use window::Basis;
 
-/// BBR.MaxBwFilterLen: the present ProbeBW cycle and the one before.
+/// BBR.MaxBwFilterLen: the current ProbeBW cycle and the previous one.
 const BANDWIDTH_CYCLES: usize = 2;
-/// BBR.LossThresh
+/// Loss ratio above which inflight is too high: BBR.LossThresh.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// BBR.Beta
+/// Multiplicative decrease: BBR.Beta.
 const BETA: f64 = 0.7;
-/// BBR.DefaultCwndGain
+/// BBR.DefaultCwndGain.
 const WINDOW_GAIN: f64 = 2.0;
 
-/// Section 5.1. One file each.
+/// State of the BBR state machine (section 5.1). Each has its own file.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 enum State {
-    /// Doubles the rate every round trip, until the pipe is full or loses too much.
+    /// Doubles the rate each round trip until the pipe is full or losses are too high.
     Startup,
-    /// Gets rid of the queue that Startup has made; since this round.
+    /// Drains the queue that Startup built. The field is the round in which Drain began.
     Drain(u64),
     /// Probes for bandwidth, in a cycle of four phases.
     ProbeBw(Phase),
-    /// Sends half, to see the round-trip time without queues.
+    /// Halves the data in flight, to measure the round-trip time without queues.
     ProbeRtt(Stay),
 }
 
@@ -64,7 +65,7 @@ pub struct Bbr3 {
     state: State,
     rounds: Rounds,
     bandwidth: WindowedMaximum<BANDWIDTH_CYCLES>,
-    // BBR.cycle_count: the clock of that filter.
+    // BBR.cycle_count: virtual clock of the bandwidth filter.
     cycles: u64,
     minimum_rtt: MinimumRtt,
     full_pipe: FullPipe,
@@ -73,22 +74,22 @@ pub struct Bbr3 {
     long_term: LongTerm,
     cycle: Cycle,
     undo: Undo,
-    // The window before loss recovery or ProbeRTT.
+    // Window before loss recovery or ProbeRTT.
     prior_window: u64,
     initial_window: u64,
-    // Of the last acknowledgment.
+    // Recovery phase at the last acknowledgment.
     phase: RecoveryPhase,
-    // Sending begins again after the application has paused.
+    // Sending restarts after the application was idle.
     restarting: bool,
     pace: Pace,
-    // What the window grows to.
+    // Last target window computed.
     #[serde(skip)]
     target: Remembered<Basis, u64>,
     random: RandomStream,
 }
 
 impl Bbr3 {
-    /// One that has seen nothing yet.
+    /// Creates a rule without samples.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -113,7 +114,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBR.bw, section 5.5.10.3: BoundBWForModel.
+    /// Returns BBR.bw (BoundBWForModel, section 5.5.10.3).
     fn bandwidth(&self) -> Bandwidth {
         let long = self.bandwidth.get();
         self.short_term
@@ -121,7 +122,7 @@ impl Bbr3 {
             .map_or(long, |short| long.min(short))
     }
 
-    /// Section 5.5.5: UpdateMaxBw.
+    /// UpdateMaxBw (section 5.5.5).
     fn update_bandwidth(&mut self, sample: &RateSample) {
         self.rounds.update(sample);
         self.cycle.rounds_since_probe += u64::from(self.rounds.start);
@@ -132,7 +133,7 @@ impl Bbr3 {
         }
     }
 
-    /// The table of section 5.6.1.
+    /// Pacing gain of the state (table of section 5.6.1).
     fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => startup::PACING_GAIN,
@@ -150,7 +151,7 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.2.3: UpdateModelAndState.
+    /// UpdateModelAndState (section 5.2.3).
     fn update_model(&mut self, window: &mut Window, sample: &RateSample) {
         self.update_latest(sample);
         self.update_congestion(window, sample);
@@ -198,7 +199,7 @@ impl CongestionControl for Bbr3 {
         self.random = RandomStream::new(seed, "bbr", "cycle");
     }
 
-    /// Section 5.2.1: OnInit.
+    /// OnInit (section 5.2.1).
     fn on_established(&mut self, window: &mut Window, rtt: Option<Span>, now: Time) {
         self.initial_window = window.congestion_window;
         self.minimum_rtt.start(rtt, now);
@@ -206,7 +207,7 @@ impl CongestionControl for Bbr3 {
         self.pace.start(window, rtt, startup::PACING_GAIN);
     }
 
-    /// Section 5.2.3: UpdateOnACK.
+    /// UpdateOnACK (section 5.2.3).
     #[inline(never)]
     fn on_path_sample(&mut self, window: &mut Window, sample: &RateSample) {
         if self.phase > RecoveryPhase::Open && sample.phase == RecoveryPhase::Open {
@@ -220,12 +221,12 @@ impl CongestionControl for Bbr3 {
         self.set_window(window, sample);
     }
 
-    /// Section 5.5.10.2: HandleLostPacket.
+    /// HandleLostPacket (section 5.5.10.2).
     fn on_path_loss(&mut self, window: &mut Window, loss: &LossSample) {
         self.handle_loss(window, loss);
     }
 
-    /// Section 5.6.4.4: OnEnterRTO and OnEnterFastRecovery.
+    /// OnEnterRTO and OnEnterFastRecovery (section 5.6.4.4).
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         self.save_state(window);
         if sample.event == Congestion::Timeout {
@@ -236,12 +237,12 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// Section 5.5.11.2: HandleSpuriousLossDetection.
+    /// HandleSpuriousLossDetection (section 5.5.11.2).
     fn on_spurious(&mut self, window: &mut Window, _before: Window) {
         self.handle_spurious(window);
     }
 
-    /// Section 5.4.1: HandleRestartFromIdle.
+    /// HandleRestartFromIdle (section 5.4.1).
     fn on_transmit_start(&mut self, window: &mut Window, app_limited: bool, now: Time) {
         if !app_limited {
             return;

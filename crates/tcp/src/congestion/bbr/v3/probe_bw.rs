@@ -1,5 +1,5 @@
-//! ProbeBW: section 5.3.3. Down, cruise, refill, up; a cycle takes two to three seconds, or as many
-//! round trips as Reno would take to grow as much.
+//! ProbeBW (section 5.3.3): a cycle of Down, Cruise, Refill and Up. It takes two to three seconds,
+//! or as many round trips as Reno would need to grow by as much.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -8,21 +8,22 @@ use super::{Bbr3, State, WINDOW_GAIN};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// Section 5.3.3.8.3: no more round trips than this between two probes
+/// Maximum number of round trips between two probes (section 5.3.3.8.3).
 const MOST_ROUNDS: u64 = 63;
-/// Nor less wall-clock time than this, and up to a second more
+/// Minimum time between two probes, to which up to a second is added at random.
 const SHORTEST_WAIT: Span = Span::from_secs(2);
 
-/// The phases of the cycle.
+/// Phase of the cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// Sends less than is delivered, until the queue is gone and there is headroom.
+    /// Sends below the delivery rate, until the queue is empty and there is headroom.
     Down,
-    /// Sends as much as is delivered.
+    /// Sends at the delivery rate.
     Cruise,
-    /// The same, for a round trip without the short-term bounds: fills the pipe before a probe.
+    /// Sends at the delivery rate for one round trip without short-term bounds, to fill the pipe
+    /// before Up.
     Refill,
-    /// Sends more.
+    /// Sends above the delivery rate.
     Up,
 }
 
@@ -43,10 +44,10 @@ impl Phase {
     }
 }
 
-/// BBR.ack_phase: what the acknowledgments that come in now are of.
+/// BBR.ack_phase: the part of the cycle that current acknowledgments are feedback for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) enum Feedback {
-    /// Of no probe: ACKS_INIT.
+    /// No probe: ACKS_INIT.
     #[default]
     None,
     Refilling,
@@ -55,17 +56,17 @@ pub(super) enum Feedback {
     ProbeStopping,
 }
 
-/// Where in the cycle, beside the phase.
+/// State of the cycle other than the phase.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cycle {
     pub(super) feedback: Feedback,
-    /// BBR.is_bw_probe_sample: losses are of segments that probed, and not answered yet.
+    /// BBR.is_bw_probe_sample: losses are of data sent in a probe and have not been handled.
     pub(super) probing: bool,
-    /// BBR.prev_probe_too_high
+    /// BBR.prev_probe_too_high.
     pub(super) too_high: bool,
-    /// BBR.prev_probe_precautionary
+    /// BBR.prev_probe_precautionary.
     pub(super) precautionary: bool,
-    /// BBR.rounds_since_probe_up
+    /// BBR.rounds_since_probe_up.
     pub(super) rounds_since_probe: u64,
     since: Time,
     wait: Span,
@@ -76,7 +77,8 @@ impl Bbr3 {
     pub(super) fn start_down(&mut self, delivered: u64, now: Time) {
         self.short_term.reset_signals();
         self.long_term.stop_growing();
-        // PickProbeWait: flows that share a bottleneck don't probe together.
+        // PickProbeWait: a random wait, so that flows that share a bottleneck do not probe
+        // together.
         self.cycle.rounds_since_probe = self.random.bits() & 1;
         let random = Span::from_secs_f64(self.random.uniform());
         self.cycle.wait = SHORTEST_WAIT + random;
@@ -135,8 +137,8 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: Reno's window would by now have grown from
-    /// half to the whole of what is in flight here.
+    /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: whether the wait is over, or Reno's window
+    /// would by now have grown from half of the inflight target to all of it.
     fn is_time_to_probe(&self, window: &Window, sample: &RateSample) -> bool {
         let waited = sample.now > self.cycle.since + self.cycle.wait;
         let rounds = self.target_inflight(window) / u64::from(window.segment);
@@ -153,13 +155,13 @@ impl Bbr3 {
     /// IsTimeToGoDown.
     fn is_time_to_go_down(&mut self, window: &Window, sample: &RateSample) -> bool {
         if let Some(most) = self.long_term.inflight {
-            // Precautionary bandwidth probing: deceleration
+            // Precautionary bandwidth probing: deceleration.
             if self.cycle.too_high && sample.in_flight >= most {
                 self.cycle.precautionary = true;
                 return true;
             }
             if sample.window_limited && window.congestion_window >= most {
-                // That bound, and not the path, limits the bandwidth.
+                // The bound limits the bandwidth, not the path.
                 self.full_pipe.search(sample.rate().unwrap_or(0));
                 return false;
             }

@@ -1,5 +1,5 @@
-//! ProbeRTT: section 5.3.4. Every five seconds half of the product in flight, so that a queue, if
-//! there is one, shrinks and shows the path's own round-trip time.
+//! ProbeRTT (section 5.3.4). Every five seconds, it reduces the data in flight to half of the BDP,
+//! so that a queue drains and the round-trip time of the path itself is measured.
 
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -10,22 +10,22 @@ use super::{Bbr3, State, Stay};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
-/// BBR.ProbeRTTCwndGain
+/// BBR.ProbeRTTCwndGain.
 pub(super) const WINDOW_GAIN: f64 = 0.5;
-/// BBR.MinRTTFilterLen
+/// BBR.MinRTTFilterLen.
 const WINDOW: Span = Span::from_secs(10);
-/// BBR.ProbeRTTInterval
+/// BBR.ProbeRTTInterval.
 const INTERVAL: Span = Span::from_secs(5);
 
-/// The least round-trip times of the last ten seconds, and of the last five.
+/// Minimum round-trip times of the last ten and of the last five seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MinimumRtt {
     value: Option<Span>,
     at: Time,
-    // BBR.probe_rtt_min_delay, BBR.probe_rtt_min_stamp
+    // BBR.probe_rtt_min_delay and BBR.probe_rtt_min_stamp.
     recent: Option<Span>,
     recent_at: Time,
-    // BBR.probe_rtt_expired
+    // BBR.probe_rtt_expired.
     expired: bool,
 }
 
@@ -87,7 +87,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckProbeRTTDone, and section 5.3.4.4: ExitProbeRTT.
+    /// CheckProbeRTTDone, and ExitProbeRTT (section 5.3.4.4).
     pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
         if !stay.is_over(now) {
             return;
@@ -96,7 +96,8 @@ impl Bbr3 {
         self.restore_window(window);
         self.short_term.reset_model();
         if self.full_pipe.reached {
-            // Cautious: it will be a while until the next probe. What is in flight is low already.
+            // Conservative: the next probe is some time away. Little is in flight, so Down ends at
+            // once.
             self.start_down(self.rounds.delivered(), now);
             self.start_cruise();
         } else {

@@ -1,4 +1,5 @@
-//! What the path delivers while nothing probes: bw_shortterm and inflight_shortterm, section 5.5.10.3.
+//! Short-term model (bw_shortterm and inflight_shortterm, section 5.5.10.3): what the path delivers
+//! between probes.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,26 +8,26 @@ use super::{BETA, Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};
 
-/// The bounds, and the signals that they follow from.
+/// Short-term bounds and the congestion signals that they are computed from.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ShortTerm {
-    /// BBR.bw_shortterm, `bw_lo`
+    /// BBR.bw_shortterm, `bw_lo`.
     pub(super) bandwidth: Option<Bandwidth>,
-    /// BBR.inflight_shortterm, `inflight_lo`
+    /// BBR.inflight_shortterm, `inflight_lo`.
     pub(super) inflight: Option<u64>,
-    /// BBR.bw_latest
+    /// BBR.bw_latest.
     latest_bandwidth: Bandwidth,
-    /// BBR.inflight_latest
+    /// BBR.inflight_latest.
     pub(super) latest_inflight: u64,
-    /// BBR.is_loss_in_round
+    /// BBR.is_loss_in_round.
     pub(super) loss_in_round: bool,
-    /// Ranges lost in the round.
+    /// Discontiguous ranges lost in the round.
     pub(super) losses: u32,
-    /// BBR.loss_round_start
+    /// BBR.loss_round_start.
     pub(super) round_start: bool,
-    // BBR.loss_round_delivered
+    // BBR.loss_round_delivered.
     round_delivered: u64,
-    // After the last lost.
+    // End of the last lost segment.
     lost_end: u64,
 }
 
@@ -45,7 +46,7 @@ impl ShortTerm {
         self.latest_inflight = 0;
     }
 
-    /// NoteLoss. True: the first of the round.
+    /// NoteLoss. Returns whether this is the first loss of the round.
     pub(super) fn note_loss(&mut self, loss: &LossSample) -> bool {
         if loss.position != self.lost_end {
             self.losses = self.losses.saturating_add(1);
@@ -88,7 +89,8 @@ impl Bbr3 {
         if !self.short_term.round_start {
             return;
         }
-        // AdaptLowerBoundsFromCongestion: once a round, and not where probing is what may have lost
+        // AdaptLowerBoundsFromCongestion: once per round, except in probing phases, which cause
+        // losses.
         if self.short_term.loss_in_round && !self.is_probing() {
             let it = &mut self.short_term;
             let bandwidth = it.bandwidth.unwrap_or(self.bandwidth.get());

@@ -1,32 +1,32 @@
-//! Startup, and how a full pipe shows: section 5.3.1.
+//! Startup and the detection of a full pipe (section 5.3.1).
 
 use serde::{Deserialize, Serialize};
 
 use super::{Bandwidth, Bbr3, State};
 use crate::rate_sample::{RateSample, RecoveryPhase};
 
-/// BBR.StartupPacingGain: 4 ln 2
+/// BBR.StartupPacingGain: 4 ln 2.
 pub(super) const PACING_GAIN: f64 = 2.77;
-/// Section 5.3.1.2: growth by a quarter is growth
+/// Growth ratio below which the bandwidth counts as constant (section 5.3.1.2).
 const GROWTH: f64 = 1.25;
-/// Rounds without
+/// Rounds without growth until the pipe counts as full.
 const ROUNDS: u32 = 3;
-/// BBRStartupFullLossCnt: ranges lost in a round
+/// Loss events in a round that end Startup: BBRStartupFullLossCnt.
 const LOSSES: u32 = 6;
 
-/// Whether the bandwidth still grows.
+/// Detection of a full pipe, by bandwidth that no longer grows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct FullPipe {
     baseline: Bandwidth,
     rounds_without_growth: u32,
-    /// BBR.full_bw_now: it has not, since the search last began.
+    /// BBR.full_bw_now: no growth since the detection was last reset.
     pub(super) now: bool,
-    /// BBR.full_bw_reached: the pipe was full once.
+    /// BBR.full_bw_reached: the pipe was full at least once.
     pub(super) reached: bool,
 }
 
 impl FullPipe {
-    /// ResetFullBW, with what growth is measured by.
+    /// ResetFullBW: restarts the detection with `baseline`.
     pub(super) fn search(&mut self, baseline: Bandwidth) {
         self.baseline = baseline;
         self.rounds_without_growth = 0;
@@ -35,7 +35,7 @@ impl FullPipe {
 }
 
 impl Bbr3 {
-    /// Section 5.3.1.2: CheckFullBWReached.
+    /// CheckFullBWReached (section 5.3.1.2).
     pub(super) fn check_full_pipe(&mut self, sample: &RateSample) {
         let pipe = &mut self.full_pipe;
         if pipe.now || !self.rounds.start || sample.app_limited {
@@ -61,14 +61,14 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.3.1.3: CheckStartupHighLoss.
+    /// CheckStartupHighLoss (section 5.3.1.3).
     fn check_losses(&mut self, sample: &RateSample) {
         if self.state != State::Startup || self.full_pipe.reached {
             return;
         }
         let recovering = sample.phase == RecoveryPhase::FastRecovery;
         let too_much = if sample.selective {
-            // A round after the first loss, so that it was repaired for a round
+            // At the end of a loss round: recovery has then lasted for at least one round.
             recovering
                 && self.short_term.round_start
                 && self.short_term.losses >= LOSSES

@@ -12,7 +12,7 @@ fn started() -> (Bbr3, Window) {
     (bbr, window)
 }
 
-/// 1 MB/s, 100 ms: a product of 100 segments.
+/// Returns a path with 1 MB/s and 100 ms: a BDP of 100 segments.
 fn path() -> Path {
     Path::new(1_000_000, Span::from_millis(100))
 }
@@ -29,7 +29,7 @@ fn name(state: State) -> &'static str {
     }
 }
 
-/// The states passed through in so many milliseconds, with when each began.
+/// Simulates `milliseconds`. Returns the sequence of states and the time when each began.
 fn states(
     path: &mut Path,
     bbr: &mut Bbr3,
@@ -62,27 +62,28 @@ fn startup_drain_and_the_cycle() {
     let names: Vec<_> = seen.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         names[..6],
-        // Drain leaves so little in flight that the first Down ends with the next acknowledgment.
+        // After Drain, so little is in flight that the first Down ends with the next
+        // acknowledgment.
         ["startup", "drain", "cruise", "refill", "up", "down"],
         "{seen:?}"
     );
     assert!((950_000..1_010_000).contains(&bbr.bandwidth.get()));
     assert_eq!(bbr.minimum_rtt.get(), Some(Span::from_millis(100)));
-    // Two to three seconds from going down to the next probe, unless ProbeRTT comes between
+    // Two to three seconds from Down to the next probe, unless ProbeRTT interrupts.
     let times = |of: &str| -> Vec<Time> {
         let found = seen.iter().filter(|(name, _)| *name == of);
         found.map(|(_, at)| *at).collect()
     };
     let wait = times("refill")[0].since(times("cruise")[0]).as_secs_f64();
     assert!((2.0..3.1).contains(&wait), "{wait}");
-    // A round trip of refill; three rounds without growth in Up.
+    // Refill takes a round trip; Up takes three rounds without growth.
     let refill = times("up")[0].since(times("refill")[0]).as_secs_f64();
     assert!((0.09..0.25).contains(&refill), "{refill}");
     let up = times("down")[0].since(times("up")[0]).as_secs_f64();
     assert!((0.3..0.8).contains(&up), "{up}");
 }
 
-/// "Entering and Exiting PROBE_RTT": every five seconds, half of the product, 200 ms.
+/// "Entering and Exiting PROBE_RTT": every five seconds, half of the BDP for 200 ms.
 #[test]
 fn half_the_product_every_five_seconds() {
     let (mut bbr, mut window) = started();
@@ -105,7 +106,7 @@ fn half_the_product_every_five_seconds() {
     let stay = seen[after].1.since(probes[0]).as_secs_f64();
     assert!((0.2..0.5).contains(&stay), "{stay}");
     assert_eq!(seen[after].0, "cruise");
-    // The window while there
+    // Window in ProbeRTT.
     while !matches!(bbr.state, State::ProbeRtt(_)) {
         states(&mut path(), &mut bbr, &mut window, 1);
         window.congestion_window = window.congestion_window.max(4000);
@@ -114,8 +115,8 @@ fn half_the_product_every_five_seconds() {
     assert_eq!(bbr.probe_rtt_window(1000), bbr.product(0.5).max(4000));
 }
 
-/// More than 2% lost in a probe: inflight_longterm is what was in flight where losses crossed that,
-/// the probe ends, and the next is a precautionary one.
+/// After a loss of more than 2% in a probe, inflight_longterm is the data in flight at which the
+/// losses crossed 2%. The probe ends, and the next one is precautionary.
 #[test]
 fn a_shallow_queue_sets_the_long_term_bound() {
     let (mut bbr, mut window) = started();
@@ -123,10 +124,10 @@ fn a_shallow_queue_sets_the_long_term_bound() {
     path.queue = 30;
     let seen = states(&mut path, &mut bbr, &mut window, 30_000);
     let bound = bbr.long_term.inflight.expect("a bound");
-    // The product and the queue hold 130 segments.
+    // The BDP and the queue are 130 segments.
     assert!((100_000..150_000).contains(&bound), "{bound}");
     assert!(seen.iter().filter(|(name, _)| *name == "up").count() > 3);
-    // Cruising leaves headroom.
+    // Cruise leaves headroom.
     while bbr.state != State::ProbeBw(Phase::Cruise) {
         path.round_trip_share(&mut bbr, &mut window, 100);
     }
@@ -146,8 +147,8 @@ fn losses_below_two_percent_set_no_long_term_bound() {
     assert!(bbr.bandwidth.get() > 900_000, "{}", bbr.bandwidth.get());
 }
 
-/// While it cruises, a loss brings bandwidth and inflight bounds down to what was delivered, by 30%
-/// at most; Refill forgets them.
+/// In Cruise, a loss reduces the bandwidth and inflight bounds to what was delivered, by at most
+/// 30%. Refill resets them.
 #[test]
 fn losses_while_cruising_set_the_short_term_bounds() {
     let (mut bbr, mut window) = started();
@@ -184,8 +185,8 @@ fn losses_while_cruising_set_the_short_term_bounds() {
 fn follows_the_bandwidth() {
     let (mut bbr, mut window) = started();
     let mut path = path();
-    // Two products of the slower path. With a longer queue the round trip takes a second, a cycle
-    // more than the five seconds between ProbeRTTs, and the filter never advances: see
+    // Two BDPs of the slower path. With a longer queue the round trip takes one second and a cycle
+    // more than the five seconds between ProbeRTTs, so that the filter never advances: see
     // docs/congestion/bbr.md.
     path.queue = 200;
     states(&mut path, &mut bbr, &mut window, 5_000);
@@ -198,7 +199,7 @@ fn follows_the_bandwidth() {
     assert!((900_000..1_500_000).contains(&bandwidth), "{bandwidth}");
 }
 
-/// "Handling Spurious Fast Recovery"
+/// "Handling Spurious Fast Recovery".
 #[test]
 fn a_spurious_recovery_is_undone() {
     let (mut bbr, mut window) = started();
@@ -235,8 +236,8 @@ fn a_spurious_recovery_is_undone() {
     assert_eq!(window, before);
 }
 
-/// InflightAtLoss, by hand: 2% of 100,000 are 2000; with 1000 lost before, the losses cross it after
-/// (0.02 * 99,000 - 1000) / 0.98 = 1000 more.
+/// InflightAtLoss, computed by hand: 2% of 100,000 are 2000. With 1000 lost before, the losses
+/// cross the threshold after (0.02 * 99,000 - 1000) / 0.98 = 1000 more.
 #[test]
 fn where_losses_cross_the_threshold() {
     let (mut bbr, mut window) = started();
@@ -258,7 +259,7 @@ fn where_losses_cross_the_threshold() {
 }
 
 proptest! {
-    /// Whatever it is told: a window of a segment at least, a rate above zero, no panic.
+    /// For any sequence of samples: at least one segment of window, a positive rate, no panic.
     #[test]
     fn any_sequence_of_operations(
         operations in proptest::collection::vec(Operation::any(), 1..300),

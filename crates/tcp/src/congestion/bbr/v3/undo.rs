@@ -1,4 +1,4 @@
-//! A loss recovery that was for nothing: section 5.5.11.
+//! Undo of a spurious loss recovery (section 5.5.11).
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::probe_bw::Phase;
 use super::{Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 
-/// What to go back to.
+/// State before the last loss recovery.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Undo {
-    // BBR.undo_state
+    // BBR.undo_state.
     state: Option<State>,
     bandwidth: Option<Bandwidth>,
     inflight_short: Option<u64>,
@@ -17,13 +17,13 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// A loss ends this state.
+    /// Records the state that a loss ended.
     pub(super) fn note(&mut self, state: State) {
         self.state = Some(state);
     }
 }
 
-/// The larger of two bounds, of which none is the largest.
+/// Returns the larger of two bounds; `None` means unbounded.
 fn larger(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.max(other))
 }

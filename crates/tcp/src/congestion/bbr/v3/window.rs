@@ -1,4 +1,4 @@
-//! Rate and window: section 5.6.
+//! Pacing rate and congestion window (section 5.6).
 
 use bentpipe_types::{BitRate, Span};
 
@@ -8,10 +8,11 @@ use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
 
-/// Section 5.5.8.1: a quantum in the sender's queue, one in its interface, one in the receiver.
+/// Quanta added to the window, one each for the sender's queue, its interface and the receiver
+/// (section 5.5.8.1).
 const QUANTA: u64 = 3;
 
-/// BBR.MinPipeCwnd
+/// BBR.MinPipeCwnd.
 pub(super) fn minimum(segment: u32) -> u64 {
     4 * u64::from(segment)
 }
@@ -23,23 +24,23 @@ fn multiple(rtt: Option<Span>, initial_window: u64, bandwidth: Bandwidth, gain: 
     })
 }
 
-/// All that the bytes follow from that are to be in flight.
+/// Inputs of the target for bytes in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Basis {
     bandwidth: Bandwidth,
     gain: f64,
     minimum_rtt: Option<Span>,
     initial_window: u64,
-    // Of acknowledgments that come in lumps.
+    // Bytes for ACK aggregation.
     excess: u64,
     rate: BitRate,
-    // It asks for more.
+    // Whether the phase is Up.
     probes: bool,
     segment: u32,
 }
 
 impl Basis {
-    /// Inflight.
+    /// Inflight: `gain` times the BDP, plus aggregation and quantization.
     pub(super) fn inflight(&self) -> u64 {
         let bytes = multiple(
             self.minimum_rtt,
@@ -76,13 +77,13 @@ impl Bbr3 {
         }
     }
 
-    /// BDPMultiple.
+    /// BDPMultiple: `gain` times the BDP.
     pub(super) fn product(&self, gain: f64) -> u64 {
         let rtt = self.minimum_rtt.get();
         multiple(rtt, self.initial_window, self.bandwidth(), gain)
     }
 
-    /// Inflight.
+    /// Inflight, without aggregation.
     pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
         self.basis(bandwidth, gain, 0, segment).inflight()
     }
@@ -94,7 +95,7 @@ impl Bbr3 {
         (self.pace).follow(self.bandwidth(), self.pacing_gain(), full);
     }
 
-    /// Section 5.6.4.6: SetCwnd.
+    /// SetCwnd (section 5.6.4.6).
     pub(super) fn set_window(&mut self, window: &mut Window, sample: &RateSample) {
         let segment = window.segment;
         let (bandwidth, gain) = (self.bandwidth(), self.window_gain());
@@ -115,7 +116,7 @@ impl Bbr3 {
         self.bound_window(window);
     }
 
-    /// Section 5.6.4.7: BoundCwndForModel.
+    /// BoundCwndForModel (section 5.6.4.7).
     fn bound_window(&self, window: &mut Window) {
         let long = match self.state {
             State::ProbeBw(Phase::Cruise) | State::ProbeRtt(_) => {
