@@ -20,7 +20,7 @@ pub struct HyblaSettings {
     pub initial_threshold: InitialThreshold,
     /// Reaction to a lost segment.
     pub after_loss: AfterLoss,
-    /// Reaction to a timeout.
+    /// Window after a timeout.
     pub after_timeout: AfterTimeout,
 }
 
