@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn arming_to_a_later_time_costs_no_entry() {
+    fn rearming_to_a_later_time_adds_no_entry() {
         let mut deadlines = Deadlines::default();
         deadlines.reserve(0);
         for time in [10, 20, 30, 10] {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_come_up_in_order_though_most_wait_in_none() {
+    fn thousands_of_deadlines_expire_in_order() {
         let mut deadlines = Deadlines::default();
         let count = 3_000;
         deadlines.reserve(count);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_none_of_them_comes_up_in_its_turn_and_outlives_stale_entries() {
+    fn an_unowned_deadline_expires_in_order_and_survives_removal_of_stale_entries() {
         let mut deadlines = Deadlines::default();
         deadlines.reserve(0);
         deadlines.look_at(at(20));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_overtaken_by_an_earlier_one_is_stale() {
+    fn entries_superseded_by_an_earlier_deadline_are_stale() {
         let mut deadlines = Deadlines::default();
         deadlines.reserve(1);
         deadlines.arm(0, at(30));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_never_due_and_stale_entries_are_few() {
+    fn disarmed_deadlines_are_never_due_and_stale_entries_are_bounded() {
         let mut deadlines = Deadlines::default();
         deadlines.reserve(1);
         deadlines.arm(1, at(5_000_000));

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_takes_off_what_two_lines_say_up_to_where_they_hold() {
+    fn delay_impairment_is_within_1_1_of_cole_and_rosenbluth_up_to_350_ms() {
         // Cole and Rosenbluth's approximation, independent of the equations; the largest difference
         // is at its corner.
         for ms in 0_u32..=350 {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn delay_takes_off_ever_more_and_no_more_than_there_is() {
+    fn delay_impairment_is_monotonic_and_bounded() {
         let of = |ms| delay_impairment(Span::from_millis(ms));
         assert_eq!(of(0), 0.0);
         let rising: Vec<_> = (0..3000).map(of).collect();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_takes_off_what_equation_7_29_says() {
+    fn loss_impairment_follows_g107_equation_7_29() {
         assert_eq!(loss_impairment(G711, 0.0, 1.0), 0.0);
         assert!((loss_impairment(G711, 0.01, 1.0) - 95.0 / 26.1).abs() < 1e-9);
         // Bursts are worse than the same number of separate losses, and losing all packets is the

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_goes_through_its_48_bits() {
+    fn reports_are_packed_into_48_bits_and_unpacked_equal() {
         for report in [
             Report {
                 ramp_up: true,
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn gradual_updates_settle_where_the_signal_is_the_reference() {
+    fn gradual_updates_converge_to_the_reference_signal() {
         // Equation 5: the offset is zero where x_curr = PRIO * XREF * RMAX / r_ref. With 20 ms that
         // is half of RMAX.
         for start in [1.0, 0.3] {
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_overtake_are_no_losses() {
+    fn reordered_packets_are_not_counted_as_lost() {
         let mut intervals = LossIntervals::default();
         for sequence in [0, 2, 1, 3, 5, 6, 4, 7, 8, 9, 10, 11, 12] {
             intervals.arrive(sequence);

@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_is_new_once(numbers in prop::collection::vec(0_u64..900, 0..400), from in 0_u64..1 << 60) {
+        fn each_number_is_new_exactly_once(numbers in prop::collection::vec(0_u64..900, 0..400), from in 0_u64..1 << 60) {
             let (mut seen, mut known) = (Numbers::default(), BTreeSet::new());
             for number in numbers {
                 prop_assert_eq!(seen.note(from + number), known.insert(number));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_behind_is_not_new() {
+    fn numbers_far_below_the_highest_are_duplicates() {
         let mut seen = Numbers::default();
         assert!(seen.note(0) && seen.note(5_000) && seen.note(3_977));
         assert!(!seen.note(3_976) && !seen.note(0));

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_counts_for_that_path_and_for_its_time() {
+    fn path_mtu_applies_to_its_path_until_it_expires() {
         let mut paths = Paths::default();
         assert_eq!(paths.to(1, IpVersion::V4, at(0)), None);
         paths.learn(1, IpVersion::V4, limit(1_000, 600), at(0));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_an_address_with_others_shortens_their_packets_only_so_far() {
+    fn learned_path_mtu_has_a_lower_bound() {
         let mut paths = Paths::default();
         for (version, mtu, believed) in [
             (IpVersion::V4, 68, LEAST_V4),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_so_many_are_remembered_and_the_latest_are() {
+    fn the_path_mtu_cache_is_bounded_and_keeps_the_latest_entries() {
         let mut paths = Paths::default();
         for there in 0..10_000 {
             paths.learn(there, IpVersion::V4, limit(1_000, there + 600), at(there));

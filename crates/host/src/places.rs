@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_is_a_place_of_its_own() {
+    fn each_number_has_its_own_slot() {
         let mut places = Places::<u32>::default();
         assert_eq!(places.iter().count(), 0);
         for number in 0..4 {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_of_two_that_are_there() {
+    fn pair_mut_requires_two_distinct_existing_slots() {
         let mut places = Places::<u32>::default();
         for number in 0..3 {
             places.push();

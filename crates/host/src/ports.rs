@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_go_round_and_run_out() {
+    fn ports_are_allocated_cyclically_until_exhausted() {
         let mut ports = Ports::range(u16::MAX - 1, u16::MAX);
         assert_eq!(ports.take(|_| true), Some(u16::MAX - 1));
         assert_eq!(ports.take(|_| true), Some(u16::MAX));

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_connections_with_the_same_host_are_told_apart() {
+    fn connections_with_the_same_host_have_distinct_keys() {
         let key = |address, ours, theirs| {
             let remote = Endpoint {
                 address: Address(address),

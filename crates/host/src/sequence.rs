@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_pair_of_ends_counts_on_and_another_starts_elsewhere() {
+    fn initial_sequence_numbers_increase_per_address_pair_and_differ_between_pairs() {
         let end = |port| Endpoint {
             address: Address(1),
             port,

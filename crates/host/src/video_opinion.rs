@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_is_that_of_the_equations() {
+    fn scores_follow_the_equations() {
         // 1000 kbit/s and 30 frames, worked out apart from this code: the best frame rate is
         // 18.417, I_Ofr 2.9502, D_FrV 1.505, I_coding 2.7991; D_PplV is 2.6899.
         for (lost, score) in [(0.0, 3.7991), (0.01, 2.9300)] {
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_higher_rate_looks_better_and_losses_worse() {
+    fn scores_rise_with_the_rate_and_fall_with_losses() {
         let rates = (1..=200).map(|n| opinion(50.0 * f64::from(n), 30.0, 0.0));
         assert!(rates.collect::<Vec<_>>().is_sorted());
         let losses = (0..=100).map(|n| -opinion(1_500.0, 30.0, f64::from(n) / 100.0));

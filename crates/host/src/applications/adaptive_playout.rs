@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn without_jitter_the_delay_comes_down_to_the_network_s() {
+    fn playout_delay_without_jitter_shrinks_to_the_network_delay() {
         let (late, played) = stream(&[300; 200]);
         assert!(late.is_empty());
         assert_eq!(played[0], Span::from_millis(360));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_delay_is_followed_at_the_pace_of_time_scaling() {
+    fn playout_follows_a_delay_step_at_the_time_scaling_rate() {
         // 200 ms more. By the time packet 100 arrives, ten packets have missed their turn. From
         // there on the delay grows by 20 ms a packet: ten more are late until it has caught up.
         let delays: Vec<u64> = (0..300).map(|n| if n < 100 { 100 } else { 300 }).collect();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_almanacs_quantiles_come_out() {
+    fn page_sizes_match_the_quantiles_of_the_web_almanac() {
         let mut random = random();
         let mut pages: Vec<(u64, usize)> = (0..40_000)
             .map(|_| PageModel::WebAlmanac.draw(2, &mut random))
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn three_gpps_means_come_out() {
+    fn page_sizes_match_the_means_of_3gpp() {
         let mut random = random();
         let draws = 400_000;
         let (mut document, mut objects, mut bytes) = (0, 0, 0);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_chains_of_parents() {
+    fn object_levels_form_chains_of_parents() {
         let model = PageModel::Fixed {
             document: 10,
             objects: 6,

@@ -813,7 +813,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_goes_through_the_number_of_a_datagram() {
+    fn labels_are_packed_into_datagram_numbers_and_unpacked_equal() {
         for label in [
             Label::Report(0xffff_0000_1234),
             Label::Video {
@@ -835,7 +835,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_extended_to_the_nearest() {
+    fn sequence_numbers_are_extended_to_the_nearest_value() {
         for (near, number) in [
             (0, 5),
             (70_000, 65_535),

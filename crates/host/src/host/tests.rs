@@ -278,21 +278,21 @@ fn echoes_with<P: Realm>(
 
 /// Of seven connections, the first requests a cookie, and one has no data: its SYN is never sent.
 #[test]
-fn what_was_said_with_the_syn_comes_back_too() {
+fn fast_open_data_is_echoed() {
     let lengths = [20_000, 0, 1, 499, 500, 501, 20_000];
     assert_eq!(early_echoes::<Rings>(1, 0.0, &lengths), 5);
     assert_eq!(early_echoes::<Ranges>(1, 0.0, &lengths), 5);
 }
 
 #[test]
-fn what_comes_back_is_what_was_said() {
+fn echoed_bytes_equal_sent_bytes() {
     echoes::<Rings>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
     echoes::<Ranges>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
     sleepy_echoes::<Ranges>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
 }
 
 #[test]
-fn an_application_that_sleeps_writes_when_the_handshake_has_left() {
+fn a_sleeping_application_writes_after_the_handshake_was_sent() {
     let mut net = Net::<Ranges>::new(1, 0.0, Limits::default());
     net.hosts.iter_mut().for_each(Host::sleep_when_idle);
     let config = Arc::new(config());
@@ -342,7 +342,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_network_does(
+    fn echoes_are_exact_under_random_losses(
         seed in any::<u64>(),
         loss in 0.0_f64..0.15,
         lengths in prop::collection::vec(0_usize..20_000, 1..6),
@@ -384,7 +384,7 @@ impl<P: Realm> Application<P> for Fickle {
 }
 
 #[test]
-fn no_news_is_lost_however_much_there_is() {
+fn application_events_are_never_lost() {
     let mut net = Net::<Ranges>::new(1, 0.0, Limits::NONE);
     let told = Arc::new(Mutex::new(0));
     let mut member = Member::new(config());
@@ -401,7 +401,7 @@ fn no_news_is_lost_however_much_there_is() {
 }
 
 #[test]
-fn what_nobody_expects_is_refused() {
+fn connections_from_unexpected_ports_are_reset() {
     let mut net = Net::<Ranges>::new(1, 0.0, Limits::NONE);
     let sink = net.hosts[1].add(Member::new(config()), Box::new(crate::applications::Sink));
     let ports = crate::Ports::range(50_000, 50_003);
@@ -430,7 +430,7 @@ fn what_nobody_expects_is_refused() {
 }
 
 #[test]
-fn a_flood_of_syns_takes_no_more_than_its_share() {
+fn a_syn_flood_is_limited_to_its_share_of_the_table() {
     let limits = Limits {
         connections: 64,
         half_open: 16,
@@ -572,7 +572,7 @@ impl<P: Realm> Caught<P> {
     }
 }
 
-fn every_connection_there_knows<P: Realm>() {
+fn check_path_mtu_applies_to_all_connections_to_a_host<P: Realm>() {
     let mut caught = Caught::<P>::new(&[5, 5, 6]);
     let first = caught.sent();
     assert_eq!(caught.segments(5), [1_000, 1_000]);
@@ -620,9 +620,9 @@ fn every_connection_there_knows<P: Realm>() {
 }
 
 #[test]
-fn rfc8201_every_connection_to_a_host_knows_what_one_was_told() {
-    every_connection_there_knows::<Ranges>();
-    every_connection_there_knows::<Rings>();
+fn rfc8201_path_mtu_reported_to_one_connection_applies_to_all_to_that_host() {
+    check_path_mtu_applies_to_all_connections_to_a_host::<Ranges>();
+    check_path_mtu_applies_to_all_connections_to_a_host::<Rings>();
 }
 
 proptest! {
@@ -632,7 +632,7 @@ proptest! {
     /// least value reported about the path to that host by a router that had seen a segment, and
     /// all connections continue.
     #[test]
-    fn nobody_off_the_path_shortens_it(
+    fn off_path_icmp_errors_do_not_reduce_the_path_mtu(
         said in prop::collection::vec(
             (0_usize..100, 0_u32..1_200, prop::bool::ANY, 0_u64..200, 0_u16..4), 1..60,
         ),
@@ -696,7 +696,7 @@ impl<P: Realm> Application<P> for Meddler {
 /// An application's action on another connection does not cancel a deadline of the connection with
 /// the event: here, the delayed acknowledgment of the data that it has read.
 #[test]
-fn whoever_meddles_with_others_is_looked_at_too() {
+fn actions_on_other_connections_keep_the_deadlines_of_the_acting_connection() {
     let mut net = Net::<Rings>::new(3, 0.0, Limits::default());
     let make = |_| {
         let echo = Echo {
