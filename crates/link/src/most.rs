@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_is_told_of_those_that_have_come() {
+    fn the_maximum_covers_only_packets_that_have_arrived() {
         let mut most = Most::default();
         assert_eq!(most.among(5), (0, 0));
         for (by, packets, bytes) in [(3, 1, 100), (4, 2, 80), (9, 1, 200)] {

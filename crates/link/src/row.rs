@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_as_a_deque(steps in prop::collection::vec(0_u8..8, 0..400)) {
+        fn operations_equal_those_of_a_deque(steps in prop::collection::vec(0_u8..8, 0..400)) {
             let mut row = Row::default();
             let mut witness = VecDeque::new();
             for (step, number) in steps.into_iter().zip(0_u32..) {

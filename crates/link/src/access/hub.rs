@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_has_a_place_for_each_that_asks_and_for_no_other() {
+    fn a_plan_has_entries_for_requesting_terminals_only() {
         let rate = BitRate::new(8_000).expect("not zero");
         let terminal = |constant, free| TerminalSettings {
             rate,

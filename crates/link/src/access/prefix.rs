@@ -44,7 +44,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_a_loop(
+        fn prefix_sums_equal_those_of_a_loop(
             length in 1_usize..40,
             changes in prop::collection::vec((0_usize..40, 0_u64..1_000), 0..80),
         ) {

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_little_gets_it_and_the_others_share_the_rest() {
+    fn small_demands_are_met_and_the_rest_is_shared() {
         let wants = [of(100), of(900), of(10), of(900)];
         assert_eq!(evenly(&wants, of(510)), [of(100), of(200), of(10), of(200)]);
         assert_eq!(
@@ -57,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_gets_more_than_it_wants_and_nothing_is_given_twice(
+        fn shares_are_at_most_the_demands_and_sum_to_at_most_the_capacity(
             wants in prop::collection::vec(0_u64..1 << 40, 0..20),
             left in 0_u64..1 << 42,
         ) {

@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_and_bursts_are_those_of_a_step_for_each(
+        fn shares_and_bursts_equal_a_per_terminal_computation(
             // Rate, constant capacity, whether it receives free capacity, and its usable capacity
             // with a request.
             terminals in prop::collection::vec(

@@ -147,7 +147,7 @@ fn backlog(terminals: usize, packets: usize) -> Vec<Offer> {
 }
 
 #[test]
-fn a_first_packet_waits_for_a_frame_to_ask_in_and_for_the_way_to_the_hub_and_back() {
+fn a_first_packet_waits_for_its_request_frame_and_the_round_trip_to_the_hub() {
     let terminal = TerminalSettings {
         volume_based: true,
         request_delay: ms(243),
@@ -171,7 +171,7 @@ fn a_first_packet_waits_for_a_frame_to_ask_in_and_for_the_way_to_the_hub_and_bac
 }
 
 #[test]
-fn what_comes_with_a_frame_is_too_late_for_its_request() {
+fn packets_arriving_at_a_frame_start_miss_the_request_of_that_frame() {
     let terminal = TerminalSettings {
         volume_based: true,
         ..silent()
@@ -191,7 +191,7 @@ fn what_comes_with_a_frame_is_too_late_for_its_request() {
 }
 
 #[test]
-fn constant_capacity_is_a_link_of_its_rate() {
+fn constant_capacity_equals_a_link_of_that_rate() {
     // The whole carrier equals a transmitter of that rate to the nanosecond. At 8 kbit/s nothing is
     // rounded.
     let all = TerminalSettings {
@@ -225,7 +225,7 @@ fn constant_capacity_is_a_link_of_its_rate() {
 }
 
 #[test]
-fn a_saturated_terminal_sends_what_it_may_ask_for_by_rate() {
+fn a_saturated_terminal_sends_at_its_maximum_rate_based_request() {
     let terminal = TerminalSettings {
         rate_based: Some(rate(3_200)),
         ..silent()
@@ -280,7 +280,7 @@ fn saturated_terminals_share_the_carrier_to_the_byte() {
 }
 
 #[test]
-fn what_nobody_wants_is_free_at_once() {
+fn unrequested_capacity_is_assigned_without_request_delay() {
     let free = TerminalSettings {
         free: true,
         ..silent()
@@ -295,7 +295,7 @@ fn what_nobody_wants_is_free_at_once() {
 }
 
 #[test]
-fn nothing_happens_at_a_terminal_that_has_nothing_to_send() {
+fn a_terminal_without_backlog_has_no_events() {
     let terminal = TerminalSettings {
         constant: Some(rate(1_000)),
         rate_based: Some(rate(4_000)),
@@ -314,7 +314,7 @@ fn nothing_happens_at_a_terminal_that_has_nothing_to_send() {
 }
 
 #[test]
-fn redundancy_is_asked_for_and_granted_too() {
+fn requests_and_grants_include_redundancy() {
     let terminal = TerminalSettings {
         volume_based: true,
         ..silent()
@@ -329,7 +329,7 @@ fn redundancy_is_asked_for_and_granted_too() {
 }
 
 #[test]
-fn what_goes_between_two_nanoseconds_is_not_asked_for_again() {
+fn packets_sent_at_a_fraction_of_a_nanosecond_are_not_requested_again() {
     let by_volume = |own, up, down| TerminalSettings {
         rate: rate(own),
         volume_based: true,
@@ -365,7 +365,7 @@ fn what_goes_between_two_nanoseconds_is_not_asked_for_again() {
 }
 
 #[test]
-fn what_goes_between_two_nanoseconds_is_for_who_waits() {
+fn departures_at_a_fraction_of_a_nanosecond_serve_queued_packets_first() {
     let all = |of: u64| TerminalSettings {
         rate: rate(of),
         constant: Some(rate(of)),
@@ -429,7 +429,7 @@ fn offers() -> impl Strategy<Value = Vec<(u64, usize, u64)>> {
 
 proptest! {
     #[test]
-    fn hostile_arrivals_go_as_in_a_model_that_walks_through_every_frame(
+    fn random_arrivals_match_a_frame_by_frame_model(
         terminals in terminals(),
         offers in offers(),
         start in 0_u64..25,

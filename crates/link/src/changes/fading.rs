@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_of_time_is_that_of_the_means() {
+    fn the_faded_share_of_time_follows_from_the_means() {
         let settings = FadingSettings {
             clear: Distribution::Exponential(3.0),
             faded: Distribution::Exponential(1.0),

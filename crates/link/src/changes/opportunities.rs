@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_begins_again_at_its_end() {
+    fn the_list_of_opportunities_repeats() {
         let of = Opportunities::new([0, 3, 3, 10]).expect("sound");
         let ms = |number| of.at(number).as_nanos() / 1_000_000;
         let times: Vec<u64> = (0..9).map(ms).collect();

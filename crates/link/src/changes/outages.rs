@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn down_and_up_take_turns() {
+    fn down_and_up_periods_alternate() {
         let ms = Span::from_millis;
         let at = |milliseconds| Time::ZERO + ms(milliseconds);
         let every = Outages {

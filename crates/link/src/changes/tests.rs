@@ -136,7 +136,7 @@ fn a_change_of_rate_in_mid_packet_is_exact() {
 }
 
 #[test]
-fn what_does_not_change_is_as_on_a_plain_link() {
+fn schedules_with_constant_values_equal_a_fifo_link() {
     let offers: Vec<(Time, u64)> = (0..200)
         .map(|i| (Time::from_nanos(i * i * 7_000_003), 40 + i * 37 % 1_400))
         .collect();
@@ -166,7 +166,7 @@ fn what_does_not_change_is_as_on_a_plain_link() {
 }
 
 #[test]
-fn a_repeated_schedule_sends_what_its_rates_come_to() {
+fn a_repeated_schedule_sends_the_integral_of_its_rates() {
     // 8 kbit/s and 24 kbit/s, a tenth of a second each: 200 B per period and 2 kB per second.
     let rate = RateCourse::Steps(steps(&[(0, 8_000), (100, 24_000)], Some(200)));
     let changes = Changes {
@@ -189,7 +189,7 @@ fn a_repeated_schedule_sends_what_its_rates_come_to() {
 }
 
 #[test]
-fn nothing_overtakes_unless_it_may() {
+fn packets_are_reordered_only_if_keeps_order_is_off() {
     // The delay decreases from 250 ms to 50 ms at 100 ms.
     let changes = |keeps_order| Changes {
         delay: Some(steps(&[(100, ms(50))], None)),
@@ -228,7 +228,7 @@ fn outage(sending: Sending, in_flight: InFlight) -> Changes {
 }
 
 #[test]
-fn an_outage_holds_or_loses() {
+fn packets_in_an_outage_are_held_or_lost() {
     // 100 B take 100 ms and arrive 250 ms later. At 1 s the first has arrived, the second is in
     // flight, the third in transmission, the fourth queued; the fifth comes afterwards.
     let offers = [
@@ -273,7 +273,7 @@ fn an_outage_holds_or_loses() {
 }
 
 #[test]
-fn who_is_held_into_the_next_outage_is_held_by_it() {
+fn packets_held_into_a_following_outage_are_held_until_its_end() {
     let first = Outages {
         at: ms(100),
         lasts: ms(100),
@@ -338,7 +338,7 @@ fn losses_follow_the_schedule() {
 }
 
 #[test]
-fn shares_are_as_asked_for() {
+fn shares_of_impaired_packets_match_the_settings() {
     let changes = Changes {
         duplication: 0.02,
         corruption: 0.05,
@@ -372,7 +372,7 @@ fn shares_are_as_asked_for() {
 }
 
 #[test]
-fn one_impairment_does_not_change_anothers_luck() {
+fn impairments_have_independent_random_streams() {
     let offers: Vec<(Time, u64)> = (0..5_000).map(|i| (at(i), 40)).collect();
     let corrupted = |changes| -> Vec<u64> {
         let mut settings = changing(changes);
@@ -400,7 +400,7 @@ fn one_impairment_does_not_change_anothers_luck() {
 }
 
 #[test]
-fn a_rate_of_zero_for_good_sends_nothing_and_ends() {
+fn a_permanent_rate_of_zero_sends_no_packets_and_schedules_no_events() {
     let changes = Changes {
         rate: RateCourse::Steps(steps(&[(10, 0)], None)),
         ..Changes::default()

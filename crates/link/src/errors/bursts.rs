@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_rate_and_burst_length_are_gilberts() {
+    fn loss_rate_and_burst_length_match_gilbert_model() {
         for (rate, length) in [
             (0.01, 1.0),
             (0.01, 4.0),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_rate_and_correlation_are_elliotts() {
+    fn loss_rate_and_correlation_match_gilbert_elliott_model() {
         let (rate, length, in_burst, between) = (0.05, 10.0, 0.4, 0.01);
         let mut model = model(rate, length, in_burst, between);
         let (lost, _, again) = measured(&mut model, 4_000_000);

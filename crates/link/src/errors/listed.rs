@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loses_just_those() {
+    fn exactly_the_listed_packets_are_lost() {
         let mut model = Listed::new([5, 2, 2]);
         let lost: Vec<u64> = (1..=8).filter(|_| model.loses()).collect();
         assert_eq!(lost, [2, 5]);

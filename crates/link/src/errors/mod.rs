@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_loses_anything_is_known_beforehand() {
+    fn ever_loses_is_false_for_loss_rates_of_zero() {
         let random = || RandomStream::new(1, "test", "errors");
         assert!(!ErrorModel::bit_errors(0.0, random()).ever_loses());
         assert!(!ErrorModel::packet_loss(0.0, random()).ever_loses());

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loss_rate_is_the_rate() {
+    fn the_measured_loss_rate_equals_the_configured_one() {
         let mut model = PacketLoss::new(0.02, RandomStream::new(5, "test", "packet loss"));
         let lost = (0..500_000).filter(|_| model.loses()).count();
         // 10,000 expected, standard deviation 99.

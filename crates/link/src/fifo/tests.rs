@@ -40,7 +40,7 @@ fn a_packet_is_clocked_out_and_then_propagates() {
 }
 
 #[test]
-fn what_is_offered_arrives_after_what_is_said() {
+fn packets_arrive_later_than_the_arrives_after_bound() {
     let packet = packets(3);
     let mut link = direction(Limit::Packets(10), vec![]);
     for (at, reference) in [0, 50, 500].into_iter().zip(packet) {
@@ -125,7 +125,7 @@ fn lost_behind(errors: Vec<ErrorModel>, lengths: &[u64]) -> Vec<bool> {
 }
 
 #[test]
-fn packets_that_the_error_models_are_not_asked_about_would_have_arrived() {
+fn packets_skipped_by_the_error_models_would_not_have_been_lost() {
     let random = || RandomStream::new(5, "test", "lent");
     let lengths: Vec<u64> = (0..4_000)
         .map(|number| [40, 1500, 576, 9000][number % 4])
@@ -149,7 +149,7 @@ fn packets_that_the_error_models_are_not_asked_about_would_have_arrived() {
 }
 
 #[test]
-fn departures_are_told_at_the_time_they_happened() {
+fn departures_are_reported_with_their_own_times() {
     let mut link = direction(Limit::Packets(10), vec![]);
     for reference in packets(3) {
         link.enqueue(millis(0), reference, Bytes::new(100));
@@ -207,7 +207,7 @@ proptest! {
 proptest! {
     /// Advancing the queue before each offer, or only where necessary, gives the same result.
     #[test]
-    fn what_has_left_the_queue_need_not_be_looked_at(
+    fn advancing_before_each_offer_or_only_if_needed_is_equal(
         offers in prop::collection::vec((0_u64..1_200, 1_u64..1_500), 1..300),
         limit in prop_oneof![
             (0_u64..20).prop_map(Limit::Packets),
@@ -242,7 +242,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_offered_at_once_beyond_what_has_room_is_dropped() {
+fn packets_offered_at_once_beyond_the_free_space_are_dropped() {
     let packet = packets(12);
     let length = Bytes::new(100);
     let mut link = direction(Limit::Packets(4), vec![]);

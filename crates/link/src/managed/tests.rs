@@ -162,7 +162,7 @@ fn a_packet_offered_as_a_transmission_ends_finds_room() {
 }
 
 #[test]
-fn what_is_in_transmission_does_not_wait() {
+fn the_packet_in_transmission_does_not_count_as_queued() {
     // 1500 B packets, and a limit below one packet: on an idle link they pass one after another;
     // queued ones are dropped.
     for kind in 0..KINDS {
@@ -270,7 +270,7 @@ fn queue(
 proptest! {
     /// A drop-tail queue gives the same result as `Fifo` and as `Managed`.
     #[test]
-    fn drop_tail_is_the_same_either_way(
+    fn drop_tail_equals_the_fifo_implementation(
         offers in prop::collection::vec((0_u64..400, 40_u64..1_500), 1..100),
         limit in prop_oneof![
             (0_u64..20).prop_map(Limit::Packets),
@@ -320,7 +320,7 @@ proptest! {
     /// Any queue gives the same result whether departures are events or processed later, and when
     /// observation begins in between.
     #[test]
-    fn departures_may_be_caught_up_with(
+    fn departures_processed_later_give_the_same_result_as_events(
         offers in prop::collection::vec((0_u64..400, 40_u64..1_500, 0_u16..8), 1..100),
         (kind, gentle, flows) in (0_usize..KINDS, any::<bool>(), 1_usize..6),
         loss in 0.0_f64..0.3,

@@ -53,7 +53,7 @@ fn clear() -> Changes {
 }
 
 #[test]
-fn constant_capacity_of_the_whole_rate_is_a_plain_link_that_fades() {
+fn constant_capacity_at_full_rate_equals_a_fading_link_without_access_control() {
     let all = TerminalSettings {
         constant: Some(CARRIER.rate),
         request_delay: Span::ZERO,
@@ -79,7 +79,7 @@ fn constant_capacity_of_the_whole_rate_is_a_plain_link_that_fades() {
 }
 
 #[test]
-fn who_fades_on_a_full_carrier_takes_from_all() {
+fn a_faded_terminal_on_a_full_carrier_reduces_the_capacity_of_all() {
     let by_volume = TerminalSettings {
         volume_based: true,
         ..silent()
@@ -121,7 +121,7 @@ fn who_fades_on_a_full_carrier_takes_from_all() {
 }
 
 #[test]
-fn constant_capacity_that_no_longer_fits_is_cut_in_proportion() {
+fn constant_capacity_beyond_the_carrier_is_reduced_in_proportion() {
     let half = TerminalSettings {
         constant: Some(rate(4_000)),
         ..silent()
@@ -143,7 +143,7 @@ fn constant_capacity_that_no_longer_fits_is_cut_in_proportion() {
 }
 
 #[test]
-fn a_look_at_what_was_granted_changes_no_grant() {
+fn reading_the_granted_capacity_does_not_change_grants() {
     let half = TerminalSettings {
         constant: Some(rate(4_000)),
         ..silent()
@@ -164,7 +164,7 @@ fn a_look_at_what_was_granted_changes_no_grant() {
 }
 
 #[test]
-fn a_fade_is_at_once_and_its_end_is_as_late_as_a_grant() {
+fn fades_apply_at_once_and_their_ends_after_the_grant_delay() {
     let free = TerminalSettings {
         free: true,
         ..silent()
@@ -187,7 +187,7 @@ fn a_fade_is_at_once_and_its_end_is_as_late_as_a_grant() {
 }
 
 #[test]
-fn a_request_that_an_outage_takes_is_made_again_when_its_grant_is_due() {
+fn a_request_lost_in_an_outage_is_repeated_when_its_grant_is_due() {
     let by_volume = TerminalSettings {
         volume_based: true,
         ..silent()
@@ -243,7 +243,7 @@ fn a_request_that_an_outage_takes_is_made_again_when_its_grant_is_due() {
 }
 
 #[test]
-fn random_fades_are_steps_at_the_times_that_are_drawn() {
+fn random_fades_are_steps_at_the_drawn_times() {
     let settings = FadingSettings {
         clear: Distribution::Exponential(0.7),
         faded: Distribution::Exponential(0.4),
@@ -331,7 +331,7 @@ fn skies() -> impl Strategy<Value = Vec<model::Sky>> {
 
 proptest! {
     #[test]
-    fn hostile_skies_are_as_in_a_model_that_walks_through_every_frame(
+    fn random_fades_match_a_frame_by_frame_model(
         terminals in terminals(),
         mut skies in skies(),
         offers in offers(),

@@ -123,7 +123,7 @@ fn sent_between(profile: &Profile<u64>, usual: u64, from: Time, to: Time) -> u12
 proptest! {
     /// `drive` checks after every event that every packet is accounted for.
     #[test]
-    fn every_packet_is_somewhere(
+    fn every_packet_is_accounted_for(
         changes in changes(),
         offers in prop::collection::vec((0_u64..30_000_000, 40_u64..3_000), 1..120),
     ) {
@@ -144,7 +144,7 @@ proptest! {
 
     /// The data sent between a packet's first and last bit are the packet.
     #[test]
-    fn transmissions_take_what_the_rates_make_of_them(
+    fn transmission_times_equal_the_integral_of_the_rates(
         profile in profile(prop_oneof![1 => Just(0_u64), 4 => 1_000_u64..100_000_000]),
         lengths in prop::collection::vec(40_u64..3_000, 1..60),
     ) {

@@ -43,7 +43,7 @@ fn by_its_rule(at_ms: &[u64], offers: &[(Time, u64)]) -> Vec<Time> {
 
 proptest! {
     #[test]
-    fn a_trace_is_mahimahis(
+    fn departures_of_a_trace_equal_those_of_mahimahi(
         gaps in prop::collection::vec(0_u64..6, 1..40),
         offers in prop::collection::vec((0_u64..8_000_000, 40_u64..4_000), 1..80),
         whole in any::<bool>(),

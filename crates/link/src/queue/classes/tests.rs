@@ -73,7 +73,7 @@ impl Bench {
 const ROOM: Limit = Limit::Packets(1_000_000);
 
 #[test]
-fn by_priority_the_first_class_that_has_anything_sends() {
+fn the_first_backlogged_class_by_priority_sends() {
     let mut bench = Bench::new(Service::Priority, ROOM, &[1, 1, 1]);
     for port in [9, 2, 1, 2, 1] {
         bench.offer(port, 100);
@@ -83,7 +83,7 @@ fn by_priority_the_first_class_that_has_anything_sends() {
 }
 
 #[test]
-fn when_too_much_waits_the_last_class_pays_at_its_front() {
+fn at_a_full_queue_the_last_class_drops_from_its_front() {
     let mut bench = Bench::new(Service::Priority, Limit::Packets(3), &[1, 1]);
     for length in [100, 200] {
         assert_eq!(bench.offer(9, length), Verdict::Queued);
@@ -101,7 +101,7 @@ fn when_too_much_waits_the_last_class_pays_at_its_front() {
 }
 
 #[test]
-fn by_weight_the_one_with_most_for_its_weight_pays() {
+fn at_a_full_queue_the_class_with_most_bytes_per_weight_drops() {
     let mut bench = Bench::new(Service::Weighted, Limit::Bytes(Bytes::new(1000)), &[4, 1]);
     bench.offer(1, 700);
     bench.offer(9, 300);
@@ -111,7 +111,7 @@ fn by_weight_the_one_with_most_for_its_weight_pays() {
 }
 
 #[test]
-fn shares_are_as_the_weights_while_all_wait() {
+fn shares_of_backlogged_classes_follow_the_weights() {
     let mut bench = Bench::new(Service::Weighted, ROOM, &[5_000, 2_500, 1_000]);
     for port in 1..=3 {
         for n in 0..4_000 {
@@ -131,7 +131,7 @@ fn shares_are_as_the_weights_while_all_wait() {
 }
 
 #[test]
-fn a_class_that_comes_back_gets_no_more_than_its_share() {
+fn a_class_backlogged_again_gets_no_more_than_its_share() {
     let mut bench = Bench::new(Service::Weighted, ROOM, &[1, 1]);
     for _ in 0..1_000 {
         bench.offer(1, 1000);
@@ -148,7 +148,7 @@ fn a_class_that_comes_back_gets_no_more_than_its_share() {
 }
 
 #[test]
-fn classes_tell_how_long_their_packets_have_waited() {
+fn classes_report_the_waiting_times_of_their_packets() {
     let mut bench = Bench::new(Service::Priority, ROOM, &[1, 1]);
     bench.offer(1, 100);
     bench.offer(9, 150);
@@ -165,7 +165,7 @@ fn classes_tell_how_long_their_packets_have_waited() {
 }
 
 #[test]
-fn a_flow_is_known_by_its_openers_ports_whichever_way_a_packet_goes() {
+fn flows_are_matched_by_the_ports_of_the_initiator_in_both_directions() {
     let flow = |opener_ports, server_ports: Option<Vec<u16>>| TrafficClass {
         flows: Some(
             [Ends {
@@ -206,7 +206,7 @@ proptest! {
     /// by weight differ by no more than their longest packets. Every packet is accounted for, each
     /// class's in order.
     #[test]
-    fn no_class_gets_ahead(
+    fn bytes_per_weight_of_backlogged_classes_differ_by_at_most_the_longest_packets(
         weights in prop::collection::vec(1_u32..5_000, 2..5),
         lengths in prop::collection::vec((0_usize..4, 40_u64..1500), 50..400),
         limit in 20_u64..400,

@@ -43,7 +43,7 @@ fn signals(bench: &mut Bench<Codel>, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
 /// intervals divided by the root of the count, by Newton steps from 1: 0.5, 0.5625, 0.4878, 0.4416
 /// ... (exact: 1, 0.7071, 0.5774, 0.5, 0.4472).
 #[test]
-fn drops_come_closer_and_closer() {
+fn intervals_between_drops_shrink() {
     let mut expected = vec![105.0];
     let mut root = 1.0_f64;
     let mut next = 105.0 + 100.0;
@@ -87,7 +87,7 @@ fn drops_come_closer_and_closer() {
 /// A burst that ends within an interval passes, and so does a delay below the target, however long
 /// it lasts.
 #[test]
-fn bursts_pass() {
+fn short_bursts_are_not_dropped() {
     let mut bench = bench_of(BOUNDS, Limit::Packets(1000));
     for burst in 0..20 {
         bench.now = Time::ZERO + Span::from_millis(200 * burst);
@@ -121,7 +121,7 @@ proptest! {
     /// Under any arrivals and departures: every packet is sent, dropped or queued; sent packets are
     /// in order; nothing is dropped before an interval has passed; the limit holds.
     #[test]
-    fn every_packet_is_somewhere(
+    fn every_packet_is_accounted_for(
         steps in prop::collection::vec((0_u8..3, 40_u64..1500, 0_u64..40_000), 1..600),
         interval_ms in 1_u64..200,
         limit in 1_u64..60,

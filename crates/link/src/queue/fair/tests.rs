@@ -20,7 +20,7 @@ fn next(bench: &mut Bench<Fair>) -> Option<(u16, u64)> {
 /// Figures 3 and 4 of the paper: quantum 500; queue 1 holds 20, 750, 200; queue 2 500, 500; queue 3
 /// 200, 600, 100; queue 4 50, 700, 180 (in order of service).
 #[test]
-fn the_papers_example() {
+fn order_of_service_equals_the_example_of_the_paper() {
     let mut bench = bench_of(Limit::Packets(100), 500, 8);
     let lengths: [&[u64]; 4] = [
         &[200, 750, 200],
@@ -45,7 +45,7 @@ fn the_papers_example() {
 }
 
 #[test]
-fn the_longest_queue_pays() {
+fn the_longest_queue_drops_at_a_full_buffer() {
     let mut bench = bench_of(Limit::Packets(5), 1500, 8);
     for _ in 0..4 {
         assert_eq!(bench.put(1, 1000), Verdict::Queued);
@@ -73,7 +73,7 @@ proptest! {
     /// Theorem 1 and lemma 2: while two flows are backlogged, their bytes differ by less than twice
     /// the longest packet plus a quantum.
     #[test]
-    fn backlogged_flows_get_the_same(
+    fn backlogged_flows_get_equal_shares(
         lengths in prop::collection::vec(prop::collection::vec(40_u64..1500, 60..61), 2..6),
         quantum in 1500_u64..4000,
     ) {

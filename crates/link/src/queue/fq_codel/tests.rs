@@ -77,7 +77,7 @@ fn the_longest_queue_is_halved() {
 
 /// A flow that sends less than its share never waits for others and loses nothing.
 #[test]
-fn a_sparse_flow_is_not_touched() {
+fn a_sparse_flow_has_no_losses() {
     let mut bench = bench_of(Limit::Packets(1000), 1500, 1024);
     let (mut greedy, mut sparse) = (0, 0);
     for millisecond in 0..20_000_u64 {
@@ -102,7 +102,7 @@ fn a_sparse_flow_is_not_touched() {
 
 /// Eight flows over 64 queues: at least two share one in 1 - 64! / (56! 64^8) = 36.5% of the draws.
 #[test]
-fn flows_share_queues_as_often_as_by_luck() {
+fn flows_share_queues_as_often_as_random_hashing_predicts() {
     let mut shared = 0;
     for seed in 0..2000 {
         let mut bench = bench_of(Limit::Packets(1000), 1500, 64);
@@ -120,7 +120,7 @@ proptest! {
     /// Under any arrivals and departures, with few queues: every packet is sent, dropped or queued;
     /// a non-empty queue is in one list, once; the longest equals that of a search.
     #[test]
-    fn every_packet_is_somewhere(
+    fn every_packet_is_accounted_for(
         steps in prop::collection::vec((0_u8..3, 0_u16..12, 40_u64..1500, 0_u64..20_000), 1..500),
         flows in 1_usize..8,
         limit in 1_u64..40,

@@ -50,7 +50,7 @@ fn the_probability_follows_the_delay() {
 /// With twice as many arrivals as departures, the delay converges to the target, and half of the
 /// packets are dropped.
 #[test]
-fn the_delay_comes_to_the_target() {
+fn the_delay_converges_to_the_target() {
     let mut bench = bench_of(SETTINGS);
     let (mut waits, mut taken, mut dropped, mut offered) = (0.0, 0, 0, 0);
     for tenth in 0..600_000_u64 {
@@ -157,7 +157,7 @@ proptest! {
     /// Under any arrivals and departures: every packet is sent, dropped or queued, and the
     /// probability is between 0 and 1.
     #[test]
-    fn every_packet_is_somewhere(
+    fn every_packet_is_accounted_for(
         steps in prop::collection::vec((0_u8..3, 40_u64..1500, 0_u64..60_000), 1..600),
         limit in 1_u64..60,
         ecn in any::<bool>(),

@@ -175,7 +175,7 @@ fn long_packets_are_dropped_more_often_by_bytes() {
 }
 
 #[test]
-fn beyond_the_maximum_all_are_dropped_or_gently_more() {
+fn all_packets_beyond_the_maximum_are_dropped_or_gradually_more_with_gentle() {
     let mut bench = Bench::new(SETTINGS);
     assert_eq!(bench.gaps(20, 16.0, 100, 1000).len(), 100);
     let gentle = RedSettings {
@@ -193,7 +193,7 @@ fn beyond_the_maximum_all_are_dropped_or_gently_more() {
 }
 
 #[test]
-fn capable_packets_are_marked_if_asked_for() {
+fn ecn_capable_packets_are_marked_if_enabled() {
     let certain = RedSettings {
         maximum_probability: 1.0,
         weight: 1e-12,
