@@ -24,13 +24,13 @@ impl Drop for Scratch {
 }
 
 #[test]
-fn the_kernel_and_ours_understand_one_another() {
+fn our_tcp_and_the_kernel_interoperate() {
     judge(&interop::quick());
 }
 
 #[test]
 #[ignore = "many minutes: make test-slow"]
-fn whatever_the_options_the_path_and_the_size_of_packets() {
+fn our_tcp_and_the_kernel_interoperate_for_random_options_paths_and_sizes() {
     judge(&interop::full(10_000_000));
 }
 
