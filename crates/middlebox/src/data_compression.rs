@@ -74,7 +74,7 @@ mod tests {
     use crate::testing::{Bench, ack};
 
     #[test]
-    fn the_average_is_the_ratio() {
+    fn the_mean_compression_equals_the_ratio() {
         let mut bench = Bench::default();
         let mut modem = DataCompression::v42bis();
         let mut send = |payload: u16, header: u64| {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_that_are_none_compress_nothing() {
+    fn invalid_ratios_disable_compression() {
         let mut bench = Bench::default();
         let packet = ack(1).insert(&mut bench.packets);
         for ratio in [f64::NAN, -1.0, 2.0] {

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_as_long_as_on_the_cable() {
+    fn frame_lengths_include_the_ethernet_overhead() {
         let mut packets = PacketStore::default();
         let end = Endpoint::default();
         let packet = packets.insert(Packet::new(end, end, IpVersion::V4));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_longest_idle_makes_room_and_busy_ones_stay() {
+    fn the_longest_idle_flow_is_evicted_and_active_flows_are_kept() {
         let mut table = FlowTable::new(2);
         let enter = |table: &mut FlowTable<u16>, port| {
             let mut gone = None;

@@ -88,7 +88,7 @@ mod tests {
     use crate::{Gate, TunnelExit};
 
     #[test]
-    fn what_leaves_one_arrives_at_the_next() {
+    fn output_of_a_stage_is_the_input_of_the_next() {
         let mut bench = Bench::default();
         let exit = TunnelExit::new(Gate::new(None, Vec::new()));
         let reconstructor = Reconstructor::new(ReconstructorSettings::default());

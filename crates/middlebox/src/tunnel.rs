@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out_as_it_was() {
+    fn packets_are_unchanged_after_encapsulation_and_decapsulation() {
         let mut packets = PacketStore::default();
         let reference = packet(&mut packets, 1);
         let before = *packets.get(reference);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_refused_by_reason() {
+    fn packets_of_other_tunnels_are_refused_by_reason() {
         let mut packets = PacketStore::default();
         let mut exit = exit();
         let mut out = Vec::new();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_a_tunnel_passes() {
+    fn packets_outside_a_tunnel_pass_unchanged() {
         let mut packets = PacketStore::default();
         let reference = packet(&mut packets, 5);
         let mut out = Vec::new();

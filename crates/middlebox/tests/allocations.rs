@@ -99,7 +99,7 @@ impl Link {
         }
     }
 
-    fn assert_allocates_nothing(&mut self, what: &str) {
+    fn assert_no_allocations(&mut self, what: &str) {
         (0..2000).for_each(|_| self.round());
         let before = self.arrived;
         let allocations = allocation_counter::measure(|| (0..2000).for_each(|_| self.round()));
@@ -137,7 +137,7 @@ fn suppression_header_compression_and_reconstruction() {
         vec![Box::new(framing)],
         reconstructor(),
     )
-    .assert_allocates_nothing("suppression");
+    .assert_no_allocations("suppression");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn the_filter() {
         Vec::new(),
         reconstructor(),
     )
-    .assert_allocates_nothing("filter");
+    .assert_no_allocations("filter");
 }
 
 #[test]
@@ -175,6 +175,6 @@ fn compaction_expansion_and_spacing() {
             vec![Box::new(entry)],
             Box::new(expander),
         )
-        .assert_allocates_nothing("compaction");
+        .assert_no_allocations("compaction");
     }
 }

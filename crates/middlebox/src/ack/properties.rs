@@ -457,7 +457,7 @@ fn losses() -> impl Strategy<Value = Vec<bool>> {
 
 proptest! {
     #[test]
-    fn suppression_loses_nothing_that_matters(
+    fn suppression_preserves_the_final_state_and_non_cumulative_content(
         start: u32, stamped: bool, steps in steps(), marks in marks(),
         limit in prop_oneof![Just(10_000_u64), 2_u64..20], losses in losses(),
     ) {
@@ -508,7 +508,7 @@ proptest! {
     }
 
     #[test]
-    fn after_losses_an_expander_invents_nothing(
+    fn after_losses_an_expander_regenerates_at_most_the_removed_acknowledgments(
         start: u32, stamped: bool, steps in steps(), marks in marks(), losses in losses(),
         spacing in prop_oneof![Just(None), any::<bool>().prop_map(Some)],
     ) {
@@ -525,7 +525,7 @@ proptest! {
     }
 
     #[test]
-    fn the_filter_keeps_the_end_and_all_that_is_no_plain_acknowledgment(
+    fn the_filter_keeps_the_last_acknowledgment_and_all_other_packets(
         start: u32, stamped: bool, steps in steps(), aggressive: bool, losses in losses(),
     ) {
         let mut link = Link::new(Method::Filter { aggressive }, 10_000, None, vec![]);
@@ -548,7 +548,7 @@ proptest! {
     }
 
     #[test]
-    fn reconstruction_only_adds_what_lies_between(
+    fn reconstruction_only_adds_intermediate_acknowledgments(
         start: u32, stamped: bool, steps in steps(), marks in marks(),
         threshold in 0_u32..4000, most in 0_u16..300, capacity in 0_usize..300,
         losses in losses(),

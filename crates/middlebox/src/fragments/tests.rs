@@ -48,7 +48,7 @@ fn at_host() -> Reassembler {
 }
 
 #[test]
-fn one_piece_lost_loses_the_datagram_when_its_time_is_over() {
+fn a_lost_fragment_discards_the_datagram_after_the_timeout() {
     let mut packets = PacketStore::default();
     let mut reassembler = at_host();
     let whole = packet(&mut packets, 1, 1460);
@@ -82,7 +82,7 @@ fn overlapping_pieces_are_refused_with_all_of_their_datagram() {
 }
 
 #[test]
-fn an_exact_copy_does_no_harm() {
+fn duplicate_fragments_are_ignored() {
     let mut packets = PacketStore::default();
     let mut reassembler = at_host();
     let whole = packet(&mut packets, 1, 1460);
@@ -95,7 +95,7 @@ fn an_exact_copy_does_no_harm() {
 }
 
 #[test]
-fn memory_is_bounded_and_the_oldest_goes() {
+fn reassembly_memory_is_bounded_by_evicting_the_oldest() {
     let mut packets = PacketStore::default();
     let settings = ReassemblySettings {
         memory: 10_000,
@@ -114,7 +114,7 @@ fn memory_is_bounded_and_the_oldest_goes() {
 }
 
 #[test]
-fn names_of_what_is_complete_don_t_pile_up_behind_what_is_not() {
+fn entries_of_complete_datagrams_do_not_accumulate_behind_an_incomplete_one() {
     let mut packets = PacketStore::default();
     let mut reassembler = at_host();
     let whole = packet(&mut packets, 1, 1460);
@@ -131,7 +131,7 @@ fn names_of_what_is_complete_don_t_pile_up_behind_what_is_not() {
 }
 
 #[test]
-fn a_tunnel_s_outer_packets_are_cut_and_come_out_whole() {
+fn outer_packets_of_a_tunnel_are_fragmented_and_reassembled() {
     let mut packets = PacketStore::default();
     let tunnel = Tunnel {
         source: Address(7),
@@ -156,7 +156,7 @@ proptest! {
     /// Under any loss, duplication and reordering, exactly the complete datagrams are delivered,
     /// unchanged and once, and nothing stays in the store.
     #[test]
-    fn what_is_complete_arrives_and_nothing_else(
+    fn exactly_the_complete_datagrams_are_delivered(
         sizes in prop::collection::vec(0_u16..9000, 1..30),
         mtu in 28_u32..2000,
         then in 28_u32..2000,

@@ -67,7 +67,7 @@ fn an_acknowledgment_takes_six_bytes_and_the_framing() {
 }
 
 #[test]
-fn after_a_loss_nothing_gets_through_until_a_packet_is_uncompressed() {
+fn packets_after_a_loss_are_discarded_until_an_uncompressed_one() {
     for reports_losses in [true, false] {
         let mut bench = Bench::default();
         let mut link = link(reports_losses);
@@ -98,7 +98,7 @@ fn an_error_that_cancels_out_in_the_checksum_goes_on_as_decoded() {
 }
 
 #[test]
-fn what_is_in_a_tunnel_is_not_compressed() {
+fn tunnelled_packets_are_not_compressed() {
     use bentpipe_types::{Address, Tunnel};
     let mut bench = Bench::default();
     let mut link = link(true);

@@ -87,7 +87,7 @@ fn a_restored_one_is_a_copy_without_sack_blocks() {
 }
 
 #[test]
-fn nonsense_is_refused_by_reason() {
+fn invalid_compactions_are_refused_by_reason() {
     let mut bench = Bench::default();
     let mut expander = expander(None);
     let mut out = Vec::new();
@@ -195,7 +195,7 @@ impl Line {
 }
 
 #[test]
-fn compacted_ones_are_spread_over_the_time_between_them() {
+fn regenerated_acknowledgments_are_spread_over_the_interval_between_compacted_ones() {
     let mut line = Line::new(Spacing::default());
     // Ordinary acknowledgments, 80 ms apart, pass at once.
     for i in 0..3 {
@@ -221,7 +221,7 @@ fn compacted_ones_are_spread_over_the_time_between_them() {
 }
 
 #[test]
-fn a_normal_one_brings_its_own_token() {
+fn an_uncompacted_acknowledgment_adds_its_own_token() {
     let mut line = Line::new(Spacing::default());
     line.arrive(0, &ack(1), None);
     line.arrive(100, &ack(2), None);
@@ -236,7 +236,7 @@ fn a_normal_one_brings_its_own_token() {
 }
 
 #[test]
-fn nothing_is_held_for_ever() {
+fn acknowledgments_are_held_for_at_most_maximum_hold() {
     let mut line = Line::new(Spacing {
         maximum_hold: Span::from_millis(500),
         ..Spacing::default()
@@ -253,7 +253,7 @@ fn nothing_is_held_for_ever() {
 }
 
 #[test]
-fn more_than_the_room_there_is_goes_out_early() {
+fn acknowledgments_beyond_the_capacity_are_released_early() {
     let mut line = Line::new(Spacing {
         capacity: 10,
         ..Spacing::default()
@@ -268,7 +268,7 @@ fn more_than_the_room_there_is_goes_out_early() {
 }
 
 #[test]
-fn flows_wait_for_one_another_only_in_one_queue() {
+fn flows_delay_one_another_only_in_a_shared_queue() {
     for per_flow in [false, true] {
         let mut line = Line::new(Spacing {
             per_flow,

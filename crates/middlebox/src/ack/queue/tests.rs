@@ -55,7 +55,7 @@ fn advancing(count: u32) -> Vec<Ack> {
 }
 
 #[test]
-fn up_to_the_low_mark_nothing_is_removed() {
+fn no_acknowledgments_are_removed_up_to_the_low_mark() {
     assert_eq!(suppressed(&advancing(4)), [1000, 2000, 3000, 4000]);
     // The first of a flow is kept: it might be a duplicate of an earlier one.
     assert_eq!(suppressed(&advancing(5)), [1000, 2000, 3000, 4000, 5000]);
@@ -63,7 +63,7 @@ fn up_to_the_low_mark_nothing_is_removed() {
 }
 
 #[test]
-fn at_most_the_high_mark_is_removed_in_favour_of_one() {
+fn one_acknowledgment_replaces_at_most_the_high_mark() {
     let mut expected = vec![1000];
     // 2 to 61 are removed, 62 stays, and so on; the last four are within the low-water mark.
     expected.extend([62_000, 123_000]);
@@ -94,7 +94,7 @@ fn duplicates_and_the_one_they_repeat_stay() {
 }
 
 #[test]
-fn what_has_another_function_stays() {
+fn acknowledgments_with_data_or_flags_are_kept() {
     let middle = |odd: Ack| {
         let mut acks = advancing(10);
         acks.push(odd);
@@ -127,7 +127,7 @@ fn what_has_another_function_stays() {
 }
 
 #[test]
-fn an_option_that_is_not_known_stays() {
+fn acknowledgments_with_unknown_options_are_kept() {
     let mut bench = Bench::default();
     let mut queue = suppressing(MANY);
     for i in 1..=12 {
@@ -143,7 +143,7 @@ fn an_option_that_is_not_known_stays() {
 }
 
 #[test]
-fn sack_blocks_stay_unless_a_later_one_tells_them() {
+fn sack_blocks_are_kept_unless_a_later_acknowledgment_repeats_them() {
     let run = |blocks: &[(u32, u32)], later: &[(u32, u32)]| {
         let mut acks = advancing(8);
         acks.push(ack(9000).blocks(blocks));
@@ -170,7 +170,7 @@ fn sack_blocks_stay_unless_a_later_one_tells_them() {
 }
 
 #[test]
-fn older_timestamps_replace_nothing() {
+fn acknowledgments_with_older_timestamps_replace_no_others() {
     let mut acks: Vec<Ack> = (1..=10)
         .map(|i| ack(1000 * i).timestamps(i, 100 + i))
         .collect();
@@ -197,7 +197,7 @@ fn compacted(acks: &[Ack]) -> Vec<(u32, Option<(u8, u16)>)> {
 }
 
 #[test]
-fn a_survivor_says_how_many_and_from_where() {
+fn a_kept_acknowledgment_carries_the_count_and_bytes_of_those_removed() {
     assert_eq!(
         compacted(&advancing(12)),
         [(1000, None), (12_000, Some((10, 10_000)))]
@@ -205,7 +205,7 @@ fn a_survivor_says_how_many_and_from_where() {
 }
 
 #[test]
-fn what_three_bytes_cannot_hold_is_split() {
+fn removals_beyond_16_bits_of_bytes_are_split_over_several_acknowledgments() {
     // 1460 bytes each: 44 steps are 64,240 bytes, 45 are 65,700.
     let acks: Vec<Ack> = (1..=100).map(|i| ack(1460 * i)).collect();
     let out = compacted(&acks);
@@ -242,7 +242,7 @@ fn a_jump_over_a_filled_hole_is_not_cut_into_steps() {
 }
 
 #[test]
-fn what_a_full_queue_gathers_is_written_when_it_is_sent() {
+fn removals_at_a_full_queue_are_written_when_the_acknowledgment_is_sent() {
     let mut bench = Bench::default();
     let mut queue = ThinningQueue::compacting(MARKS, Limit::Packets(8), 8);
     for packet in pass(&mut queue, &mut bench, &advancing(3)) {
@@ -382,13 +382,13 @@ fn filtered(aggressive: bool, acks: &[Ack]) -> Vec<u32> {
 }
 
 #[test]
-fn the_filter_keeps_two_or_one() {
+fn the_filter_keeps_one_or_two_acknowledgments_per_flow() {
     assert_eq!(filtered(false, &advancing(5)), [4000, 5000]);
     assert_eq!(filtered(true, &advancing(5)), [5000]);
 }
 
 #[test]
-fn the_filter_keeps_duplicates_that_nothing_follows() {
+fn the_filter_keeps_duplicates_without_a_later_advance() {
     let acks = [ack(1000), ack(2000), ack(2000), ack(2000), ack(2000)];
     assert_eq!(filtered(false, &acks), [1000, 2000, 2000, 2000, 2000]);
     // They are dropped one by one from the front when later ones advance.
@@ -398,7 +398,7 @@ fn the_filter_keeps_duplicates_that_nothing_follows() {
 }
 
 #[test]
-fn the_filter_drops_duplicates_whose_blocks_grow() {
+fn the_filter_drops_duplicates_with_growing_sack_blocks() {
     let acks: Vec<Ack> = (1..=5)
         .map(|i| ack(1000).blocks(&[(2000, 2000 + 1000 * i)]))
         .collect();

@@ -81,7 +81,7 @@ fn a_gap_is_filled_over_the_time_that_acknowledgments_take() {
 }
 
 #[test]
-fn while_a_loss_is_repaired_gaps_are_left() {
+fn gaps_are_not_filled_during_loss_recovery() {
     for sign in [ack(4000), ack(4000).blocks(&[(9000, 9500)])] {
         let mut line = Line::new();
         for i in 0..4 {
@@ -105,7 +105,7 @@ fn while_a_loss_is_repaired_gaps_are_left() {
 }
 
 #[test]
-fn order_is_kept_and_data_are_not_stuck() {
+fn reconstruction_keeps_order_and_does_not_hold_data() {
     let mut line = Line::new();
     for i in 0..4 {
         line.arrive(40 * i, &ack(1000 * (i as u32 + 1)));
