@@ -169,7 +169,7 @@ fn random_fades_are_independent_for_each_terminal() {
 }
 
 #[test]
-fn an_outage_takes_requests_too() {
+fn outages_also_lose_requests() {
     let alone = [
         ("links.far.forward.access.carrier", "\"own\""),
         ("carriers.own", r#"{ rate = "1 Mbit/s", frame = "25 ms" }"#),

@@ -184,7 +184,7 @@ fn pages_are_in_the_results() {
 }
 
 #[test]
-fn answers_and_packets_are_in_the_results() {
+fn responses_and_packets_are_in_the_results() {
     let asked = flow(
         r#"{ kind = "request-response", request = "uniform(100 B, 300 B)", response = "2 kB", think = "50 ms", pause = "exponential(1 s)", requests = 40 }"#,
     );

@@ -59,7 +59,7 @@ fn a_resolved_address_is_used_until_it_expires() {
 /// Neighbour discovery: 72 bytes of IPv6 packet, 110 on the cable; the packet's header is 20 bytes
 /// longer.
 #[test]
-fn ipv6_asks_by_neighbour_discovery() {
+fn ipv6_resolves_addresses_by_neighbour_discovery() {
     let output = run(&[("ip", "\"v6\"")]);
     let plain = PLAIN + 2 * 16_000;
     assert_eq!(delays(&output), [plain + 2 * (1_000_000 + 88_000), plain]);

@@ -46,7 +46,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_schedule_of_the_same_rate_is_the_plain_link() {
+fn a_schedule_with_a_constant_rate_equals_a_link_without_one() {
     let plain = run(&scenario(&[]));
     let same = run(&scenario(&[(
         "links.satellite.schedule",

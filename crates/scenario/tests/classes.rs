@@ -140,7 +140,7 @@ fn unused_capacity_is_shared_by_weight() {
 /// Connections and datagrams in both directions, one application of a mix, hosts and ports: each
 /// finds its class.
 #[test]
-fn packets_find_their_class() {
+fn packets_are_assigned_to_the_matching_class() {
     let summary = run(r#"
         name = "classes"
         duration = "60 s"

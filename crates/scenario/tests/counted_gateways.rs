@@ -53,7 +53,7 @@ fn written_out() -> String {
 }
 
 #[test]
-fn counted_gateways_are_those_written_out_one_by_one() {
+fn counted_gateways_equal_gateways_written_out_one_by_one() {
     let counted = parse(COUNTED).unwrap_or_else(|error| panic!("{error}"));
     let text = written_out();
     let written = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -165,7 +165,7 @@ fn duplicate_and_reordered_fragments_are_reassembled() {
 }
 
 #[test]
-fn a_tunnel_s_fragments_end_where_it_ends() {
+fn fragments_of_outer_packets_are_reassembled_at_the_tunnel_exit() {
     let results = run(&[
         ("links.narrow.mtu", "x.25"),
         ("links.narrow.fragment", "true"),

@@ -34,7 +34,7 @@ fn run_of(network: &str, overrides: &[(&str, &str)]) -> RunOutput {
 }
 
 /// Returns the summary of a run of another network.
-fn told(network: &str, overrides: &[(&str, &str)]) -> serde_json::Value {
+fn summary_of(network: &str, overrides: &[(&str, &str)]) -> serde_json::Value {
     let summary = run_of(network, overrides).summary;
     serde_json::to_value(&summary).expect("it is JSON")
 }
@@ -100,7 +100,7 @@ fn settings_have_their_effect() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn invalid_hybrid_settings_are_named_in_the_message() {
     for (key, value, expected) in [
         (
             "gateways.hub.receive_buffer",
@@ -172,12 +172,12 @@ to = "server"
 start = "5 s"
 app = { kind = "request-response", request = "200 B", response = "20 kB", requests = 5 }
 "#;
-    let router = told(ASYMMETRIC, &[]);
+    let router = summary_of(ASYMMETRIC, &[]);
     let hybrid = [
         ("gateways.hub.kind", "hybrid"),
         ("gateways.hub.facing", "satellite"),
     ];
-    let hybrid = told(ASYMMETRIC, &hybrid);
+    let hybrid = summary_of(ASYMMETRIC, &hybrid);
     assert_eq!(router["flows"][0]["outcome"], "finished");
     for part in ["flows", "links", "packet_hops"] {
         assert_eq!(router[part], hybrid[part], "{part}");
@@ -248,7 +248,7 @@ app = { kind = "bulk", size = "1 MB" }
         let run = |mtu: &str| {
             let mut all = settings.clone();
             all.push(("links.street.mtu", mtu));
-            told(FURTHER_ON, &all)
+            summary_of(FURTHER_ON, &all)
         };
         let (wide, narrow) = (run("\"1500 B\""), run("\"1300 B\""));
         let [wide, flow] = [&wide, &narrow].map(|summary| &summary["flows"][0]);

@@ -87,7 +87,7 @@ fn packets_are_accounted_for(result: &Value) -> Result<(), String> {
 }
 
 /// Runs one network without recording, and with each kind of recording.
-fn recording_changes_nothing(seed: u64, text: &str) -> Result<(), String> {
+fn check_recording_keeps_results(seed: u64, text: &str) -> Result<(), String> {
     let silent = RunOptions {
         no_series: true,
         ..RunOptions::default()
@@ -215,7 +215,7 @@ fn recording_and_unrelated_flows_change_no_result() {
                         println!("{text}");
                     }
                     let result = caught(|| {
-                        recording_changes_nothing(seed, &text)?;
+                        check_recording_keeps_results(seed, &text)?;
                         unrelated_flows_change_nothing(&text)
                     });
                     if let Err(what) = result {

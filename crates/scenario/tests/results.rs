@@ -233,7 +233,7 @@ fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut V
 /// Runs each ready-made scenario until every kind of result exists. The output matches the schema,
 /// and each packet offered to a link direction is accounted for.
 #[test]
-fn ready_made_scenarios_print_what_the_schema_says() {
+fn results_of_ready_made_scenarios_match_the_schema() {
     let schema = results_schema();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let files = fs::read_dir(folder).expect("it is there");

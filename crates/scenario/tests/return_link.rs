@@ -77,7 +77,7 @@ fn last(output: &RunOutput, name: &str) -> f64 {
 const ACKS: &str = "links.satellite.return.acks";
 
 #[test]
-fn acknowledgments_are_what_limits_the_download_until_something_is_done() {
+fn acknowledgments_limit_the_download_unless_their_number_is_reduced() {
     let plain = run(&[]);
     // 4,883 segments, of which the last 703 fill the window: an acknowledgment of 40 bytes for each
     // of the others takes 139 s at 9.6 kbit/s, while the download could take 4 s.
@@ -296,7 +296,7 @@ proptest! {
 /// Early random drop that never drops early equals a drop-tail queue, with another implementation
 /// in the engine: the whole runs are the same, including every change of the queue.
 #[test]
-fn both_ways_to_run_a_queue_give_the_same_run() {
+fn both_queue_implementations_give_the_same_run() {
     let run_with = |kind: &str, seed: &str| {
         let queue = |limit: u32| match kind {
             "drop-tail" => format!(r#"{{ limit = "{limit} packets" }}"#),

@@ -441,7 +441,7 @@ fn files_that_load_validate() {
 }
 
 #[test]
-fn every_key_is_every_key() {
+fn the_example_contains_every_key() {
     fn known(schema: &Value, keys: &mut BTreeSet<String>) {
         for (name, part) in schema.as_object().into_iter().flatten() {
             if name == "properties" {
@@ -486,7 +486,7 @@ fn invalid_files_do_not_validate() {
 }
 
 #[test]
-fn nothing_is_null() {
+fn the_schema_does_not_contain_null() {
     assert!(!json_schema().to_string().contains("null"));
 }
 

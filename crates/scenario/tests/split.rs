@@ -31,7 +31,7 @@ fn run(overrides: &[(&str, &str)]) -> RunOutput {
 }
 
 #[test]
-fn a_file_comes_through_two_gateways() {
+fn a_file_is_transferred_through_two_gateways() {
     let output = run(&[]);
     let flow = &output.summary.flows[0];
     assert_eq!(flow.bytes_delivered, 10_000_000);
@@ -63,7 +63,7 @@ fn a_file_comes_through_two_gateways() {
 
 /// All connections of readers share two persistent ones, with losses, beside a download.
 #[test]
-fn connections_share_persistent_ones() {
+fn connections_are_multiplexed_over_persistent_ones() {
     let text = format!(
         "{TWO}\n[hosts.reader]\ncount = 10\n[links.readers]\nbetween = [\"terminal\", \"reader\"]\n\
          rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n[flows.pages]\nfrom = \"reader\"\nto = \"server\"\n\
@@ -108,7 +108,7 @@ fn finish(overrides: &[(&str, &str)]) -> f64 {
 }
 
 #[test]
-fn one_gateway_is_enough_and_none_is_as_it_was() {
+fn one_split_gateway_suffices_for_the_speed_up() {
     let router = ("gateways.terminal", r#"{ kind = "router" }"#);
     assert!(finish(&[router]) < 15.0);
     let output = run(&[router]);
@@ -134,7 +134,7 @@ fn packets_of_no_class_pass() {
 }
 
 #[test]
-fn a_slow_processor_is_the_bottleneck_and_drops_what_finds_no_room() {
+fn a_slow_processor_is_the_bottleneck_and_drops_at_a_full_queue() {
     // 100 us per packet, and two ACKs for three packets.
     let slow = (
         "gateways.hub.processing",
@@ -150,7 +150,7 @@ fn a_slow_processor_is_the_bottleneck_and_drops_what_finds_no_room() {
 }
 
 #[test]
-fn many_share_little_memory_fairly() {
+fn many_connections_share_limited_memory_fairly() {
     let output = run(&[
         ("hosts.client.count", "8"),
         ("gateways.hub.memory", "1 MiB"),
@@ -328,7 +328,7 @@ fn a_run_ends_before_time_wait_does() {
 
 /// Persistent connections send keep-alives every minute, which do not extend a run.
 #[test]
-fn a_run_ends_when_nothing_but_keep_alives_is_left() {
+fn keep_alives_do_not_extend_a_run() {
     let output = ends_alike(&[
         ("gateways.hub.multiplex", "2"),
         ("gateways.terminal.multiplex", "2"),

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_have_the_papers_units() {
+    fn named_networks_have_the_mtus_of_the_paper() {
         for (text, bytes) in [("ethernet", 1500), ("x.25", 576), ("296 B", 296)] {
             assert_eq!(text.parse::<Mtu>().expect("one").0.0.get(), bytes);
         }

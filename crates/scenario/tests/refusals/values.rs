@@ -263,7 +263,7 @@ fn units_of_other_tools_get_a_suggestion() {
 
 /// The message about a value of the wrong type has an example of the right one.
 #[test]
-fn the_wrong_shape_is_told_with_the_right_one() {
+fn messages_about_wrong_types_give_an_example_of_the_right_one() {
     check(&[
         (
             r#"queue = { limit = "500 packets" }"#,
