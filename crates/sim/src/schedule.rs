@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_on_for_days_takes_its_entries_along() {
+    fn entries_are_kept_when_the_clock_base_advances_for_days() {
         let day = Span::from_secs(86_400);
         let mut schedule = Schedule::default();
         let mut now = Time::ZERO;

@@ -179,7 +179,7 @@ fn network(box_: Middle, flows: usize, loss: f64) -> Network {
 const LATER: Span = Span::from_secs(4_000);
 
 #[test]
-fn it_has_all_that_a_host_has() {
+fn a_custom_node_has_the_facilities_of_a_host() {
     let box_ = Middle {
         delay: Span::from_millis(7),
         refused: 1,
@@ -224,7 +224,7 @@ fn it_has_all_that_a_host_has() {
 }
 
 #[test]
-fn a_box_that_loses_a_packet_or_a_stream_is_found_out() {
+fn a_middlebox_that_leaks_a_packet_or_a_stream_is_reported() {
     let delay = Span::from_secs(1_000);
     let mut lies = network(
         Middle {

@@ -78,7 +78,7 @@ fn network_between(
 }
 
 #[test]
-fn a_run_in_full_swing_allocates_nothing() {
+fn a_run_in_steady_state_does_not_allocate() {
     let mut network = network_with(|_| {
         DropTail {
             limit: Limit::Packets(10_000),
@@ -97,7 +97,7 @@ fn a_run_in_full_swing_allocates_nothing() {
 
 /// Queues other than drop-tail do not allocate either.
 #[test]
-fn other_queues_allocate_nothing_either() {
+fn queues_other_than_drop_tail_do_not_allocate() {
     let fair = || {
         Box::new(Fair::new(FairSettings {
             limit: Limit::Packets(10_000),
@@ -157,7 +157,7 @@ fn other_queues_allocate_nothing_either() {
 
 /// Applications that send packet by packet do not allocate, alone or as activities of a user.
 #[test]
-fn calls_echoes_and_datagrams_allocate_nothing() {
+fn calls_echoes_and_datagrams_do_not_allocate() {
     let call = Traffic::Voice(VoiceSettings {
         codec: Codec::G711,
         packet: Span::from_millis(10),
@@ -209,7 +209,7 @@ fn calls_echoes_and_datagrams_allocate_nothing() {
 /// Pages, files, mail and responses do not allocate per packet: each allocates once, whatever its
 /// length.
 #[test]
-fn pages_files_mails_and_answers_allocate_nothing_per_packet() {
+fn pages_files_mails_and_responses_do_not_allocate_per_packet() {
     let page = |http| {
         Traffic::Web(WebSettings {
             http,

@@ -48,7 +48,7 @@ fn in_round_trips(settings: WebSettings, thinks: u32) -> (f64, f64) {
 }
 
 #[test]
-fn a_page_takes_the_round_trips_that_can_be_counted() {
+fn page_load_time_equals_the_counted_round_trips() {
     // On a link where bytes take no time and every flight fits into the initial window, only round
     // trips and think time count. Document: one round trip each for TCP and for the request, and
     // those of TLS. HTTP/2 objects: one round trip for all. HTTP/1.1: twelve objects on six
@@ -97,7 +97,7 @@ fn levels_of_objects_take_a_round_trip_each() {
 }
 
 #[test]
-fn a_bigger_document_takes_the_rounds_of_slow_start() {
+fn a_larger_document_takes_the_round_trips_of_slow_start() {
     // 10, 20, 40 segments: 100,000 B are 70 segments in three flights.
     let settings = WebSettings {
         page: PageModel::Fixed {
@@ -114,7 +114,7 @@ fn a_bigger_document_takes_the_rounds_of_slow_start() {
 }
 
 #[test]
-fn answers_come_after_the_round_trip_and_the_thinking() {
+fn response_time_is_round_trip_plus_think_time() {
     let settings = RequestResponseSettings {
         request: Distribution::Constant(200.0),
         response: Distribution::Constant(5_000.0),
@@ -138,7 +138,7 @@ fn answers_come_after_the_round_trip_and_the_thinking() {
 }
 
 #[test]
-fn bulk_goes_either_way_and_several_times() {
+fn bulk_transfers_work_in_both_directions_and_repeat() {
     for (direction, ways) in [
         (Direction::Upload, 1),
         (Direction::Download, 1),
@@ -201,7 +201,7 @@ fn queueing(size: Distribution, second_moment: f64, load: f64) -> (f64, f64) {
 }
 
 #[test]
-fn the_wait_of_packets_is_pollaczek_and_khinchines() {
+fn mean_waiting_time_follows_pollaczek_khinchine() {
     for (size, second_moment) in [
         (Distribution::Constant(972.0), 972.0 * 972.0),
         (Distribution::Exponential(972.0), 2.0 * 972.0 * 972.0),
@@ -289,7 +289,7 @@ fn everything() -> Vec<(&'static str, Traffic)> {
 }
 
 /// Returns the random draws of a flow, independent of its outcome.
-fn luck(flow: &FlowOutcome) -> Vec<u64> {
+fn random_draws(flow: &FlowOutcome) -> Vec<u64> {
     let report = &flow.report;
     let pages = report.pages.iter().flat_map(|pages| &pages.loaded);
     let messages = report.messages.iter().map(|messages| messages.sent);
@@ -307,7 +307,7 @@ proptest! {
     /// Under any losses: each application ends with as many responses as requests and all bytes in
     /// place; the same seed gives the same result; an additional flow changes no other's draws.
     #[test]
-    fn applications_end_whatever_is_lost(seed in any::<u64>(), loss in 0.0_f64..0.08, without in 0_usize..6) {
+    fn applications_end_under_any_losses(seed in any::<u64>(), loss in 0.0_f64..0.08, without in 0_usize..6) {
         let path = Path { rate: 5_000_000, delay: Span::from_millis(60), loss, seed };
         let mut flows = everything();
         let outcome = run(path, &flows, 5_000);
@@ -335,7 +335,7 @@ proptest! {
         let fewer = run(path, &flows, 5_000);
         let others = outcome.flows.iter().filter(|flow| fewer.flows.iter().any(|f| f.name == flow.name));
         for (flow, same) in others.zip(&fewer.flows) {
-            prop_assert_eq!(luck(flow), luck(same), "{}", &flow.name);
+            prop_assert_eq!(random_draws(flow), random_draws(same), "{}", &flow.name);
         }
     }
 }

@@ -81,7 +81,7 @@ fn passed(outcome: &Outcome, name: &str) -> (u64, u64) {
 }
 
 #[test]
-fn one_packet_on_the_channel_serves_all_who_hear_it() {
+fn one_transmission_on_a_broadcast_channel_reaches_all_receivers() {
     let mut builder = NetworkBuilder::new(1);
     let station = builder.host("station");
     let hub = builder.router("hub");
@@ -110,7 +110,7 @@ fn one_packet_on_the_channel_serves_all_who_hear_it() {
 }
 
 #[test]
-fn each_member_loses_by_itself_as_often_as_it_should() {
+fn losses_are_independent_per_member_at_the_configured_rate() {
     let mut builder = NetworkBuilder::new(1);
     let station = builder.host("station");
     let terminals: Vec<NodeId> = (0..50).map(|n| builder.host(&format!("t-{n}"))).collect();
@@ -169,7 +169,7 @@ fn each_member_loses_by_itself_as_often_as_it_should() {
 }
 
 #[test]
-fn ways_that_part_and_meet_again_bring_one_copy() {
+fn paths_that_branch_and_rejoin_deliver_one_copy() {
     // station - a, a - b, a - c, b - d, c - d: d is reached over one of the two, whatever the
     // members.
     let mut builder = NetworkBuilder::new(1);
@@ -203,7 +203,7 @@ fn ways_that_part_and_meet_again_bring_one_copy() {
 }
 
 #[test]
-fn a_channel_is_of_hosts_that_can_be_reached() {
+fn a_channel_with_an_unreachable_member_is_refused() {
     let mut builder = NetworkBuilder::new(1);
     let station = builder.host("station");
     let terminal = builder.host("terminal");
@@ -329,7 +329,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_gets_more_than_was_sent_and_all_copies_are_accounted_for(mesh in meshes()) {
+    fn members_receive_at_most_what_was_sent_and_all_copies_are_accounted_for(mesh in meshes()) {
         let (mut network, members) = mesh.build();
         for second in 1..30 {
             network.run_until(Time::ZERO + Span::from_millis(777 * second));

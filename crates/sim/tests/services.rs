@@ -69,7 +69,7 @@ fn call(codec: Codec) -> VoiceSettings {
 }
 
 #[test]
-fn a_call_over_a_satellite_sounds_as_g107_says() {
+fn rating_of_a_call_over_a_satellite_follows_g107() {
     // 300 ms of path, 20 ms of packet, 60 ms of jitter buffer, and G.729's look-ahead of 5 ms. (R
     // computed independently by G.107 equations 7-18 to 7-28, and 11 less for G.729.)
     for (codec, delay_ms, rating) in [(Codec::G711, 380, 64.06), (Codec::G729, 385, 52.59)] {
@@ -98,7 +98,7 @@ fn a_call_over_a_satellite_sounds_as_g107_says() {
 }
 
 #[test]
-fn what_is_lost_of_a_call_is_what_the_link_loses() {
+fn loss_share_of_a_call_equals_the_loss_rate_of_the_link() {
     let path = Path { loss: 0.05, ..IDLE };
     let settings = VoiceSettings {
         lasts: Some(Distribution::Constant(2_000.0)),
@@ -133,7 +133,7 @@ fn what_is_lost_of_a_call_is_what_the_link_loses() {
 }
 
 #[test]
-fn who_hears_nothing_says_so() {
+fn a_call_without_received_packets_has_the_lowest_rating() {
     let path = Path { loss: 1.0, ..IDLE };
     let flow = only(path, Traffic::Voice(call(Codec::G711)));
     assert_eq!(flow.state, FlowState::Finished);
@@ -226,7 +226,7 @@ fn film() -> VideoSettings {
 }
 
 #[test]
-fn a_film_starts_after_its_first_segment_and_plays_to_its_end() {
+fn video_playback_starts_after_the_first_segment_and_completes() {
     let flow = only(IDLE, Traffic::Video(film()));
     let viewing = flow.report.viewing.as_ref().expect("a viewer");
     assert_eq!((viewing.segments, viewing.stalls), (30, 0));
@@ -247,7 +247,7 @@ fn a_film_starts_after_its_first_segment_and_plays_to_its_end() {
 }
 
 #[test]
-fn a_film_on_a_link_that_is_too_slow_stops_for_as_long_as_it_lacks() {
+fn video_on_a_slow_link_stalls_for_the_missing_time() {
     let path = Path {
         rate: 300_000,
         delay: Span::from_millis(20),
@@ -308,7 +308,7 @@ fn office(pause: f64) -> MixSettings {
 }
 
 #[test]
-fn a_user_does_things_by_their_shares() {
+fn a_user_chooses_activities_by_their_shares() {
     let path = Path {
         delay: Span::from_millis(1),
         ..IDLE
@@ -362,8 +362,8 @@ fn services() -> Vec<(&'static str, Traffic)> {
     ]
 }
 
-/// Returns the random draws of a user: its first activities.
-fn number_that_run_ahead(flow: &FlowOutcome) -> String {
+/// Returns the application report of a flow as text.
+fn report_of(flow: &FlowOutcome) -> String {
     format!("{:?}", flow.report)
 }
 
@@ -373,7 +373,7 @@ proptest! {
     /// Under any losses: each application ends with its bytes; the same seed gives the same result;
     /// each activity of a user ends or is the last.
     #[test]
-    fn services_end_whatever_is_lost(seed in any::<u64>(), loss in 0.0_f64..0.08) {
+    fn services_end_under_any_losses(seed in any::<u64>(), loss in 0.0_f64..0.08) {
         let path = Path { rate: 5_000_000, delay: Span::from_millis(60), loss, seed };
         let outcome = run(path, &services(), 2_000);
         for flow in outcome.flows.iter().filter(|flow| flow.name != "user") {
@@ -410,13 +410,13 @@ proptest! {
         prop_assert!(open <= 1);
         let again = run(path, &services(), 2_000);
         for (one, other) in outcome.flows.iter().zip(&again.flows) {
-            prop_assert_eq!(number_that_run_ahead(one), number_that_run_ahead(other));
+            prop_assert_eq!(report_of(one), report_of(other));
         }
     }
 }
 
 #[test]
-fn a_flow_more_changes_nobody_s_luck() {
+fn an_additional_flow_does_not_change_results_of_others_without_contention() {
     // On a link without contention, each flow has the same result with and without the others.
     let flows = services();
     let all = run(IDLE, &flows, 3_000);
@@ -442,7 +442,7 @@ fn a_flow_more_changes_nobody_s_luck() {
 /// If nothing arrives, no application waits for ever: an unanswered connection is given up and
 /// reported as such; a sender of datagrams has sent them and received nothing.
 #[test]
-fn who_reaches_nobody_says_so() {
+fn applications_without_replies_give_up_or_report_zero_received() {
     let nowhere = Path {
         rate: 5_000_000,
         delay: Span::from_millis(60),

@@ -75,7 +75,7 @@ fn work(mut network: Network) -> (u64, u64) {
 }
 
 #[test]
-fn a_hop_is_an_event_a_chain_of_hops_is_one_and_there_are_hardly_any_others() {
+fn a_hop_or_a_chain_of_hops_takes_one_event() {
     for recovery in [RecoveryKind::NewReno, RecoveryKind::Sack] {
         for (links, chained) in [(1, true), (3, false), (3, true)] {
             let mut network = chain(links, recovery);
@@ -98,7 +98,7 @@ fn a_hop_is_an_event_a_chain_of_hops_is_one_and_there_are_hardly_any_others() {
 }
 
 #[test]
-fn a_hop_behind_a_fair_queue_is_an_event_and_a_row_of_them_is_one() {
+fn a_hop_or_a_chain_of_hops_with_fair_queues_takes_one_event() {
     let fair = || Queueing::Discipline {
         queue: Box::new(Fair::new(FairSettings {
             limit: Limit::Packets(20_000),

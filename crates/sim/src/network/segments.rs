@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_was_sent_when_it_last_was() {
+    fn send_times_are_those_of_the_latest_transmission() {
         let at = |second| Time::ZERO + bentpipe_types::Span::from_secs(second);
         let mut times = SendTimes::default();
         assert_eq!(times.of(0), None);

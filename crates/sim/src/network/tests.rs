@@ -186,7 +186,7 @@ fn an_unreachable_end_is_refused() {
 }
 
 #[test]
-fn probes_see_what_happens_and_change_nothing() {
+fn probes_record_values_without_changing_the_run() {
     let plain = run(satellite(0.0, 1, Some(2_000_000)), 1_000);
     let probes = |network: &Network| {
         let probe = |name: &str, target| Probe {
@@ -252,7 +252,7 @@ fn probes_see_what_happens_and_change_nothing() {
 }
 
 #[test]
-fn a_run_is_looked_at_as_often_as_its_length_allows_and_as_if_it_always_had_been() {
+fn adaptive_sampling_equals_fixed_sampling_at_the_final_interval() {
     let finest = Span::from_millis(10);
     let most = 100;
     let as_it_lasts = Sampling::AsItLasts { finest, most };

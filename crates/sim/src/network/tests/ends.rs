@@ -37,7 +37,7 @@ impl Tap for LastSent {
 }
 
 #[test]
-fn a_connection_that_gives_up_ends_when_it_does() {
+fn a_run_ends_when_its_connection_gives_up() {
     let mut ends = Vec::new();
     let interval = Span::from_millis(100);
     for sampling in [None, Some(Sampling::Interval(interval))] {
@@ -71,7 +71,7 @@ fn a_connection_that_gives_up_ends_when_it_does() {
 }
 
 #[test]
-fn a_transfer_whose_last_acknowledgments_are_lost_has_finished() {
+fn a_transfer_finishes_at_delivery_even_if_its_last_acknowledgments_are_lost() {
     let mut builder = NetworkBuilder::new(1);
     let server = builder.host("server");
     let client = builder.host("client");
@@ -134,7 +134,7 @@ impl Agent for Firewall {
 }
 
 #[test]
-fn refused_and_reset_connections_say_so() {
+fn refused_and_reset_connections_are_reported_as_such() {
     // The SYN is the first packet; data follow the two packets of the handshake.
     for (nth, expected) in [(1, FlowState::Refused), (5, FlowState::Reset)] {
         let mut builder = NetworkBuilder::new(1);

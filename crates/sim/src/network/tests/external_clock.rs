@@ -27,7 +27,7 @@ fn datagram(network: &mut Network, to: NodeId) -> PacketRef {
 }
 
 #[test]
-fn what_enters_leaves_at_the_other_end_on_time() {
+fn injected_packets_depart_at_the_other_end_on_time() {
     let (mut network, here, there) = network();
     assert_eq!(network.next_event(), None);
     assert!(network.advance(Time::from_nanos(5), 100));
@@ -54,7 +54,7 @@ fn what_enters_leaves_at_the_other_end_on_time() {
 
 /// An external clock that runs for longer than the schedule's 48 bits (3.26 days).
 #[test]
-fn somebody_elses_clock_goes_on_for_weeks() {
+fn an_external_clock_may_run_for_weeks() {
     let (mut network, here, there) = network();
     let hour = Span::from_secs(3_600);
     let mut departures = Vec::new();
@@ -76,7 +76,7 @@ fn somebody_elses_clock_goes_on_for_weeks() {
 }
 
 #[test]
-fn attached_nodes_pass_nothing_on_and_send_nothing_back() {
+fn attached_nodes_neither_forward_nor_return_packets() {
     let (mut network, here, there) = network();
     // To itself: the only route is the link, and the router returns it.
     let packet = datagram(&mut network, here);

@@ -27,7 +27,7 @@ fn number_that_run_ahead(mut network: Network) -> usize {
 }
 
 #[test]
-fn hosts_are_told_ahead_where_nobody_looks_at_each_event() {
+fn hosts_run_ahead_unless_each_event_is_observed() {
     let network = || satellite(1e-6, 1, None);
     assert_eq!(number_that_run_ahead(network()), 2);
 
@@ -56,7 +56,7 @@ fn hosts_are_told_ahead_where_nobody_looks_at_each_event() {
 }
 
 #[test]
-fn a_host_with_two_ways_is_told_in_its_turn_and_one_that_confers_too() {
+fn hosts_with_two_links_or_interacting_applications_do_not_run_ahead() {
     let build = |traffic: Traffic, second: bool| {
         let mut builder = NetworkBuilder::new(1);
         let [server, client] = ["server", "client"].map(|name| builder.host(name));
@@ -86,7 +86,7 @@ fn a_host_with_two_ways_is_told_in_its_turn_and_one_that_confers_too() {
 }
 
 #[test]
-fn the_clock_moves_on_while_hosts_are_told() {
+fn the_clock_advances_while_hosts_run_ahead() {
     let mut network = satellite(0.0, 1, None);
     let mut clocks = Vec::new();
     while network.run(at(60_000), 1_000) == Progress::Running {
@@ -102,7 +102,7 @@ fn the_clock_moves_on_while_hosts_are_told() {
 }
 
 #[test]
-fn whoever_goes_on_by_another_clock_gets_the_same() {
+fn continuing_with_an_external_clock_gives_the_same_results() {
     let known = |network: &mut Network| {
         let statistics = format!("{:?}", network.outcome().flows);
         (statistics, network.violations())
@@ -118,7 +118,7 @@ fn whoever_goes_on_by_another_clock_gets_the_same() {
 /// Of segments sent at once, the fifth and sixth do not fit into a queue of this many bytes, but
 /// the last, which is shorter, does.
 #[test]
-fn a_queue_takes_what_is_shorter_than_what_it_has_dropped() {
+fn a_queue_accepts_a_shorter_packet_after_dropping_longer_ones() {
     let outcome = |ahead: bool| {
         let mut builder = NetworkBuilder::new(1);
         let [server, client] = ["server", "client"].map(|name| builder.host(name));
@@ -142,7 +142,7 @@ fn a_queue_takes_what_is_shorter_than_what_it_has_dropped() {
 /// Retransmissions of a window that overflows the queue: those for which the queue has no room are
 /// not created, with the same results.
 #[test]
-fn what_a_full_queue_would_drop_is_not_made() {
+fn retransmissions_a_full_queue_would_drop_are_not_created() {
     let outcome = |ahead: bool| {
         let mut builder = NetworkBuilder::new(1);
         let [server, client] = ["server", "client"].map(|name| builder.host(name));

@@ -276,7 +276,7 @@ proptest! {
     /// reading time are the same with and without chains, with and without hosts that run ahead,
     /// and for any number of events per call.
     #[test]
-    fn shorter_ways_are_the_same_as_step_by_step(case in case(), budget in 2_u64..500) {
+    fn link_chains_equal_hop_by_hop_events(case in case(), budget in 2_u64..500) {
         let (stepped, events) = play(&case, false, false, 1);
         let choose = case.hosts.iter().map(|(_, link)| link).chain(&case.trunks)
             .any(|link| link.0.iter().any(|way| way.3 != Choice::DropTail));
@@ -294,7 +294,7 @@ proptest! {
 
 /// Regression: the last activity at a host is a deadline at which it sends nothing, after a packet.
 #[test]
-fn a_deadline_at_which_nothing_is_sent_is_no_activity() {
+fn deadlines_without_transmission_do_not_count_as_activity() {
     let link = |there: (u64, u64, u64), back: (u64, u64, u64), loss| {
         let way = |(rate, delay, limit)| (rate, delay, limit, Choice::DropTail);
         ([way(there), way(back)], loss)
@@ -336,7 +336,7 @@ fn row() -> Case {
 }
 
 #[test]
-fn a_chain_is_an_event_per_packet() {
+fn a_chain_takes_one_event_per_packet() {
     let chained =
         |case: &Case| play(case, true, true, 1).1 as f64 / play(case, false, false, 1).1 as f64;
     let share = chained(&row());

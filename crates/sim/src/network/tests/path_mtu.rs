@@ -38,7 +38,7 @@ fn sender(outcome: &Outcome) -> &Statistics {
 }
 
 #[test]
-fn a_router_tells_how_long_packets_may_be() {
+fn a_router_reports_the_mtu_of_the_next_link() {
     let outcome = run(narrow(PathMtuDiscovery::Icmp, false, 0.0, 1000), 60);
     assert_eq!(outcome.flows[0].bytes_delivered(), 1_000_000);
     // All segments of the initial window are too long, and none after it.
@@ -56,7 +56,7 @@ fn a_router_tells_how_long_packets_may_be() {
 }
 
 #[test]
-fn what_a_router_says_is_lost_like_anything_else() {
+fn icmp_errors_of_routers_are_subject_to_loss() {
     let outcome = run(narrow(PathMtuDiscovery::Icmp, false, 0.3, 1000), 2_000);
     assert_eq!(outcome.flows[0].bytes_delivered(), 1_000_000);
     let said = outcome.discards.of(DropReason::TooBig);
@@ -66,7 +66,7 @@ fn what_a_router_says_is_lost_like_anything_else() {
 }
 
 #[test]
-fn a_black_hole_is_the_end_unless_it_is_looked_for() {
+fn a_black_hole_stops_the_transfer_without_black_hole_detection() {
     let outcome = run(narrow(PathMtuDiscovery::Icmp, true, 0.0, 1000), 60);
     assert_eq!(outcome.flows[0].bytes_delivered(), 0);
     assert_eq!(sender(&outcome).icmp_errors, 0);

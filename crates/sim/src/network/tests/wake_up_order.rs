@@ -39,7 +39,7 @@ fn dropped(sleeps: bool, ahead: bool) -> u64 {
 }
 
 #[test]
-fn an_answer_after_a_sleep_is_later_than_those_that_come_in_step_with_it() {
+fn a_host_that_was_idle_answers_after_simultaneous_events() {
     for ahead in [true, false] {
         assert_eq!(dropped(false, ahead), 0);
         assert_eq!(dropped(true, ahead), 1, "Linux");

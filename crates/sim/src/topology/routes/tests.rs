@@ -54,7 +54,7 @@ fn towards(map: &Map<'_>, nodes: u16, destination: u16) -> Vec<Option<Port>> {
 }
 
 #[test]
-fn one_way_links_carry_one_way() {
+fn one_way_links_give_routes_in_one_direction_only() {
     // Satellite 0 -> 1, modem 1 -> 2 -> 0.
     let edges = [edge(0, 1, 250), edge(1, 2, 20), edge(2, 0, 20)];
     let ports = [vec![0, u16::MAX], vec![u16::MAX, 1], vec![u16::MAX, 2]];
@@ -64,7 +64,7 @@ fn one_way_links_carry_one_way() {
 }
 
 #[test]
-fn equal_hops_go_by_delay_and_what_cannot_be_reached_is_not() {
+fn routes_of_equal_hop_count_prefer_the_lower_delay_and_unreachable_nodes_have_none() {
     let edges = [
         edge(0, 1, 250),
         edge(0, 2, 10),
@@ -106,7 +106,7 @@ fn no_path_leads_through_a_host() {
 }
 
 #[test]
-fn ten_thousand_users_are_a_search_and_a_step_each() {
+fn routes_of_ten_thousand_users_need_one_search_and_one_step_each() {
     // Server 0 and hub 1; terminals 2, 4, ... at the hub, each with a user behind it.
     const USERS: u16 = 10_000;
     let mut edges = Vec::new();
@@ -150,7 +150,7 @@ fn ten_thousand_users_are_a_search_and_a_step_each() {
 proptest! {
     /// Paths through trees equal those of a full search.
     #[test]
-    fn trees_change_no_path(
+    fn routes_with_tree_shortcuts_equal_a_full_search(
         kinds in prop::collection::vec(prop::bool::weighted(0.7), 2..9),
         drawn in prop::collection::vec((any::<u16>(), any::<u16>(), 1_u64..4, 0_u8..8), 1..14),
         hanging in prop::collection::vec((any::<u16>(), 1_u64..4, any::<bool>()), 0..8),
