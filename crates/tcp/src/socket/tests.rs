@@ -300,7 +300,7 @@ fn relay_raises_writable_when_there_is_room() {
 }
 
 #[test]
-fn a_sink_stores_nothing() {
+fn a_sink_stores_no_data() {
     let mut net = Net::<Rings>::new(1, 0.0);
     let (client, server) = net.pair(&small());
     net.sockets[server].set_sink();

@@ -47,7 +47,7 @@ fn a_mark_of_the_next_window_reduces_it_again() {
 /// Slow start continues in spite of it; otherwise ten segments would be retransmitted one per round
 /// trip.
 #[test]
-fn after_a_timeout_the_window_grows_in_spite_of_ece() {
+fn slow_start_after_a_timeout_continues_despite_ece() {
     for recovery in RECOVERIES {
         let mut tcp = sender_with(recovery, LinuxQuirks::NONE);
         acknowledge_segments(&mut tcp, 1, None, true);

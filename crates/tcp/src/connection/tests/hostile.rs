@@ -352,7 +352,7 @@ proptest! {
     /// On a path with false acknowledgments, resets, FINs and timestamps, no end panics, runs for
     /// ever or uses unbounded memory.
     #[test]
-    fn a_lying_path_only_affects_the_stream(
+    fn forged_segments_cause_no_panic_endless_loop_or_unbounded_memory(
         configs in [config(), config()],
         applications in [application(), application()],
         network in network(true),
@@ -386,7 +386,7 @@ type Case = (
 /// The fast paths have the same result as the general path: with and without them, a case is equal
 /// in each packet and counter. Each of them is taken.
 #[test]
-fn fast_paths_change_nothing() {
+fn fast_paths_equal_the_general_path() {
     let cases = (
         [config(), config()],
         [application(), application()],

@@ -502,7 +502,7 @@ fn dsacks_for_every_retransmission_undo_the_reduction() {
 /// RFC 3708 section 3: duplicates created by the network are no retransmissions and allow no
 /// conclusion about them (`tcp_dsack_seen` and `tcp_check_dsack` in Linux).
 #[test]
-fn duplicates_created_by_the_network_undo_nothing() {
+fn network_duplicates_do_not_undo_window_reductions() {
     let config = Config {
         undo: true,
         ..rfc6675()

@@ -168,7 +168,7 @@ fn minshall_variant_does_not_delay_the_end_of_a_transfer() {
 }
 
 #[test]
-fn closing_sends_what_nagle_holds_back() {
+fn closing_sends_data_held_back_by_nagle() {
     let mut tcp = Single::established(&newreno(), 65_535);
     tcp.write(100);
     tcp.write(100);

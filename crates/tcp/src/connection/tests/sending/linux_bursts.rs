@@ -176,7 +176,7 @@ fn a_write_is_pushed_after_half_of_the_largest_window() {
 }
 
 #[test]
-fn a_paced_writer_has_room_for_what_is_sent_at_once() {
+fn send_buffer_room_of_a_paced_writer_includes_segments_sent_at_once() {
     let mut config = Config {
         send_sizes: Some(crate::config::BufferSizes {
             most: 65_536,
