@@ -17,7 +17,7 @@ fn printed(output: &Output) -> String {
 }
 
 #[test]
-fn zero_when_all_that_ran_passed() {
+fn exit_status_is_zero_if_all_scripts_that_ran_passed() {
     let output = run(&["reset.pkt", "handshake-server.pkt"]);
     assert_eq!(output.status.code(), Some(0));
     let text = printed(&output);
@@ -32,7 +32,7 @@ fn zero_when_all_that_ran_passed() {
 }
 
 #[test]
-fn one_when_something_failed_and_it_says_where() {
+fn exit_status_is_one_after_a_failure_with_its_place_printed() {
     let output = run(&["reset.pkt", "wrong/window.pkt"]);
     assert_eq!(output.status.code(), Some(1));
     let text = printed(&output);
@@ -66,7 +66,7 @@ fn an_unsupported_script_is_a_failure_only_if_strict() {
 }
 
 #[test]
-fn two_when_the_request_is_wrong() {
+fn exit_status_is_two_for_an_invalid_request() {
     for arguments in [&["nothing.pkt"][..], &[], &["reset.pkt", "-D", "x"]] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -75,7 +75,7 @@ fn two_when_the_request_is_wrong() {
 }
 
 #[test]
-fn json_is_one_object_and_nothing_else() {
+fn json_output_is_exactly_one_object() {
     let output = run(&["reset.pkt", "wrong/window.pkt", "--json"]);
     let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("it is JSON, all of it");

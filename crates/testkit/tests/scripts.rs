@@ -40,7 +40,7 @@ fn recorded_dialogues_pass() {
 }
 
 #[test]
-fn a_wrong_expectation_fails_where_it_is() {
+fn a_wrong_expectation_fails_at_its_own_line() {
     for path in scripts("scripts/wrong", 30) {
         let (source, verdict) = run(&path);
         let first = source.lines().next().unwrap_or_default();

@@ -35,7 +35,7 @@ fn expressions_of_public_scripts_hold() {
 }
 
 #[test]
-fn an_assertion_that_fails_says_what_it_got() {
+fn a_failed_assertion_reports_the_actual_value() {
     let fault = run_code("x = 1\nassert tcpi_snd_cwnd == 10, tcpi_snd_cwnd");
     let expected = Fault::Assertion {
         line: 1,
@@ -89,12 +89,12 @@ fn deep_nesting_is_an_error() {
 
 proptest! {
     #[test]
-    fn nothing_panics(code in "\\PC{0,80}") {
+    fn arbitrary_text_does_not_panic(code in "\\PC{0,80}") {
         let _ = run_code(&code);
     }
 
     #[test]
-    fn nothing_that_looks_like_python_panics(
+    fn random_python_tokens_do_not_panic(
         words in prop::collection::vec(prop::sample::select(vec![
             "assert", "x", "=", "+=", "(", ")", ",", "1", "170141183460469231731687303715884105727",
             "-", "**", "%", "'%d'", "//", "<<", ">>", "not", "and", "or", "==", "<", "2.5", "~",

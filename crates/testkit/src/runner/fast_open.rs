@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn siphash_as_its_authors_have_it() {
+    fn siphash_matches_the_published_test_vectors() {
         // Test vector of the reference implementation for the message 00 01 ... 07.
         let mut key = [0; 16];
         (0..16).for_each(|n| key[n as usize] = n);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_as_linux_makes_it() {
+    fn fast_open_cookies_equal_those_of_linux() {
         // The cookie that google/packetdrill's run_all.py expects for the key in defaults.sh.
         let settings = Settings {
             key: key("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4").expect("a key"),

@@ -194,12 +194,12 @@ fn size_and_depth_are_bounded() {
 
 proptest! {
     #[test]
-    fn nothing_panics(source in "\\PC{0,200}") {
+    fn arbitrary_text_does_not_panic(source in "\\PC{0,200}") {
         let _ = parse(&source, &Defines::new());
     }
 
     #[test]
-    fn nothing_that_looks_like_a_script_panics(
+    fn random_script_tokens_do_not_panic(
         words in prop::collection::vec(prop::sample::select(vec![
             "+", "0", ".1", "~", "*", "<", ">", "S", ".", "1:2(1)", "ack", "win", "urg", "...",
             "<mss 1460", "sack 1:2", ",", "wscale", "TS val", "ecr", "FO", "0102", "é", "(", ")",
