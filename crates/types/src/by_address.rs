@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map(changes in prop::collection::vec((0_u16..300, any::<bool>(), any::<u32>()), 0..600)) {
+        fn operations_equal_those_of_a_map(changes in prop::collection::vec((0_u16..300, any::<bool>(), any::<u32>()), 0..600)) {
             let mut map = ByAddress::default();
             let mut witness = BTreeMap::new();
             for (address, stays, value) in changes {

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_are_what_they_say() {
+    fn sample_means_match_the_stated_means() {
         let mut random = RandomStream::new(1, "test", "draws");
         for distribution in [
             Distribution::Constant(7.0),

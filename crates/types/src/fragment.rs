@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_have_real_offsets_and_make_the_whole_again() {
+    fn fragments_have_rfc791_offsets_and_reassemble_to_the_original() {
         let mut store = PacketStore::default();
         let whole = segment(&mut store, 1460);
         let before = *store.get(whole);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_pieces_are_of_the_same_datagram() {
+    fn fragments_of_fragments_belong_to_the_same_datagram() {
         let mut store = PacketStore::default();
         let whole = segment(&mut store, 1460);
         let (mut pieces, mut smaller) = (Vec::new(), Vec::new());
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_gone_wrong_spoils_the_whole_and_not_what_else_it_is_of() {
+    fn a_corrupt_fragment_corrupts_only_the_datagram_reassembled_from_it() {
         let mut store = PacketStore::default();
         let whole = segment(&mut store, 1460);
         let (mut pieces, mut copies) = (Vec::new(), Vec::new());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnelled_packet_is_cut_with_its_outer_header() {
+    fn a_tunnelled_packet_is_fragmented_with_its_outer_header() {
         let mut store = PacketStore::default();
         let whole = segment(&mut store, 536);
         store.set_tunnel(
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_a_piece_keeps_what_it_is_of() {
+    fn a_copy_of_a_fragment_keeps_the_original_datagram() {
         let mut store = PacketStore::default();
         let whole = segment(&mut store, 1460);
         let mut pieces = Vec::new();

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_as_wide_as_what_it_has_seen() {
+    fn the_histogram_spans_only_the_recorded_range() {
         let mut histogram = Histogram::default();
         for milliseconds in [600, 610, 620] {
             histogram.record(Span::from_millis(milliseconds));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_bucket_has_all_that_is_longer() {
+    fn the_last_bucket_contains_all_longer_times() {
         for nanoseconds in [LONGEST, LONGEST + 1, u64::MAX] {
             assert_eq!(bucket(Span::from_nanos(nanoseconds)), LAST);
         }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_samples_makes_no_difference() {
+    fn the_result_is_independent_of_the_order_of_samples() {
         let spans = [1, 900, 30_000, 31_000, 7_000_000_000, u64::MAX, 0].map(Span::from_nanos);
         let all = |spans: &[Span]| {
             let mut histogram = Histogram::default();

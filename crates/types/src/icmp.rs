@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_is_no_error_and_an_error_no_echo() {
+    fn echoes_and_errors_are_distinguished() {
         let end = |address, port| Endpoint {
             address: Address(address),
             port,
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_segment_comes_back() {
+    fn icmp_errors_quote_the_segment_and_go_to_its_source() {
         let end = |address, port| Endpoint {
             address: Address(address),
             port,

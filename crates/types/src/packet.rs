@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_no_segment() {
+    fn a_datagram_is_not_a_tcp_segment() {
         let end = Endpoint::default();
         for (protocol, header) in [(UDP, 28), (TCP, 20), (1, 20), (255, 20)] {
             let mut packet = Packet::datagram(end, end, IpVersion::V4, protocol);
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_do_not_disturb_one_another() {
+    fn attributes_are_independent() {
         let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V6);
         packet.set_ecn(Ecn::Congestion);
         packet.set_timestamps(7, 9);

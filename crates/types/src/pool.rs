@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whatever_the_lengths() {
+    fn pool_memory_is_bounded_for_any_buffer_lengths() {
         let mut pool = Pool::default();
         pool.set_limit(100_000);
         for round in 0..50 {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_of_so_many_is_one_of_them() {
+    fn rank_of_a_share_is_between_one_and_the_count() {
         for percent in 1..=100 {
             assert_eq!(
                 rank(f64::from(percent) / 100.0, 100),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_even_stays_so() {
+    fn quantiles_of_an_even_bucket_are_evenly_spaced() {
         let part = Part {
             low: 1_000,
             high: 2_000,

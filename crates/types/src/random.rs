@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_key_gives_the_same_stream_and_another_key_another() {
+    fn streams_are_equal_for_equal_keys_and_differ_otherwise() {
         let draw = |seed, component, purpose| RandomStream::new(seed, component, purpose).bits();
         assert_eq!(
             draw(1, "satellite.forward", "errors"),

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_share_bytes_and_nothing_else() {
+    fn copies_share_only_their_bytes() {
         let mut store = PacketStore::default();
         let bytes = datagram(64);
         let first = off_a_wire(&mut store, &bytes);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_segment_have_their_part_of_its_bytes() {
+    fn parts_of_a_segment_have_the_matching_bytes() {
         let mut store = PacketStore::default();
         let bytes = datagram(64);
         let whole = off_a_wire(&mut store, &bytes);
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_goes_as_many_hops_as_it_may() {
+    fn packets_are_forwarded_up_to_their_hop_limit() {
         let mut store = PacketStore::default();
         let packet = off_a_wire(&mut store, &datagram(3));
         assert!(store.hop(packet));
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pool_stores_nothing() {
+    fn a_full_pool_refuses_packets() {
         let mut store = PacketStore::default();
         store.limit_bytes(300);
         let first = off_a_wire(&mut store, &datagram(1));
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn two_real_flows_between_the_same_nodes_are_two() {
+    fn real_flows_between_the_same_nodes_are_distinguished() {
         let mut store = PacketStore::default();
         let first = off_a_wire(&mut store, &datagram(1));
         let second = off_a_wire(&mut store, &datagram(1));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_access_router_knows_what_is_below_it() {
+    fn an_access_router_routes_unlisted_addresses_upwards() {
         let up = Port(9);
         for below in [
             vec![],

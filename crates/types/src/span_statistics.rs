@@ -164,7 +164,7 @@ mod tests {
         ordered[rank(q, ordered.len() as u64) as usize - 1]
     }
 
-    fn told(statistics: &SpanStatistics, q: f64) -> u64 {
+    fn quantile_of(statistics: &SpanStatistics, q: f64) -> u64 {
         statistics.quantile(q).expect("samples").as_nanos()
     }
 
@@ -174,66 +174,66 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_are_those_of_all_samples_in_order(times in times(), other in times()) {
+        fn quantiles_are_close_to_those_of_the_sorted_samples(times in times(), other in times()) {
             let mut all = of(&times);
             all.add(&of(&other));
             let mut ordered = [times, other].concat();
             ordered.sort_unstable();
             let mut before = 0;
             for q in SHARES {
-                let (told, exact) = (told(&all, q), exact(&ordered, q));
+                let (told, exact) = (quantile_of(&all, q), exact(&ordered, q));
                 if exact <= LONGEST {
                     prop_assert!(told.abs_diff(exact) <= (exact / 32).max(1_032), "{q}: {told} {exact}");
                 }
                 prop_assert!(told >= before, "{q}: {told} after {before}");
                 before = told;
             }
-            prop_assert_eq!(told(&all, 0.0), ordered[0]);
-            prop_assert_eq!(told(&all, 1.0), ordered[ordered.len() - 1]);
+            prop_assert_eq!(quantile_of(&all, 0.0), ordered[0]);
+            prop_assert_eq!(quantile_of(&all, 1.0), ordered[ordered.len() - 1]);
             prop_assert_eq!(all.quantile(0.5), of(&ordered).quantile(0.5));
         }
 
         // Mean and quantiles describe one distribution.
         #[test]
-        fn the_mean_is_that_of_the_quantiles(times in times()) {
+        fn the_mean_is_consistent_with_the_quantiles(times in times()) {
             let all = of(&times);
             let count = times.len() as u64;
-            let ranks = (1..=count).map(|rank| told(&all, (rank as f64 - 0.5) / count as f64));
+            let ranks = (1..=count).map(|rank| quantile_of(&all, (rank as f64 - 0.5) / count as f64));
             let sum: u64 = ranks.sum();
             prop_assert!(sum.abs_diff(all.sum().as_nanos()) <= count, "{sum} {:?}", all.sum());
         }
 
         #[test]
-        fn what_is_alike_or_few_is_exact(time in 0..LONGEST, many in 1usize..50, few in [0..LONGEST, 0..LONGEST, 0..LONGEST]) {
+        fn quantiles_of_equal_or_few_samples_are_exact(time in 0..LONGEST, many in 1usize..50, few in [0..LONGEST, 0..LONGEST, 0..LONGEST]) {
             let mut ordered = few;
             ordered.sort_unstable();
             for q in SHARES {
-                prop_assert_eq!(told(&of(&vec![time; many]), q), time);
+                prop_assert_eq!(quantile_of(&of(&vec![time; many]), q), time);
                 for some in 1..=3 {
                     let mut ordered = few[..some].to_vec();
                     ordered.sort_unstable();
-                    prop_assert_eq!(told(&of(&few[..some]), q), exact(&ordered, q));
+                    prop_assert_eq!(quantile_of(&of(&few[..some]), q), exact(&ordered, q));
                 }
             }
         }
 
         // Times spread uniformly over a bucket are far more accurate than the bucket's width.
         #[test]
-        fn what_lies_evenly_is_near(base in 1_000_000u64..1_000_000_000, share in 0.0..1.0f64) {
+        fn quantiles_of_uniform_samples_are_within_a_thousandth(base in 1_000_000u64..1_000_000_000, share in 0.0..1.0f64) {
             let times: Vec<u64> = (0..1000).map(|each| base + base / 4_000 * each).collect();
-            let (told, exact) = (told(&of(&times), share), exact(&times, share));
+            let (told, exact) = (quantile_of(&of(&times), share), exact(&times, share));
             prop_assert!(told.abs_diff(exact) <= exact / 1_000, "{told} {exact}");
         }
     }
 
     #[test]
-    fn a_median_is_where_nearly_all_are() {
+    fn a_median_is_near_almost_equal_samples() {
         // 998 round trips of 605 ms, one longer, one shorter: the bucket is 590 to 606 ms.
         let mut times = vec![605_000_000; 998];
         times.extend([560_000_000, 700_000_000]);
         let all = of(&times);
         for q in [0.5, 0.95] {
-            let told = told(&all, q);
+            let told = quantile_of(&all, q);
             assert!(told.abs_diff(605_000_000) < 1_500_000, "{q}: {told}");
         }
         let (mean, p95) = (all.mean().unwrap(), all.p95().unwrap());

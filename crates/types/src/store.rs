@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_used_again_only_when_every_holder_has_let_go() {
+    fn slots_are_reused_only_after_the_last_reference_is_released() {
         let mut store = PacketStore::default();
         let first = store.insert(packet());
         store.retain(first);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_replaced_in_its_place_unless_somebody_else_holds_it() {
+    fn a_packet_is_replaced_in_place_unless_it_is_shared() {
         let mut store = PacketStore::default();
         let mut other = packet();
         other.window = 7;
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_copy_shares_nothing_with_its_original() {
+    fn a_bare_copy_has_no_sack_blocks_or_compaction_of_its_original() {
         let mut store = PacketStore::default();
         let reference = store.insert(packet());
         store.set_sack_blocks(reference, &blocks(3));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn sack_blocks_survive_wherever_they_are_kept() {
+    fn sack_blocks_are_preserved_in_either_storage() {
         let mut store = PacketStore::default();
         for count in 0..=4 {
             let reference = store.insert(packet());

@@ -32,7 +32,7 @@ proptest! {
 
     /// Entries are removed in the order of a sorted list, whatever their number.
     #[test]
-    fn they_come_in_order(
+    fn entries_are_removed_in_order(
         first in prop::collection::vec(0_u64..1 << 34, 0..2 * MANY),
         steps in steps(),
     ) {
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn some_are_kept_and_some_are_changed(ats in prop::collection::vec(0_u64..1 << 34, 0..3 * MANY)) {
+    fn retained_and_changed_entries_stay_in_order(ats in prop::collection::vec(0_u64..1 << 34, 0..3 * MANY)) {
         let mut agenda = Agenda::default();
         for (at, number) in ats.iter().zip(0..) {
             agenda.push((Time::from_nanos(*at), number));
@@ -93,7 +93,7 @@ proptest! {
 }
 
 #[test]
-fn of_many_the_next_are_known() {
+fn upcoming_entries_are_available_in_a_large_agenda() {
     let mut agenda = Agenda::default();
     for number in (0..MANY as u32).rev() {
         assert_eq!(agenda.upcoming(0), None, "few are not in order");
