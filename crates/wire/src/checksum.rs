@@ -122,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_examples_of_the_rfcs() {
+    fn checksums_match_the_examples_of_the_rfcs() {
         // RFC 1071 section 3.
         let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(checksum(&data), !0xddf2);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_icmp_errors_are_read_back_equal() {
         for version in [IpVersion::V4, IpVersion::V6] {
             for error in ERRORS {
                 let read = SegmentError::read(&written(error, version)).expect("an error");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_in_a_real_hosts_name_is_of_what_came_for_it() {
+    fn icmp_errors_in_the_name_of_a_real_host_quote_the_segment_sent_to_it() {
         for (host, server) in [
             ("192.0.2.1", "198.51.100.7"),
             ("2001:db8::1", "2001:db8::9"),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_of_somebody_else_is_none() {
+    fn damaged_or_foreign_icmp_errors_are_rejected() {
         let good = written(IcmpError::PortUnreachable, IpVersion::V4);
         for at in 20..good.len() {
             let mut damaged = good.clone();
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             let _ = SegmentError::read(&bytes);
         }
     }

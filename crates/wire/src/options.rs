@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_are_skipped_and_the_end_ends_them() {
+    fn unknown_options_are_skipped_up_to_the_end_option() {
         let bytes = [
             254, 4, 1, 2, 1, 3, 3, 9, // an unknown one, NOP, window scale
             253, 2, 0, 4, // an unknown empty one, end, and what is not read
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lengths_are_errors_that_say_where() {
+    fn invalid_option_lengths_are_errors_with_their_position() {
         let wrong = |at, kind, length| Err(ParseError::OptionLength { at, kind, length });
         assert_eq!(TcpOptions::read(&[1, 8], 40), wrong(41, 8, None));
         assert_eq!(TcpOptions::read(&[1, 254, 0], 40), wrong(41, 254, Some(0)));

@@ -218,7 +218,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_tunnel_packets_are_read_back_equal() {
         for version in [IpVersion::V4, IpVersion::V6] {
             for compaction in [None, Some(COMPACTION)] {
                 let (mut packets, packet, bytes) = tunnelled(version, 9, compaction);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_table() {
+    fn encoded_tunnel_headers_equal_the_documented_table() {
         let (_, _, plain) = tunnelled(IpVersion::V4, 0, None);
         assert_eq!((plain.len(), plain[9], plain[20]), (60, 4, 0x45));
         let (_, _, plain) = tunnelled(IpVersion::V6, 0, None);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compacted_one_outside_a_tunnel_has_no_bytes() {
+    fn a_compacted_acknowledgment_outside_a_tunnel_cannot_be_encoded() {
         let mut packets = PacketStore::default();
         let packet = stored(&mut packets, IpVersion::V4, 0);
         packets.set_compaction(packet, Some(COMPACTION));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tunnel_is_an_error() {
+    fn packets_without_a_tunnel_header_are_rejected() {
         let (_, _, mut bytes) = tunnelled(IpVersion::V6, 0, None);
         bytes[9] = IPV4_IN_IPV4;
         bytes[10] = 0;
@@ -289,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(
+        fn arbitrary_bytes_do_not_panic(
             noise in prop::collection::vec(any::<u8>(), 0..90),
             at in any::<prop::sample::Index>(),
             flip in any::<u8>(),

@@ -89,7 +89,7 @@ fn a_datagram_fails_its_checksum() {
 }
 
 #[test]
-fn a_packet_off_a_wire_loses_a_bit_and_its_copies_keep_theirs() {
+fn corruption_of_a_real_packet_flips_one_bit_and_leaves_copies_intact() {
     let mut packets = PacketStore::default();
     let made = segment(&mut packets, IpVersion::V4, 100);
     let bytes = encoded(&packets, made);

@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(cases(2_000))]
 
     #[test]
-    fn a_packet_survives_the_wire(segment in segment()) {
+    fn packets_are_equal_after_encoding_and_parsing(segment in segment()) {
         let bytes = encoded(&segment);
         let parsed = parse(&bytes).unwrap();
         prop_assert_eq!(parsed.header_length, bytes.len() - parsed.payload.len());
@@ -202,21 +202,21 @@ proptest! {
     }
 
     #[test]
-    fn what_is_cut_off_is_missed(segment in segment(), at in any::<prop::sample::Index>()) {
+    fn truncated_packets_are_reported_as_truncated(segment in segment(), at in any::<prop::sample::Index>()) {
         let bytes = encoded(&segment);
         let cut = parse(&bytes[..at.index(bytes.len())]);
         prop_assert!(matches!(cut, Err(ParseError::Truncated { .. })), "{:?}", cut);
     }
 
     #[test]
-    fn what_follows_a_packet_is_left_alone(segment in segment(), more in any::<[u8; 7]>()) {
+    fn bytes_after_a_packet_are_ignored(segment in segment(), more in any::<[u8; 7]>()) {
         let bytes = encoded(&segment);
         let longer = [&bytes[..], &more].concat();
         prop_assert_eq!(parse(&longer), parse(&bytes));
     }
 
     #[test]
-    fn one_wrong_bit_is_noticed(segment in segment(), bit in any::<prop::sample::Index>()) {
+    fn a_single_bit_error_is_detected(segment in segment(), bit in any::<prop::sample::Index>()) {
         let mut bytes = encoded(&segment);
         let bit = bit.index(8 * bytes.len());
         bytes[bit / 8] ^= 0x80 >> (bit % 8);
@@ -331,7 +331,7 @@ fn reseal_ipv4(bytes: &mut [u8]) {
 }
 
 #[test]
-fn every_error_says_what_and_where() {
+fn parse_errors_name_the_field_and_its_position() {
     let four = encoded(&plain(IpVersion::V4));
     let six = encoded(&plain(IpVersion::V6));
     let edited = |bytes: &[u8], edits: &[(usize, u8)]| {
@@ -425,7 +425,7 @@ fn every_error_says_what_and_where() {
 }
 
 #[test]
-fn ipv4_options_are_stepped_over() {
+fn ipv4_options_are_skipped() {
     let mut bytes = encoded(&plain(IpVersion::V4));
     bytes.splice(20..20, [1, 1, 1, 0]);
     bytes[0] = 0x46;
@@ -437,7 +437,7 @@ fn ipv4_options_are_stepped_over() {
 }
 
 #[test]
-fn the_ip_header_is_what_linux_sends() {
+fn the_ip_header_equals_that_of_linux() {
     let mut packets = PacketStore::default();
     let mut encoder = Encoder::new(NodeAddresses);
     let mut bytes = Vec::new();
@@ -455,7 +455,7 @@ fn the_ip_header_is_what_linux_sends() {
 }
 
 #[test]
-fn a_buffer_is_used_again() {
+fn an_encoding_buffer_is_reused() {
     let mut packets = PacketStore::default();
     let mut segment = plain(IpVersion::V6);
     segment.packet.payload_length = 1440;
@@ -471,7 +471,7 @@ fn a_buffer_is_used_again() {
 }
 
 #[test]
-fn a_piece_gone_wrong_has_one_wrong_bit_behind_its_header() {
+fn a_corrupt_fragment_has_one_flipped_bit_after_its_header() {
     let mut packets = PacketStore::default();
     let mut segment = plain(IpVersion::V4);
     segment.packet.payload_length = 1440;
@@ -514,7 +514,7 @@ fn the_longest_datagrams_have_bytes() {
 }
 
 #[test]
-fn a_packet_that_contradicts_itself_has_no_bytes() {
+fn an_inconsistent_packet_cannot_be_encoded() {
     let mut packets = PacketStore::default();
     let mut bytes = vec![1];
     let mut encode = |packets: &PacketStore, packet| {

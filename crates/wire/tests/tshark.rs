@@ -418,7 +418,7 @@ fn lossy(version: IpVersion, with_timestamps: bool) -> Exchange {
 }
 
 #[test]
-fn a_loss_free_exchange_has_no_remark() {
+fn tshark_reports_no_anomalies_in_a_loss_free_exchange() {
     if tshark_is_missing() {
         return;
     }
@@ -503,7 +503,7 @@ fn every_combination_of_options_is_well_formed() {
 }
 
 #[test]
-fn the_judge_sees_what_is_wrong() {
+fn tshark_detects_injected_errors() {
     if tshark_is_missing() {
         return;
     }
@@ -526,7 +526,7 @@ fn the_judge_sees_what_is_wrong() {
 }
 
 #[test]
-fn a_cut_capture_keeps_whole_lengths() {
+fn a_truncated_capture_keeps_original_lengths() {
     if tshark_is_missing() {
         return;
     }
@@ -561,7 +561,7 @@ fn a_cut_capture_keeps_whole_lengths() {
 }
 
 #[test]
-fn payload_is_taken_for_no_protocol() {
+fn tshark_dissects_payload_as_no_application_protocol() {
     if tshark_is_missing() {
         return;
     }
@@ -584,7 +584,7 @@ fn payload_is_taken_for_no_protocol() {
 }
 
 #[test]
-fn an_icmp_error_says_what_it_is_about() {
+fn an_icmp_error_quotes_its_segment() {
     if tshark_is_missing() {
         return;
     }

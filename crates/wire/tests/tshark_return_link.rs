@@ -161,7 +161,7 @@ fn a_packet_in_a_tunnel_has_two_headers() {
 }
 
 #[test]
-fn what_is_compressed_another_decompressor_restores() {
+fn compressed_packets_are_restored_by_an_independent_decompressor() {
     if tshark_is_missing() {
         return;
     }

@@ -157,7 +157,7 @@ fn made() -> impl Strategy<Value = Made> {
 
 proptest! {
     #[test]
-    fn what_nobody_changed_leaves_as_it_came(
+    fn unmodified_packets_are_encoded_unchanged(
         made in prop_oneof![made(), made_segment()],
         behind in prop::collection::vec(any::<u8>(), 0..9),
     ) {
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hop_costs_one_and_nothing_else(made in prop_oneof![made(), made_segment()]) {
+    fn a_hop_only_decrements_the_hop_limit(made in prop_oneof![made(), made_segment()]) {
         let mut packets = PacketStore::default();
         let packet = stored(&mut packets, &made.bytes());
         prop_assert_eq!(packets.hop(packet), made.hop_limit > 1);
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mark_changes_two_bits(made in prop_oneof![made(), made_segment()]) {
+    fn an_ecn_mark_changes_two_bits(made in prop_oneof![made(), made_segment()]) {
         let mut packets = PacketStore::default();
         let packet = stored(&mut packets, &made.bytes());
         packets.get_mut(packet).set_ecn(Ecn::Congestion);
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_segment_is_right_and_keeps_the_rest(
+    fn a_modified_segment_is_valid_and_otherwise_unchanged(
         made in made_segment(),
         change in (any::<u32>(), any::<u32>(), any::<u16>(), 0u8..0x40),
         timestamps in prop::option::of(any::<(u32, u32)>()),
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_of_a_segment_are_right_and_make_it_together(
+    fn parts_of_a_segment_are_valid_and_concatenate_to_it(
         made in made_segment(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
         urgent in prop::option::of(0u16..60),
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn other_addresses_are_in_every_checksum(
+    fn replaced_addresses_update_every_checksum(
         made in prop_oneof![made(), made_segment(), made_udp()],
         last in any::<u8>(),
     ) {
@@ -318,7 +318,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tunnel_goes_around_whatever_came(made in prop_oneof![made(), made_segment()]) {
+    fn a_tunnel_header_encapsulates_any_real_packet(made in prop_oneof![made(), made_segment()]) {
         let mut packets = PacketStore::default();
         let bytes = made.bytes();
         let packet = stored(&mut packets, &bytes);
@@ -335,7 +335,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(
+    fn arbitrary_bytes_do_not_panic(
         noise in prop::collection::vec(any::<u8>(), 0..120),
         made in prop_oneof![made(), made_segment()],
         at in any::<prop::sample::Index>(),
@@ -400,7 +400,7 @@ fn reserved(bytes: &[u8], parsed: &Parsed<'_>) -> (u8, Vec<u8>) {
 }
 
 #[test]
-fn a_datagram_made_here_is_a_right_one() {
+fn a_generated_datagram_is_valid() {
     let mut packets = PacketStore::default();
     for version in [IpVersion::V4, IpVersion::V6] {
         let end = |address, port| bentpipe_types::Endpoint {
@@ -432,7 +432,7 @@ fn a_datagram_made_here_is_a_right_one() {
 }
 
 #[test]
-fn a_segment_made_for_a_real_flow_has_its_addresses_and_its_payload() {
+fn a_generated_segment_of_a_real_flow_has_its_addresses_and_payload() {
     let mut packets = PacketStore::default();
     let mut record = Packet::new(Default::default(), Default::default(), IpVersion::V4);
     record.payload_length = 4;
@@ -450,7 +450,7 @@ fn a_segment_made_for_a_real_flow_has_its_addresses_and_its_payload() {
 /// Only the two ends with the key can change a signed segment: it is forwarded, and no TCP here
 /// processes it.
 #[test]
-fn a_signed_segment_is_a_datagram() {
+fn a_segment_with_md5_or_tcp_ao_is_treated_as_a_datagram() {
     let mut md5 = vec![1, 1, 19, 18];
     md5.extend([7; 16]);
     let mut authentication = OPTIONS[..12].to_vec();

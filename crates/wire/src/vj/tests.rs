@@ -134,7 +134,7 @@ fn the_special_cases_are_three_bytes_of_header() {
 }
 
 #[test]
-fn what_repeats_or_goes_back_is_sent_uncompressed() {
+fn repeated_or_decreasing_segments_are_sent_uncompressed() {
     let types = |segments: &[Segment]| -> Vec<PacketType> {
         frames(segments).iter().map(|&(t, _)| t).collect()
     };
@@ -177,7 +177,7 @@ fn timestamps_that_change_are_never_compressed() {
 }
 
 #[test]
-fn the_connection_longest_unused_makes_room() {
+fn the_least_recently_used_connection_is_replaced() {
     let on = |connection, number| Segment {
         connection,
         ..ack(number)
@@ -196,7 +196,7 @@ fn the_connection_longest_unused_makes_room() {
 }
 
 #[test]
-fn a_lost_frame_spoils_the_checksum_until_one_comes_uncompressed() {
+fn frames_after_a_loss_fail_the_checksum_until_an_uncompressed_one() {
     let mut source = Source::new();
     let mut compressor = Compressor::new(16, true).unwrap();
     let mut decompressor = Decompressor::new(16).unwrap();
@@ -220,7 +220,7 @@ fn a_lost_frame_spoils_the_checksum_until_one_comes_uncompressed() {
 }
 
 #[test]
-fn a_reported_loss_tosses_until_a_connection_is_named() {
+fn frames_after_a_reported_loss_are_tossed_until_one_with_a_connection_number() {
     let mut source = Source::new();
     let mut compressor = Compressor::new(16, true).unwrap();
     let mut decompressor = Decompressor::new(16).unwrap();
@@ -255,7 +255,7 @@ fn a_reported_loss_tosses_until_a_connection_is_named() {
 }
 
 #[test]
-fn frames_that_are_none_are_errors() {
+fn invalid_frames_are_errors() {
     let mut decompressor = Decompressor::new(4).unwrap();
     let mut packet = Vec::new();
     let mut run = |packet_type, frame: &[u8]| {
@@ -328,7 +328,7 @@ fn sum(packet: &[u8]) -> u16 {
 
 proptest! {
     #[test]
-    fn without_loss_what_comes_out_is_what_went_in(segments in segments(), slots in 1usize..5, omit: bool) {
+    fn decompressed_packets_equal_the_originals_without_loss(segments in segments(), slots in 1usize..5, omit: bool) {
         let mut source = Source::new();
         let mut compressor = Compressor::new(slots, omit).unwrap();
         let mut decompressor = Decompressor::new(slots).unwrap();
@@ -343,7 +343,7 @@ proptest! {
     }
 
     #[test]
-    fn a_wrong_header_is_never_taken_for_right_unless_its_sum_is(
+    fn wrong_headers_are_detected_unless_their_checksum_matches(
         segments in segments(),
         fates in prop::collection::vec(0u8..10, 60),
         reported: bool,
@@ -383,7 +383,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(
+    fn arbitrary_bytes_do_not_panic(
         frames in prop::collection::vec((0u8..3, prop::collection::vec(any::<u8>(), 0..140)), 0..20),
         slots in 1usize..6,
         start in segments(),
