@@ -60,8 +60,8 @@ impl HostClock {
         Time::from_nanos(reading.saturating_sub(self.ahead_ns()))
     }
 
-    /// Value of the timestamp clock: milliseconds of real time (RFC 7323 sections 4.1 and
-    /// 5.4), starting at 1, because many implementations treat 0 as absent.
+    /// Value of the timestamp clock: milliseconds of real time (RFC 7323 section 4.1,
+    /// RFC 7323 section 5.4), starting at 1, because many implementations treat 0 as absent.
     #[inline]
     pub(crate) const fn timestamp(self, now: Time) -> u32 {
         ((self.reading(now) / 1_000_000) as u32).wrapping_add(1)
