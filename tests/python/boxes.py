@@ -129,8 +129,8 @@ def join(one: Box, other: Box, number: int, *, mtu: int = 1500) -> None:
         box.ip(f"link set to-{peer.name} up")
 
 
-def in_a_row(boxes: list[Box]) -> None:
-    """Join boxes in a row, each with routes to all; those between forward."""
+def join_in_chain(boxes: list[Box]) -> None:
+    """Join boxes in a chain, each with routes to all; those between forward."""
     for number, (one, other) in enumerate(pairwise(boxes), start=1):
         join(one, other, number)
     for at, box in enumerate(boxes):
@@ -150,7 +150,7 @@ def row(*names: str) -> Iterator[list[Box]]:
     boxes: list[Box] = []
     try:
         boxes += [Box(name) for name in names]
-        in_a_row(boxes)
+        join_in_chain(boxes)
         yield boxes
     finally:
         for box in boxes:
@@ -254,8 +254,8 @@ def fetch(box: Box, address: str, length: int = 300_000) -> None:
     assert box.run(sys.executable, "-c", CLIENT, address, str(length)) == "right\n"
 
 
-def until(condition: Any, what: str) -> None:
-    """Wait until something is so."""
+def wait_until(condition: Any, what: str) -> None:
+    """Wait until a condition holds."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, what

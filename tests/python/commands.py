@@ -29,7 +29,7 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
         process.communicate()
 
 
-class Said:
+class CommandResult:
     """The outcome of a command."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
@@ -40,7 +40,7 @@ class Said:
         return json.loads(self.out)
 
 
-def assert_refused(said: Said, *fragments: str, status: int = 2) -> None:
+def assert_refused(said: CommandResult, *fragments: str, status: int = 2) -> None:
     assert said.status == status
     assert said.out == ""
     assert len(said.err.splitlines()) == 1, said.err

@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from bentpipe import cli
 
-from .commands import SMALL, Said
+from .commands import SMALL, CommandResult
 
 # A property holds or it doesn't; how long it takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
@@ -125,10 +125,10 @@ def small(tmp_path: Path) -> Path:
 def bentpipe(capsys: pytest.CaptureFixture[str]) -> Any:
     """Return what calls the command line in this process, and says what it came to."""
 
-    def call(*arguments: object) -> Said:
+    def call(*arguments: object) -> CommandResult:
         status = cli.execute([str(argument) for argument in arguments])
         captured = capsys.readouterr()
-        return Said(status, captured.out, captured.err)
+        return CommandResult(status, captured.out, captured.err)
 
     return call
 

@@ -20,10 +20,10 @@ def up_to_three_times(test: Callable[..., None]) -> Callable[..., None]:
     """Try again what failed, twice: a busy machine stops a program for 10 ms, now and then."""
 
     @functools.wraps(test)
-    def tried(*args: Any, **kwargs: Any) -> None:
+    def retried(*args: Any, **kwargs: Any) -> None:
         for _ in range(2):
             with contextlib.suppress(AssertionError):
                 return test(*args, **kwargs)
         return test(*args, **kwargs)
 
-    return tried
+    return retried

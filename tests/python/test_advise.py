@@ -431,7 +431,7 @@ def test_fewer_completions_are_not_counted_as_a_gain() -> None:
     from bentpipe.advice.remedy import Remedy
     from bentpipe.advice.user_experience import UserMeasure, experiences
 
-    def measured(name: str, *felt: UserMeasure) -> RemedyResult:
+    def remedy_result(name: str, *felt: UserMeasure) -> RemedyResult:
         return RemedyResult(
             remedy=Remedy(kind=name, name=name, why="", settings=()),
             goodput_bps=1.0,
@@ -443,11 +443,11 @@ def test_fewer_completions_are_not_counted_as_a_gain() -> None:
         )
 
     without = [{("pages", "page load"): UserMeasure(value=1000.0, completed=0.9)}] * 3
-    fewer = measured("fewer", *[UserMeasure(value=100.0, completed=0.8)] * 3)
-    lucky = measured(
+    fewer = remedy_result("fewer", *[UserMeasure(value=100.0, completed=0.8)] * 3)
+    lucky = remedy_result(
         "lucky", *(UserMeasure(value=value, completed=0.9) for value in (250.0, 2000.0, 800.0))
     )
-    good = measured("good", *[UserMeasure(value=500.0, completed=0.9)] * 3)
+    good = remedy_result("good", *[UserMeasure(value=500.0, completed=0.9)] * 3)
     (pages,) = experiences(without, [fewer, lucky, good])
     assert [each.result.remedy.name for each in pages.remedies] == ["good", "lucky"]
     # A time's half is twice as good; of three seeds the median counts, the value is the first's.

@@ -62,7 +62,7 @@ class ScriptedRunner:
         both = zip(self.gains[name], self.felt[name], strict=True)
         return [outcome(gain, 1000.0 / better) for gain, better in both]
 
-    def alone(self) -> list[Trial]:
+    def try_each_alone(self) -> list[Trial]:
         return try_alone(cast("TrialRunner", self), [remedy(name) for name in self.gains])
 
 
@@ -71,7 +71,7 @@ def test_remedies_without_gain_are_simulated_with_one_seed() -> None:
         {"good": (1.5, 1.4, 1.6), "fair": (1.1, 1.2, 1.1), "small": (1.03, 1.04, 1.03)}
         | {f"useless {number}": (1.0, 1.01, 0.99) for number in range(20)}
     )
-    trials = runner.alone()
+    trials = runner.try_each_alone()
     assert {name for name, seeds in runner.seeds_of.items() if seeds == 3} == {
         "good",
         "fair",
@@ -89,12 +89,12 @@ def test_near_misses_of_the_first_seed_get_further_seeds() -> None:
         "bad": (0.7, 0.7, 0.7),
     }
     runner = ScriptedRunner(gains)
-    best = max(runner.alone(), key=lambda each: each.rank)
+    best = max(runner.try_each_alone(), key=lambda each: each.rank)
     assert best.remedy.name == "late"
     assert runner.seeds_of["bad"] == 1
     # Where further seeds change nothing for those that have them, the same is not looked at again.
     steady = ScriptedRunner(gains | {"good": (1.10, 1.10, 1.10), "fair": (1.09, 1.09, 1.09)})
-    steady.alone()
+    steady.try_each_alone()
     assert steady.seeds_of["late"] == 1
 
 
@@ -104,7 +104,7 @@ def test_user_experience_gains_also_get_further_seeds() -> None:
     runner = ScriptedRunner(
         dict.fromkeys(names, (1.0,) * 3), {name: (felt[name],) * 3 for name in names}
     )
-    runner.alone()
+    runner.try_each_alone()
     told = {name for name, seeds in runner.seeds_of.items() if seeds == 3}
     # The first three are told of.
     assert told == {"felt", "second", "third"}
@@ -112,10 +112,10 @@ def test_user_experience_gains_also_get_further_seeds() -> None:
 
 def test_remedies_that_fail_with_a_further_seed_are_omitted() -> None:
     runner = ScriptedRunner({"broken": (2.0,), "good": (1.5, 1.5, 1.5)})
-    assert [each.remedy.name for each in runner.alone()] == ["good"]
+    assert [each.remedy.name for each in runner.try_each_alone()] == ["good"]
 
 
-def on_top(written: Mapping[str, Gains]) -> tuple[ScriptedRunner, Trial | None]:
+def try_additional(written: Mapping[str, Gains]) -> tuple[ScriptedRunner, Trial | None]:
     """Try kinds a, b and c, of four members each, on top of what has given half as much again."""
     alone = {f"{kind}{number}": 1.0 - number / 10 for kind in "abc" for number in range(4)}
     gains: dict[str, Gains] = {"best": (1.5,) * 3}
@@ -135,14 +135,14 @@ FIRST_OF_FAMILIES = {f"best + {kind}{number}" for kind in "abc" for number in (0
 
 
 def test_additional_remedies_start_with_the_best_of_each_family() -> None:
-    runner, better = on_top({})
+    runner, better = try_additional({})
     assert better is None
     assert set(runner.seeds_of) == FIRST_OF_FAMILIES
     assert set(runner.seeds_of.values()) == {1}
 
 
 def test_all_members_of_a_gaining_family_are_tried_in_addition() -> None:
-    runner, better = on_top({"best + a0": (1.53,) * 3, "best + a2": (1.9,) * 3})
+    runner, better = try_additional({"best + a0": (1.53,) * 3, "best + a2": (1.9,) * 3})
     assert better is not None
     assert better.remedy.name == "best + a2"
     assert set(runner.seeds_of) == FIRST_OF_FAMILIES | {"best + a1", "best + a2"}
@@ -154,11 +154,11 @@ def test_all_members_of_a_gaining_family_are_tried_in_addition() -> None:
 
 
 def test_additional_remedies_near_the_best_get_all_seeds() -> None:
-    _, better = on_top({"best + a0": (1.55, 1.65, 1.65), "best + b0": (1.53, 1.6, 1.6)})
+    _, better = try_additional({"best + a0": (1.55, 1.65, 1.65), "best + b0": (1.53, 1.6, 1.6)})
     assert better is not None
     assert better.remedy.name == "best + a0"
     # One that is behind with the first seed, by no more than luck has made of the best one alone.
-    runner, better = on_top(
+    runner, better = try_additional(
         {
             "best": (1.4, 1.5, 1.5),
             "best + a0": (1.5, 1.55, 1.55),
@@ -173,14 +173,14 @@ def test_additional_remedies_near_the_best_get_all_seeds() -> None:
 
 
 def test_additional_remedies_must_gain_over_all_seeds() -> None:
-    _, lucky = on_top({"best + b0": (1.8, 1.5, 1.5)})
+    _, lucky = try_additional({"best + b0": (1.8, 1.5, 1.5)})
     assert lucky is None
 
 
 def test_high_variance_gives_additional_remedies_all_seeds() -> None:
     """Beside the best one, the others are 50% better with one seed than with the next."""
     written = {"best + a2": (1.4, 3.0, 3.0), "a0": (1.2, 1.8, 0.9), "b0": (1.1, 0.7, 1.7)}
-    runner, better = on_top(written)
+    runner, better = try_additional(written)
     assert better is None
     assert "best + a2" not in runner.seeds_of
     (best,) = runner.run_all_seeds(runner.run_first_seed([remedy("best")]))

@@ -45,7 +45,7 @@ def test_json_output_has_the_documented_fields(bentpipe: Any, small: Path) -> No
         }
 
 
-def test_the_table_has_units(bentpipe: Any, small: Path) -> None:
+def test_table_has_units(bentpipe: Any, small: Path) -> None:
     said = bentpipe("run", small)
     assert (said.status, said.err) == (0, "")
     row = next(line for line in said.out.splitlines() if line.startswith("download "))

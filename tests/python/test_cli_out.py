@@ -84,12 +84,12 @@ def test_files_of_an_earlier_run_are_removed(bentpipe: Any, small: Path, tmp_pat
 def test_unwritable_folder_is_refused_before_the_run(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(*_: object, **__: object) -> None:
+    def fail_if_called(*_: object, **__: object) -> None:
         raise AssertionError("it ran")
 
     forbidding = SimpleNamespace(access=lambda *_: False, W_OK=os.W_OK, X_OK=os.X_OK)
     monkeypatch.setattr("bentpipe.cli.output.os", forbidding)
-    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.setattr("bentpipe.cli.run.simulate", fail_if_called)
     assert_refused(bentpipe("run", small, "--out", small.parent), "can't be written to")
 
 
@@ -151,13 +151,13 @@ def test_capture_file_is_locked_against_other_commands(
 def test_unwritable_capture_path_is_refused_before_the_run(
     bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch, there: bool
 ) -> None:
-    def never(*_: object, **__: object) -> None:
+    def fail_if_called(*_: object, **__: object) -> None:
         raise AssertionError("it ran")
 
     def read_only(path: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
-    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.setattr("bentpipe.cli.run.simulate", fail_if_called)
     monkeypatch.setattr("bentpipe.cli.output.reserved", read_only)
     folder = ("--out", small.parent) if there else ()
     said = bentpipe("run", small, "--pcap", "satellite", *folder)
@@ -179,7 +179,9 @@ def test_output_folder_is_locked_against_other_commands(
     assert bentpipe("run", small, "--out", out).status == 0
 
 
-def _with_room_for(size: int, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def _run_with_file_size_limit(
+    size: int, *words: object, cwd: Path
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *map(str, words)],
         cwd=cwd,
@@ -205,19 +207,19 @@ def test_failed_probe_file_creation_leaves_no_file(
 
 
 def test_failed_write_keeps_the_existing_files(small: Path, tmp_path: Path) -> None:
-    done = _with_room_for(0, "new", "mine.toml", cwd=tmp_path)
+    done = _run_with_file_size_limit(0, "new", "mine.toml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "bentpipe: mine.toml: file too large\n"
     assert not (tmp_path / "mine.toml").exists()
 
     words = ("run", small, "--out", "out")
-    assert _with_room_for(10 << 20, *words, cwd=tmp_path).returncode == 0
+    assert _run_with_file_size_limit(10 << 20, *words, cwd=tmp_path).returncode == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     # Room for probes of nothing and for the summary, and for no plot.
     size = 12 << 10
     assert len(before["summary.json"]) < size < len(before["overview.svg"])
     few = ("--set", 'probes.series=["satellite.forward.queue"]', "--set", "probes.interval=1 s")
-    done = _with_room_for(size, *words, *few, "--seed", "8", cwd=tmp_path)
+    done = _run_with_file_size_limit(size, *words, *few, "--seed", "8", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.startswith("small: ")
     assert "wrote" not in done.stdout
@@ -275,7 +277,7 @@ def test_plots_without_a_home_folder_print_no_warnings(small: Path, tmp_path: Pa
     assert str(cache) not in done.stdout
 
 
-def _full_at(path: Path) -> Path:
+def _link_to_dev_full(path: Path) -> Path:
     """Have a file's place on a full disk."""
     path.symlink_to("/dev/full")
     return path
@@ -288,9 +290,9 @@ def test_unwritable_plot_still_prints_the_result(
 ) -> None:
     full = tmp_path / "plot.svg"
     words: list[object] = [command, small, "--plot", full]
-    _full_at(full)
+    _link_to_dev_full(full)
     if command == "run":
-        words = [command, small, "--flent", _full_at(tmp_path / "run.flent.gz")]
+        words = [command, small, "--flent", _link_to_dev_full(tmp_path / "run.flent.gz")]
     if command == "sweep":
         sweep = tmp_path / "many.toml"
         sweep.write_text(
@@ -309,7 +311,7 @@ def test_unwritable_plot_still_prints_the_result(
 
 
 def test_full_output_folder_still_prints_the_result(small: Path, tmp_path: Path) -> None:
-    done = _with_room_for(3 << 10, "run", small, "--out", "out", "--json", cwd=tmp_path)
+    done = _run_with_file_size_limit(3 << 10, "run", small, "--out", "out", "--json", cwd=tmp_path)
     assert done.returncode == 1
     assert json.loads(done.stdout)["flows"][0]["bytes_delivered"] == 300_000
     assert re.fullmatch(r"bentpipe: out/.*: file too large\n", done.stderr), done.stderr
@@ -392,7 +394,7 @@ def test_large_unlimited_capture_suggests_a_snap_length(
     )
 
 
-def test_a_snap_length_cuts_packets(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+def test_snap_length_truncates_packets(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     sizes = []
     for snap in ([], ["--snap", "100"]):
         assert bentpipe("run", small, "--out", tmp_path, "--pcap", "satellite", *snap).status == 0

@@ -152,10 +152,10 @@ def test_strings_with_many_dots_are_accepted(bentpipe: Any, small: Path) -> None
 def test_missing_files_are_refused_before_the_run(
     bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(*_: object, **__: object) -> None:
+    def fail_if_called(*_: object, **__: object) -> None:
         raise AssertionError("it ran")
 
-    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.setattr("bentpipe.cli.run.simulate", fail_if_called)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     run = ("run", small)
@@ -203,7 +203,7 @@ def locked(tmp_path: Path) -> Path:
     return folder
 
 
-def _without_rights(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def _run_without_permissions(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Call the command line without root's right to read and write what it may not."""
     drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all"]
     return subprocess.run(
@@ -240,7 +240,7 @@ def test_missing_file_permissions_are_an_invalid_request(
         text = f'scenario = "{scenario}"\naxes.seed = {{ count = 2 }}\n'
         (locked.parent / f"{name}.toml").write_text(text, encoding="utf-8")
     (locked.parent / "wrong.py").write_text('open("nowhere")\n', encoding="utf-8")
-    done = _without_rights(*arguments, cwd=small.parent)
+    done = _run_without_permissions(*arguments, cwd=small.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"bentpipe: {said}"), done.stderr
     assert done.stderr.count("\n") == 1

@@ -134,7 +134,7 @@ def test_signal_prints_one_line_and_leaves_no_files(
         while (
             not (parts[0].exists() and parts[1].exists() and parts[1].stat().st_size > 1 << 20)
             if command == "run"
-            else not _at_work(process)
+            else not _is_simulating(process)
         ):
             assert time.monotonic() < deadline
             assert process.poll() is None, process.communicate()
@@ -145,7 +145,7 @@ def test_signal_prints_one_line_and_leaves_no_files(
     assert not list(tmp_path.glob("out/*"))
 
 
-def _at_work(process: subprocess.Popen[str]) -> bool:
+def _is_simulating(process: subprocess.Popen[str]) -> bool:
     """Whether it has been at work for so long that it is simulating."""
     if not Path("/proc/self/stat").exists():
         time.sleep(2.0)

@@ -45,7 +45,7 @@ CONTROL = "hosts.server.tcp.congestion_control"
 
 
 @pytest.fixture(autouse=True)
-def _registered_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def _empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(congestion, "_classes", {})
 
 

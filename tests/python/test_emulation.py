@@ -167,7 +167,7 @@ def test_unsupported_kernel_settings_are_noted_by_key() -> None:
     assert keys == ["hosts.server.tcp.initial_rto"]
 
 
-def _has(control: str) -> bool:
+def _kernel_has(control: str) -> bool:
     with socket.socket() as end:
         try:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
@@ -177,9 +177,11 @@ def _has(control: str) -> bool:
 
 
 @live
-@pytest.mark.skipif(_has("hybla") and _has("westwood"), reason="optional: the kernel has them all")
+@pytest.mark.skipif(
+    _kernel_has("hybla") and _kernel_has("westwood"), reason="optional: the kernel has them all"
+)
 def test_missing_kernel_congestion_control_is_refused() -> None:
-    control = next(each for each in ("hybla", "westwood") if not _has(each))
+    control = next(each for each in ("hybla", "westwood") if not _kernel_has(each))
     server = {"tcp": {"congestion_control": control}}
     scenario = short(hosts={"server": server, "client": {}})
     with pytest.raises(_native.ScenarioError, match=rf"the kernel has no \"{control}\""):
@@ -220,7 +222,7 @@ def test_user_programs_communicate_over_the_emulated_links(
     assert 0.2 <= float(words[2]) < 0.4
 
 
-def _marked() -> set[int]:
+def _emulation_processes() -> set[int]:
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -245,19 +247,19 @@ def test_killed_emulation_leaves_no_processes_or_namespaces(
         "commands=[Command(host='client', words=('sleep', '77'), waited_for=True)])\n"
     )
     file.write_text(json.dumps(short()), encoding="utf-8")
-    before = _marked()
+    before = _emulation_processes()
     emulator = subprocess.Popen([sys.executable, "-c", program])
     deadline = time.monotonic() + 20
-    while not (started := _marked() - before) and time.monotonic() < deadline:
+    while not (started := _emulation_processes() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert started, "the command runs"
     emulator.send_signal(how)
     emulator.wait(timeout=20)
     _native.emulation_leftovers()
     deadline = time.monotonic() + 10
-    while _marked() & started and time.monotonic() < deadline:
+    while _emulation_processes() & started and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not _marked() & started
+    assert not _emulation_processes() & started
     hosts = Path(os.environ.get("TMPDIR", "/tmp")).glob(f"bentpipe-{emulator.pid}-*.hosts")
     assert not list(hosts)
 

@@ -99,7 +99,7 @@ def flows_of(summary_json: str) -> dict[str, Any]:
     return {flow["name"]: flow for flow in json.loads(summary_json)["flows"]}
 
 
-def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
+def assert_flows_match(simulated: dict[str, Any], real: dict[str, Any]) -> None:
     """Hold an emulated flow against a simulated one.
 
     Both count the same. Times are within 5% and 5 ms of each other, medians where there are
@@ -107,35 +107,35 @@ def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
     """
     name = simulated["name"]
 
-    def near(ours: float | None, theirs: float | None, what: str) -> None:
+    def assert_close(ours: float | None, theirs: float | None, what: str) -> None:
         assert ours is not None, (name, what)
         assert theirs is not None, (name, what)
         assert abs(ours - theirs) <= 0.05 * ours + 5.0, (name, what, ours, theirs)
 
     assert real["outcome"] == simulated["outcome"] == "finished", name
     assert real["bytes_delivered"] == simulated["bytes_delivered"], name
-    near(1e3 * simulated["finish_s"], 1e3 * real["finish_s"], "finish")
+    assert_close(1e3 * simulated["finish_s"], 1e3 * real["finish_s"], "finish")
     for key in ("responses", "files", "mails", "echoes"):
         if key in simulated:
             assert real[key]["count"] == simulated[key]["count"] > 0, (name, key)
-            near(simulated[key]["time_ms"]["p50"], real[key]["time_ms"]["p50"], key)
+            assert_close(simulated[key]["time_ms"]["p50"], real[key]["time_ms"]["p50"], key)
     if "pages" in simulated:
         for ours, theirs in zip(simulated["pages"], real["pages"], strict=True):
             assert (ours["objects"], ours["bytes"]) == (theirs["objects"], theirs["bytes"])
-            near(1e3 * ours["load_s"], 1e3 * theirs["load_s"], "load")
-            near(1e3 * ours["first_byte_s"], 1e3 * theirs["first_byte_s"], "first byte")
+            assert_close(1e3 * ours["load_s"], 1e3 * theirs["load_s"], "load")
+            assert_close(1e3 * ours["first_byte_s"], 1e3 * theirs["first_byte_s"], "first byte")
     if "messages" in simulated:
         ours, theirs = simulated["messages"], real["messages"]
         assert [theirs[key] for key in ("sent", "received", "bytes")] == [
             ours[key] for key in ("sent", "received", "bytes")
         ]
-        near(ours["delay_ms"]["p50"], theirs["delay_ms"]["p50"], "delay")
+        assert_close(ours["delay_ms"]["p50"], theirs["delay_ms"]["p50"], "delay")
     if "calls" in simulated:
         for ours, theirs in zip(simulated["calls"], real["calls"], strict=True):
             for way in ("there", "back"):
                 assert theirs[way]["packets"] == ours[way]["packets"] > 100
                 assert theirs[way]["lost"] == 0
-                near(ours[way]["delay_ms"], theirs[way]["delay_ms"], way)
+                assert_close(ours[way]["delay_ms"], theirs[way]["delay_ms"], way)
                 # A packet in fifty may be late to be played, on a busy machine.
                 assert theirs[way]["late"] <= ours[way]["packets"] / 50
                 if theirs[way]["late"] == 0:
@@ -143,7 +143,7 @@ def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
     if "video" in simulated:
         ours, theirs = simulated["video"], real["video"]
         assert theirs["stalls"] == ours["stalls"] == 0
-        near(ours["start_up_ms"]["p50"], theirs["start_up_ms"]["p50"], "start-up")
+        assert_close(ours["start_up_ms"]["p50"], theirs["start_up_ms"]["p50"], "start-up")
 
 
 @up_to_three_times
@@ -157,7 +157,7 @@ def test_applications_over_kernel_sockets_match_the_simulation() -> None:
     real = {flow["name"]: flow for flow in data["emulate"]["flows"]}
     assert list(simulated) == list(real) == list(APPLICATIONS)
     for name, flow in simulated.items():
-        agree(flow, real[name])
+        assert_flows_match(flow, real[name])
         assert flow.keys() - {"limited_s", "path_mtu"} <= real[name].keys()
     # And compared, by the flow and by the group: what is told, on both clocks.
     for key, of in (("difference", data["difference"]), ("groups", data["groups"])):
@@ -187,7 +187,7 @@ def test_attached_and_kernel_hosts_interoperate(ours: str) -> None:
     simulated = flows_of(run(scenario).summary_json)
     real = emulate(scenario, attach={f"{name}-{ours}": "our" for name in names})
     for name, flow in flows_of(real.summary_json).items():
-        agree(simulated[name], flow)
+        assert_flows_match(simulated[name], flow)
 
 
 def test_emulated_application_mix_matches_the_simulation() -> None:
@@ -226,7 +226,7 @@ def test_ipv6_carries_datagrams_echoes_and_pages() -> None:
     scenario = side_by_side(["web", "call", "ping", "echo"], ip="v6")
     simulated = flows_of(run(scenario).summary_json)
     for name, flow in flows_of(emulate(scenario).summary_json).items():
-        agree(simulated[name], flow)
+        assert_flows_match(simulated[name], flow)
 
 
 def test_unsupported_applications_are_refused_or_noted() -> None:
@@ -258,7 +258,7 @@ def test_kernel_tcp_fast_open_matches_the_simulation() -> None:
     real = {flow["name"]: flow for flow in data["emulate"]["flows"]}
     assert not any("fast_open" in note for note in data["emulate"]["notes"])
     for name, flow in simulated.items():
-        agree(flow, real[name])
+        assert_flows_match(flow, real[name])
     # Connections after the first to a server take a round trip less, in both: of the page's 1.100 s
     # nearly all of that (0.988 s), as the link is fast. A busy machine is late by a tenth of it.
     saved = plain["web"]["pages"][0]["load_s"] - simulated["web"]["pages"][0]["load_s"]

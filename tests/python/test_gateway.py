@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from .boxes import Box, fetch, gateway, join, listen, live, row, until
+from .boxes import Box, fetch, gateway, join, listen, live, row, wait_until
 
 pytestmark = live
 
@@ -58,14 +58,14 @@ def boxes() -> Iterator[list[Box]]:
         yield made
 
 
-def written(tmp_path: Path, text: str) -> Path:
+def write_scenario(tmp_path: Path, text: str) -> Path:
     file = tmp_path / "box.toml"
     file.write_text(text, encoding="utf-8")
     return file
 
 
-def traces(box: Box) -> list[str]:
-    """Return what of a gateway is there in a box: rules, routes, devices, groups."""
+def gateway_state(box: Box) -> list[str]:
+    """Return the state of a gateway left in a box: rules, routes, devices, groups."""
     lines = []
     for line in ("-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all"):
         lines += [each for each in box.ip(line).splitlines() if "proto 190" in each]
@@ -89,14 +89,14 @@ def test_payload_is_intact_in_both_directions_over_ipv4_and_ipv6(
     hub.sysctl("net.ipv4.conf.all.rp_filter=1")
     listen(server)
     listen(client)
-    with gateway(hub, written(tmp_path, text), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, text), *HUB) as running:
         for address in SERVER:
             fetch(client, address)
         for address in CLIENT:
             fetch(server, address)
-        assert len(traces(hub)) == 10 + 4 + 2 + 2
+        assert len(gateway_state(hub)) == 10 + 4 + 2 + 2
         said = running.end()
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
     [told] = said["gateways"]
     counted = told["connections"]
     assert told["name"] == "hub"
@@ -149,7 +149,7 @@ def test_gateway_acknowledges_data_locally(boxes: list[Box], tmp_path: Path, kin
         assert unacknowledged(server, client, CLIENT[0], "to-hub") == 20_000
         return
     text = SPLIT if kind == "split" else HYBRID
-    with gateway(hub, written(tmp_path, text), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, text), *HUB) as running:
         assert unacknowledged(server, client, CLIENT[0], "to-hub") == 0
         [told] = running.end()["gateways"]
         assert told["bytes_held"]["max"] >= 20_000
@@ -180,7 +180,7 @@ def test_server_greeting_passes_the_gateway_without_delay(
     greeting = server.python(GREETS)
     assert greeting.stdout is not None
     assert greeting.stdout.readline() == "listening\n"
-    with gateway(hub, written(tmp_path, text), *HUB):
+    with gateway(hub, write_scenario(tmp_path, text), *HUB):
         took = [float(client.run(sys.executable, "-c", IS_GREETED, SERVER[0])) for _ in range(3)]
     # A SYN+ACK goes again after 1 s.
     assert min(took) < 0.9
@@ -190,13 +190,13 @@ def test_killed_gateway_forwards_and_its_rules_are_cleaned_up(
     boxes: list[Box], tmp_path: Path
 ) -> None:
     server, hub, client = boxes
-    file = written(tmp_path, SPLIT)
+    file = write_scenario(tmp_path, SPLIT)
     listen(server)
     with gateway(hub, file, *HUB) as running:
         fetch(client, SERVER[0], 1000)
         running.kill()
     # Rules are left, which find nothing, and groups; neither devices nor routes.
-    assert len(traces(hub)) == 10 + 2
+    assert len(gateway_state(hub)) == 10 + 2
     fetch(client, SERVER[0])
     fetch(client, SERVER[1])
     with gateway(hub, file, *HUB) as running:
@@ -205,7 +205,7 @@ def test_killed_gateway_forwards_and_its_rules_are_cleaned_up(
         running.kill()
     command = [sys.executable, "-m", "bentpipe", "gateway", "--clean", "--json"]
     assert json.loads(hub.run(*command)) == {"rules": 10, "groups": 2}
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
     fetch(client, SERVER[0])
 
 
@@ -333,7 +333,7 @@ def test_non_tcp_traffic_passes_with_one_hop(boxes: list[Box], tmp_path: Path, t
         [*datagrams, "pong 63", "pong 63", "too old, says 10.2.0.1"],
         [*datagrams, *["another protocol"] * 3, "pong", "pong", "too old, says fd00:2::1"],
     ]
-    with gateway(hub, written(tmp_path, text), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, text), *HUB) as running:
         assert [client.run(sys.executable, "-c", asks, asked[asks]) for asks in asked] == plain
         said = running.end()
     [told] = said["gateways"]
@@ -347,7 +347,7 @@ def test_traffic_to_the_machine_itself_is_left_to_the_kernel(
 ) -> None:
     _, hub, client = boxes
     listen(hub)
-    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running:
         fetch(client, "10.2.0.1")
         fetch(client, "10.1.0.2")
         fetch(client, "fd00:2::1")
@@ -356,7 +356,7 @@ def test_traffic_to_the_machine_itself_is_left_to_the_kernel(
 
 def test_third_interface_traffic_is_not_diverted(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
-    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running:
         other = Box("other")
         try:
             join(hub, other, 9)
@@ -384,7 +384,7 @@ def test_segments_fit_an_interface_with_a_smaller_mtu(tmp_path: Path, text: str)
         router.ip("link set to-hub mtu 1300")
         listen(server)
         words = ("--interface", "lan=to-server", "--interface", "satellite=to-router")
-        with gateway(hub, written(tmp_path, text), "--gateway", "hub", *words) as running:
+        with gateway(hub, write_scenario(tmp_path, text), "--gateway", "hub", *words) as running:
             fetch(client, SERVER[0])
             assert running.end()["refused"] == {}
 
@@ -392,12 +392,14 @@ def test_segments_fit_an_interface_with_a_smaller_mtu(tmp_path: Path, text: str)
 def test_interface_down_and_up_is_logged(tmp_path: Path) -> None:
     with (
         row("server", "hub", "client") as (_, hub, _),
-        gateway(hub, written(tmp_path, SPLIT), *HUB) as running,
+        gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running,
     ):
         hub.ip("link set to-client down")
-        until(lambda: "to-client is down" in running.log_lines(), "it is told")
+        wait_until(lambda: "to-client is down" in running.log_lines(), "it is told")
         hub.ip("link set to-client up")
-        until(lambda: any("to-client is up again" in line for line in running.log_lines()), "too")
+        wait_until(
+            lambda: any("to-client is up again" in line for line in running.log_lines()), "too"
+        )
         assert len(running.log_lines()) == 2
 
 
@@ -408,7 +410,7 @@ def test_capture_timestamps_are_wall_clock_time(
     listen(server)
     monkeypatch.chdir(tmp_path)
     began = time.time()
-    with gateway(hub, written(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
         fetch(client, SERVER[0])
         running.end()
     times = packet_times(tmp_path / "satellite.pcapng")
@@ -440,15 +442,15 @@ def test_recreated_interface_is_diverted_again(boxes: list[Box], tmp_path: Path)
     server, hub, client = boxes
     listen(server)
     listen(client)
-    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running:
         fetch(client, SERVER[0], 1000)
         [group] = {line["group"] for line in interfaces(hub) if line["ifname"] == "to-client"}
         # As a modem's that dials anew: another interface by the same name.
         hub.ip("link delete to-client")
-        until(lambda: "to-client is gone" in running.log_lines(), "it is told")
+        wait_until(lambda: "to-client is gone" in running.log_lines(), "it is told")
         join(hub, client, 2)
         client.ip("route add 10.1.0.0/24 via 10.2.0.1")
-        until(
+        wait_until(
             lambda: any(
                 line["ifname"] == "to-client" and line["group"] == group for line in interfaces(hub)
             ),
@@ -457,7 +459,7 @@ def test_recreated_interface_is_diverted_again(boxes: list[Box], tmp_path: Path)
         fetch(client, SERVER[0])
         fetch(server, CLIENT[0])
         hub.ip("link set to-client group 7 mtu 1400")
-        until(lambda: len(running.log_lines()) == 4, "it is told")
+        wait_until(lambda: len(running.log_lines()) == 4, "it is told")
         assert running.log_lines() == [
             "to-client is gone",
             "to-client has returned",
@@ -466,7 +468,7 @@ def test_recreated_interface_is_diverted_again(boxes: list[Box], tmp_path: Path)
         ]
         [told] = running.end()["gateways"]
     assert told["connections"]["split"] == 3
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
 
 
 # Connects, and says what becomes of it.
@@ -517,7 +519,7 @@ def test_graceful_stop_resets_open_connections(
     sender = server.python(FOREVER, stream)
     assert sender.stdout is not None
     assert sender.stdout.readline() == "listening\n"
-    with gateway(hub, written(tmp_path, text), *HUB, *shape) as running:
+    with gateway(hub, write_scenario(tmp_path, text), *HUB, *shape) as running:
         reader = client.python(READER, SERVER[0])
         assert reader.stdout is not None
         assert reader.stdout.readline() == "began\n"
@@ -537,9 +539,9 @@ def test_unread_log_does_not_stop_the_gateway(boxes: list[Box], tmp_path: Path, 
     server, hub, client = boxes
     listen(server)
     command = shlex.join([sys.executable, "-m", "bentpipe", "gateway"])
-    words = shlex.join([str(written(tmp_path, SPLIT)), *HUB, "--json"])
+    words = shlex.join([str(write_scenario(tmp_path, SPLIT)), *HUB, "--json"])
     running = hub.start("sh", "-c", f"exec {command} {words} {log}")
-    until(lambda: len(traces(hub)) == 18, "it is set up")
+    wait_until(lambda: len(gateway_state(hub)) == 18, "it is set up")
     fetch(client, SERVER[0])
     running.terminate()
     out, _ = running.communicate(timeout=10)
@@ -549,14 +551,14 @@ def test_unread_log_does_not_stop_the_gateway(boxes: list[Box], tmp_path: Path, 
 
 def test_gateway_ends_after_its_duration_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, _ = boxes
-    file = written(tmp_path, SPLIT)
+    file = write_scenario(tmp_path, SPLIT)
     with gateway(hub, file, *HUB, "--duration", "200 ms") as running:
         out, _ = running.process.communicate(timeout=10)
         said = json.loads(out)
         assert running.process.returncode == 0
         assert 0.2 <= said["ended_s"] < 2
         assert said["duration_s"] == 0.2
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
     with gateway(hub, file, *HUB) as running:
         # Another one would have no interfaces.
         command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB]
@@ -564,11 +566,11 @@ def test_gateway_ends_after_its_duration_and_on_ctrl_c(boxes: list[Box], tmp_pat
         assert other.returncode == 2
         assert other.stderr == "bentpipe: to-server: in use by another bentpipe-gateway\n"
         assert running.end(signal.SIGINT)["scenario"] == "box"
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
     with gateway(hub, file, *HUB) as running:
         # The terminal it was started in is closed.
         assert running.end(signal.SIGHUP)["scenario"] == "box"
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
 
 
 def test_full_disk_capture_does_not_stop_the_gateway(
@@ -578,10 +580,10 @@ def test_full_disk_capture_does_not_stop_the_gateway(
     listen(server)
     monkeypatch.chdir(tmp_path)
     Path("satellite.pcapng").symlink_to("/dev/full")
-    with gateway(hub, written(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB, "--pcap", "satellite") as running:
         fetch(client, SERVER[0])
         cut = "satellite.pcapng: cannot be written: No space left on device"
-        until(lambda: any(cut in line for line in running.log_lines()), "it is told")
+        wait_until(lambda: any(cut in line for line in running.log_lines()), "it is told")
         fetch(client, SERVER[0])
         told = running.end()
     assert told["gateways"][0]["connections"]["split"] == 2
@@ -592,15 +594,15 @@ def test_full_disk_capture_does_not_stop_the_gateway(
 def test_gateway_device_taken_down_is_brought_up_again(boxes: list[Box], tmp_path: Path) -> None:
     server, hub, client = boxes
     listen(server)
-    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running:
         for device in ("bentpipe0", "bentpipe1"):
             hub.ip(f"link set {device} down")
             again = f"{device} was taken down, and is up again"
-            until(lambda what=again: any(what in line for line in running.log_lines()), again)
+            wait_until(lambda what=again: any(what in line for line in running.log_lines()), again)
             for address in SERVER:
                 fetch(client, address)
         told = running.end()
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
     assert told["gateways"][0]["connections"]["split"] == 4
 
 
@@ -609,19 +611,19 @@ def test_deleted_gateway_device_ends_it_and_traffic_is_forwarded(
 ) -> None:
     server, hub, client = boxes
     listen(server)
-    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+    with gateway(hub, write_scenario(tmp_path, SPLIT), *HUB) as running:
         fetch(client, SERVER[0])
         hub.ip("link delete bentpipe0")
         _, err = running.process.communicate(timeout=10)
         assert running.process.returncode == 1
         assert "bentpipe0 was deleted" in err
         fetch(client, SERVER[0])
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
 
 
 def test_check_changes_nothing_and_lists_missing_setup(boxes: list[Box], tmp_path: Path) -> None:
     _, hub, _ = boxes
-    file = written(tmp_path, SPLIT)
+    file = write_scenario(tmp_path, SPLIT)
     hub.sysctl("net.ipv4.ip_forward=0")
     hub.ip("link set to-client down")
     command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB, "--check"]
@@ -631,7 +633,7 @@ def test_check_changes_nothing_and_lists_missing_setup(boxes: list[Box], tmp_pat
         "note: the kernel does not forward IPv4: `sysctl -w net.ipv4.ip_forward=1` enables it",
         "note: to-client is down: `ip link set to-client up` brings it up",
     ]
-    assert traces(hub) == []
+    assert gateway_state(hub) == []
 
 
 KIND = '{ kind = "split", facing = "satellite", tcp = { congestion_control = "hybla" } }'
@@ -653,7 +655,7 @@ def test_shaped_return_link_has_the_scenarios_ack_handling(
     words = ("--interface", "satellite=to-server", "--interface", "lan=to-client")
     listen(server)
     with gateway(
-        hub, written(tmp_path, text), "--gateway", "hub", *words, "--shape", "satellite"
+        hub, write_scenario(tmp_path, text), "--gateway", "hub", *words, "--shape", "satellite"
     ) as running:
         fetch(client, SERVER[0], 5_000)
         said = running.end()
@@ -674,14 +676,14 @@ def test_suppression_reduces_kernel_acknowledgments(boxes: list[Box], tmp_path: 
     listen(client)
     removed = {}
     for method in ("none", "suppression"):
-        file = written(tmp_path, text.replace("suppression", method))
+        file = write_scenario(tmp_path, text.replace("suppression", method))
         with gateway(hub, file, "--gateway", "hub", *words, "--shape", "satellite") as running:
             program = server.python(SENDER.replace("20_000", "400_000"), CLIENT[0])
             assert program.stdin is not None
             assert program.stdout is not None
             assert program.stdout.readline() == "connected\n"
             print("go", file=program.stdin, flush=True)
-            until(lambda program=program: program.poll() is not None, "it is sent")
+            wait_until(lambda program=program: program.poll() is not None, "it is sent")
             said = running.end()
         links = {link["name"]: link for link in said["links"]}
         counters = links["satellite.return"].get("counters", {"total": {}})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .boxes import fetch, gateway, listen, live, row
-from .test_gateway import HUB, HYBRID, SERVER, SPLIT, written
+from .test_gateway import HUB, HYBRID, SERVER, SPLIT, write_scenario
 
 pytestmark = live
 
@@ -110,7 +110,7 @@ def test_hundreds_of_connections_leave_no_state(tmp_path: Path, text: str) -> No
         serving = server.python(SERVES)
         assert serving.stdout is not None
         assert serving.stdout.readline() == "listening\n"
-        with gateway(hub, written(tmp_path, text), *HUB) as running:
+        with gateway(hub, write_scenario(tmp_path, text), *HUB) as running:
             told = json.loads(client.run(sys.executable, "-c", ASKS, *SERVER))
             said = running.end()
     assert told == {str(kind): 120 for kind in range(5)}
@@ -159,7 +159,7 @@ def test_syn_flood_uses_bounded_memory(tmp_path: Path, text: str) -> None:
         hub.ip("route add 10.77.0.0/16 via 10.2.0.2")
         server.ip("route add 10.77.0.0/16 via 10.1.0.2")
         listen(server)
-        with gateway(hub, written(tmp_path, bounded), *HUB) as running:
+        with gateway(hub, write_scenario(tmp_path, bounded), *HUB) as running:
 
             def memory() -> int:
                 """Return its memory, in KiB."""

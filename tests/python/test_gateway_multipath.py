@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .boxes import gateway, live, row
-from .test_gateway import HUB, HYBRID, SERVER, SPLIT, written
+from .test_gateway import HUB, HYBRID, SERVER, SPLIT, write_scenario
 
 pytestmark = live
 
@@ -64,7 +64,7 @@ OBSTACLE = obstacle()
 def test_multipath_tcp_connects_through_the_gateway(tmp_path: Path, text: str) -> None:
     with (
         row("server", "hub", "client") as (server, hub, client),
-        gateway(hub, written(tmp_path, text), *HUB) as running,
+        gateway(hub, write_scenario(tmp_path, text), *HUB) as running,
     ):
         serving = server.python(SERVES)
         assert serving.stdout is not None

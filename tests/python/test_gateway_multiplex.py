@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .boxes import Box, Gateway, fetch, gateway, listen, live, row, until
+from .boxes import Box, Gateway, fetch, gateway, listen, live, row, wait_until
 from .test_gateway_many import ASKS, SERVES
 
 pytestmark = live
@@ -203,7 +203,9 @@ def test_connections_open_before_the_peer_gateway_starts(file: Path, ends: tuple
             assert peer.stdout.readline() == "connected\n"
             assert least < time.monotonic() - begin < most
         fetch(client, SERVER[0])
-        until(lambda: any("does not answer" in line for line in there.log_lines()), "it is told")
+        wait_until(
+            lambda: any("does not answer" in line for line in there.log_lines()), "it is told"
+        )
         with hub(first, file, ends) as here:
             # It is asked again, as connections come, and then carries them. (Before, both split
             # each for itself.)
@@ -215,7 +217,7 @@ def test_connections_open_before_the_peer_gateway_starts(file: Path, ends: tuple
                 before += 1
                 return any("gateway answers" in line for line in there.log_lines())
 
-            until(answers, "it is told")
+            wait_until(answers, "it is told")
             listens = sky.python(LISTENS, "to-hub")
             assert listens.stdout is not None
             assert listens.stdout.readline() == "listening\n"
@@ -244,8 +246,8 @@ def test_mismatched_multiplex_counts_are_reported(file: Path, tmp_path: Path) ->
         assert waits.stdout.readline() == "connected\n"
         # The second persistent connection is refused; the first carries both.
         fetch(client, SERVER[0])
-        until(lambda: any("refuses some" in line for line in there.log_lines()), "it is told")
-        until(lambda: any("opens more" in line for line in here.log_lines()), "it is told")
+        wait_until(lambda: any("refuses some" in line for line in there.log_lines()), "it is told")
+        wait_until(lambda: any("opens more" in line for line in here.log_lines()), "it is told")
         told = here.end()["gateways"][0]
     assert told["multiplex"]["opened"] == 1
     assert told["connections"]["split"] == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .boxes import Box, fetch, gateway, listen, live, row
-from .test_gateway import HYBRID, SPLIT, written
+from .test_gateway import HYBRID, SPLIT, write_scenario
 
 pytestmark = live
 
@@ -18,13 +18,13 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-def narrowed(one: Box, other: Box) -> None:
-    """Have the cable between two boxes take 1,300 bytes."""
+def reduce_mtu(one: Box, other: Box) -> None:
+    """Set the MTU of the cable between two boxes to 1,300 bytes."""
     one.ip(f"link set to-{other.name} mtu 1300")
     other.ip(f"link set to-{one.name} mtu 1300")
 
 
-def words(router: str) -> tuple[str, ...]:
+def interface_options(router: str) -> tuple[str, ...]:
     sides = ("--interface", "lan=to-server", "--interface", f"satellite=to-{router}")
     return ("--gateway", "hub", *sides)
 
@@ -38,12 +38,12 @@ def test_acknowledged_data_is_resegmented_to_the_path_mtu(
         server, hub, router, house, client = boxes
         listen(server)
         listen(client)
-        with gateway(hub, written(tmp_path, text), *words("router")) as running:
+        with gateway(hub, write_scenario(tmp_path, text), *interface_options("router")) as running:
             if where == "here":
                 # Servers were told of segments for 1,500 bytes: this machine's kernel is to say it.
-                narrowed(hub, router)
+                reduce_mtu(hub, router)
             else:
-                narrowed(router, house)
+                reduce_mtu(router, house)
             # Opened from either side, of either version, there and back.
             fetch(client, "10.1.0.1")
             fetch(server, "10.4.0.2")
@@ -86,9 +86,9 @@ except OSError as error:
 def test_kernel_icmp_errors_reach_other_senders(tmp_path: Path) -> None:
     with (
         row("server", "hub", "router", "client") as (server, hub, router, _),
-        gateway(hub, written(tmp_path, SPLIT), *words("router")) as running,
+        gateway(hub, write_scenario(tmp_path, SPLIT), *interface_options("router")) as running,
     ):
-        narrowed(hub, router)
+        reduce_mtu(hub, router)
         out = server.run(sys.executable, "-c", DATAGRAMS, "10.3.0.2")
         assert out == "Message too long 1300\n"
         [told] = running.end()["gateways"]
@@ -105,7 +105,7 @@ def test_gateway_detects_a_path_mtu_black_hole(tmp_path: Path, text: str) -> Non
     with row("server", "hub", "router", "house", "client") as (server, hub, router, house, client):
         listen(server)
         listen(client)
-        with gateway(hub, written(tmp_path, text), *words("router")) as running:
+        with gateway(hub, write_scenario(tmp_path, text), *interface_options("router")) as running:
             # A device drops what is longer than it takes, and who has sent it thinks that it went.
             house.ip(f"link set to-{router.name} mtu 1300")
             fetch(client, "10.1.0.1")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .boxes import gateway, live, row
-from .test_gateway import CLIENT, HUB, HYBRID, SERVER, SPLIT, written
+from .test_gateway import CLIENT, HUB, HYBRID, SERVER, SPLIT, write_scenario
 
 pytestmark = live
 
@@ -71,7 +71,7 @@ OBSTACLE = obstacle()
 def test_signed_connections_pass_unchanged(tmp_path: Path, text: str, version: int) -> None:
     with (
         row("server", "hub", "client") as (server, hub, client),
-        gateway(hub, written(tmp_path, text), *HUB) as running,
+        gateway(hub, write_scenario(tmp_path, text), *HUB) as running,
     ):
         serving = server.python(SERVES, CLIENT[version])
         assert serving.stdout is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .boxes import Box, Gateway, fetch, gateway, listen, live, row, until
+from .boxes import Box, Gateway, fetch, gateway, listen, live, row, wait_until
 from .test_gateway_multiplex import (
     ENDS,
     OFFICE,
@@ -91,7 +91,9 @@ def assert_no_peer_failures(told: list[dict[str, Any]]) -> None:
 
 
 def wait_for_log(which: Gateway, what: str) -> None:
-    until(lambda: any(what in line for line in which.log_lines()), f"{what}: {which.log_lines()}")
+    wait_until(
+        lambda: any(what in line for line in which.log_lines()), f"{what}: {which.log_lines()}"
+    )
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])

@@ -104,7 +104,7 @@ def test_captures_have_multicast_addresses(tmp_path: Path, ip: str, address: byt
     assert capture.read_bytes().count(address) == 20 * 72
 
 
-def test_the_command_line(tmp_path: Path) -> None:
+def test_run_and_predict_commands_report_groups(tmp_path: Path) -> None:
     file = tmp_path / "many.toml"
     file.write_text(TEXT)
     runner = CliRunner()

@@ -146,7 +146,7 @@ class TookLongError(Exception):
     """Nobody waits for this one."""
 
 
-def look(*_: float) -> None:
+def raise_timeout(*_: float) -> None:
     raise TookLongError
 
 
@@ -165,7 +165,7 @@ def check(number: int) -> str:
     except (RequestError, WorkError) as error:
         check_words(error)
     try:
-        result = bentpipe.run(scenario, no_probes=number % 2 == 0, progress=look)
+        result = bentpipe.run(scenario, no_probes=number % 2 == 0, progress=raise_timeout)
         json.loads(result.summary_json, parse_constant=pytest.fail)
     except TookLongError:
         return "cut short"

@@ -60,7 +60,7 @@ def test_template_runs_and_predicts_and_its_keys_are_explained(
     assert len(bare) < 0.65 * len(text.splitlines())
 
 
-def test_new_overwrites_nothing(
+def test_new_does_not_overwrite_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -40,7 +40,7 @@ def test_each_kind_of_finding_is_detected(
     assert sorted(found) == sorted(expected)
 
 
-def test_a_folder_above_a_limit_fails() -> None:
+def test_folder_above_the_limit_fails() -> None:
     """The exit status says so; this file itself is within the limits."""
     script = TOOLS / "check_plain_words.py"
     command = [sys.executable, str(script), "tests/python/test_plain_words.py"]

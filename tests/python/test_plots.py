@@ -88,7 +88,7 @@ def steps(axes: Axes) -> Iterator[Any]:
     return (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))
 
 
-def cut(times_s: Any, values: Any, places: Iterable[int]) -> list[Series]:
+def split_series(times_s: Any, values: Any, places: Iterable[int]) -> list[Series]:
     """Cut a series into parts, as a file has it in row groups."""
     ends = sorted({0, len(values), *(place % len(values) for place in places)})
     return [
@@ -108,8 +108,8 @@ PLACES = st.lists(st.integers(0, 60), max_size=5)
 def test_binned_rates_preserve_delivered_bytes(rates: Any, count: int, places: list[int]) -> None:
     times: Any = 0.1 * np.arange(1.0, len(rates) + 1.0, dtype=np.float64)
     edges = bin_edges(float(times[-1]), count=count)
-    means = mean_rate(cut(times, rates, places), edges)
-    assert means == pytest.approx(mean_rate(cut(times, rates, []), edges), abs=1e-3)
+    means = mean_rate(split_series(times, rates, places), edges)
+    assert means == pytest.approx(mean_rate(split_series(times, rates, []), edges), abs=1e-3)
     assert (means * np.diff(edges)).sum() == pytest.approx(0.1 * rates.sum(), rel=1e-9, abs=1e-3)
     assert means.max() <= rates.max() * (1 + 1e-9) + 1e-3
 
@@ -122,8 +122,8 @@ def test_binned_rates_preserve_delivered_bytes(rates: Any, count: int, places: l
 def test_bins_keep_the_maximum_and_the_mean(values: Any, count: int, places: list[int]) -> None:
     times: Any = 0.25 * np.arange(1.0, len(values) + 1.0, dtype=np.float64)
     edges = bin_edges(float(times[-1]), count=count)
-    highest, means = extreme_and_mean(cut(times, values, places), edges)
-    in_one = extreme_and_mean(cut(times, values, []), edges)
+    highest, means = extreme_and_mean(split_series(times, values, places), edges)
+    in_one = extreme_and_mean(split_series(times, values, []), edges)
     assert np.array_equal(highest, in_one[0])
     assert means == pytest.approx(in_one[1], abs=1e-6)
     assert highest.max() == values.max()

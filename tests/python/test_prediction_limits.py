@@ -209,7 +209,7 @@ def test_users_with_own_links_are_grouped_and_name_their_competitor() -> None:
         }
 
 
-def _drawn(draw: random.Random) -> dict[str, Any]:
+def _random_network(draw: random.Random) -> dict[str, Any]:
     """Return a network of two hosts and a gateway that has anything of what predictions know."""
     one_of = draw.choice
 
@@ -272,7 +272,7 @@ def _drawn(draw: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("number", range(10))
 def test_random_networks_stay_within_predicted_limits(number: int) -> None:
     for seed in range(10 * number, 10 * number + 10):
-        network = _drawn(random.Random(seed))
+        network = _random_network(random.Random(seed))
         got = {
             flow.name: flow.goodput_bps
             for flow in bentpipe.run(network, no_probes=True).summary.flows

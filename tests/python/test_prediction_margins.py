@@ -41,7 +41,7 @@ def _lowest_bps(flow: FlowPrediction) -> float:
     return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
 
 
-def _check(predicted: Prediction, got: dict[str, float], which: object) -> int:
+def _check_margins(predicted: Prediction, got: dict[str, float], which: object) -> int:
     """Compare predictions with goodputs by flow; return how many were marked as likely."""
     likely = 0
     for flow in predicted.flows:
@@ -57,21 +57,21 @@ def _check(predicted: Prediction, got: dict[str, float], which: object) -> int:
     return likely
 
 
-def _ran(network: Any, **more: Any) -> dict[str, float]:
+def _simulated_bps(network: Any, **more: Any) -> dict[str, float]:
     flows = bentpipe.run(network, no_probes=True, **more).summary.flows
     return {flow.name: flow.goodput_bps for flow in flows}
 
 
 @pytest.mark.parametrize("name", ready_made())
 def test_ready_made_scenarios_are_within_margins(name: str) -> None:
-    _check(bentpipe.predict(name), _ran(name), name)
+    _check_margins(bentpipe.predict(name), _simulated_bps(name), name)
 
 
 @pytest.mark.parametrize("first", range(0, 200, 10))
 def test_random_networks_are_within_margins(first: int) -> None:
     for seed in range(first, first + 10):
         network = random_network(seed)
-        _check(bentpipe.predict(network), _ran(network), seed)
+        _check_margins(bentpipe.predict(network), _simulated_bps(network), seed)
 
 
 def test_random_networks_include_likely_predictions_of_most_kinds() -> None:
@@ -87,13 +87,13 @@ def test_random_networks_include_likely_predictions_of_most_kinds() -> None:
 def test_more_random_networks_are_within_margins(first: int) -> None:
     for seed in range(first, first + 100):
         network = random_network(seed)
-        _check(bentpipe.predict(network), _ran(network), seed)
+        _check_margins(bentpipe.predict(network), _simulated_bps(network), seed)
 
 
 def test_rain_prediction_is_averaged_over_fading_states() -> None:
     """The law of loss at the average loss rate gave 9.62 Mbit/s; the run has 20."""
     flow = bentpipe.predict("geo-rain").flows[0]
-    got = _ran("geo-rain")[flow.name]
+    got = _simulated_bps("geo-rain")[flow.name]
     assert _lowest_bps(flow) == pytest.approx(got, rel=0.25)
     assert flow.estimates_bps["downlink, on average"] < flow.limits_bps["downlink"]
     assert flow.margin is None
@@ -173,7 +173,7 @@ def test_loss_burst_counts_as_one_loss_event(
         },
     }
     (flow,) = bentpipe.predict(network).flows
-    goodput = _ran(network)["download"]
+    goodput = _simulated_bps(network)["download"]
     # Losses at random leave CUBIC a fifth more than the formula as well.
     assert 0.9 < goodput / flow.estimates_bps["loss"] < 1.5
     assert flow.margin is None
@@ -192,14 +192,14 @@ def test_autotuned_send_buffer_is_not_a_limit(rate: str, profile: str) -> None:
     predicted = bentpipe.predict(network)
     (flow,) = predicted.flows
     assert flow.estimates_bps["send memory"] < flow.limits_bps["window"]
-    _check(predicted, _ran(network), rate)
+    _check_margins(predicted, _simulated_bps(network), rate)
     # One of a fixed size is a limit.
     hosts = {"server": {"tcp": {"send_buffer": "3 MB"}}, "client": {}}
     predicted = bentpipe.predict(network | {"hosts": hosts})
     (flow,) = predicted.flows
     assert "send memory" not in flow.estimates_bps
     assert flow.limits_bps["window"] == pytest.approx(8 * 3e6 / 0.5, rel=0.01)
-    _check(predicted, _ran(network | {"hosts": hosts}), rate)
+    _check_margins(predicted, _simulated_bps(network | {"hosts": hosts}), rate)
 
 
 def test_downlink_with_buffer_overflows_is_not_likely() -> None:
@@ -235,7 +235,7 @@ def test_random_loss_models_do_not_apply_to_bursty_losses() -> None:
     ).flows
     assert low * 1e6 == pytest.approx(average.estimates_bps["loss"], rel=0.01)
     assert high * 1e6 == pytest.approx(flow.estimates_bps["loss"], rel=0.01)
-    goodput = _ran(GEO | {"links": {"satellite": link}})["download"]
+    goodput = _simulated_bps(GEO | {"links": {"satellite": link}})["download"]
     assert low * 1e6 < goodput < high * 1e6
 
 
@@ -247,7 +247,7 @@ def test_undisturbed_flow_has_a_margin(capsys: pytest.CaptureFixture[str]) -> No
     (flow,) = bentpipe.predict(network).flows
     assert flow.lowest == "downlink"
     assert flow.margin == MARGINS["downlink"]
-    assert _ran(network)["download"] == pytest.approx(_lowest_bps(flow), rel=flow.margin)
+    assert _simulated_bps(network)["download"] == pytest.approx(_lowest_bps(flow), rel=flow.margin)
     assert execute(["predict", "geo-rain", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["flows"][0]
     assert told["margin"] is None

@@ -49,13 +49,13 @@ def _satellite(
     }
 
 
-def _predicted(network: dict[str, Any]) -> dict[str, float]:
+def _predicted_bps(network: dict[str, Any]) -> dict[str, float]:
     """Return what each flow is likely to get, by name."""
     flows = bentpipe.predict(network).flows
     return {flow.name: {**flow.limits_bps, **flow.estimates_bps}[flow.lowest] for flow in flows}
 
 
-def _ran(network: dict[str, Any]) -> dict[str, float]:
+def _simulated_bps(network: dict[str, Any]) -> dict[str, float]:
     flows = bentpipe.run(network, no_probes=True).summary.flows
     return {flow.name: flow.goodput_bps for flow in flows}
 
@@ -66,7 +66,7 @@ def _sum(found: dict[str, float], name: str) -> float:
 
 def test_uploads_get_the_rate_left_by_download_acks() -> None:
     network = _satellite("512 kbit/s", downloads=4, uploads=2)
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     # (The uploads' own acknowledgments, which go down, are 14 a second.)
     down = 10e6 / SEGMENT / 8
     acks_bps = 8 * ACK * down / 2
@@ -79,7 +79,7 @@ def test_uploads_get_the_rate_left_by_download_acks() -> None:
 
 def test_ack_streams_share_a_link_equally_with_data() -> None:
     network = _satellite("128 kbit/s", downloads=4, uploads=2)
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     # Six share the uplink: two with their data, four with acknowledgments of two segments each.
     share_bps = 128e3 / 6
     assert _sum(predicted, "up") == pytest.approx(2 * share_bps * PAYLOAD / SEGMENT, rel=1e-3)
@@ -95,8 +95,8 @@ def test_ack_sharing_is_symmetric_in_both_directions() -> None:
     up = _satellite("512 kbit/s", downloads=4, uploads=2)
     mirrored = _satellite("10 Mbit/s", downloads=2, uploads=4, downlink="512 kbit/s")
     for one, other in (("up", "down"), ("down", "up")):
-        found = _sum(_predicted(mirrored), one)
-        assert found == pytest.approx(_sum(_predicted(up), other), rel=1e-6)
+        found = _sum(_predicted_bps(mirrored), one)
+        assert found == pytest.approx(_sum(_predicted_bps(up), other), rel=1e-6)
 
 
 def test_uploads_and_acks_of_terminals_share_a_carrier() -> None:
@@ -111,7 +111,7 @@ def test_uploads_and_acks_of_terminals_share_a_carrier() -> None:
     )
     network["hosts"]["client"]["count"] = 5
     network["carriers"] = {"inroute": {"rate": "512 kbit/s"}}
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     for number in range(1, 6):
         # A tenth of the carrier each. The window allows 25.9 Mbit/s and must not be named as the
         # limit.
@@ -126,7 +126,7 @@ def test_uploads_and_acks_of_terminals_share_a_carrier() -> None:
 def test_rate_measuring_senders_share_the_ack_clock() -> None:
     tcp = {"congestion_control": "bbr"}
     network = _satellite("32 kbit/s", downloads=4, tcp=tcp)
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     clock_bps = 32e3 * 2 * PAYLOAD / ACK
     # Before, each was said to get it: 7.1 Mbit/s in all, of which there are 1.6.
     assert _sum(predicted, "down") == pytest.approx(clock_bps)
@@ -135,7 +135,7 @@ def test_rate_measuring_senders_share_the_ack_clock() -> None:
 
 def test_acks_dropped_by_a_full_queue_do_not_limit_senders() -> None:
     network = _satellite("32 kbit/s", downloads=16)
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     assert _sum(predicted, "down") == pytest.approx(10e6 * PAYLOAD / SEGMENT)
     assert _sum(ran, "down") == pytest.approx(_sum(predicted, "down"), rel=0.15)
 
@@ -165,7 +165,7 @@ def test_windows_within_the_queue_limit_are_ack_clocked() -> None:
 
 def test_ack_suppression_leaves_the_link_to_data() -> None:
     network = _satellite("128 kbit/s", downloads=1, uploads=1, acks={"kind": "suppression"})
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     assert predicted["up-0"] == pytest.approx(128e3 * PAYLOAD / SEGMENT, rel=1e-3)
     assert 0.65 * predicted["up-0"] < ran["up-0"] < predicted["up-0"]
 
@@ -174,7 +174,7 @@ def test_finished_transfer_releases_its_share() -> None:
     network = _satellite("2 Mbit/s", downloads=1, downlink="2 Mbit/s")
     short = {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "1 MB"}}
     network["flows"]["short"] = {**short, "start": "20 s"}
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     whole_bps = 2e6 * PAYLOAD / SEGMENT
     # Half of the link while it lasts: 8 Mbit of 232 (before: half of it all the time).
     expected = whole_bps - 8e6 / 120
@@ -196,7 +196,7 @@ def test_bidirectional_transfer_has_a_share_in_each_direction() -> None:
     network = _satellite("2 Mbit/s", downloads=1, downlink="2 Mbit/s")
     both = {"kind": "bulk", "direction": "both"}
     network["flows"]["both"] = {"from": "client", "to": "server", "app": both}
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     half_bps = 1e6 * PAYLOAD / SEGMENT
     assert predicted["down-0"] == pytest.approx(half_bps, rel=0.03)
     assert predicted["both"] == pytest.approx(3 * half_bps, rel=0.03)
@@ -225,7 +225,7 @@ def test_ack_rate_uses_the_size_on_the_link(
     assert flow.lowest == "uplink ACKs"
     expected = rate * 2 * payload / ack_bytes
     assert flow.estimates_bps["uplink ACKs"] == pytest.approx(expected)
-    assert 0.85 * expected < _ran(network)["down-0"] <= 1.01 * expected
+    assert 0.85 * expected < _simulated_bps(network)["down-0"] <= 1.01 * expected
 
 
 def test_faded_terminals_send_less_in_equal_carrier_time() -> None:
@@ -251,7 +251,7 @@ def test_faded_terminals_send_less_in_equal_carrier_time() -> None:
             for name in ("clear", "faded")
         },
     }
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     eighth_bps = 1e6 / 8 * PAYLOAD / SEGMENT
     assert predicted["clear-1"] == pytest.approx(eighth_bps)
     assert predicted["faded-1"] == pytest.approx(eighth_bps / 4)
@@ -305,7 +305,7 @@ def test_window_limit_includes_delay_of_a_queue_filled_by_an_upload(
             # Without the queue, the window over 20 ms is 2.7 Mbit/s, a hundred times as much.
             assert flow.lowest == "window, behind queues"
             assert flow.estimates_bps[flow.lowest] < 0.7 * flow.limits_bps["window"]
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     assert ran["download"] == pytest.approx(predicted["download"], rel=0.25)
     # The few acknowledgments of the slow download leave nearly all of the capacity.
     assert ran["upload"] == pytest.approx(predicted["upload"], rel=0.1)
@@ -364,7 +364,7 @@ def test_two_bottlenecks_of_the_same_transfers_do_not_both_defer() -> None:
     network = _satellite("5 Mbit/s", downloads=2, uploads=1, downlink="20 Mbit/s")
     network["hosts"]["client"]["count"] = 5
     network["links"]["lan"]["rate"] = "100 Mbit/s"
-    predicted = _predicted(network)
+    predicted = _predicted_bps(network)
     assert _sum(predicted, "down") == pytest.approx(100e6 * PAYLOAD / SEGMENT, rel=0.01)
 
 
@@ -390,7 +390,7 @@ def test_unresponsive_traffic_keeps_its_rate_over_uploads() -> None:
     network = _satellite("256 kbit/s", downloads=2, uploads=1, duration="300 s")
     samples = {"kind": "packets", "size": "200 B", "interval": "50 ms"}
     network["flows"]["samples"] = {"from": "client", "to": "server", "count": 8, "app": samples}
-    predicted, ran = _predicted(network), _ran(network)
+    predicted, ran = _predicted_bps(network), _simulated_bps(network)
     offered = 8 * 8 * 228 / 0.05 / 256e3
     assert offered > 1.1
     # The downloads want their downlink's halves; of the acknowledgments of it, as much gets through

@@ -20,7 +20,9 @@ MANY = 90
 LONG = "satellite.forward.queue"
 
 
-def taken(part: int, *, many: int = MANY, rows: int = 500, long: int = 20_000) -> dict[str, Any]:
+def probe_samples(
+    part: int, *, many: int = MANY, rows: int = 500, long: int = 20_000
+) -> dict[str, Any]:
     """Return what the simulator hands over at once: short series, and a long one among them."""
     lengths = {f"download-{number}.goodput": rows for number in range(1, many + 1)}
     lengths = {"first.sent": rows, LONG: long, **lengths, "nothing.sent": 0}
@@ -35,7 +37,7 @@ def hash_of(name: str) -> float:
     return float(sum(map(ord, name)))
 
 
-def written(target: Any, parts: Sequence[Mapping[str, Any]]) -> Any:
+def write_probe_file(target: Any, parts: Sequence[Mapping[str, Any]]) -> Any:
     with ProbeWriter(target) as writer:
         for part in parts:
             writer.take(part)
@@ -44,9 +46,9 @@ def written(target: Any, parts: Sequence[Mapping[str, Any]]) -> Any:
 
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_series_read_back_equal_the_written_samples(tmp_path: Path, in_memory: bool) -> None:
-    parts = [taken(part) for part in range(3)]
+    parts = [probe_samples(part) for part in range(3)]
     target = io.BytesIO() if in_memory else tmp_path / "probes.parquet"
-    filed = written(target, parts)
+    filed = write_probe_file(target, parts)
     assert list(filed) == list(parts[0])
     for name in filed:
         times_s, values = (np.concatenate([part[name][of] for part in parts]) for of in (0, 1))
@@ -61,12 +63,12 @@ def test_series_read_back_equal_the_written_samples(tmp_path: Path, in_memory: b
 
 def test_short_series_share_a_row_group(tmp_path: Path) -> None:
     path = tmp_path / "probes.parquet"
-    written(path, [taken(0), taken(1)])
+    write_probe_file(path, [probe_samples(0), probe_samples(1)])
     metadata = pq.ParquetFile(path).metadata
     rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
     assert sorted(rows) == sorted(2 * [20_000, (MANY + 1) * 500])
     # Enough groups that reading one flow does not read the whole file.
-    written(path, [taken(0, many=2000, rows=1000)])
+    write_probe_file(path, [probe_samples(0, many=2000, rows=1000)])
     metadata = pq.ParquetFile(path).metadata
     rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
     assert (len(rows), sum(rows)) == (5, 2001 * 1000 + 20_000)
@@ -75,8 +77,8 @@ def test_short_series_share_a_row_group(tmp_path: Path) -> None:
 
 def test_row_group_cache_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "probes.parquet"
-    parts = [taken(part, rows=2000, long=1 << 19) for part in range(5)]
-    filed = written(path, parts)
+    parts = [probe_samples(part, rows=2000, long=1 << 19) for part in range(5)]
+    filed = write_probe_file(path, parts)
     rows = RowGroups(path)
     most = 0
     for name in filed:
@@ -87,9 +89,9 @@ def test_row_group_cache_is_bounded(tmp_path: Path) -> None:
 
 def test_replaced_probe_file_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "probes.parquet"
-    filed = written(path, [taken(0)])
+    filed = write_probe_file(path, [probe_samples(0)])
     assert filed["first.sent"].times_s[0] == 0.0
-    written(path, [taken(7, many=3)])
+    write_probe_file(path, [probe_samples(7, many=3)])
     assert filed["first.sent"].times_s[0] == 70.0
     assert len(filed["download-9.goodput"].values) == 0
 

@@ -70,7 +70,7 @@ FIXED = {"randomness.host_timing": False}
 SHORT = {"duration": "8 s"}
 
 
-def _told(scenario: Any, seed: int, **settings: object) -> dict[str, Any]:
+def _summary(scenario: Any, seed: int, **settings: object) -> dict[str, Any]:
     """Return a run's summary without the fields that differ between all runs."""
     result = bentpipe.run(scenario, seed=seed, settings=settings, no_probes=True)
     told: dict[str, Any] = json.loads(result.summary_json)
@@ -100,7 +100,7 @@ def _over_seeds(scenario: str) -> bentpipe.SeedRuns:
 
 
 @pytest.mark.parametrize(("scenario", "flow", "kernel"), KERNEL)
-def test_the_kernels_runs_lie_in_the_range_over_seeds(
+def test_kernel_goodput_lies_in_the_simulated_range(
     scenario: str, flow: str, kernel: tuple[float, ...]
 ) -> None:
     ours = _over_seeds(scenario).goodput_bps(flow)
@@ -110,9 +110,9 @@ def test_the_kernels_runs_lie_in_the_range_over_seeds(
     assert ours.least > 0.7 * min(kernel) * 1e6
 
 
-def test_a_seed_has_one_result_and_another_seed_another() -> None:
-    first, second = _told(SUPPRESSION, 1, **SHORT), _told(SUPPRESSION, 2, **SHORT)
-    assert first == _told(SUPPRESSION, 1, **SHORT)
+def test_result_is_a_function_of_the_seed() -> None:
+    first, second = _summary(SUPPRESSION, 1, **SHORT), _summary(SUPPRESSION, 2, **SHORT)
+    assert first == _summary(SUPPRESSION, 1, **SHORT)
     assert first["flows"] != second["flows"]
     # The start within a millisecond.
     starts = [each["flows"][0]["start_s"] for each in (first, second)]
@@ -120,37 +120,37 @@ def test_a_seed_has_one_result_and_another_seed_another() -> None:
     assert all(0.0 <= each < 1e-3 for each in starts)
 
 
-def test_without_host_timing_nothing_differs_from_seed_to_seed() -> None:
-    first, second = (_told(SUPPRESSION, seed, **SHORT, **FIXED) for seed in (1, 2))
+def test_result_without_host_timing_is_independent_of_the_seed() -> None:
+    first, second = (_summary(SUPPRESSION, seed, **SHORT, **FIXED) for seed in (1, 2))
     assert first == second
     assert first["flows"][0]["start_s"] == 0.0
 
 
-def test_host_timing_is_of_hosts_with_linuxs_profile() -> None:
+def test_host_timing_applies_to_linux_profile_hosts_only() -> None:
     others = SHORT | {
         "hosts.server.tcp.profile": "rfc",
         "hosts.client.tcp.profile": "rfc",
         "hosts.server.tcp.blocking_writes": False,
     }
-    first, second = (_told(SUPPRESSION, seed, **others) for seed in (1, 2))
-    assert first == second == _told(SUPPRESSION, 1, **others, **FIXED)
+    first, second = (_summary(SUPPRESSION, seed, **others) for seed in (1, 2))
+    assert first == second == _summary(SUPPRESSION, 1, **others, **FIXED)
 
 
-def test_one_host_more_changes_no_other_hosts_draws() -> None:
+def test_additional_host_does_not_change_other_random_streams() -> None:
     more = FAIR | {"hosts": LINUX | {"third": {"tcp": {"profile": "linux"}}}}
     more["links"] = FAIR["links"] | {"aside": {**LAN, "between": ["third", "hub"]}}
-    alone, beside = _told(FAIR, 3, **SHORT), _told(more, 3, **SHORT)
+    alone, beside = _summary(FAIR, 3, **SHORT), _summary(more, 3, **SHORT)
     assert alone["flows"] == beside["flows"]
 
 
-def test_recording_changes_no_draw() -> None:
+def test_recording_does_not_change_random_draws() -> None:
     plain = bentpipe.run(SUPPRESSION, settings=SHORT, no_probes=True).summary
     recorded = bentpipe.run(SUPPRESSION, settings=SHORT).summary
     assert plain.flows == recorded.flows
     assert plain.links == recorded.links
 
 
-def test_ranges_are_those_of_the_runs() -> None:
+def test_ranges_equal_those_of_the_runs() -> None:
     runs = bentpipe.run_seeds(FAIR, seeds=5, seed=11, settings=SHORT, workers=2)
     assert runs.seeds == (11, 12, 13, 14, 15)
     one_by_one = [
@@ -169,7 +169,7 @@ def test_ranges_are_those_of_the_runs() -> None:
     assert "wall_s" not in data
 
 
-def test_seeds_that_cannot_be_are_refused() -> None:
+def test_invalid_seed_counts_are_refused() -> None:
     with pytest.raises(RequestError, match="expected 1 to 1,000 seeds"):
         bentpipe.run_seeds(FAIR, seeds=0)
 
@@ -177,7 +177,7 @@ def test_seeds_that_cannot_be_are_refused() -> None:
 @pytest.mark.parametrize(
     ("values", "wide"), [((100.0, 102.0, 104.0), False), ((100.0, 102.0, 108.0), True)]
 )
-def test_a_range_is_wide_beyond_a_twentieth(values: tuple[float, ...], wide: bool) -> None:
+def test_range_above_5_percent_is_wide(values: tuple[float, ...], wide: bool) -> None:
     found = Range.of([*values, None])
     assert found is not None
     assert (found.is_wide, found.count) == (wide, 3)
@@ -202,7 +202,7 @@ def test_run_seeds_prints_medians_and_ranges(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("option", [("--out", "folder"), ("--pcap", "satellite")])
-def test_files_of_one_run_are_refused_beside_seeds(
+def test_single_run_options_are_refused_with_seeds(
     option: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["run", "geo-voice", "--seeds", "2", *option]) == 2

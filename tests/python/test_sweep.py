@@ -128,7 +128,7 @@ def test_cell_result_equals_the_single_run(folder: Path) -> None:
     assert link.link_packets_lost.item() == run.summary.links[0].packets_lost
 
 
-def test_the_dataset_and_the_tidy_table(folder: Path) -> None:
+def test_sweep_dataset_equals_the_tidy_table(folder: Path) -> None:
     result = bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
     dataset = result.dataset
     assert dict(dataset.sizes) == {

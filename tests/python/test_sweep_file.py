@@ -98,7 +98,7 @@ hosts.server.tcp.nagle = [true, false]
     ]
 
 
-def test_a_ready_made_scenario_and_a_table_as_a_value(read: Any) -> None:
+def test_table_values_of_an_axis_are_labelled_as_toml(read: Any) -> None:
     sweep = read("""
 scenario = "geo-consumer"
 [axes]

@@ -90,7 +90,7 @@ def test_queue_drops_match_linux(cell: Any) -> None:
 
 # The range is widened by the cell's bound at both ends.
 @pytest.mark.parametrize("cell", _ranges(witness.BEYOND, witness.OUTSIDE))
-def test_what_linux_delivered_lies_in_our_range(cell: Any) -> None:
+def test_linux_goodput_lies_in_the_simulated_range(cell: Any) -> None:
     linux = witness.goodput_bps(RECORD[cell.name]["received"], cell)
     # With fixed timing, the cell is beyond its bound.
     fixed = _simulated(cell.name)["received"]
@@ -103,14 +103,14 @@ def test_what_linux_delivered_lies_in_our_range(cell: Any) -> None:
 
 
 @pytest.mark.parametrize("cell", _ranges(witness.DROPPED_BEYOND, witness.DROPPED_OUTSIDE))
-def test_what_linuxs_queue_dropped_lies_in_our_range(cell: Any) -> None:
+def test_linux_drops_lie_in_the_simulated_range(cell: Any) -> None:
     linux = RECORD[cell.name]["dropped"]
     assert not witness.dropped_alike(_simulated(cell.name)["dropped"], linux)
     ours = witness.drops_over_seeds(_over_seeds(cell.name))
     assert ours.contains(linux), f"{ours}, Linux {linux}"
 
 
-def test_delays_are_recorded_as_far_as_the_sample_supports_them() -> None:
+def test_quantiles_beyond_the_sample_size_are_omitted() -> None:
     wake_ups = load_script(SCRIPT.with_name("wake_ups.py"))
     # 40 delays of 1 to 40 us: two exceed the 95% quantile, none or one a higher one.
     cells = wake_ups.row("delay", [1e-6 * (1 + place) for place in range(40)]).split(" | ")

@@ -145,7 +145,7 @@ def test_arrays_and_scalars_agree() -> None:
     assert together.rounds.tolist() == [one.rounds[0] for one in alone]
 
 
-def test_broadcasts_to_a_grid() -> None:
+def test_prediction_broadcasts_to_a_grid() -> None:
     path = AsymmetricPath(
         downlink_rate_bps=2e6,
         uplink_rate_bps=np.array([4e3, 64e3])[:, None],

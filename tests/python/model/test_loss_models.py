@@ -69,7 +69,7 @@ def test_padhye_without_loss_is_the_window() -> None:
 
 
 @given(w=st.floats(3.0, 1e6), p=st.floats(1e-15, 0.99))
-def test_timeout_probability_is_one_and_falls_to_three_over_w(w: float, p: float) -> None:
+def test_timeout_probability_tends_to_three_over_w(w: float, p: float) -> None:
     q = float(padhye.timeout_probability(loss_rate=np.array(p), window=np.array(w)))
     assert 0.0 < q <= 1.0
     light = float(padhye.timeout_probability(loss_rate=np.array(1e-14), window=np.array(w)))

@@ -89,7 +89,7 @@ def test_8_kbyte_at_64_kbps_stays_below_the_link() -> None:
 
 
 @given(window=st.integers(2, 400), kbits_up=st.integers(1, 500))
-def test_small_and_large_data_meet(window: int, kbits_up: int) -> None:
+def test_small_and_large_data_formulas_agree_at_the_boundary(window: int, kbits_up: int) -> None:
     """Exactly F_slow bytes: both sections of the paper give t_slow; one more adds tau_sat."""
     path = AsymmetricPath(
         downlink_rate_bps=2048e3,
@@ -108,7 +108,7 @@ def test_small_and_large_data_meet(window: int, kbits_up: int) -> None:
 
 
 @given(window=st.integers(2, 200))
-def test_long_run_rate_never_falls_from_one_even_window_to_the_next(window: int) -> None:
+def test_long_run_rate_is_monotonic_in_even_windows(window: int) -> None:
     """Even windows only: equation 6 charges 3 segments two ACKs, so 3 can be slower than 2."""
     windows = np.array([2 * window, 2 * window + 2])
     for uplink_bps in (64e3, 4e3):
