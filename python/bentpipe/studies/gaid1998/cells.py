@@ -9,7 +9,7 @@ from typing import Final
 
 from bentpipe.scenario import Scenario
 from bentpipe.studies.gaid1998.centre import Centre, centre_cells
-from bentpipe.studies.gaid1998.future import Future, future_cells
+from bentpipe.studies.gaid1998.future import FutureWork, future_cells
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -224,7 +224,7 @@ def plain() -> Download:
     return Download(number=1, gateway=False, open=FITTED, sampled=True)
 
 
-def opened(open_: Open) -> Download:
+def with_parameters(open_: Open) -> Download:
     """Return set 1 with other values of the unstated parameters."""
     return Download(number=1, open=open_)
 
@@ -302,7 +302,7 @@ BEYOND_DURATION_S: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beyond:
+class RemedyDownload:
     """A download of the table that compares remedies."""
 
     method: str
@@ -341,13 +341,13 @@ class Beyond:
         )
 
 
-Cell = Download | Beyond | Centre | Future
+Cell = Download | RemedyDownload | Centre | FutureWork
 
 
-def beyond_cells() -> list[Beyond]:
+def beyond_cells() -> list[RemedyDownload]:
     """Return every run of the table."""
     return [
-        Beyond(method=method, network=network, hosts=hosts, loss=loss)
+        RemedyDownload(method=method, network=network, hosts=hosts, loss=loss)
         for network in NETWORKS
         for hosts in HOSTS
         for loss in BEYOND_LOSSES
@@ -363,7 +363,7 @@ def every_cell(quick: bool) -> Sequence[Cell]:
     cells.append(freed_at_once())
     cells.append(adaptive())
     cells += [anticipating(number, factor) for factor in FACTORS for number in SETS[:4]]
-    cells += [opened(each) for each in opens]
+    cells += [with_parameters(each) for each in opens]
     cells += [bulk(number) for number in (4, 5)]
     cells += [lossy(recovery, seed) for recovery in (TIMER, SELECTIVE) for seed in LOSS_SEEDS]
     cells += [transfer(number, loss) for number in SETS for loss in (0.0, LOSS_RATE)]

@@ -14,8 +14,8 @@ from bentpipe.studies.gaid1998.cells import (
     HOSTS,
     METHODS,
     NETWORKS,
-    Beyond,
-    opened,
+    RemedyDownload,
+    with_parameters,
 )
 from bentpipe.studies.study import Figure, Value
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bentpipe.studies.gaid1998.evidence import Evidence
 
 
-def goodput_bps(evidence: Evidence, cell: Beyond) -> float:
+def goodput_bps(evidence: Evidence, cell: RemedyDownload) -> float:
     """Return the goodput of the host's application, bit/s."""
     return 8.0 * evidence.received_bytes(cell) / BEYOND_DURATION_S
 
@@ -46,7 +46,7 @@ def _remedies(evidence: Evidence) -> Figure:
     for network, hosts, loss in groups:
         for method in METHODS:
             rate = goodput_bps(
-                evidence, Beyond(method=method, network=network, hosts=hosts, loss=loss)
+                evidence, RemedyDownload(method=method, network=network, hosts=hosts, loss=loss)
             )
             values[method].append(rate)
             row: tuple[Value, ...] = (network, hosts, loss, method, rate)
@@ -89,16 +89,16 @@ def _remedies(evidence: Evidence) -> Figure:
 
 
 def _open(evidence: Evidence) -> Figure:
-    opens = evidence.opens()
+    opens = evidence.simulated_parameters()
     columns: dict[str, list[Value]] = {
         "segment_bytes": [each.mss_bytes for each in opens],
         "queue_packets": [each.queue_packets for each in opens],
         "round_trip_ms": [2 * each.delay_ms for each in opens],
         "delayed_ack": [each.delayed_ack for each in opens],
         "window_freed_by_host": [each.held_by_host for each in opens],
-        "sent_mb": [evidence.sent_mb(opened(each)) for each in opens],
+        "sent_mb": [evidence.sent_mb(with_parameters(each)) for each in opens],
     }
-    amounts = np.array([evidence.sent_mb(opened(each)) for each in opens])
+    amounts = np.array([evidence.sent_mb(with_parameters(each)) for each in opens])
     order = np.argsort(amounts)
     sent = amounts[order]
     chosen = [opens[index] == FITTED for index in order]

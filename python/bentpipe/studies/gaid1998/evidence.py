@@ -12,7 +12,7 @@ from bentpipe.studies.gaid1998.cells import (
     Cell,
     Download,
     Open,
-    opened,
+    with_parameters,
 )
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ class Evidence(Runs[Cell]):
         """Return the data of the server that the gateway has received in order, Mbyte."""
         return float(self.curve(download, RECEIVED).known().values[-1]) / 1e6
 
-    def opens(self) -> list[Open]:
+    def simulated_parameters(self) -> list[Open]:
         """Return the simulated values of the unstated parameters."""
         return [
             cell.open
             for cell in self.outcomes
-            if isinstance(cell, Download) and cell == opened(cell.open)
+            if isinstance(cell, Download) and cell == with_parameters(cell.open)
         ]
 
     def dropped(self, cell: Cell) -> int:
@@ -67,6 +67,8 @@ class Evidence(Runs[Cell]):
 
     def nearest(self, sent_mb: float) -> tuple[Open, float]:
         """Return the parameters with which the server sends the amount nearest to this."""
-        amounts = {each: self.sent_mb(opened(each)) for each in self.opens()}
+        amounts = {
+            each: self.sent_mb(with_parameters(each)) for each in self.simulated_parameters()
+        }
         best = min(amounts, key=lambda each: (abs(amounts[each] - sent_mb), each != FITTED))
         return best, amounts[best]

@@ -46,7 +46,7 @@ _WAITS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Future:
+class FutureWork:
     """A ready-made network with this gateway; with `memory`, for a minute."""
 
     network: str
@@ -64,11 +64,11 @@ class Future:
         return Scenario.find(self.network).with_settings(settings)
 
 
-def future_cells() -> list[Future]:
+def future_cells() -> list[FutureWork]:
     """Return every run of the figures."""
-    cells = [Future(network=network, hub=hub) for network in _GOODPUTS for hub in _GATEWAYS]
+    cells = [FutureWork(network=network, hub=hub) for network in _GOODPUTS for hub in _GATEWAYS]
     bounded = (_bounded(memory, window) for window in WINDOWS for memory in MEMORIES)
-    return [*cells, Future(network=BROADCAST), *bounded]
+    return [*cells, FutureWork(network=BROADCAST), *bounded]
 
 
 def future_figures(evidence: Evidence) -> list[Figure]:
@@ -76,11 +76,11 @@ def future_figures(evidence: Evidence) -> list[Figure]:
     return [_merged(evidence), _broadcast(evidence), _memory(evidence)]
 
 
-def _bounded(memory: str, window: str) -> Future:
-    return Future(network=_HUNDRED, memory=memory, window=window)
+def _bounded(memory: str, window: str) -> FutureWork:
+    return FutureWork(network=_HUNDRED, memory=memory, window=window)
 
 
-def _group(evidence: Evidence, cell: Future, table: str) -> GroupResult:
+def _group(evidence: Evidence, cell: FutureWork, table: str) -> GroupResult:
     groups = evidence.result(cell).summary.groups
     return next(group for group in groups if group.name == table)
 
@@ -101,12 +101,12 @@ def _merged(evidence: Evidence) -> Figure:
     for hub in _GATEWAYS:
         for network, tables in _GOODPUTS.items():
             for table, name in tables.items():
-                rate = _group(evidence, Future(network=network, hub=hub), table).goodput_bps
+                rate = _group(evidence, FutureWork(network=network, hub=hub), table).goodput_bps
                 goodputs[hub].append(rate)
                 row: tuple[Value, ...] = (network, name.replace("\n", " "), hub, rate, None)
                 for key, value in zip(columns, row, strict=True):
                     columns[key].append(value)
-        web = Future(network="hybrid-web", hub=hub)
+        web = FutureWork(network="hybrid-web", hub=hub)
         for what, (table, path) in _WAITS.items():
             seconds = _wait_s(_group(evidence, web, table), path)
             waits[hub].append(seconds)
@@ -146,7 +146,7 @@ def _merged(evidence: Evidence) -> Figure:
 
 
 def _broadcast(evidence: Evidence) -> Figure:
-    cell = Future(network=BROADCAST)
+    cell = FutureWork(network=BROADCAST)
     resolved = cell.scenario().resolved()
     flow = next(each for each in resolved["flows"] if each["channel"] is not None)
     known = directions(resolved["links"], duration_s=resolved["duration_s"])

@@ -11,13 +11,13 @@ from bentpipe.studies.gaid1998.cells import (
     NETWORKS,
     NOW,
     THEN,
-    Beyond,
     Open,
+    RemedyDownload,
     anticipating,
     bulk,
     freed_at_once,
-    opened,
     standard,
+    with_parameters,
 )
 from bentpipe.studies.gaid1998.comparison import goodput_bps
 
@@ -37,7 +37,7 @@ def remarks(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _sent(evidence: Evidence, open_: Open) -> str:
-    return f"{evidence.sent_mb(opened(open_)):.1f}"
+    return f"{evidence.sent_mb(with_parameters(open_)):.1f}"
 
 
 def _remark_open(evidence: Evidence) -> str:
@@ -121,7 +121,7 @@ def _remark_table(evidence: Evidence) -> str:
         for hosts in ("papers", "today"):
             rates = {
                 method: goodput_bps(
-                    evidence, Beyond(method=method, network=network, hosts=hosts, loss=1e-3)
+                    evidence, RemedyDownload(method=method, network=network, hosts=hosts, loss=1e-3)
                 )
                 for method in METHODS
             }

@@ -71,7 +71,7 @@ class Evidence(Runs[Download]):
         """Return the retransmissions of all sessions, in segments."""
         return sum(flow.segments_retransmitted for flow in self.flows(download))
 
-    def needless(self, download: Download) -> int:
+    def needless_retransmissions(self, download: Download) -> int:
         """Return the number of retransmissions beyond the lost and dropped segments."""
         forward = self.direction(download, "forward")
         return self.retransmitted(download) - forward.packets_lost - forward.packets_dropped

@@ -333,7 +333,9 @@ def _harmless_retransmissions(evidence: Evidence, _: Claim) -> Measurement:
     compared = _todays(evidence)
     dropped = 0
     for name, modified, plain in compared:
-        ours, theirs = (sum(map(evidence.needless, each)) for each in (modified, plain))
+        ours, theirs = (
+            sum(map(evidence.needless_retransmissions, each)) for each in (modified, plain)
+        )
         dropped += sum(evidence.direction(each, "return").packets_dropped for each in plain)
         beyond.append(ours - max(theirs, 0))
         if beyond[-1] > 0:

@@ -131,7 +131,7 @@ def _beside_others(evidence: Evidence) -> Figure:
     )
 
 
-def told(factor: float, rate: float) -> Transfer:
+def with_capacity_share(factor: float, rate: float) -> Transfer:
     """Return ten minutes of Enhanced Hybla with this share of the capacity as its parameter."""
     setting = cells.MAIN if factor == 1.0 else cells.wrong_capacity(factor)
     return Transfer(rule="enhanced-hybla", bit_error_rate=rate, setting=setting)
@@ -144,9 +144,9 @@ def _wrong_capacities(evidence: Evidence) -> Figure:
     columns: Columns = {}
     spreads: dict[float, list[Spread]] = {}
     delays: dict[float, list[float]] = {}
-    rates = [rate for rate in cells.RATES if evidence.has(told(FACTORS[0], rate))]
+    rates = [rate for rate in cells.RATES if evidence.has(with_capacity_share(FACTORS[0], rate))]
     for rate in rates:
-        transfers = [told(factor, rate) for factor in FACTORS]
+        transfers = [with_capacity_share(factor, rate) for factor in FACTORS]
         spreads[rate] = [evidence.spread(each) for each in transfers]
         delays[rate] = [_queueing_ms(evidence, each) for each in transfers]
         spread_rows(

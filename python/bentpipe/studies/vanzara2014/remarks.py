@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bentpipe.studies.vanzara2014 import cells
 from bentpipe.studies.vanzara2014.cells import ESTIMATE, NAMES, Transfer
 from bentpipe.studies.vanzara2014.figures import bound_bps, exponent
-from bentpipe.studies.vanzara2014.judgement import FACTORS, contests, told
+from bentpipe.studies.vanzara2014.judgement import FACTORS, contests, with_capacity_share
 from bentpipe.studies.vanzara2014.settings import PUBLISHED, Sweep
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def _remark_witness() -> str:
 
 
 def _remark_judgement(evidence: Evidence) -> str:
-    shares_of_capacity = {f: evidence.median_bps(told(f, 1e-6)) / 1e6 for f in FACTORS}
+    shares_of_capacity = {
+        f: evidence.median_bps(with_capacity_share(f, 1e-6)) / 1e6 for f in FACTORS
+    }
     listed = ", ".join(f"{mbps:.3g} ({factor:.0%})" for factor, mbps in shares_of_capacity.items())
     shares = []
     for (subject, rival), found in contests(evidence).items():
