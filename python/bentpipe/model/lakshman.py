@@ -95,9 +95,9 @@ def throughput(
         Upper end of the cycle where something ends it below mu T + B, segments, at least 1.
         [4] and [8] have no such limit; obata2000 plots the formula over the maximum window.
     ack_queue_unlimited : bool, default False
-        The behaviour of a slow uplink (k above `segments_per_ack`). False, as in [4]: its queue drops
-        ACKs, the remaining ones cover k segments each, and the downlink can still be filled,
-        though the window climbs more slowly. True: no ACK is lost, and the ACK rate bounds mu.
+        The behaviour of a slow uplink (k above `segments_per_ack`). False, as in [4]: its queue
+        drops ACKs, the remaining ones cover k segments each, and the downlink can still be
+        filled, though the window grows more slowly. True: no ACK is lost, and the ACK rate bounds mu.
 
     Returns
     -------

@@ -82,8 +82,8 @@ def _window_over_measured_t1(evidence: Evidence, _: Claim) -> Measurement:
 def _standard_seven(evidence: Evidence, _: Claim) -> Measurement:
     best, sent = evidence.nearest(STANDARD_SENT_MB)
     return Measurement(
-        measured=f"{sent:.2f} Mbyte in 100 s with {best}; {len(evidence.simulated_parameters())} combinations "
-        "tried",
+        measured=f"{sent:.2f} Mbyte in 100 s with {best}; "
+        f"{len(evidence.simulated_parameters())} combinations tried",
         # The parameters used for all other claims must be the nearest ones.
         values={"sent_mbyte": [sent], "is_the_one_that_is_used": [float(best == FITTED)]},
     )
