@@ -97,7 +97,8 @@ def throughput(
     ack_queue_unlimited : bool, default False
         The behaviour of a slow uplink (k above `segments_per_ack`). False, as in [4]: its queue
         drops ACKs, the remaining ones cover k segments each, and the downlink can still be
-        filled, though the window grows more slowly. True: no ACK is lost, and the ACK rate bounds mu.
+        filled, though the window grows more slowly. True: no ACK is lost, and the ACK rate
+        bounds mu.
 
     Returns
     -------
