@@ -49,7 +49,7 @@ SYSCTLS: Final = {
 
 KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "sender": kinds.sender,
-    "stamped": kinds.sender,  # with timestamps
+    "stamped": kinds.sender,  # with the timestamp option
     "receiver": kinds.receiver,
     "buffer": kinds.receiver,  # with a buffer that the application has set
     "conversation": kinds.conversation,
@@ -62,7 +62,7 @@ KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "idle": states.idle,
     "unused": states.unused,
     "path-mtu": states.path_mtu,
-    "backwards": odd.backwards,  # with timestamps
+    "backwards": odd.backwards,  # timestamp values step back or far ahead
     "wrapping": odd.wrapping,
     "early-fin": odd.early_fin,
     "tiny": odd.tiny,

@@ -33,7 +33,7 @@ class Segment:
     start: int
     length: int
     fin: bool
-    # Timestamp as in the script.
+    # Timestamp value as printed in the script (the kernel's first one is FIRST_STAMP).
     stamp: int = 0
     # Whether the segment is ECN-capable (ECT), and whether it has CWR.
     capable: bool = False

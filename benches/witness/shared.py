@@ -1,4 +1,6 @@
-"""Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
+"""Compare ns-2 and bentpipe: flows that share a bottleneck, and slow modems as return links.
+
+The question is whether differences are systematic (bias) or sensitivity to details (chaos).
 
 `cells.py` prints the table of these cells, and `docs/validation/ns2.md` explains it. Every cell is
 run several times in both programs. The starts are moved by no more than the time of a segment at

@@ -123,7 +123,7 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bentpipe(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Return what calls the command line in this process, and says what it came to."""
+    """Return a function that runs the command line in this process and returns its outcome."""
 
     def call(*arguments: object) -> CommandResult:
         status = cli.execute([str(argument) for argument in arguments])

@@ -46,7 +46,7 @@ def test_run_returns_a_summary_and_series(scenario: Scenario, tmp_path: Path) ->
     with pytest.raises(KeyError, match="one, two"):
         result.flow("three")
 
-    # A queue that is looked at every 100 ms comes with what it was in between.
+    # A queue sampled every 100 ms also has a series of the maximum since the last sample.
     names = {"one.congestion_window", "l.forward.queue", "l.forward.queue_max"}
     assert result.series.keys() == names
     exactly = bentpipe.run(scenario, default_probes=False)

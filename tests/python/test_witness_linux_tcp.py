@@ -39,11 +39,10 @@ MEANINGLESS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Twin:
-    """A cell of the witness and a seed, as bentpipe simulates it.
+    """A cell of the ns-2 study with a seed, simulated by bentpipe.
 
-    `alike` has loss recovery as near to TCP-Linux's as bentpipe's gets (linux_tcp.md): FACK's rule,
-    nothing found by time, no probe, no limited transmit, no F-RTO, no undo. Otherwise it is
-    bentpipe's own: SACK and RACK.
+    `alike`: loss recovery as similar to TCP-Linux's as possible (linux_tcp.md): FACK, without RACK,
+    tail loss probes, limited transmit, F-RTO or undo. Otherwise bentpipe's own: SACK and RACK.
     """
 
     cell: Any
@@ -134,9 +133,10 @@ def outside(comparisons: Mapping[Any, Any]) -> dict[tuple[str, float], str]:
     }
 
 
-# In `make test`: with a threshold of one bandwidth-delay product. Westwood+ never goes below half
-# of the flight, as in TCP-Linux (the study's satellite.toml). With the papers' rule, at BER 0 and
-# without a threshold, it had 22 Mbit/s for ns-2's 95.7: its first slow start overruns the queue.
+# Cells of `make test`: those with an initial slow-start threshold of one bandwidth-delay product.
+# Westwood+ does not go below half of the flight, as in TCP-Linux (the study's satellite.toml). With
+# the papers' rule, at BER 0 and without a threshold, bentpipe reached 22 Mbit/s and ns-2 95.7: the
+# first slow start overran the queue.
 QUICK = [cell for cell in RECORDED if cell.initial_slow_start_threshold]
 
 # Known deviations, with their explanations. `own` came first; `alike` was added when Hybla at

@@ -41,7 +41,7 @@ impl<P: Realm> Desk<'_, '_, P> {
     /// Opens a connection.
     ///
     /// # Errors
-    /// Returns an error if there is no route, port or room.
+    /// Returns an error if there is no route or local port, or if the connection table is full.
     pub fn connect(&mut self, remote: impl Into<Remote>) -> Result<SocketId, ConnectError> {
         self.connect_with(&Connect::to(remote.into()))
             .map(|(socket, _)| socket)
@@ -50,7 +50,7 @@ impl<P: Realm> Desk<'_, '_, P> {
     /// Opens a connection with explicit parameters. Also returns how many bytes its SYN carries.
     ///
     /// # Errors
-    /// Returns an error if there is no route, port or room.
+    /// Returns an error if there is no route or local port, or if the connection table is full.
     pub fn connect_with(&mut self, connect: &Connect<'_>) -> Result<(SocketId, u64), ConnectError> {
         self.sockets.connect(self.me, connect, self.cx)
     }

@@ -62,10 +62,10 @@ pub(crate) fn run(
         return Err(RunFailure::Failed(message).into());
     }
     tell.call1((plan.notes.clone(),))?;
-    play(py, &machine, plan, tell)
+    run_plan(py, &machine, plan, tell)
 }
 
-fn play(
+fn run_plan(
     py: Python<'_>,
     machine: &Machine,
     plan: Plan,

@@ -147,10 +147,10 @@ fn walk(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
 }
 
 /// Adds the paths at which a value does not match the schema; unknown fields are errors, too.
-fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+fn schema_mismatches(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#'));
-        faults(root, target.expect("a sound schema"), value, path, found);
+        schema_mismatches(root, target.expect("a sound schema"), value, path, found);
     }
     for part in schema
         .get("allOf")
@@ -158,13 +158,13 @@ fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut V
         .into_iter()
         .flatten()
     {
-        faults(root, part, value, path, found);
+        schema_mismatches(root, part, value, path, found);
     }
     for choice in ["anyOf", "oneOf"] {
         if let Some(Value::Array(parts)) = schema.get(choice) {
             let fits = |part: &Value| {
                 let mut own = Vec::new();
-                faults(root, part, value, path, &mut own);
+                schema_mismatches(root, part, value, path, &mut own);
                 own.is_empty()
             };
             if !parts.iter().any(fits) {
@@ -200,7 +200,7 @@ fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut V
     }
     if let (Some(items), Value::Array(values)) = (schema.get("items"), value) {
         for (index, value) in values.iter().enumerate() {
-            faults(root, items, value, &format!("{path}[{index}]"), found);
+            schema_mismatches(root, items, value, &format!("{path}[{index}]"), found);
         }
     }
     let Value::Object(fields) = value else {
@@ -221,7 +221,7 @@ fn faults(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut V
             .and_then(|known| known.get(name))
             .or(others)
         {
-            Some(part) => faults(root, part, value, &format!("{path}.{name}"), found),
+            Some(part) => schema_mismatches(root, part, value, &format!("{path}.{name}"), found),
             None if schema.get("properties").is_some() => {
                 found.push(format!("{path}.{name}: unknown"));
             }
@@ -248,7 +248,7 @@ fn results_of_ready_made_scenarios_match_the_schema() {
         let output = scenario.run(&RunOptions::default()).expect("it runs");
         let json = serde_json::to_value(&output.summary).expect("JSON");
         let mut found = Vec::new();
-        faults(&schema, &schema, &json, "", &mut found);
+        schema_mismatches(&schema, &schema, &json, "", &mut found);
         assert!(found.is_empty(), "{}: {found:#?}", path.display());
         for link in &output.summary.links {
             let came =

@@ -259,8 +259,8 @@ fn a_middlebox_that_leaks_a_packet_or_a_stream_is_reported() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// At any reading time and under any losses: every packet is accounted for, and the delivered
-    /// data are the sent data.
+    /// Whenever the run is paused, and under any losses, every packet is accounted for. At the end
+    /// all sent data have been delivered.
     #[test]
     fn everything_is_accounted_for(
         delay in 0_u64..400,

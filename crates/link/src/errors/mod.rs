@@ -46,7 +46,7 @@ impl ErrorModel {
 
     /// Creates losses of the packets with these numbers, counted from 1.
     #[must_use]
-    pub fn listed(packets: impl IntoIterator<Item = u64>) -> Self {
+    pub fn listed_losses(packets: impl IntoIterator<Item = u64>) -> Self {
         Self::Listed(Listed::new(packets))
     }
 
@@ -116,6 +116,6 @@ mod tests {
         assert!(!ErrorModel::packet_loss(0.0, random()).ever_loses());
         assert!(ErrorModel::bit_errors(1e-12, random()).ever_loses());
         assert!(ErrorModel::packet_loss(1e-12, random()).ever_loses());
-        assert!(ErrorModel::listed([1]).ever_loses());
+        assert!(ErrorModel::listed_losses([1]).ever_loses());
     }
 }

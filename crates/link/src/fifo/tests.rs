@@ -139,7 +139,7 @@ fn packets_skipped_by_the_error_models_would_not_have_been_lost() {
         let bit_errors = || ErrorModel::bit_errors(rate, random());
         assert_eq!(lost_behind(vec![bit_errors()], &lengths), asked());
         // A second model that loses nothing here: every packet is passed to both.
-        let two = vec![bit_errors(), ErrorModel::listed([])];
+        let two = vec![bit_errors(), ErrorModel::listed_losses([])];
         assert_eq!(lost_behind(two, &lengths), asked());
     }
     // The largest possible draw exceeds what can be lent at once.

@@ -64,7 +64,7 @@ pub struct Engine {
     unpolled: Vec<u16>,
     /// Attachments whose device can be polled and may have packets to read.
     ready: Vec<u16>,
-    /// Attachments by node.
+    /// Index of each node's attachment, by node; `None` if the node has no device.
     device_of: Vec<Option<u16>>,
     prefixes: Prefixes,
     encoder: Encoder<EdgeAddresses>,

@@ -33,15 +33,15 @@ pub(super) fn count<'a>(
         .collect()
 }
 
-/// Destination of a table's flows.
+/// Destination of the flows of a `[flows.NAME]` table.
 enum Destination<'a> {
-    /// One host, or each of several counted hosts.
+    /// One host, or each host of a name with a `count`.
     Hosts(Members),
     /// All hosts of a group.
     Group(&'a [usize]),
 }
 
-/// Both ends of a table's flows, and the number of flows.
+/// Both ends of the flows of a `[flows.NAME]` table, and their number.
 struct FlowEnds<'a> {
     from: Members,
     to: Destination<'a>,
@@ -405,7 +405,7 @@ struct OneWayReachability {
     budget: usize,
 }
 
-/// Steps of all searches together: about a second.
+/// Limit on the steps of all reachability searches of a scenario together: about a second.
 const SEARCH_STEPS: usize = 1 << 26;
 
 impl OneWayReachability {

@@ -263,7 +263,7 @@ pub struct PageSummary {
 pub struct MessagesSummary {
     /// Packets sent as datagrams, or written to a connection.
     pub sent: u64,
-    /// Packets received completely.
+    /// Packets received: datagrams, or packets read to their last byte from a connection.
     pub received: u64,
     /// Bytes received, without headers.
     pub bytes: u64,

@@ -216,7 +216,7 @@ fn errors(link: &Link, direction: &Direction, name: &str, seed: u64) -> Vec<Erro
     // For a broadcast channel, each receiver has its own.
     let mut errors: Vec<ErrorModel> = random.into_iter().filter(|_| !link.broadcast).collect();
     if !direction.errors.lost_packets.is_empty() {
-        errors.push(ErrorModel::listed(
+        errors.push(ErrorModel::listed_losses(
             direction.errors.lost_packets.iter().copied(),
         ));
     }

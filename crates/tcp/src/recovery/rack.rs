@@ -125,7 +125,7 @@ impl Rack {
         now: Time,
     ) {
         let delivered = board.delivered();
-        if let Some(newest) = in_order_last.or(delivered.newest()) {
+        if let Some(newest) = in_order_last.or(delivered.latest_sent()) {
             let timed = if self.times_last && in_order_last.is_none() {
                 delivered.last_sent_at().unwrap_or(newest.sent_at)
             } else {

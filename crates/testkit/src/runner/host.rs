@@ -154,8 +154,8 @@ impl Host {
         result.expect("closed connections are kept")
     }
 
-    /// Opens a connection. `fast_open` is an option, data, and how much of it fits on the SYN. Also
-    /// returns how much was accepted.
+    /// Opens a connection, with TCP Fast Open if `fast_open` is given. Returns the connection's index
+    /// and the number of bytes on its SYN.
     pub(super) fn connect(
         &mut self,
         config: &Config,

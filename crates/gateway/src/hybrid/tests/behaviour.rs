@@ -413,7 +413,8 @@ fn a_syn_ack_without_matching_syn_opens_nothing() {
     net.run_until(seconds(2));
     net.with(SERVER, |tcp, cx| tcp.abort(cx));
     net.run(Span::from_secs(2));
-    // It may belong to another connection of the same ports, but it answers no SYN.
+    // The SYN-ACK acknowledges `host`, not `host + 1`: it may belong to another connection with the
+    // same ports.
     let (host, server) = (Seq::new(5_000), Seq::new(9_000));
     let answer = Flags::SYN.with(Flags::ACK);
     says(&mut net, HOST, Flags::SYN, host, Seq::new(0));

@@ -168,7 +168,7 @@ impl Delivered {
     /// transmission certainly arrived (RFC 8985 section 6.2 step 2).
     #[inline]
     #[must_use]
-    pub fn newest(&self) -> Option<Transmission> {
+    pub fn latest_sent(&self) -> Option<Transmission> {
         (self.known & NEWEST != 0).then_some(self.newest)
     }
 

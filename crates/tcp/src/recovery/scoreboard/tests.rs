@@ -203,7 +203,7 @@ impl Comparison {
             self.naive.sack(start, end);
         }
         self.acknowledge = ranges;
-        if let Some(newest) = self.board.delivered().newest()
+        if let Some(newest) = self.board.delivered().latest_sent()
             && newest.is_newer_than(self.newest.as_ref())
         {
             self.newest = Some(newest);
@@ -536,7 +536,7 @@ fn memory_is_bounded_by_the_outstanding_data() {
                 position,
             );
         }
-        if let Some(newest) = board.delivered().newest() {
+        if let Some(newest) = board.delivered().latest_sent() {
             board.mark_overdue(newest, Span::from_millis(2000), at(round));
         }
         while let Some(lost) = board.next_lost() {
@@ -613,7 +613,7 @@ fn timestamp_echo_is_ignored_for_sacked_segments() {
             ..arrival(200)
         });
         board.sack(blocks(&[(2001, 3001)]).as_slice(), 1, wire(1), 10_001);
-        let newest = board.delivered().newest();
+        let newest = board.delivered().latest_sent();
         assert_eq!(newest.map(|it| it.sent_at), ignore.then(|| at(100)));
     }
 }
