@@ -147,7 +147,13 @@ fn walk(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
 }
 
 /// Adds the paths at which a value does not match the schema; unknown fields are errors, too.
-fn schema_mismatches(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+fn schema_mismatches(
+    root: &Value,
+    schema: &Value,
+    value: &Value,
+    path: &str,
+    found: &mut Vec<String>,
+) {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#'));
         schema_mismatches(root, target.expect("a sound schema"), value, path, found);

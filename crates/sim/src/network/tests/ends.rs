@@ -77,7 +77,11 @@ fn a_transfer_finishes_at_delivery_even_if_its_last_acknowledgments_are_lost() {
     let client = builder.host("client");
     let way = |errors| direction(10_000_000, Span::from_millis(10), PLENTY, errors);
     // The client's SYN+ACK is delivered, and nothing after it.
-    let link = duplex("lan", way(vec![]), way(vec![ErrorModel::listed_losses(2..1_000)]));
+    let link = duplex(
+        "lan",
+        way(vec![]),
+        way(vec![ErrorModel::listed_losses(2..1_000)]),
+    );
     builder.link(server, client, link);
     builder.flow(bulk("download", server, client, Some(10_000)));
     let outcome = run(builder.build().expect("it fits together"), 7_200);
