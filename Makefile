@@ -44,12 +44,13 @@ test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo build --release --quiet --package bentpipe-live
 	$(BIN)/python -m pytest --quiet -m slow
 
-lint: setup  ## Formatting, clippy, ruff, mypy; changes nothing
+lint: setup  ## Formatting, clippy, ruff, mypy, plain words; changes nothing
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+	$(BIN)/python tools/check_plain_words.py
 
 format: $(STAMPS)/python  ## Format the sources
 	cargo fmt --all

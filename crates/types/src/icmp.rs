@@ -97,8 +97,8 @@ impl Packet {
         packet
     }
 
-    /// Returns the kind of an echo message created by [`echo`](Self::echo), and `None` for any other
-    /// packet.
+    /// Returns the kind of an echo message created by [`echo`](Self::echo), and `None` for any
+    /// other packet.
     #[must_use]
     pub fn echo_kind(&self) -> Option<Echo> {
         if self.is_tcp() || !matches!(self.protocol(), ICMP | ICMP_V6) {

@@ -67,8 +67,8 @@ impl LinuxHyStart {
         if window.congestion_window < LOW_WINDOW * u64::from(window.segment) {
             return false;
         }
-        // "Less than", because a kernel's gaps vary by some microseconds: the first longer one ends a
-        // train whose gaps here all equal TRAIN_GAP (1500 bytes every 2 ms at 6 Mbit/s).
+        // "Less than", because a kernel's gaps vary by some microseconds: the first longer one ends
+        // a train whose gaps here all equal TRAIN_GAP (1500 bytes every 2 ms at 6 Mbit/s).
         if now.since(self.last_ack) < TRAIN_GAP {
             self.last_ack = now;
             if now.since(self.round_start) > (self.shortest + TRAIN_ALLOWANCE) / 2 {

@@ -154,8 +154,8 @@ impl Host {
         result.expect("closed connections are kept")
     }
 
-    /// Opens a connection, with TCP Fast Open if `fast_open` is given. Returns the connection's index
-    /// and the number of bytes on its SYN.
+    /// Opens a connection, with TCP Fast Open if `fast_open` is given. Returns the connection's
+    /// index and the number of bytes on its SYN.
     pub(super) fn connect(
         &mut self,
         config: &Config,

@@ -39,8 +39,8 @@ pub struct AccessSummary {
     /// Bytes sent.
     pub used_bytes: u64,
     /// Carrier time of the constant, rate-based and volume-based grants, as the bytes that it would
-    /// carry in clear sky. Only for a direction whose rate changes. In clear sky it equals the bytes
-    /// granted without free capacity.
+    /// carry in clear sky. Only for a direction whose rate changes. In clear sky it equals the
+    /// bytes granted without free capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_air_bytes: Option<u64>,
     /// Time on the carrier of the bytes sent, in the same unit. Only for a direction whose rate

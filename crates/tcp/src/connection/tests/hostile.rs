@@ -314,7 +314,11 @@ fn run(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        max_shrink_iters: 300,
+        ..ProptestConfig::default()
+    })]
 
     /// With loss, bursts, reordering, duplication, false headers, small and closed windows, and
     /// applications that pause: written data is delivered in order and once, and both ends close.
