@@ -39,6 +39,11 @@ FIGURES = {
         ("download.smoothed_rtt", "smoothed RTT\n(ms)", 1e3),
         ("satellite.forward.queue_bytes", "queue\n(kB)", 1e-3),
     ),
+    "geo-fade": (
+        ("download.goodput", "goodput\n(Mbit/s)", 1e-6),
+        ("satellite.forward.queue", "queue\n(packets)", 1.0),
+        ("satellite.forward.lost", "packets lost\nso far", 1.0),
+    ),
     "ship-link": (
         ("film.goodput", "film's goodput\n(Mbit/s)", 1e-6),
         ("satellite.forward.queue", "queue\n(packets)", 1.0),

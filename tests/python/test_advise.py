@@ -426,6 +426,24 @@ def test_user_experience_values_equal_those_of_a_run() -> None:
     assert data[1]["value"] == questions.value
 
 
+def test_a_video_call_is_judged_by_its_opinion_score() -> None:
+    meeting = {"from": "shore", "to": "ship", "app": {"kind": "video-call"}}
+    scenario = {**SHARED, "flows.call": meeting}
+    advice = bentpipe.advise(scenario)
+    assert [(each.flow, each.what, each.unit) for each in advice.experiences] == [
+        ("call", "video MOS", ""),
+        ("questions", "response", "ms"),
+    ]
+    call = advice.as_json()["experiences"][0]
+    best = call["remedies"][0]
+    assert best["value"] > call["value"]
+    assert best["gain"] == pytest.approx(best["value"] / call["value"])
+    # A run with the promised settings has that score.
+    settings = dict(setting.split("=", 1) for setting in best["set"])
+    told = bentpipe.run(scenario, settings=settings).summary.groups[1].extra["video_call_mos"]
+    assert told["mean"] == best["value"]
+
+
 def test_fewer_completions_are_not_counted_as_a_gain() -> None:
     from bentpipe.advice.advisor import RemedyResult
     from bentpipe.advice.remedy import Remedy
@@ -518,6 +536,11 @@ def test_queue_and_pacing_remedies_state_the_responsible_party() -> None:
     }
     calls = dict(offered[f"priority for calls at {both}"].settings)
     assert calls["classes.calls"] == '{ applications = ["voice"] }'
+    meeting = {"from": "room", "to": "internet", "app": {"kind": "video-call"}}
+    both_kinds = offered_to({**OFFICE, "flows.meeting": meeting})[f"priority for calls at {both}"]
+    assert dict(both_kinds.settings)["classes.calls"] == (
+        '{ applications = ["voice", "video-call"] }'
+    )
     assert f"lowest priority for bulk at {both}" in offered
     paced = offered["fileserver paced at 200 kbit/s"]
     assert paced.settings == (("hosts.fileserver.tcp.pacing", "200 kbit/s"),)

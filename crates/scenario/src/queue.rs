@@ -63,6 +63,8 @@ pub(crate) struct QueueContext<'a> {
     pub(crate) rate: BitRate,
     /// Traffic classes of the scenario.
     pub(crate) classes: &'a [TrafficClass],
+    /// Lowest address of a gateway.
+    pub(crate) first_gateway: u16,
 }
 
 impl QueueContext<'_> {

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
 
 # Applications that send at a fixed pace, and those that take the remaining capacity.
-_CALLS: Final = ("voice",)
-_REAL_TIME: Final = ("voice", "packets")
+_CALLS: Final = ("voice", "video-call")
+_REAL_TIME: Final = (*_CALLS, "packets")
 _BACKGROUND: Final = ("bulk", "ftp")
 # Queues that already separate flows or classes.
 _SEPARATES: Final = frozenset({"priority", "weighted"})

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from bentpipe.results import GroupResult, RunResult
 
 # Parts of other measures: page load includes the first byte, MOS includes the delay.
-_NOT_LISTED: Final = frozenset({"first byte", "mouth to ear"})
-_OPINION_SCORE: Final = "MOS"
+_NOT_LISTED: Final = frozenset({"first byte", "mouth to ear", "capture to display"})
+# Mean opinion scores, the higher the better, with the summary's names for them.
+_OPINION_SCORES: Final = {"MOS": "call_mos", "video MOS": "video_call_mos"}
 # With so much smaller a share of completed items, those completed are not comparable.
 _FEWER_COMPLETED: Final = 0.05
 
@@ -56,7 +57,7 @@ class RemedyExperience:
 class Experience:
     """A measure of user experience of a table's flows, and remedies, the best first.
 
-    `what` is "MOS", whose mean is `value`, or a time, whose median in ms is `value`: "page load",
+    `what` is "MOS" or "video MOS" (a video call's), whose mean is `value`, or a time, whose median in ms is `value`: "page load",
     "response", "file", "mail", "echo", "packet delay", or "start-up" of a video.
     """
 
@@ -82,9 +83,10 @@ def _measures_of_group(group: GroupResult) -> dict[str, UserMeasure]:
         for what, (ended, begun), quantiles in times_of(group.extra)
         if what not in _NOT_LISTED and quantiles.get("p50") is not None
     }
-    scores = group.extra.get("call_mos")
-    if scores is not None and scores.get("mean") is not None:
-        found[_OPINION_SCORE] = UserMeasure(value=float(scores["mean"]), completed=1.0)
+    for what, key in _OPINION_SCORES.items():
+        scores = group.extra.get(key)
+        if scores is not None and scores.get("mean") is not None:
+            found[what] = UserMeasure(value=float(scores["mean"]), completed=1.0)
     return found
 
 
@@ -99,7 +101,7 @@ def experiences(
         Experience(
             flow=flow,
             what=what,
-            unit="" if what == _OPINION_SCORE else "ms",
+            unit="" if what in _OPINION_SCORES else "ms",
             value=measure.value,
             remedies=tuple(
                 sorted(
@@ -158,7 +160,7 @@ def gains_of(
         old, new = before.get(name), after.get(name)
         if old is None or new is None or new.completed < old.completed - _FEWER_COMPLETED:
             return ()
-        better, worse = (new, old) if name[1] == _OPINION_SCORE else (old, new)
+        better, worse = (new, old) if name[1] in _OPINION_SCORES else (old, new)
         gains.append(better.value / worse.value if worse.value > 0.0 else 1.0)
     return tuple(gains)
 

@@ -66,6 +66,8 @@ pub struct FqCodel {
     /// Old flows in the order of turns.
     old: VecDeque<u32>,
     longest: Longest,
+    /// Lowest address of a gateway.
+    first_gateway: u16,
     /// Perturbation of the hash, drawn with the first packet.
     perturbation: Option<u64>,
     /// Packets dropped because the limit was exceeded.
@@ -121,6 +123,7 @@ impl FqCodel {
             new: VecDeque::new(),
             old: VecDeque::new(),
             longest: Longest::new(flows),
+            first_gateway: u16::MAX,
             perturbation: None,
             overlimit: 0,
             given_up: 0,
@@ -128,12 +131,21 @@ impl FqCodel {
         }
     }
 
+    /// Sets the lowest address of a gateway; all lower ones are of hosts. Gateways are then hashed by
+    /// their number, so that another host in the network changes no flow's queue.
+    #[must_use]
+    pub fn with_gateways_from(mut self, first: u16) -> Self {
+        self.first_gateway = first;
+        self
+    }
+
     /// Returns the queue of a packet, and its flow.
     fn queue_of(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> (u32, Ends) {
         let perturbation = *self.perturbation.get_or_insert_with(|| cx.random.bits());
         let ends = Ends::of(cx.packets.get(packet));
         let mut flow = FxHasher::default();
-        (ends, cx.packets.ip(packet)).hash(&mut flow);
+        let numbered = ends.numbered_from(self.first_gateway);
+        (numbered, cx.packets.ip(packet)).hash(&mut flow);
         // The hash preserves differences between flows: without mixing, another perturbation would
         // not change which flows collide.
         let index = splitmix64(flow.finish() ^ perturbation) % self.queues.len() as u64;

@@ -101,11 +101,12 @@ impl Settings for FqCodel {
     }
 
     fn discipline(&self, at: &QueueContext<'_>) -> Option<Box<dyn QueueDiscipline>> {
-        Some(Box::new(bentpipe_link::FqCodel::new(FqCodelSettings {
+        let queue = bentpipe_link::FqCodel::new(FqCodelSettings {
             limit: at.limit(),
             bounds: self.bounds,
             quantum: self.turns.quantum,
             flows: self.turns.flows as usize,
-        })))
+        });
+        Some(Box::new(queue.with_gateways_from(at.first_gateway)))
     }
 }

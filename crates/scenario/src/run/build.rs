@@ -67,6 +67,9 @@ pub(super) fn network(
     let around = direction::NetworkContext {
         fragments: scenario.links.iter().any(|link| link.fragments),
         classes: classes::classes(scenario, outside),
+        first_gateway: (scenario.nodes.iter())
+            .filter(|node| matches!(node.kind, NodeKind::Host(_)))
+            .count() as u16,
     };
     let mut places = access::places(scenario);
     for (index, link) in scenario.links.iter().enumerate() {

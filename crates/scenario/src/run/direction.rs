@@ -31,6 +31,8 @@ pub(super) struct NetworkContext {
     pub(super) fragments: bool,
     /// The scenario's traffic classes.
     pub(super) classes: Vec<TrafficClass>,
+    /// Lowest address of a gateway.
+    pub(super) first_gateway: u16,
 }
 
 /// Returns the engine's settings of a direction and of its terminal, or `None` if the link does not
@@ -52,7 +54,7 @@ pub(super) fn settings(
     Some(Settings {
         rate: direction.rate,
         delay: direction.delay,
-        queue: queueing(direction, &around.classes, &name, seed),
+        queue: queueing(direction, around, &name, seed),
         errors: errors(link, direction, &name, seed),
         redundancy: direction.redundancy.get(),
         ends: ends(scenario, link, direction, [from, to], around.fragments),
@@ -223,11 +225,12 @@ fn errors(link: &Link, direction: &Direction, name: &str, seed: u64) -> Vec<Erro
     errors
 }
 
-fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u64) -> Queueing {
+fn queueing(direction: &Direction, around: &NetworkContext, name: &str, seed: u64) -> Queueing {
     let place = QueueContext {
         limit: direction.queue.limit,
         rate: direction.rate,
-        classes,
+        classes: &around.classes,
+        first_gateway: around.first_gateway,
     };
     let limit = place.limit();
     // The queue that removes acknowledgments replaces a drop-tail queue.

@@ -81,7 +81,7 @@ impl Draft {
         if dice.one_in(8) {
             draft.line("ip = \"v6\"");
         }
-        draft.line("[classes.calls]\napplications = [\"voice\", \"ping\"]");
+        draft.line("[classes.calls]\napplications = [\"voice\", \"video-call\", \"ping\"]");
         match dice.below(8) {
             0 => draft.two_hosts(dice),
             1 => draft.routers(dice),
@@ -432,6 +432,9 @@ fn of_link(dice: &mut Dice) -> Vec<String> {
 
 /// One direction: behind any queue, or thinning acknowledgments out and making headers shorter.
 fn direction(dice: &mut Dice, duration_s: u64) -> Vec<String> {
+    if dice.one_in(10) {
+        return rain(dice, duration_s);
+    }
     let mut keys = rate_and_delay(dice);
     if dice.one_in(4) {
         keys.extend(return_link(dice));
@@ -444,6 +447,43 @@ fn direction(dice: &mut Dice, duration_s: u64) -> Vec<String> {
         keys.extend(queue(dice));
     }
     keys.extend(impairments(dice, duration_s));
+    keys
+}
+
+/// A direction whose rate and outages follow from a rain fade.
+fn rain(dice: &mut Dice, duration_s: u64) -> Vec<String> {
+    let modes = dice.pick(&["dvb-s2", "dvb-s2x"]);
+    let symbol_rate = dice.pick(&["50 kbaud", "500 kbaud", "3 Mbaud"]);
+    let clear_sky = dice.pick(&["6 dB", "12 dB", "17 dB"]);
+    let sending = dice.pick(&["lost", "held"]);
+    let in_flight = dice.pick(&["lost", "held", "arrive"]);
+    let mut acm = format!(
+        "modes = \"{modes}\", symbol_rate = \"{symbol_rate}\", es_n0 = \"{clear_sky}\", \
+         sending = \"{sending}\", in_flight = \"{in_flight}\""
+    );
+    if dice.one_in(2) {
+        acm += ", margin = \"0 dB\", hysteresis = \"0 dB\"";
+    }
+    let mut at_ms = 0;
+    let steps: Vec<String> = (0..1 + dice.below(6))
+        .map(|_| {
+            at_ms += 1 + dice.below(400 * duration_s);
+            let attenuation = dice.below(25);
+            format!("{{ at = \"{at_ms} ms\", attenuation = \"{attenuation} dB\" }}")
+        })
+        .collect();
+    let delay = dice.time(100, 300_000);
+    let mut keys = vec![
+        format!("delay = \"{delay}\""),
+        format!("acm = {{ {acm} }}"),
+        format!("schedule = [{}]", steps.join(", ")),
+    ];
+    if dice.one_in(3) {
+        keys.push(format!("schedule_every = \"{} ms\"", at_ms + 500));
+    }
+    if dice.one_in(2) {
+        keys.extend(queue(dice));
+    }
     keys
 }
 
@@ -473,6 +513,36 @@ fn queue(dice: &mut Dice) -> Vec<String> {
         "weighted" => keys += ", weights = { calls = 3, others = 1 }",
         "codel" | "red" | "pie" if dice.one_in(2) => keys += ", ecn = true",
         _ => {}
+    }
+    let details: &[&str] = match kind {
+        "red" => &[
+            "minimum_threshold = \"5 packets\", maximum_threshold = \"15 packets\"",
+            "maximum_probability = 0.02",
+            "weight = 0.1",
+            "gentle = false",
+            "mean_packet = \"500 B\"",
+        ],
+        "early-random-drop" => &["drop_level = \"2 packets\"", "drop_probability = 0.2"],
+        "fair" => &["quantum = \"300 B\"", "flows = 2"],
+        "codel" => &["target = \"20 ms\"", "interval = \"600 ms\""],
+        "fq-codel" => &[
+            "target = \"20 ms\"",
+            "interval = \"600 ms\"",
+            "quantum = \"300 B\"",
+            "flows = 2",
+            "ecn = false",
+        ],
+        "pie" => &[
+            "target = \"40 ms\"",
+            "update_interval = \"7 ms\"",
+            "burst_allowance = \"0 s\"",
+        ],
+        _ => &[],
+    };
+    for detail in details {
+        if dice.one_in(4) {
+            let _ = write!(keys, ", {detail}");
+        }
     }
     vec![format!("queue = {{ {keys} }}")]
 }
@@ -587,7 +657,7 @@ fn app(dice: &mut Dice) -> String {
     let mode = dice.pick(&["active", "passive"]);
     let http = dice.pick(&["1.1", "2"]);
     let tls = dice.pick(&["1.3", "1.2", "off"]);
-    match dice.below(12) {
+    match dice.below(13) {
         0 => format!("{{ kind = \"bulk\", direction = \"{direction}\", size = \"{size}\" }}"),
         1 => format!("{{ kind = \"bulk\", direction = \"{direction}\" }}"),
         2 => format!(
@@ -607,10 +677,18 @@ fn app(dice: &mut Dice) -> String {
             if direction == "upload" { "upload" } else { "download" }
         ),
         7 => format!("{{ kind = \"mail\", size = \"exponential(20 kB)\", pause = \"exponential({pause})\" }}"),
-        8 => format!("{{ kind = \"voice\", calls = 2, lasts = \"{pause}\", pause = \"100 ms\" }}"),
+        8 => format!(
+            "{{ kind = \"voice\", calls = 2, lasts = \"{pause}\", pause = \"100 ms\", jitter_buffer = \"{}\" }}",
+            dice.pick(&["60 ms", "0 s", "adaptive"])
+        ),
         9 => "{ kind = \"video\", segment = \"1 s\", lasts = \"8 s\", buffer = \"4 s\", ladder = [\"50 kbit/s\", \"400 kbit/s\", \"2 Mbit/s\"] }"
             .to_owned(),
         10 => format!("{{ kind = \"ping\", protocol = \"{protocol}\", interval = \"{pause}\", requests = 5 }}"),
+        11 => format!(
+            "{{ kind = \"video-call\", lasts = \"{pause}\", calls = 2, pause = \"100 ms\", frame_rate = {}, max_rate = \"{}\" }}",
+            dice.pick(&[5, 30, 60]),
+            dice.pick(&["300 kbit/s", "1.5 Mbit/s", "6 Mbit/s"])
+        ),
         _ => "{ kind = \"carousel\", size = \"30 kB\", rate = \"300 kbit/s\", files = 3, interval = \"1500 ms\" }"
             .to_owned(),
     }

@@ -142,8 +142,8 @@ impl Network {
 fn text(packet: &Packet, ends: Option<(Endpoint, Endpoint)>) -> Option<(u64, u64)> {
     let ours = ends == Some((packet.source, packet.destination));
     let has = packet.is_tcp() && ours && packet.payload_length > 0;
-    let end = packet.payload_offset + u64::from(packet.payload_length);
-    has.then_some((packet.payload_offset, end))
+    let start = packet.payload_offset;
+    has.then(|| (start, start + u64::from(packet.payload_length)))
 }
 
 #[cfg(test)]
