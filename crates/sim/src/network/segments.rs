@@ -138,12 +138,16 @@ impl Network {
     }
 }
 
-/// Returns the stream range of a segment's payload, if it has one and is between these ends.
+/// Returns the stream range of a segment's payload, if it has one and is between these ends. The byte
+/// of a keep-alive probe before any data precedes the stream: it has no range.
 fn text(packet: &Packet, ends: Option<(Endpoint, Endpoint)>) -> Option<(u64, u64)> {
     let ours = ends == Some((packet.source, packet.destination));
-    let has = packet.is_tcp() && ours && packet.payload_length > 0;
+    if !packet.is_tcp() || !ours || packet.payload_length == 0 {
+        return None;
+    }
     let start = packet.payload_offset;
-    has.then(|| (start, start + u64::from(packet.payload_length)))
+    let end = start.checked_add(u64::from(packet.payload_length))?;
+    Some((start, end))
 }
 
 #[cfg(test)]
