@@ -57,8 +57,9 @@ class RemedyExperience:
 class Experience:
     """A measure of user experience of a table's flows, and remedies, the best first.
 
-    `what` is "MOS" or "video MOS" (a video call's), whose mean is `value`, or a time, whose median in ms is `value`: "page load",
-    "response", "file", "mail", "echo", "packet delay", or "start-up" of a video.
+    `what` is "MOS" or "video MOS" (a video call's), whose mean is `value`, or a time, whose median
+    in ms is `value`: "page load", "response", "file", "mail", "echo", "packet delay", or "start-up"
+    of a video.
     """
 
     flow: str
