@@ -537,10 +537,9 @@ def test_queue_and_pacing_remedies_state_the_responsible_party() -> None:
     calls = dict(offered[f"priority for calls at {both}"].settings)
     assert calls["classes.calls"] == '{ applications = ["voice"] }'
     meeting = {"from": "room", "to": "internet", "app": {"kind": "video-call"}}
-    both_kinds = offered_to({**OFFICE, "flows.meeting": meeting})[f"priority for calls at {both}"]
-    assert dict(both_kinds.settings)["classes.calls"] == (
-        '{ applications = ["voice", "video-call"] }'
-    )
+    with_video = offered_remedies({**OFFICE, "flows.meeting": meeting})
+    calls = dict(with_video[f"priority for calls at {both}"].settings)
+    assert calls["classes.calls"] == '{ applications = ["voice", "video-call"] }'
     assert f"lowest priority for bulk at {both}" in offered
     paced = offered["fileserver paced at 200 kbit/s"]
     assert paced.settings == (("hosts.fileserver.tcp.pacing", "200 kbit/s"),)
