@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_hold() {
+    fn extreme_settings_lose_all_or_no_packets() {
         let mut never = model(0.0, 3.0, 1.0, 0.0);
         assert!((0..10_000).all(|_| !never.loses()));
         let mut always = model(1.0, 3.0, 1.0, 0.0);

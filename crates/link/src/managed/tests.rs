@@ -146,7 +146,7 @@ fn framing_lengthens_the_transmission_and_the_far_end_has_its_deadline() {
 }
 
 #[test]
-fn a_packet_offered_as_a_transmission_ends_finds_room() {
+fn a_packet_offered_at_the_end_of_a_transmission_is_queued() {
     let mut packets = PacketStore::default();
     let queue = Box::new(crate::DropTailQueue::new(Limit::Packets(1)));
     let mut link = managed(queue, vec![], Ends::default());

@@ -101,7 +101,7 @@ proptest! {
 
     /// With any number of flows, every queue is found again and nothing is lost.
     #[test]
-    fn flows_come_and_go(
+    fn queues_of_starting_and_ending_flows_are_reused_without_losses(
         steps in prop::collection::vec((any::<bool>(), 0_u16..40, 40_u64..1500), 1..400),
         flows in 1_usize..8,
         limit in 1_u64..30,

@@ -26,7 +26,7 @@ fn next(bench: &mut Bench<FqCodel>) -> Option<u16> {
 /// Section 4.2: a new flow is served before those that have had a turn, for one quantum; then it is
 /// one of them.
 #[test]
-fn a_new_flow_goes_first() {
+fn a_new_flow_is_served_first_for_one_quantum() {
     let mut bench = bench_of(Limit::Packets(1000), 1500, 1024);
     for _ in 0..6 {
         bench.put(1, 1500);
