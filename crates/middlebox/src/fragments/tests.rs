@@ -65,7 +65,7 @@ fn a_lost_fragment_discards_the_datagram_after_the_timeout() {
 }
 
 #[test]
-fn overlapping_pieces_are_refused_with_all_of_their_datagram() {
+fn overlapping_fragments_discard_their_datagram() {
     let mut packets = PacketStore::default();
     let mut reassembler = at_host();
     let whole = packet(&mut packets, 1, 1460);

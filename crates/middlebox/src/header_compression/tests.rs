@@ -85,7 +85,7 @@ fn packets_after_a_loss_are_discarded_until_an_uncompressed_one() {
 }
 
 #[test]
-fn an_error_that_cancels_out_in_the_checksum_goes_on_as_decoded() {
+fn a_decoding_error_undetected_by_the_checksum_is_forwarded_and_counted() {
     let mut bench = Bench::default();
     let mut link = link(false);
     // The number advances by as much as the window shrinks, so their sum does not change.

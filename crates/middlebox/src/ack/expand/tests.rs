@@ -52,7 +52,7 @@ fn expand(number: u32, count: u8, bytes: u16) -> Vec<u32> {
 }
 
 #[test]
-fn equal_steps_end_at_the_carried_number() {
+fn regenerated_numbers_are_equally_spaced_up_to_the_carried_one() {
     assert_eq!(expand(5000, 3, 3000), [2000, 3000, 4000, 5000]);
     // Fractions are rounded down.
     assert_eq!(expand(100, 3, 10), [90, 93, 96, 100]);
@@ -61,7 +61,7 @@ fn equal_steps_end_at_the_carried_number() {
 }
 
 #[test]
-fn a_restored_one_is_a_copy_without_sack_blocks() {
+fn a_regenerated_acknowledgment_is_a_copy_without_sack_blocks() {
     let mut bench = Bench::default();
     let carried = ack(5000).timestamps(70, 80).blocks(&[(9000, 9500)]);
     let packet = arriving(&mut bench, &carried, Some((1, 1000)));

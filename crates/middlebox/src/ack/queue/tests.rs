@@ -72,7 +72,7 @@ fn one_acknowledgment_replaces_at_most_the_high_mark() {
 }
 
 #[test]
-fn the_flow_counter_is_that_of_each_flow() {
+fn acknowledgments_are_counted_per_flow() {
     let mut acks = advancing(4);
     acks.extend((1..=8).map(|i| ack(1000 * i).port(6000)));
     assert_eq!(
@@ -83,7 +83,7 @@ fn the_flow_counter_is_that_of_each_flow() {
 }
 
 #[test]
-fn duplicates_and_the_one_they_repeat_stay() {
+fn duplicates_and_their_original_are_kept() {
     let mut acks = advancing(10);
     acks.extend([ack(10_000), ack(10_000), ack(10_000)]);
     acks.extend((11..=20).map(|i| ack(1000 * i)));
@@ -228,7 +228,7 @@ fn numbers_wrap() {
 }
 
 #[test]
-fn a_jump_over_a_filled_hole_is_not_cut_into_steps() {
+fn a_jump_after_loss_recovery_is_not_compacted() {
     let mut acks = advancing(10);
     acks.extend((30..=40).map(|i| ack(1000 * i)));
     assert_eq!(
@@ -263,7 +263,7 @@ fn removals_at_a_full_queue_are_written_when_the_acknowledgment_is_sent() {
 }
 
 #[test]
-fn the_survivor_takes_the_place_of_the_oldest() {
+fn the_kept_acknowledgment_takes_the_position_of_the_oldest() {
     let mut bench = Bench::default();
     for method in [Method::Suppression(MARKS), Method::Compaction(MARKS)] {
         let mut queue = queue(method);
@@ -295,7 +295,7 @@ fn the_survivor_takes_the_place_of_the_oldest() {
 }
 
 #[test]
-fn of_duplicates_with_sack_blocks_three_stay_and_the_last() {
+fn the_first_three_and_the_last_duplicate_with_sack_blocks_are_kept() {
     let dup = |i: u32| ack(2000).blocks(&[(5000, 5000 + 1000 * i)]);
     let mut acks = vec![ack(1000), ack(2000)];
     acks.extend((1..=40).map(dup));
