@@ -85,7 +85,7 @@ fn page_load_time_equals_the_counted_round_trips() {
 }
 
 #[test]
-fn levels_of_objects_take_a_round_trip_each() {
+fn each_level_of_objects_takes_a_round_trip() {
     for levels in 1..5 {
         let settings = WebSettings {
             levels,
@@ -236,7 +236,7 @@ fn packets(transport: Transport) -> Traffic {
 }
 
 #[test]
-fn a_source_is_on_for_its_share_of_the_time() {
+fn an_on_off_source_sends_for_its_share_of_the_time() {
     let settings = PacketsSettings {
         transport: Transport::Udp,
         size: Distribution::Constant(100.0),

@@ -94,7 +94,7 @@ fn a_transfer_finishes_at_delivery_even_if_its_last_acknowledgments_are_lost() {
 }
 
 #[test]
-fn a_run_that_is_cut_short_leaves_flows_running() {
+fn flows_are_running_at_the_end_of_a_truncated_run() {
     let outcome = run(satellite(0.0, 1, Some(5_000_000)), 2);
     assert_eq!(outcome.flows[0].state, FlowState::Running);
     assert_eq!(outcome.flows[0].ended, None);
