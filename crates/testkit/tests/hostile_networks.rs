@@ -133,9 +133,9 @@ fn any_network_through_persistent_connections() {
 /// The same with gateways that stop and restart: delivered data are a prefix of the written data,
 /// and an end with outstanding data learns that its peer is gone.
 #[test]
-fn any_network_through_gateways_that_die() {
+fn any_network_through_restarting_gateways() {
     let all = run_all(
-        "any_network_through_gateways_that_die",
+        "any_network_through_restarting_gateways",
         restarting,
         DEFAULT_CASES_THROUGH_GATEWAYS,
     );
@@ -164,14 +164,14 @@ fn any_operations() {
 /// Regression: a record written behind a full segment while a fast path without support for records
 /// applied.
 #[test]
-fn a_record_behind_a_full_segment() {
+fn a_record_written_behind_a_full_segment_is_preserved() {
     operations(2514, None).expect("it passes");
 }
 
 /// Regression: a path that permits longer packets again, none of which fits the congestion window
 /// left from shorter segments.
 #[test]
-fn a_path_that_is_no_longer_narrow() {
+fn transfers_continue_after_the_path_mtu_grows() {
     for seed in [5_246, 10_998, 73_860, 84_959, 96_357, 98_626] {
         operations(seed, None).expect("it passes");
     }
@@ -180,7 +180,7 @@ fn a_path_that_is_no_longer_narrow() {
 /// Regression: a SYN forged from another segment, between the ends of a connection that one gateway
 /// had forgotten while the other had not finished it.
 #[test]
-fn a_syn_that_comes_before_the_connection_before_it_is_over() {
+fn a_forged_syn_during_an_unfinished_connection_is_harmless() {
     for seed in [40_744, 45_720, 72_604] {
         multiplexed(seed, None).expect("it passes");
     }
@@ -189,7 +189,7 @@ fn a_syn_that_comes_before_the_connection_before_it_is_over() {
 /// Regression: simultaneous open where one gateway has a stream for the connection after the other
 /// has stopped waiting and opened an unmultiplexed connection.
 #[test]
-fn a_stream_that_meets_a_part_that_opens() {
+fn simultaneous_open_with_a_stream_at_one_gateway_completes() {
     for seed in [2_299, 3_948, 18_006] {
         multiplexed(seed, None).expect("it passes");
     }
@@ -197,7 +197,7 @@ fn a_stream_that_meets_a_part_that_opens() {
 
 /// Replay: a seed gives the same case each time, and its capture contains every packet.
 #[test]
-fn a_seed_is_a_case_and_a_capture() {
+fn a_seed_reproduces_its_case_and_its_capture_is_complete() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hostile.pcapng");
     let mut blocks = 0;
     let mut packets = 0;
