@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn many_neighbours_are_listed_and_few_or_scattered_ones_are_not() {
+    fn only_many_dense_addresses_use_the_list() {
         assert!(with(0..10).list.is_empty());
         assert!(with((0..2_000).map(|number| number * 30)).list.is_empty());
         let many = with(1..5_000);

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_used_again_and_shared() {
+    fn buffers_are_shared_and_reused() {
         let mut pool = Pool::default();
         let first = pool.copy(b"one").expect("room");
         pool.retain(first);

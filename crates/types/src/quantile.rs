@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn values_add_up_to_their_sum() {
+    fn interpolated_values_add_up_to_the_recorded_sum() {
         for (count, sum) in [(1, 70), (2, 2), (7, 333), (50, 2_500), (50, 4_999), (50, 0)] {
             let part = Part {
                 low: 0,
