@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_of_everyday_segments() {
+    fn option_lengths_of_common_segments_match() {
         assert_eq!(tcp_options_length(NONE, false, 0), 0);
         assert_eq!(tcp_options_length(NONE, true, 0), 12);
         assert_eq!(tcp_options_length(NONE, false, 1), 12);

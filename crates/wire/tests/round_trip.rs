@@ -490,7 +490,7 @@ fn a_corrupt_fragment_has_one_flipped_bit_after_its_header() {
 
 /// An IPv4 total length includes the header, an IPv6 payload length does not.
 #[test]
-fn the_longest_datagrams_have_bytes() {
+fn the_longest_datagrams_are_encoded_and_longer_ones_refused() {
     const UDP: u8 = 17;
     let ends = [1, 2].map(|port| Endpoint {
         address: Address(port),
