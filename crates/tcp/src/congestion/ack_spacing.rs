@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn evenly_spaced_acknowledgments_are_the_bottleneck() {
+    fn evenly_spaced_acknowledgments_give_the_bottleneck_rate() {
         // 1500-byte packets at 100 Mbit/s leave every 120 us: 1448 B each.
         let acks: Vec<_> = (0..4).map(|n| (600_000_000 + n * 120_000, 1448)).collect();
         let rate = feed(&mut AckSpacing::default(), &acks, 24 * 1448).unwrap();
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn least_squares_by_hand() {
+    fn slope_equals_a_calculation_by_hand() {
         // Bytes 0, 1, 2, 3 at 0, 1, 2, 4 s: means 1.5 and 1.75, covariance 6.5, variance 8.75.
         let slope = slope(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (4.0, 3.0)]).unwrap();
         assert!((slope - 6.5 / 8.75).abs() < 1e-12);
     }
 
     #[test]
-    fn two_round_trips_are_not_mixed_and_no_time_is_no_rate() {
+    fn round_trips_are_not_mixed_and_simultaneous_acknowledgments_give_no_rate() {
         // Two acknowledgments of the first flight, and one of the next flight a round trip later.
         let acks = [(0, 1000), (1000, 1000), (600_000_000, 1000)];
         assert_eq!(feed(&mut AckSpacing::default(), &acks, 2000), None);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_a_round_trip_and_none_shorter_than_50_ms() {
+    fn one_sample_per_round_trip_of_at_least_50_ms() {
         let mut samples = BandwidthSamples::default();
         samples.start(Time::ZERO);
         assert_eq!(samples.on_delivery(&sample(100, 1_000, 100)), None);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_by_hand() {
+    fn filter_equals_a_calculation_by_hand() {
         let mut filter = BandwidthFilter::default();
         filter.add(0.0);
         assert_eq!(filter.estimate(), 0.0);

@@ -12,7 +12,7 @@ pub(super) trait BuiltIn {
     const NEEDS_CAPACITY: bool = false;
 
     /// Creates the rule of a connection with this configuration.
-    fn of(config: &Config) -> Self;
+    fn from_config(config: &Config) -> Self;
 }
 
 /// Large rules are boxed, so that connections with other rules need no memory for them.
@@ -20,7 +20,7 @@ impl<T: BuiltIn> BuiltIn for Box<T> {
     const HAS_OWN_SLOW_START: bool = T::HAS_OWN_SLOW_START;
     const NEEDS_CAPACITY: bool = T::NEEDS_CAPACITY;
 
-    fn of(config: &Config) -> Self {
-        Self::new(T::of(config))
+    fn from_config(config: &Config) -> Self {
+        Self::new(T::from_config(config))
     }
 }

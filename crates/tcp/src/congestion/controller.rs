@@ -23,7 +23,7 @@ pub(crate) struct Controller {
     rule: Rule,
     slow_start: SlowStartRule,
     // Window before the last congestion event.
-    before: Window,
+    window_before_congestion: Window,
 }
 
 impl Controller {
@@ -41,7 +41,7 @@ impl Controller {
         let slow_start_sees_every_ack = slow_start.sees_every_ack() && !owns_slow_start;
         Self {
             window,
-            before: window,
+            window_before_congestion: window,
             owns_slow_start,
             sees_every_ack: rule_sees_every_ack || slow_start_sees_every_ack,
             rule_sees_every_ack,
@@ -66,7 +66,7 @@ impl Controller {
     /// The connection is established; the handshake measured `rtt`.
     pub(crate) fn on_established(&mut self, rtt: Option<Span>, now: Time) {
         dispatch!(&mut self.rule, r => r.on_established(&mut self.window, rtt, now));
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Whether the rule models the path.
@@ -83,20 +83,20 @@ impl Controller {
     /// path.
     pub(crate) fn on_path_sample(&mut self, sample: &RateSample) -> bool {
         dispatch!(&mut self.rule, r => r.on_path_sample(&mut self.window, sample));
-        self.keep_sane();
+        self.clamp_window();
         dispatch!(&self.rule, r => r.limits_samples())
     }
 
     /// Passes a segment marked lost to the rule.
     pub(crate) fn on_path_loss(&mut self, loss: &LossSample) {
         dispatch!(&mut self.rule, r => r.on_path_loss(&mut self.window, loss));
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Sending starts with nothing outstanding.
     pub(crate) fn on_transmit_start(&mut self, app_limited: bool, now: Time) {
         dispatch!(&mut self.rule, r => r.on_transmit_start(&mut self.window, app_limited, now));
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Whether the rule sets pacing rates.
@@ -114,7 +114,7 @@ impl Controller {
     /// longer.
     pub(crate) fn set_segment(&mut self, segment: u32) {
         // RFC 5681 section 3.1: reduced by the ratio of the old to the new segment size.
-        for window in [&mut self.window, &mut self.before] {
+        for window in [&mut self.window, &mut self.window_before_congestion] {
             let (old, new) = (u64::from(window.segment), u64::from(segment));
             if new < old {
                 let scaled = |bytes: u64| match bytes {
@@ -126,7 +126,7 @@ impl Controller {
             }
             window.segment = segment;
         }
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Processes an acknowledgment that delivers something.
@@ -140,7 +140,7 @@ impl Controller {
         if self.slow_start_sees_every_ack {
             (self.slow_start).on_delivery(&mut self.window, &{ *sample });
         }
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Processes an acknowledgment of new data outside recovery, while the window limited the
@@ -157,7 +157,7 @@ impl Controller {
         }
         // The sample is copied as in `on_delivery`.
         dispatch!(&mut self.rule, r => r.on_ack(&mut self.window, acknowledged, &{ *sample }));
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Grows the window in slow start. Returns the bytes that are left for congestion avoidance.
@@ -165,7 +165,7 @@ impl Controller {
     fn grow_in_slow_start(&mut self, acknowledged: u64, sample: &AckSample) -> u64 {
         let counted = self
             .slow_start
-            .counts(&mut self.window, acknowledged, sample);
+            .growth(&mut self.window, acknowledged, sample);
         let growth = dispatch!(
             &mut self.rule,
             r => r.slow_start_growth(&mut self.window, counted, sample)
@@ -178,7 +178,7 @@ impl Controller {
             // The rule has just ended slow start.
             return acknowledged;
         }
-        let (grown, left) = if self.slow_start.passes_the_threshold() {
+        let (grown, left) = if self.slow_start.may_exceed_threshold() {
             // May exceed the threshold, but by less than `counted`; a rule that multiplies the
             // growth stops at the threshold.
             (growth.min(room.max(counted)), 0)
@@ -209,23 +209,23 @@ impl Controller {
 
     /// Returns the window before the last congestion event.
     pub(crate) fn window_before(&self) -> &Window {
-        &self.before
+        &self.window_before_congestion
     }
 
     /// Processes a congestion event.
     pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
-        self.before = self.window;
+        self.window_before_congestion = self.window;
         self.slow_start.on_congestion(event);
         let sample = CongestionSample::new(event, flight_size, now);
         dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, &sample));
         // RFC 5681 equation 4: the threshold is at least two segments with any rule.
         let least = 2 * u64::from(self.window.segment);
         self.window.slow_start_threshold = self.window.slow_start_threshold.max(least);
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Rounds the window and the threshold down to whole segments.
-    pub(crate) fn drop_parts_of_segments(&mut self) {
+    pub(crate) fn round_down_to_segments(&mut self) {
         let segment = u64::from(self.window.segment.max(1));
         for bytes in [
             &mut self.window.congestion_window,
@@ -235,7 +235,7 @@ impl Controller {
                 *bytes -= *bytes % segment;
             }
         }
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Returns the size of an automatically sized send buffer in windows.
@@ -250,7 +250,7 @@ impl Controller {
         self.slow_start.on_congestion(Congestion::Timeout);
         dispatch!(&mut self.rule, r => r.on_repeated_timeout(&mut self.window, flight_size));
         self.window.congestion_window = dispatch!(&self.rule, r => r.loss_window(&self.window));
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Loss recovery has ended; `limit` is the largest window that the recovery algorithm allows.
@@ -262,30 +262,30 @@ impl Controller {
         {
             self.window.congestion_window = self.window.congestion_window.min(limit);
         }
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// The last congestion event was spurious.
     pub(crate) fn on_spurious(&mut self) {
-        dispatch!(&mut self.rule, r => r.on_spurious(&mut self.window, self.before));
-        self.keep_sane();
+        dispatch!(&mut self.rule, r => r.on_spurious(&mut self.window, self.window_before_congestion));
+        self.clamp_window();
     }
 
     /// Sets the window computed by the recovery algorithm.
     pub(crate) fn set_window(&mut self, congestion_window: u64) {
         self.window.congestion_window = congestion_window;
-        self.keep_sane();
+        self.clamp_window();
     }
 
     /// Reduces the window after an idle period.
     pub(crate) fn restart(&mut self, congestion_window: u64, slow_start_threshold: u64) {
         self.window.congestion_window = congestion_window;
         self.window.slow_start_threshold = slow_start_threshold;
-        self.keep_sane();
+        self.clamp_window();
     }
 
     // The window is at least one segment, whatever the rule does (it may be user-defined).
-    fn keep_sane(&mut self) {
+    fn clamp_window(&mut self) {
         self.window.congestion_window = self
             .window
             .congestion_window

@@ -28,7 +28,7 @@ pub struct Cubic {
     // Fractional growth carried over, in segments.
     credit: f64,
     // Whether the sender was application-limited since the last update.
-    paused: bool,
+    application_limited: bool,
 }
 
 /// State that persists across stages of congestion avoidance. Windows are in segments.
@@ -106,7 +106,7 @@ impl Cubic {
             undo: None,
             stage: None,
             credit: 0.0,
-            paused: false,
+            application_limited: false,
         }
     }
 
@@ -117,7 +117,7 @@ impl Cubic {
         let stage = self
             .stage
             .get_or_insert_with(|| Stage::begin(state, window, now));
-        if std::mem::take(&mut self.paused) {
+        if std::mem::take(&mut self.application_limited) {
             // RFC 9438 section 4.2: "t [...] MUST NOT include periods during which cwnd has not
             // been updated due to application-limited behavior".
             stage.epoch += now.since(stage.updated);
@@ -126,8 +126,8 @@ impl Cubic {
         let elapsed = now.since(stage.epoch).as_secs_f64();
 
         // RFC 9438 section 4.3: alpha is 1 once W_est has reached cwnd_prior.
-        let beyond = stage.window_estimate >= self.state.window_prior;
-        let alpha = if beyond { 1.0 } else { ALPHA };
+        let above_prior = stage.window_estimate >= self.state.window_prior;
+        let alpha = if above_prior { 1.0 } else { ALPHA };
         // RFC 9438 figure 4.
         stage.window_estimate += alpha * acknowledged / window;
         if stage.window_at(elapsed) < stage.window_estimate {
@@ -144,7 +144,7 @@ impl Cubic {
 impl BuiltIn for Cubic {
     const HAS_OWN_SLOW_START: bool = false;
 
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self::new(config.avoidance)
     }
 }
@@ -166,7 +166,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_application_limited(&mut self) {
-        self.paused = true;
+        self.application_limited = true;
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {

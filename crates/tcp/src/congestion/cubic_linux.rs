@@ -32,12 +32,12 @@ const SCALE: u64 = 41 * 10;
 const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 
 /// Most acknowledged segments per segment of growth before the first loss.
-const LEAST_UNKNOWN: u64 = 20;
+const MAXIMUM_COUNT_BEFORE_LOSS: u64 = 20;
 /// Fewest acknowledged segments per segment of growth.
-const MOST: u64 = 2;
+const MINIMUM_COUNT: u64 = 2;
 
 /// Ticks after which the target is computed again if the window has not changed.
-const LOOK_AGAIN: u64 = HZ / 32;
+const UPDATE_INTERVAL: u64 = HZ / 32;
 
 /// Linux's CUBIC.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct LinuxCubic {
     // convergence. 0: unknown.
     window_maximum: u64,
     // delay_min: the shortest round trip, in microseconds. 0: unknown.
-    shortest: u64,
+    minimum_rtt: u64,
     // epoch_start
     epoch: Option<Epoch>,
     // cnt: segments to acknowledge for one of growth
@@ -58,7 +58,7 @@ pub struct LinuxCubic {
     // Acknowledged bytes of an incomplete segment.
     bytes: u64,
     // last_cwnd and last_time: of what window, and when, the target was looked up last.
-    looked_at: (u64, u64),
+    last_update: (u64, u64),
 }
 
 /// Congestion avoidance since the last reduction.
@@ -93,10 +93,10 @@ impl Epoch {
     }
 
     /// bic_target: the window that the curve has a shortest round trip after `now`.
-    fn target(&self, now: u64, shortest: u64) -> u64 {
+    fn target(&self, now: u64, minimum_rtt: u64) -> u64 {
         // usecs_to_jiffies rounds up.
-        let ahead = (shortest * HZ).div_ceil(1_000_000);
-        let time = (now.saturating_sub(self.start).saturating_add(ahead) << CURVE_SHIFT) / HZ;
+        let rtt_ticks = (minimum_rtt * HZ).div_ceil(1_000_000);
+        let time = (now.saturating_sub(self.start).saturating_add(rtt_ticks) << CURVE_SHIFT) / HZ;
         let distance = u128::from(time.abs_diff(self.inflection));
         // (In 64 bits Linux's would overflow after six minutes without a loss.)
         let cubed = (u128::from(SCALE) * distance)
@@ -111,11 +111,11 @@ impl Epoch {
     }
 
     /// Updates the window that Reno would have, from the segments acknowledged.
-    fn catch_up(&mut self, window: u64) {
-        let each = window.saturating_mul(RENO_SCALE) >> 3;
-        if self.acknowledged > each {
-            let grown = (self.acknowledged - 1) / each.max(1);
-            self.acknowledged -= grown * each;
+    fn advance_reno(&mut self, window: u64) {
+        let per_segment = window.saturating_mul(RENO_SCALE) >> 3;
+        if self.acknowledged > per_segment {
+            let grown = (self.acknowledged - 1) / per_segment.max(1);
+            self.acknowledged -= grown * per_segment;
             self.reno = self.reno.saturating_add(grown);
         }
     }
@@ -129,12 +129,12 @@ impl LinuxCubic {
             avoidance,
             clock,
             window_maximum: 0,
-            shortest: 0,
+            minimum_rtt: 0,
             epoch: None,
             count: 0,
             counted: 0,
             bytes: 0,
-            looked_at: (0, 0),
+            last_update: (0, 0),
         }
     }
 
@@ -143,51 +143,51 @@ impl LinuxCubic {
         if let Some(epoch) = &mut self.epoch {
             epoch.acknowledged = epoch.acknowledged.saturating_add(acknowledged);
         }
-        let (last_window, last_time) = self.looked_at;
-        if last_window == window && now.saturating_sub(last_time) <= LOOK_AGAIN {
+        let (last_window, last_time) = self.last_update;
+        if last_window == window && now.saturating_sub(last_time) <= UPDATE_INTERVAL {
             return;
         }
-        // The curve is looked up once a tick at most; Reno each time.
-        let look_up = self.epoch.is_none() || now != last_time;
+        // The curve is evaluated at most once per tick, Reno's window each time.
+        let evaluate_curve = self.epoch.is_none() || now != last_time;
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
             acknowledged,
             ..Epoch::begin(now, window, self.window_maximum)
         });
-        if look_up {
-            self.looked_at = (window, now);
-            let target = epoch.target(now, self.shortest);
+        if evaluate_curve {
+            self.last_update = (window, now);
+            let target = epoch.target(now, self.minimum_rtt);
             self.count = match target.checked_sub(window) {
                 Some(missing) if missing > 0 => window / missing,
                 _ => window.saturating_mul(100),
             };
             if self.window_maximum == 0 {
-                self.count = self.count.min(LEAST_UNKNOWN);
+                self.count = self.count.min(MAXIMUM_COUNT_BEFORE_LOSS);
             }
         }
-        epoch.catch_up(window);
+        epoch.advance_reno(window);
         if epoch.reno > window {
             self.count = self.count.min(window / (epoch.reno - window));
         }
-        self.count = self.count.max(MOST);
+        self.count = self.count.max(MINIMUM_COUNT);
     }
 
     /// tcp_cong_avoid_ai: the segments to grow by.
     fn additive_increase(&mut self, acknowledged: u64) -> u64 {
-        let each = self.count.max(1);
+        let per_segment = self.count.max(1);
         let mut growth = 0;
         // Segments counted while `count` was larger make one segment, however many they are.
-        if self.counted >= each {
+        if self.counted >= per_segment {
             self.counted = 0;
             growth = 1;
         }
         self.counted = self.counted.saturating_add(acknowledged);
-        growth += self.counted / each;
-        self.counted %= each;
+        growth += self.counted / per_segment;
+        self.counted %= per_segment;
         growth
     }
 
     /// bictcp_reset: discards everything measured on the path.
-    fn forget(&mut self) {
+    fn reset(&mut self) {
         *self = Self {
             counted: self.counted,
             bytes: self.bytes,
@@ -199,7 +199,7 @@ impl LinuxCubic {
 impl BuiltIn for LinuxCubic {
     const HAS_OWN_SLOW_START: bool = false;
 
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self::new(config.avoidance, config.clock)
     }
 }
@@ -215,8 +215,8 @@ impl CongestionControl for LinuxCubic {
             return;
         }
         let microseconds = (rtt.as_nanos() / 1_000).max(1);
-        if self.shortest == 0 || microseconds < self.shortest {
-            self.shortest = microseconds;
+        if self.minimum_rtt == 0 || microseconds < self.minimum_rtt {
+            self.minimum_rtt = microseconds;
         }
     }
 
@@ -267,14 +267,14 @@ impl CongestionControl for LinuxCubic {
             Congestion::Timeout => segment,
         };
         if sample.event == Congestion::Timeout {
-            self.forget();
+            self.reset();
         }
     }
 
     /// TCP_CA_Loss is entered anew.
     fn on_repeated_timeout(&mut self, _window: &mut Window, _flight_size: Option<u64>) {
         self.counted = 0;
-        self.forget();
+        self.reset();
     }
 
     fn sees_every_ack(&self) -> bool {

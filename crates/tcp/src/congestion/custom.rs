@@ -8,9 +8,9 @@ use super::CongestionControl;
 /// Factory of user-defined [`CongestionControl`] rules, one per connection.
 // Reference-counted, because each connection's configuration has a copy.
 #[derive(Clone)]
-pub struct CustomFactory(Arc<Named>);
+pub struct CustomFactory(Arc<NamedFactory>);
 
-struct Named {
+struct NamedFactory {
     name: String,
     make: Make,
 }
@@ -23,7 +23,7 @@ impl CustomFactory {
         name: impl Into<String>,
         make: impl Fn() -> Box<dyn CongestionControl> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Named {
+        Self(Arc::new(NamedFactory {
             name: name.into(),
             make: Box::new(make),
         }))

@@ -65,7 +65,7 @@ impl BuiltIn for EnhancedHybla {
     const HAS_OWN_SLOW_START: bool = true;
     const NEEDS_CAPACITY: bool = true;
 
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         let capacity = config.channel_capacity.map_or(0, BitRate::bits_per_second);
         Self {
             channel_capacity: capacity as f64 / 8.0,
@@ -100,12 +100,12 @@ impl CongestionControl for EnhancedHybla {
 
     /// Grows as in Hybla (vanzara2014, section III.A).
     fn slow_start_growth(&mut self, window: &mut Window, counted: u64, sample: &AckSample) -> u64 {
-        self.growth.in_slow_start(window, counted, sample)
+        self.growth.slow_start_growth(window, counted, sample)
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
-        self.growth.in_avoidance(window, acknowledged, sample);
+        self.growth.grow_in_avoidance(window, acknowledged, sample);
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
@@ -137,8 +137,8 @@ mod tests {
     const RTT: Span = Span::from_millis(600);
 
     /// Returns a connection that uses `bytes_per_second` of 100 Mbit/s, at 600 ms.
-    fn using(bytes_per_second: u64) -> EnhancedHybla {
-        let mut rule = EnhancedHybla::of(&Config {
+    fn connection_using(bytes_per_second: u64) -> EnhancedHybla {
+        let mut rule = EnhancedHybla::from_config(&Config {
             channel_capacity: BitRate::new(100_000_000),
             ..Config::default()
         });
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_algorithm_case_by_case() {
+    fn thresholds_equal_those_of_the_papers_algorithm() {
         // CC = 12.5 MB/s, CC/2 = 6.25 MB/s; RTTmin = 0.6 s.
         for (bandwidth, flight_size, expected) in [
             // (12.5 - 2.5) * 0.6 = 6 MB
@@ -172,7 +172,7 @@ mod tests {
                 (Congestion::Timeout, 24 * SEGMENT),
             ] {
                 let mut window = Window::new(SEGMENT as u32, flight_size, 0);
-                using(bandwidth).on_congestion(
+                connection_using(bandwidth).on_congestion(
                     &mut window,
                     &CongestionSample::new(event, flight_size, Time::ZERO),
                 );
@@ -184,9 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_may_open_the_window() {
+    fn a_loss_may_enlarge_the_window() {
         let mut window = Window::new(SEGMENT as u32, 100 * SEGMENT, 0);
-        using(200_000).on_congestion(
+        connection_using(200_000).on_congestion(
             &mut window,
             &CongestionSample::new(Congestion::Loss, 100 * SEGMENT, Time::ZERO),
         );

@@ -88,7 +88,7 @@ impl Hybla {
 impl BuiltIn for Hybla {
     const HAS_OWN_SLOW_START: bool = true;
 
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self::new(config.hybla, config.avoidance)
     }
 }
@@ -99,12 +99,12 @@ impl CongestionControl for Hybla {
     }
 
     fn slow_start_growth(&mut self, window: &mut Window, counted: u64, sample: &AckSample) -> u64 {
-        self.growth.in_slow_start(window, counted, sample)
+        self.growth.slow_start_growth(window, counted, sample)
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
-        self.growth.in_avoidance(window, acknowledged, sample);
+        self.growth.grow_in_avoidance(window, acknowledged, sample);
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
@@ -167,7 +167,7 @@ impl HyblaGrowth {
     /// Hybla: W(0) = rho, where the reference connection starts with one segment. Linux sets this
     /// window; here a larger initial window is kept.
     pub(super) fn on_established(&mut self, window: &mut Window, rtt: Option<Span>) {
-        self.measure(rtt);
+        self.update_rho(rtt);
         let initial = self.rho_segments(window);
         window.congestion_window = window.congestion_window.max(initial);
     }
@@ -176,7 +176,7 @@ impl HyblaGrowth {
     /// the minimum of the smoothed round-trip time, so that the connection's own queue does not
     /// increase rho.
     #[inline]
-    fn measure(&mut self, rtt: Option<Span>) {
+    fn update_rho(&mut self, rtt: Option<Span>) {
         if let Some(rtt) = rtt
             && self.lowest_rtt.is_none_or(|lowest| rtt < lowest)
         {
@@ -198,13 +198,13 @@ impl HyblaGrowth {
 
     /// Returns the growth in slow start: 2^rho - 1 per acknowledged segment (Hybla; vanzara2014
     /// equation 2, SS).
-    pub(super) fn in_slow_start(
+    pub(super) fn slow_start_growth(
         &mut self,
         window: &mut Window,
         counted: u64,
         sample: &AckSample,
     ) -> u64 {
-        self.measure(sample.smoothed_rtt);
+        self.update_rho(sample.smoothed_rtt);
         if let Some(estimate) = &mut self.estimate {
             // vanzara2014, section IV.B: "it starts as the standard TCP". Without a threshold, one
             // acknowledgment at rho = 24 would open the window by 2^24 segments.
@@ -218,25 +218,25 @@ impl HyblaGrowth {
                 window.slow_start_threshold = window.slow_start_threshold.min(pipe.max(least));
             }
         }
-        self.whole_bytes(exactly(counted) * self.slow_start_gain)
+        self.whole_bytes(as_float(counted) * self.slow_start_gain)
     }
 
     /// Grows the window in congestion avoidance by rho^2 / W per acknowledged segment (Hybla;
     /// vanzara2014 equation 2, CA).
     #[inline(always)]
-    pub(super) fn in_avoidance(
+    pub(super) fn grow_in_avoidance(
         &mut self,
         window: &mut Window,
         acknowledged: u64,
         sample: &AckSample,
     ) {
-        self.measure(sample.smoothed_rtt);
+        self.update_rho(sample.smoothed_rtt);
         let segment = f64::from(window.segment);
         let counted = match self.avoidance {
             AvoidanceKind::PerAcknowledgment => segment,
-            AvoidanceKind::ByteCounting => exactly(acknowledged),
+            AvoidanceKind::ByteCounting => as_float(acknowledged),
         };
-        let growth = self.rho * self.rho * segment * counted / exactly(window.congestion_window);
+        let growth = self.rho * self.rho * segment * counted / as_float(window.congestion_window);
         window.congestion_window = window
             .congestion_window
             .saturating_add(self.whole_bytes(growth));
@@ -265,7 +265,7 @@ impl HyblaGrowth {
 /// Converts bytes to a float by way of a signed integer, which takes one instruction. Precondition:
 /// less than 2^63.
 #[inline]
-fn exactly(bytes: u64) -> f64 {
+fn as_float(bytes: u64) -> f64 {
     debug_assert!(bytes <= i64::MAX as u64);
     bytes as i64 as f64
 }

@@ -27,7 +27,7 @@ impl Reno {
 impl BuiltIn for Reno {
     const HAS_OWN_SLOW_START: bool = false;
 
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self::new(config.avoidance)
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn one_segment_per_round_trip() {
+    fn window_grows_by_one_segment_per_round_trip() {
         for (avoidance, acknowledgments, bytes) in [
             (AvoidanceKind::PerAcknowledgment, 20, 2000),
             (AvoidanceKind::ByteCounting, 10, 2000),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_halves_what_was_in_flight() {
+    fn congestion_halves_the_flight_size() {
         let mut reno = Reno::new(AvoidanceKind::ByteCounting);
         let mut lost = window(20);
         reno.on_congestion(

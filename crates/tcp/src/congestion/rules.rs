@@ -22,7 +22,7 @@ macro_rules! rules {
                 $word:ident = $name:literal
             ),+
             => $kind:ident: $state:ident($type:ty)
-            $(, with $habit:ident $other:ident($other_type:ty))?;
+            $(, with $quirk:ident $other:ident($other_type:ty))?;
         )+
     ) => {
         bentpipe_types::words! {
@@ -94,11 +94,11 @@ macro_rules! rules {
                 match &config.congestion_control {
                     $(
                         $(
-                            CongestionControlKind::$kind if config.linux_quirks.$habit => {
-                                Self::$other(BuiltIn::of(config))
+                            CongestionControlKind::$kind if config.linux_quirks.$quirk => {
+                                Self::$other(BuiltIn::from_config(config))
                             }
                         )?
-                        CongestionControlKind::$kind => Self::$state(BuiltIn::of(config)),
+                        CongestionControlKind::$kind => Self::$state(BuiltIn::from_config(config)),
                     )+
                     CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
                 }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_has_its_own_slow_start_if_it_says_so() {
+    fn has_own_slow_start_matches_the_growth_in_slow_start() {
         for word in WindowRule::ALL {
             let config = Config {
                 congestion_control: (*word).into(),

@@ -66,7 +66,7 @@ impl Westwood {
 impl BuiltIn for Westwood {
     const HAS_OWN_SLOW_START: bool = false;
 
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self::new(config.westwood, config.avoidance)
     }
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn as_tcp_linux_has_it_a_loss_leaves_half_of_the_flight_at_least() {
+    fn at_least_half_keeps_half_of_the_flight_as_in_tcp_linux() {
         // The pipe has 80,000 bytes.
         for (event, before, flight, expected) in [
             (Congestion::Loss, 200_000, 200_000, (100_000, 100_000)),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_estimate_it_is_reno() {
+    fn without_an_estimate_a_loss_halves_the_window() {
         let mut window = Window::new(1000, 20_000, 0);
         let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
         westwood.on_congestion(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn never_below_two_segments() {
+    fn threshold_is_at_least_two_segments() {
         let mut westwood = steady();
         let mut window = Window::new(60_000, 600_000, 0);
         westwood.on_congestion(

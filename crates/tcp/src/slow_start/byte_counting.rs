@@ -20,7 +20,7 @@ impl AppropriateByteCounting {
 }
 
 impl SlowStart for AppropriateByteCounting {
-    fn counts(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
+    fn growth(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
         let limit = u64::from(self.limit_segments) * u64::from(window.segment);
         acknowledged.min(limit)
     }
@@ -33,12 +33,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_what_was_acknowledged_up_to_the_limit() {
+    fn acknowledged_bytes_count_up_to_the_limit() {
         let mut window = Window::new(1000, 2000, u64::MAX);
         let mut rule = AppropriateByteCounting::new(2);
         for (acknowledged, counted) in [(1500, 1500), (9000, 2000)] {
             let sample = AckSample::at(Time::ZERO, acknowledged);
-            assert_eq!(rule.counts(&mut window, acknowledged, &sample), counted);
+            assert_eq!(rule.growth(&mut window, acknowledged, &sample), counted);
         }
     }
 }

@@ -40,7 +40,7 @@ enum Phase {
     },
     /// Detection has ended. RFC 9406 section 4.3: only the initial slow start ends by delay,
     /// because later ones have a threshold.
-    Over,
+    Finished,
 }
 
 impl HyStart {
@@ -68,14 +68,14 @@ impl HyStart {
             if *rounds >= CONSERVATIVE_ROUNDS {
                 // RFC 9406 section 4.2: "enter congestion avoidance by setting the ssthresh to the
                 // current cwnd".
-                self.phase = Phase::Over;
+                self.phase = Phase::Finished;
                 window.slow_start_threshold = window.congestion_window;
             }
         }
     }
 
     /// RFC 9406 section 4.2: for each acknowledgment with an RTT sample.
-    fn look(&mut self, rtt: Span) {
+    fn add_sample(&mut self, rtt: Span) {
         self.this_round = self.this_round.min(rtt);
         self.samples += 1;
         if self.samples < SAMPLES {
@@ -83,9 +83,9 @@ impl HyStart {
         }
         match self.phase {
             Phase::SlowStart if self.last_round != INFINITY => {
-                let tolerated =
+                let threshold =
                     (self.last_round / RTT_DIVISOR).clamp(MINIMUM_THRESHOLD, MAXIMUM_THRESHOLD);
-                if self.this_round >= self.last_round + tolerated {
+                if self.this_round >= self.last_round + threshold {
                     self.phase = Phase::Conservative {
                         baseline: self.this_round,
                         // The current round is the first.
@@ -103,13 +103,13 @@ impl HyStart {
 }
 
 impl SlowStart for HyStart {
-    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
-        if self.phase != Phase::Over {
+    fn growth(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
+        if self.phase != Phase::Finished {
             if sample.unacknowledged > self.round_end {
                 self.begin_round(window, sample);
             }
             if let Some(rtt) = sample.rtt {
-                self.look(rtt);
+                self.add_sample(rtt);
             }
         }
         let limit = u64::from(self.limit_segments) * u64::from(window.segment);
@@ -121,7 +121,7 @@ impl SlowStart for HyStart {
     }
 
     fn on_congestion(&mut self, _event: Congestion) {
-        self.phase = Phase::Over;
+        self.phase = Phase::Finished;
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
             sample.unacknowledged = (10 * number + n + 1) * SEGMENT;
             sample.next = (10 * (number + 1) + n) * SEGMENT;
             sample.rtt = Some(Span::from_micros(rtt + n * step));
-            counted += hystart.counts(window, SEGMENT, &sample);
+            counted += hystart.growth(window, SEGMENT, &sample);
         }
         counted
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_round_trips_are_slow_start() {
+    fn constant_round_trips_do_not_end_slow_start() {
         let (mut hystart, mut window) = (HyStart::new(8), window());
         for number in 0..20 {
             assert_eq!(round(&mut hystart, &mut window, number, 100_000, 0), 10_000);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_round_trips_end_it_after_five_conservative_rounds() {
+    fn longer_round_trips_end_slow_start_after_five_conservative_rounds() {
         // An eighth of 100 ms is 12.5 ms.
         for (longer, ends) in [(112_400, false), (112_500, true)] {
             let (mut hystart, mut window) = (HyStart::new(8), window());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tolerance_is_between_4_and_16_ms() {
+    fn threshold_is_between_4_and_16_ms() {
         for (first, longer, ends) in [
             (10_000, 13_900, false),
             (10_000, 14_000, true),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_initial_slow_start() {
+    fn only_the_initial_slow_start_ends_by_delay() {
         let (mut hystart, mut window) = (HyStart::new(8), window());
         hystart.on_congestion(Congestion::Loss);
         for (number, rtt) in [(0, 100_000), (1, 900_000), (2, 900_000)] {

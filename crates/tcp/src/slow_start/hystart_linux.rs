@@ -23,7 +23,7 @@ const INFINITY: Span = Span::from_nanos(u64::MAX);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinuxHyStart {
     // delay_min: minimum round-trip time.
-    shortest: Span,
+    minimum_rtt: Span,
     // Stream position whose acknowledgment ends the round; 0 before the first round.
     round_end: u64,
     round_start: Time,
@@ -31,19 +31,19 @@ pub struct LinuxHyStart {
     // curr_rtt and sample_cnt.
     this_round: Span,
     samples: u32,
-    found: bool,
+    finished: bool,
 }
 
 impl Default for LinuxHyStart {
     fn default() -> Self {
         Self {
-            shortest: INFINITY,
+            minimum_rtt: INFINITY,
             round_end: 0,
             round_start: Time::ZERO,
             last_ack: Time::ZERO,
             this_round: INFINITY,
             samples: 0,
-            found: false,
+            finished: false,
         }
     }
 }
@@ -55,7 +55,7 @@ impl LinuxHyStart {
     /// "tcp_cubic: fix incorrect HyStart round start detection"). If they were counted from the
     /// first large enough window, each would begin in the middle of a flight, whose own queue would
     /// be mistaken for a longer round trip.
-    fn look(&mut self, window: &Window, rtt: Span, sample: &AckSample) -> bool {
+    fn should_end(&mut self, window: &Window, rtt: Span, sample: &AckSample) -> bool {
         let now = sample.now;
         if sample.unacknowledged > self.round_end {
             self.round_start = now;
@@ -71,7 +71,7 @@ impl LinuxHyStart {
         // a train whose gaps here all equal TRAIN_GAP (1500 bytes every 2 ms at 6 Mbit/s).
         if now.since(self.last_ack) < TRAIN_GAP {
             self.last_ack = now;
-            if now.since(self.round_start) > (self.shortest + TRAIN_ALLOWANCE) / 2 {
+            if now.since(self.round_start) > (self.minimum_rtt + TRAIN_ALLOWANCE) / 2 {
                 return true;
             }
         }
@@ -80,13 +80,13 @@ impl LinuxHyStart {
             self.samples += 1;
             return false;
         }
-        let tolerated = (self.shortest / 8).clamp(MINIMUM_THRESHOLD, MAXIMUM_THRESHOLD);
-        self.this_round > self.shortest + tolerated
+        let threshold = (self.minimum_rtt / 8).clamp(MINIMUM_THRESHOLD, MAXIMUM_THRESHOLD);
+        self.this_round > self.minimum_rtt + threshold
     }
 }
 
 impl SlowStart for LinuxHyStart {
-    fn counts(&mut self, _window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
+    fn growth(&mut self, _window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
         acknowledged
     }
 
@@ -98,9 +98,9 @@ impl SlowStart for LinuxHyStart {
     /// or the send buffer limits the sender.
     fn on_delivery(&mut self, window: &mut Window, sample: &AckSample) {
         let Some(rtt) = sample.rtt else { return };
-        self.shortest = self.shortest.min(rtt);
-        if !self.found && window.in_slow_start() && self.look(window, rtt, sample) {
-            self.found = true;
+        self.minimum_rtt = self.minimum_rtt.min(rtt);
+        if !self.finished && window.in_slow_start() && self.should_end(window, rtt, sample) {
+            self.finished = true;
             window.slow_start_threshold = window.congestion_window;
         }
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ninth_sample_that_is_an_eighth_longer_ends_it() {
+    fn the_ninth_sample_that_is_an_eighth_longer_ends_slow_start() {
         for (longer, ends) in [(212, false), (217, true)] {
             let mut hystart = LinuxHyStart::default();
             let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_acknowledgments_for_half_a_round_trip_ends_it() {
+    fn an_ack_train_of_half_a_round_trip_ends_slow_start() {
         let mut hystart = LinuxHyStart::default();
         let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
         for milliseconds in 0..=11 {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_begins_with_a_flight_though_the_window_was_small_in_it() {
+    fn rounds_begin_with_a_flight_even_with_a_small_window() {
         let mut hystart = LinuxHyStart::default();
         let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
         // Each flight doubles and queues behind itself: round trips take 200 ms, plus 3 ms for each
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_is_left_alone() {
+    fn a_small_window_stays_in_slow_start() {
         let mut hystart = LinuxHyStart::default();
         let mut window = Window::new(SEGMENT as u32, 15 * SEGMENT, u64::MAX);
         for number in 0..20 {

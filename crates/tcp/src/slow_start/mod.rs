@@ -39,11 +39,11 @@ pub trait SlowStart {
     /// Processes an acknowledgment of `acknowledged` new bytes while `window` is below its
     /// threshold. Returns the bytes that the window may grow by. May end slow start by lowering the
     /// threshold.
-    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64;
+    fn growth(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64;
 
     /// Whether the growth for one acknowledgment may exceed the threshold. Otherwise the window
     /// stops at the threshold, and the remaining bytes count in congestion avoidance.
-    fn passes_the_threshold(&self) -> bool {
+    fn may_exceed_threshold(&self) -> bool {
         false
     }
 
@@ -104,12 +104,12 @@ macro_rules! dispatch {
 }
 
 impl SlowStart for SlowStartRule {
-    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
-        dispatch!(self, rule => rule.counts(window, acknowledged, sample))
+    fn growth(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
+        dispatch!(self, rule => rule.growth(window, acknowledged, sample))
     }
 
-    fn passes_the_threshold(&self) -> bool {
-        dispatch!(self, rule => rule.passes_the_threshold())
+    fn may_exceed_threshold(&self) -> bool {
+        dispatch!(self, rule => rule.may_exceed_threshold())
     }
 
     fn on_congestion(&mut self, event: Congestion) {

@@ -10,13 +10,13 @@ use crate::congestion::{AckSample, Window};
 pub struct Standard;
 
 impl SlowStart for Standard {
-    fn counts(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
+    fn growth(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
         // RFC 5681 equation 2: cwnd += min(N, SMSS)
         acknowledged.min(u64::from(window.segment))
     }
 
     /// The whole acknowledgment is used, even if it takes the window past the threshold.
-    fn passes_the_threshold(&self) -> bool {
+    fn may_exceed_threshold(&self) -> bool {
         true
     }
 }
@@ -28,11 +28,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_segment_per_acknowledgment_however_much_it_acknowledges() {
+    fn an_acknowledgment_counts_for_at_most_one_segment() {
         let mut window = Window::new(1000, 2000, u64::MAX);
         for (acknowledged, counted) in [(2000, 1000), (400, 400)] {
             let sample = AckSample::at(Time::ZERO, acknowledged);
-            assert_eq!(Standard.counts(&mut window, acknowledged, &sample), counted);
+            assert_eq!(Standard.growth(&mut window, acknowledged, &sample), counted);
         }
     }
 }

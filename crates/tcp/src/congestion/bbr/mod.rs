@@ -4,22 +4,22 @@
 //! There are two versions, each in its own folder: [`Bbr1`] is Linux's "bbr"; [`Bbr3`] is
 //! draft-ietf-ccwg-bbr. This module contains their common parts.
 
-mod filter;
-mod pace;
-mod remembered;
-mod round;
-mod stay;
+mod memo;
+mod pacing_rate;
+mod probe_rtt_timer;
+mod rounds;
 mod v1;
 mod v3;
+mod windowed_maximum;
 
 use bentpipe_types::{BitRate, Span};
 
 use super::Window;
-use filter::WindowedMaximum;
-use pace::Pace;
-use remembered::Remembered;
-use round::Rounds;
-use stay::Stay;
+use memo::Memo;
+use pacing_rate::PacingRate;
+use probe_rtt_timer::ProbeRttTimer;
+use rounds::Rounds;
+use windowed_maximum::WindowedMaximum;
 
 #[cfg(test)]
 mod testing;
@@ -56,7 +56,7 @@ fn saved_window(prior: u64, window: &Window, good: bool) -> u64 {
 }
 
 /// Returns the bytes that `bandwidth` delivers in `span`.
-fn product(bandwidth: Bandwidth, span: Span) -> f64 {
+fn bytes_delivered(bandwidth: Bandwidth, span: Span) -> f64 {
     bandwidth as f64 * span.as_secs_f64()
 }
 

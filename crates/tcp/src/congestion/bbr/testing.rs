@@ -21,19 +21,19 @@ pub(super) struct Path {
     pub(super) bandwidth: Bandwidth,
     pub(super) rtt: Span,
     /// Rate of a policer (token bucket), if any.
-    pub(super) policed: Option<Bandwidth>,
+    pub(super) policer_rate: Option<Bandwidth>,
     /// Capacity of the queue in segments.
     pub(super) queue: u64,
     /// Every n-th segment is lost; 0 means none.
-    pub(super) loses_every: u64,
+    pub(super) loss_interval: u64,
     pub(super) now: Time,
     rate: DeliveryRate,
-    free: Time,
+    bottleneck_free_at: Time,
     next_send: Time,
     sent: u64,
     in_flight: u64,
     tokens: f64,
-    filled: Time,
+    tokens_updated_at: Time,
     lost: u64,
     // Arrival time of the acknowledgment, transmission time, end of the segment, losses before it.
     acknowledgments: VecDeque<(Time, Time, u64, u64)>,
@@ -44,29 +44,30 @@ impl Path {
         Self {
             bandwidth,
             rtt,
-            policed: None,
+            policer_rate: None,
             queue: u64::MAX,
-            loses_every: 0,
+            loss_interval: 0,
             now: Time::ZERO,
             rate: DeliveryRate::default(),
-            free: Time::ZERO,
+            bottleneck_free_at: Time::ZERO,
             next_send: Time::ZERO,
             sent: 0,
             in_flight: 0,
             tokens: 20_000.0,
-            filled: Time::ZERO,
+            tokens_updated_at: Time::ZERO,
             lost: 0,
             acknowledgments: VecDeque::new(),
         }
     }
 
     /// Returns the segments in the queue.
-    pub(super) fn waiting(&self) -> u64 {
-        (self.free.since(self.now).as_secs_f64() * self.bandwidth as f64) as u64 / SEGMENT
+    pub(super) fn queued_segments(&self) -> u64 {
+        (self.bottleneck_free_at.since(self.now).as_secs_f64() * self.bandwidth as f64) as u64
+            / SEGMENT
     }
 
     /// Simulates 1/`share` of a round trip.
-    pub(super) fn round_trip_share(
+    pub(super) fn simulate_share(
         &mut self,
         rule: &mut impl CongestionControl,
         window: &mut Window,
@@ -85,15 +86,15 @@ impl Path {
             }
             self.now = next;
             if arrival == Some(next) {
-                self.arrives(rule, window);
+                self.receive_acknowledgment(rule, window);
             } else {
-                self.departs(rule, window);
+                self.send_segment(rule, window);
             }
         }
         self.now = end;
     }
 
-    fn departs(&mut self, rule: &mut impl CongestionControl, window: &mut Window) {
+    fn send_segment(&mut self, rule: &mut impl CongestionControl, window: &mut Window) {
         if let Some(rate) = rule.pacing_rate(window) {
             self.next_send = self.now + rate.transmission_time(Bytes::new(SEGMENT));
         }
@@ -103,16 +104,16 @@ impl Path {
         self.rate
             .on_sent(start, end, self.in_flight, idle, self.now);
         self.sent += 1;
-        let loses = self.loses_every > 0 && self.sent.is_multiple_of(self.loses_every);
-        if loses || self.is_policed() || self.waiting() >= self.queue {
+        let is_lost = self.loss_interval > 0 && self.sent.is_multiple_of(self.loss_interval);
+        if is_lost || self.is_policed() || self.queued_segments() >= self.queue {
             self.lost += 1;
             return;
         }
         let service = Span::from_secs_f64(SEGMENT as f64 / self.bandwidth as f64);
-        self.free = self.free.max(self.now) + service;
+        self.bottleneck_free_at = self.bottleneck_free_at.max(self.now) + service;
         let lost = std::mem::take(&mut self.lost);
         self.acknowledgments.push_back((
-            self.free + self.rtt.saturating_sub(service),
+            self.bottleneck_free_at + self.rtt.saturating_sub(service),
             self.now,
             end,
             lost,
@@ -120,12 +121,12 @@ impl Path {
     }
 
     fn is_policed(&mut self) -> bool {
-        let Some(rate) = self.policed else {
+        let Some(rate) = self.policer_rate else {
             return false;
         };
-        let earned = rate as f64 * self.now.since(self.filled).as_secs_f64();
+        let earned = rate as f64 * self.now.since(self.tokens_updated_at).as_secs_f64();
         self.tokens = (self.tokens + earned).min(20_000.0);
-        self.filled = self.now;
+        self.tokens_updated_at = self.now;
         if self.tokens < SEGMENT as f64 {
             return true;
         }
@@ -133,7 +134,7 @@ impl Path {
         false
     }
 
-    fn arrives(&mut self, rule: &mut impl CongestionControl, window: &mut Window) {
+    fn receive_acknowledgment(&mut self, rule: &mut impl CongestionControl, window: &mut Window) {
         let Some((_, sent, end, lost)) = self.acknowledgments.pop_front() else {
             return;
         };
@@ -235,7 +236,7 @@ impl Operation {
 }
 
 /// Calls the rule with `operations` and checks the invariants.
-pub(super) fn drive(
+pub(super) fn run_operations(
     kind: CongestionControlKind,
     operations: &[Operation],
 ) -> Result<(), TestCaseError> {

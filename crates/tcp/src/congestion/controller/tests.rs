@@ -12,7 +12,7 @@ use crate::{AvoidanceKind, LinuxQuirks, SlowStartKind};
 const SEGMENT: u32 = 1000;
 
 #[test]
-fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_avoidance() {
+fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_congestion_avoidance() {
     for (slow_start, expected) in [
         (
             SlowStartKind::AppropriateByteCounting {
@@ -106,7 +106,7 @@ fn config() -> impl Strategy<Value = Config> {
 
 proptest! {
     #[test]
-    fn any_sequence_leaves_a_window_of_one_segment_to_a_terabyte(
+    fn window_is_between_one_segment_and_a_terabyte_after_any_operations(
         config in config(),
         slow_start in prop_oneof![
             Just(SlowStartKind::Standard),

@@ -89,7 +89,7 @@ fn the_plateau_is_where_the_loss_was() {
 }
 
 #[test]
-fn on_short_paths_it_is_reno() {
+fn on_short_paths_the_window_is_renos() {
     // 20 segments at 10 ms: the cubic function would need K = 2.47 s to return.
     let mut clock = Clock::new(20, Span::from_millis(10));
     clock.congestion(Congestion::Loss);
@@ -116,7 +116,7 @@ fn on_short_paths_it_is_reno() {
 }
 
 #[test]
-fn fast_convergence() {
+fn fast_convergence_lowers_the_maximum() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
     assert_eq!(clock.cubic.state.window_maximum, Some(1000.0));
@@ -140,7 +140,7 @@ fn growth_is_never_negative_and_never_beyond_half_a_window_a_round_trip() {
 }
 
 #[test]
-fn a_timeout_starts_over_from_the_window_it_finds() {
+fn after_a_timeout_the_maximum_is_the_window_of_congestion_avoidance() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Timeout);
     assert_eq!(clock.window.congestion_window, SEGMENT);
@@ -153,7 +153,7 @@ fn a_timeout_starts_over_from_the_window_it_finds() {
 }
 
 #[test]
-fn a_mark_may_leave_one_segment() {
+fn a_mark_may_reduce_the_window_to_one_segment() {
     let mut clock = Clock::new(2, Span::from_millis(100));
     clock.congestion(Congestion::Ecn);
     assert_eq!(clock.window.congestion_window, 1400);
@@ -163,7 +163,7 @@ fn a_mark_may_leave_one_segment() {
 }
 
 #[test]
-fn what_was_no_loss_leaves_no_trace() {
+fn a_spurious_loss_is_undone() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
     for _ in 0..50 {
@@ -185,7 +185,7 @@ fn what_was_no_loss_leaves_no_trace() {
 }
 
 #[test]
-fn time_in_which_the_sender_had_nothing_to_send_does_not_count() {
+fn application_limited_time_does_not_count() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
     for _ in 0..50 {

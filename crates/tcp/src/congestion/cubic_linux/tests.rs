@@ -57,7 +57,7 @@ impl Clock {
 }
 
 #[test]
-fn it_grows_as_the_kernel_was_seen_to_grow() {
+fn windows_equal_those_of_the_packetdrill_script() {
     // google/packetdrill, gtests/net/tcp/cubic/cubic-bulk-166k.pkt: two segments are acknowledged
     // per 100 ms, slow start ends with a window of 48, and then the script expects these windows.
     let mut clock = Clock::new(48, Span::from_millis(100));
@@ -101,7 +101,7 @@ fn after_a_loss_the_window_is_the_curve() {
 }
 
 #[test]
-fn on_short_paths_it_is_reno_with_one_alpha() {
+fn on_short_paths_the_window_is_renos_with_one_alpha() {
     // 20 segments at 10 ms: Reno recovers long before the curve. A window of w segments grows by
     // one per 15 w / 8 acknowledged, rounded down, and follows when Reno's is a segment ahead: from
     // 14 segments, Reno's window is 15 after 27 acknowledgments, and then each of them may count.
@@ -119,7 +119,7 @@ fn on_short_paths_it_is_reno_with_one_alpha() {
 }
 
 #[test]
-fn fast_convergence() {
+fn fast_convergence_lowers_the_maximum() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
     assert_eq!(clock.cubic.window_maximum, 1000);
@@ -129,7 +129,7 @@ fn fast_convergence() {
 }
 
 #[test]
-fn a_timeout_forgets_and_the_window_grows_by_a_twentieth_at_least() {
+fn after_a_timeout_the_window_grows_by_at_least_a_twentieth() {
     let mut clock = Clock::new(100, Span::from_millis(100));
     clock.congestion(Congestion::Timeout);
     assert_eq!((clock.segments(), clock.cubic.window_maximum), (1, 0));
@@ -146,14 +146,14 @@ fn a_timeout_forgets_and_the_window_grows_by_a_twentieth_at_least() {
 }
 
 #[test]
-fn two_segments_are_the_least() {
+fn threshold_is_at_least_two_segments() {
     let mut clock = Clock::new(2, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
     assert_eq!(clock.segments(), 2);
 }
 
 #[test]
-fn nothing_grows_while_nothing_is_sent() {
+fn idle_time_does_not_count() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.acknowledge(1);
     clock.congestion(Congestion::Loss);
@@ -179,21 +179,21 @@ fn nothing_grows_while_nothing_is_sent() {
 }
 
 #[test]
-fn the_shortest_round_trip_is_none_of_the_second_after_a_recovery() {
+fn round_trips_in_the_second_after_a_reduction_are_ignored() {
     let mut clock = Clock::new(100, Span::from_millis(100));
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.shortest, 100_000);
+    assert_eq!(clock.cubic.minimum_rtt, 100_000);
     clock.rtt = Span::from_millis(50);
     clock.now += Span::from_millis(900);
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.shortest, 100_000);
+    assert_eq!(clock.cubic.minimum_rtt, 100_000);
     clock.now += Span::from_millis(100);
     clock.acknowledge(1);
-    assert_eq!(clock.cubic.shortest, 50_000);
+    assert_eq!(clock.cubic.minimum_rtt, 50_000);
 }
 
 #[test]
-fn cube_roots() {
+fn cube_root_is_rounded_down() {
     for root in [0, 1, 2, 3, 1000, 8960, 2_642_245] {
         let cube: u64 = root * root * root;
         assert_eq!(cube_root(cube), root);
@@ -205,7 +205,7 @@ fn cube_roots() {
 }
 
 #[test]
-fn no_number_is_too_large() {
+fn large_numbers_do_not_overflow() {
     let mut clock = Clock::new(1 << 20, Span::from_secs(100_000));
     for event in [Congestion::Loss, Congestion::Ecn, Congestion::Timeout] {
         clock.acknowledge(1 << 20);

@@ -65,7 +65,7 @@ fn slow_start_multiplies_the_window_by_two_to_the_rho_each_round_trip() {
 }
 
 #[test]
-fn on_a_short_path_it_is_reno() {
+fn on_a_short_path_the_window_is_renos() {
     let rtt = Span::from_millis(5);
     let mut hybla = Hybla::new(HyblaSettings::default(), AvoidanceKind::ByteCounting);
     let mut reno = Reno::new(AvoidanceKind::ByteCounting);
@@ -77,7 +77,7 @@ fn on_a_short_path_it_is_reno() {
 }
 
 #[test]
-fn fractions_of_bytes_add_up() {
+fn fractions_of_bytes_accumulate() {
     // 100,000 segments at rho = 1: 0.01 bytes per acknowledgment.
     let mut hybla = Hybla::new(HyblaSettings::default(), AvoidanceKind::ByteCounting);
     let mut window = window(100_000);
@@ -89,7 +89,7 @@ fn fractions_of_bytes_add_up() {
 }
 
 #[test]
-fn what_a_loss_and_a_timeout_leave() {
+fn windows_after_a_loss_and_a_timeout() {
     let rtt = Some(Span::from_millis(600));
     for (after_loss, after_timeout, event, expected) in [
         (
@@ -144,7 +144,7 @@ fn what_a_loss_and_a_timeout_leave() {
 }
 
 #[test]
-fn the_initial_threshold_is_one_pipe_by_the_spacing_of_acknowledgments() {
+fn initial_threshold_is_the_bdp_estimated_from_ack_spacing() {
     let settings = HyblaSettings {
         initial_threshold: InitialThreshold::BandwidthEstimate,
         ..HyblaSettings::default()

@@ -99,7 +99,7 @@ impl Sender {
     pub(in crate::connection) fn reduce(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.congestion.on_congestion(event, flight_size, now);
         if self.config.linux_quirks.reduces_from_window && self.delivery_rate.is_none() {
-            self.congestion.drop_parts_of_segments();
+            self.congestion.round_down_to_segments();
         }
     }
 

@@ -3,14 +3,14 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Bbr1, product, segments_of};
+use super::{Bandwidth, Bbr1, bytes_delivered, segments_of};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
 /// Rounds per slot of the maximum filter, which has two slots: bbr_extra_acked_win_rtts.
 const ROUNDS: u32 = 5;
 /// The excess is limited to what the bandwidth delivers in this time: bbr_extra_acked_max_us.
-const LONGEST: Span = Span::from_millis(100);
+const MAXIMUM_EXCESS_TIME: Span = Span::from_millis(100);
 /// Segments after which the epoch restarts: bbr_ack_epoch_acked_reset_thresh.
 const EPOCH_SEGMENTS: u64 = 1 << 20;
 
@@ -38,29 +38,35 @@ impl Bbr1 {
             return;
         }
         let bandwidth = self.bandwidth();
-        let it = &mut self.aggregation;
+        let aggregation = &mut self.aggregation;
         if self.rounds.start {
-            it.rounds += 1;
-            if it.rounds >= ROUNDS {
-                it.rounds = 0;
-                it.slot = 1 - it.slot;
-                it.excess[it.slot] = 0;
+            aggregation.rounds += 1;
+            if aggregation.rounds >= ROUNDS {
+                aggregation.rounds = 0;
+                aggregation.slot = 1 - aggregation.slot;
+                aggregation.excess[aggregation.slot] = 0;
             }
         }
         // Rounded down to whole segments: an ACK that comes half a segment early is a segment
         // early.
-        let mut expected = segments_of(bandwidth, sample.now.since(it.epoch), window.segment);
+        let mut expected = segments_of(
+            bandwidth,
+            sample.now.since(aggregation.epoch),
+            window.segment,
+        );
         let too_many = EPOCH_SEGMENTS * u64::from(window.segment);
-        if it.acknowledged <= expected || it.acknowledged + sample.acknowledged >= too_many {
-            it.restart(sample.now);
+        if aggregation.acknowledged <= expected
+            || aggregation.acknowledged + sample.acknowledged >= too_many
+        {
+            aggregation.restart(sample.now);
             expected = 0;
         }
-        it.acknowledged += sample.acknowledged;
-        let excess = it
+        aggregation.acknowledged += sample.acknowledged;
+        let excess = aggregation
             .acknowledged
             .saturating_sub(expected)
             .min(window.congestion_window);
-        it.excess[it.slot] = it.excess[it.slot].max(excess);
+        aggregation.excess[aggregation.slot] = aggregation.excess[aggregation.slot].max(excess);
     }
 
     /// Returns the largest excess of the last rounds, or 0 before the pipe is full.
@@ -75,8 +81,8 @@ impl Bbr1 {
 }
 
 /// Returns the bytes to add to the window for an `excess`: Linux's bbr_ack_aggregation_cwnd.
-pub(super) fn aggregated(excess: u64, bandwidth: Bandwidth, segment: u32) -> u64 {
-    let most = product(bandwidth, LONGEST) as u64;
+pub(super) fn window_for_excess(excess: u64, bandwidth: Bandwidth, segment: u32) -> u64 {
+    let most = bytes_delivered(bandwidth, MAXIMUM_EXCESS_TIME) as u64;
     let segment = u64::from(segment);
     excess.min(most) / segment * segment
 }

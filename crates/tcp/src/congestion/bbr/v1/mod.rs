@@ -18,7 +18,8 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, product, saved_window,
+    Bandwidth, Memo, PacingRate, ProbeRttTimer, Rounds, SEND_BUFFER_WINDOWS, bytes_delivered,
+    saved_window,
 };
 use crate::Config;
 use crate::congestion::{
@@ -31,7 +32,7 @@ use probe_bw::Cycle;
 use probe_rtt::MinimumRtt;
 use running_maximum::RunningMaximum;
 use startup::FullPipe;
-use window::Basis;
+use window::InflightInputs;
 
 /// Rounds in the bandwidth filter: bbr_bw_rtts.
 const BANDWIDTH_ROUNDS: u64 = 10;
@@ -46,12 +47,12 @@ enum State {
     /// Probes for bandwidth, in a cycle of gains.
     ProbeBw(Cycle),
     /// Sends almost nothing, to measure the round-trip time without queues.
-    ProbeRtt(Stay),
+    ProbeRtt(ProbeRttTimer),
 }
 
 /// Returns the bytes, in whole segments, that `bandwidth` delivers in `span`.
 fn segments_of(bandwidth: Bandwidth, span: Span, segment: u32) -> u64 {
-    let bytes = product(bandwidth, span) as u64;
+    let bytes = bytes_delivered(bandwidth, span) as u64;
     bytes - bytes % u64::from(segment.max(1))
 }
 
@@ -71,13 +72,13 @@ pub struct Bbr1 {
     // Recovery phase at the last acknowledgment.
     phase: RecoveryPhase,
     // Packet conservation in the first round of recovery: one segment sent per segment delivered.
-    conserving: bool,
+    packet_conservation: bool,
     // Sending restarts after the application was idle.
-    restarting: bool,
-    pace: Pace,
+    idle_restart: bool,
+    pacing: PacingRate,
     // Last target window computed.
     #[serde(skip)]
-    target: Remembered<Basis, u64>,
+    target: Memo<InflightInputs, u64>,
     random: RandomStream,
 }
 
@@ -96,10 +97,10 @@ impl Bbr1 {
             prior_window: 0,
             initial_window: 0,
             phase: RecoveryPhase::Open,
-            conserving: false,
-            restarting: false,
-            pace: Pace::new(),
-            target: Remembered::default(),
+            packet_conservation: false,
+            idle_restart: false,
+            pacing: PacingRate::new(),
+            target: Memo::default(),
             random: RandomStream::new(0, "bbr", "cycle"),
         }
     }
@@ -117,7 +118,7 @@ impl Bbr1 {
             return;
         };
         if self.rounds.start {
-            self.conserving = false;
+            self.packet_conservation = false;
         }
         self.sample_policer(sample);
         // An application-limited sample is a lower bound of the bandwidth, so only a larger one
@@ -155,7 +156,7 @@ impl Default for Bbr1 {
 impl BuiltIn for Box<Bbr1> {
     const HAS_OWN_SLOW_START: bool = true;
 
-    fn of(_config: &Config) -> Self {
+    fn from_config(_config: &Config) -> Self {
         Self::default()
     }
 }
@@ -184,7 +185,7 @@ impl CongestionControl for Bbr1 {
         self.initial_window = window.congestion_window;
         self.minimum_rtt.start(rtt, now);
         self.aggregation.restart(now);
-        self.pace.start(window, rtt, startup::HIGH_GAIN);
+        self.pacing.start(window, rtt, startup::HIGH_GAIN);
     }
 
     /// Linux's bbr_main: updates the model, then rate and window.
@@ -225,12 +226,12 @@ impl CongestionControl for Bbr1 {
         if !app_limited {
             return;
         }
-        self.restarting = true;
+        self.idle_restart = true;
         self.aggregation.restart(now);
         match self.state {
             // The path's rate: there is nothing to catch up.
-            State::ProbeBw(_) => self.pace.set(self.bandwidth()),
-            State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
+            State::ProbeBw(_) => self.pacing.set_bandwidth(self.bandwidth()),
+            State::ProbeRtt(timer) => self.leave_probe_rtt(timer, window, now),
             State::Startup | State::Drain => {}
         }
     }
@@ -244,7 +245,7 @@ impl CongestionControl for Bbr1 {
     }
 
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
-        Some(self.pace.rate())
+        Some(self.pacing.rate())
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// bbr_cwnd_gain: twice the BDP, because acknowledgments may be delayed or aggregated.
 pub(super) const WINDOW_GAIN: f64 = 2.0;
 /// Number of phases that the cycle may begin with, all but the second: bbr_cycle_rand.
-const BEGINNINGS: u64 = 7;
+const FIRST_PHASE_CHOICES: u64 = 7;
 
 /// Position in the gain cycle.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Bbr1 {
     /// Linux's bbr_reset_probe_bw_mode: starts at a random phase, so that flows that begin together
     /// do not probe together.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
-        let back = (self.random.bits() % BEGINNINGS) as usize;
+        let back = (self.random.bits() % FIRST_PHASE_CHOICES) as usize;
         let before = Cycle {
             phase: GAINS.len() - 1 - back,
             since: now,

@@ -5,7 +5,7 @@ use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::window::MINIMUM_SEGMENTS;
-use super::{Bbr1, State, Stay};
+use super::{Bbr1, ProbeRttTimer, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
@@ -41,31 +41,36 @@ impl Bbr1 {
             minimum.value = Some(rtt);
             minimum.at = sample.now;
         }
-        if expired && !self.restarting && !matches!(self.state, State::ProbeRtt(_)) {
+        if expired && !self.idle_restart && !matches!(self.state, State::ProbeRtt(_)) {
             self.save_window(window);
-            self.state = State::ProbeRtt(Stay::default());
+            self.state = State::ProbeRtt(ProbeRttTimer::default());
         }
-        if let State::ProbeRtt(stay) = self.state {
-            self.stay_in_probe_rtt(stay, window, sample);
+        if let State::ProbeRtt(timer) = self.state {
+            self.handle_probe_rtt(timer, window, sample);
         }
         // The first delivery ends the restart from idle.
         if sample.delivered > 0 {
-            self.restarting = false;
+            self.idle_restart = false;
         }
     }
 
-    fn stay_in_probe_rtt(&mut self, mut stay: Stay, window: &mut Window, sample: &RateSample) {
+    fn handle_probe_rtt(
+        &mut self,
+        mut timer: ProbeRttTimer,
+        window: &mut Window,
+        sample: &RateSample,
+    ) {
         let little = MINIMUM_SEGMENTS * u64::from(window.segment);
-        let round_over = stay.goes_on(little, sample, &mut self.rounds);
-        self.state = State::ProbeRtt(stay);
+        let round_over = timer.update(little, sample, &mut self.rounds);
+        self.state = State::ProbeRtt(timer);
         if round_over {
-            self.leave_probe_rtt(stay, window, sample.now);
+            self.leave_probe_rtt(timer, window, sample.now);
         }
     }
 
     /// Linux's bbr_check_probe_rtt_done: leaves ProbeRTT if its duration has passed.
-    pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
-        if !stay.is_over(now) {
+    pub(super) fn leave_probe_rtt(&mut self, timer: ProbeRttTimer, window: &mut Window, now: Time) {
+        if !timer.has_elapsed(now) {
             return;
         }
         // The next ProbeRTT is due in ten seconds.

@@ -39,11 +39,11 @@ impl<const N: u64> RunningMaximum<N> {
         } else if value >= best[2].value {
             best[2] = sample;
         }
-        self.grow_older(sample);
+        self.update_subwindows(sample);
     }
 
     /// Linux's minmax_subwin_update.
-    fn grow_older(&mut self, sample: Sample) {
+    fn update_subwindows(&mut self, sample: Sample) {
         let best = &mut self.best;
         let age = sample.round - best[0].round;
         if age > N {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn it_lasts_for_ten_rounds() {
+    fn a_maximum_expires_after_ten_rounds() {
         let mut values = vec![50];
         values.extend([40; 12]);
         let seen = maxima(&values);
@@ -87,14 +87,14 @@ mod tests {
     /// The second-best sample is chosen after a quarter of the window: 80 in the fourth round,
     /// although the second and third had 90.
     #[test]
-    fn what_comes_in_the_first_quarter_is_forgotten() {
+    fn samples_of_the_first_quarter_are_not_kept() {
         let mut values = vec![100, 90, 90, 80];
         values.extend([10; 10]);
         assert_eq!(maxima(&values)[10..], [100, 80, 80, 80]);
     }
 
     #[test]
-    fn a_new_largest_is_all_that_is_known() {
+    fn a_new_maximum_replaces_all_samples() {
         assert_eq!(maxima(&[10, 5, 20, 7, 30])[4], 30);
         let mut maximum = RunningMaximum::<10>::default();
         maximum.update(1, 30);

@@ -2,7 +2,9 @@
 
 use bentpipe_types::{BitRate, Span};
 
-use super::{Bandwidth, Bbr1, State, aggregation, product, saved_window, segments_of, startup};
+use super::{
+    Bandwidth, Bbr1, State, aggregation, bytes_delivered, saved_window, segments_of, startup,
+};
 use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
@@ -17,7 +19,7 @@ const BURSTS: u64 = 3;
 
 /// Inputs of the target for bytes in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Basis {
+pub(super) struct InflightInputs {
     bandwidth: Bandwidth,
     gain: f64,
     minimum_rtt: Option<Span>,
@@ -29,21 +31,21 @@ pub(super) struct Basis {
     segment: u32,
 }
 
-impl Basis {
+impl InflightInputs {
     /// Returns the target: `gain` times the BDP, plus aggregation and bursts. Linux's bbr_inflight.
     pub(super) fn inflight(&self) -> u64 {
-        let excess = aggregation::aggregated(self.excess, self.bandwidth, self.segment);
-        self.with_room_for_bursts(self.product() + excess)
+        let excess = aggregation::window_for_excess(self.excess, self.bandwidth, self.segment);
+        self.with_quantization_budget(self.bdp() + excess)
     }
 
     /// Returns `gain` times the BDP, in bytes of whole segments: Linux's bbr_bdp.
-    fn product(&self) -> u64 {
+    fn bdp(&self) -> u64 {
         let segment = u64::from(self.segment);
         match self.minimum_rtt {
             None => WITHOUT_RTT_SEGMENTS * segment,
             Some(rtt) => {
                 // Rounded up, because rounding down would feed back into lower estimates.
-                let bytes = (product(self.bandwidth, rtt) * self.gain) as u64;
+                let bytes = (bytes_delivered(self.bandwidth, rtt) * self.gain) as u64;
                 bytes.div_ceil(segment) * segment
             }
         }
@@ -51,7 +53,7 @@ impl Basis {
 
     /// Adds bytes for end systems that work in bursts and acknowledge every second segment: Linux's
     /// bbr_quantization_budget.
-    fn with_room_for_bursts(&self, bytes: u64) -> u64 {
+    fn with_quantization_budget(&self, bytes: u64) -> u64 {
         let pair = 2 * u64::from(self.segment);
         let mut room = bytes + BURSTS * pacing::burst(self.rate, self.segment);
         room = room.div_ceil(pair) * pair;
@@ -64,13 +66,13 @@ impl Basis {
 }
 
 impl Bbr1 {
-    fn basis(&self, bandwidth: Bandwidth, gain: f64, excess: u64, segment: u32) -> Basis {
-        Basis {
+    fn inputs(&self, bandwidth: Bandwidth, gain: f64, excess: u64, segment: u32) -> InflightInputs {
+        InflightInputs {
             bandwidth,
             gain,
             minimum_rtt: self.minimum_rtt.get(),
             excess,
-            rate: self.pace.rate(),
+            rate: self.pacing.rate(),
             probes: matches!(self.state, State::ProbeBw(cycle) if cycle.probes()),
             segment,
         }
@@ -78,7 +80,7 @@ impl Bbr1 {
 
     /// Returns `gain` times the BDP plus bursts, the target for bytes in flight.
     pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
-        self.basis(bandwidth, gain, 0, segment).inflight()
+        self.inputs(bandwidth, gain, 0, segment).inflight()
     }
 
     /// Returns the part of `in_flight` that is still in the network when the pacer releases the
@@ -93,16 +95,16 @@ impl Bbr1 {
         let delivered = segments_of(self.bandwidth(), wait, segment);
         let mut then = in_flight;
         if self.pacing_gain() > 1.0 {
-            then += pacing::burst(self.pace.rate(), segment);
+            then += pacing::burst(self.pacing.rate(), segment);
         }
         then.saturating_sub(delivered)
     }
 
     /// Linux's bbr_set_pacing_rate.
     pub(super) fn set_rate(&mut self, window: &Window, sample: &RateSample) {
-        self.pace.measured(window, sample.rtt, startup::HIGH_GAIN);
+        self.pacing.on_rtt(window, sample.rtt, startup::HIGH_GAIN);
         let full = self.full_pipe.reached();
-        (self.pace).follow(self.bandwidth(), self.pacing_gain(), full);
+        (self.pacing).update(self.bandwidth(), self.pacing_gain(), full);
     }
 
     /// Saves the last representative window: Linux's bbr_save_cwnd.
@@ -117,8 +119,8 @@ impl Bbr1 {
         let least = MINIMUM_SEGMENTS * u64::from(segment);
         if sample.acknowledged > 0 && !self.recover_or_restore(window, sample) {
             let (bandwidth, gain) = (self.bandwidth(), self.window_gain());
-            let basis = self.basis(bandwidth, gain, self.excess(), segment);
-            let target = self.target.get(basis, Basis::inflight);
+            let inputs = self.inputs(bandwidth, gain, self.excess(), segment);
+            let target = self.target.get(inputs, InflightInputs::inflight);
             let grown = window.congestion_window + sample.acknowledged;
             if self.full_pipe.reached() {
                 // A lower target reduces the window only after the pipe was full.
@@ -147,17 +149,17 @@ impl Bbr1 {
         }
         let recovering = RecoveryPhase::FastRecovery;
         if sample.phase == recovering && self.phase != recovering {
-            self.conserving = true;
+            self.packet_conservation = true;
             self.rounds.begin(sample);
             bytes = sample.in_flight + sample.acknowledged;
         } else if self.phase >= recovering && sample.phase < recovering {
             bytes = bytes.max(self.prior_window);
-            self.conserving = false;
+            self.packet_conservation = false;
         }
-        if self.conserving {
+        if self.packet_conservation {
             bytes = bytes.max(sample.in_flight + sample.acknowledged);
         }
         window.congestion_window = bytes;
-        self.conserving
+        self.packet_conservation
     }
 }

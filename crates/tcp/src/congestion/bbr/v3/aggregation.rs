@@ -4,7 +4,7 @@
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
-use super::{Bbr3, WindowedMaximum, product};
+use super::{Bbr3, WindowedMaximum, bytes_delivered};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
@@ -45,22 +45,22 @@ impl Bbr3 {
     /// UpdateACKAggregation.
     pub(super) fn update_aggregation(&mut self, window: &Window, sample: &RateSample) {
         let bandwidth = self.bandwidth();
-        let it = &mut self.aggregation;
-        let mut expected = product(bandwidth, sample.now.since(it.start)) as u64;
-        if it.delivered <= expected {
-            it.delivered = 0;
-            it.start = sample.now;
+        let aggregation = &mut self.aggregation;
+        let mut expected = bytes_delivered(bandwidth, sample.now.since(aggregation.start)) as u64;
+        if aggregation.delivered <= expected {
+            aggregation.delivered = 0;
+            aggregation.start = sample.now;
             expected = 0;
         }
-        it.delivered += sample.acknowledged;
-        let excess = it
+        aggregation.delivered += sample.acknowledged;
+        let excess = aggregation
             .delivered
             .saturating_sub(expected)
             .min(window.congestion_window);
         // The filter covers one round only in Startup.
         if !self.full_pipe.reached && self.rounds.start {
-            it.excess = WindowedMaximum::new();
+            aggregation.excess = WindowedMaximum::new();
         }
-        it.excess.update(self.rounds.count, excess);
+        aggregation.excess.update(self.rounds.count, excess);
     }
 }

@@ -7,7 +7,7 @@ use crate::rate_sample::RateSample;
 /// BBR.DrainPacingGain.
 pub(super) const PACING_GAIN: f64 = 0.5;
 /// Maximum number of rounds in Drain.
-const LONGEST: u64 = 3;
+const MAXIMUM_ROUNDS: u64 = 3;
 
 impl Bbr3 {
     /// EnterDrain.
@@ -21,7 +21,7 @@ impl Bbr3 {
             return;
         };
         let target = self.inflight(self.bandwidth(), 1.0, window.segment);
-        if sample.in_flight <= target || self.rounds.count > since + LONGEST {
+        if sample.in_flight <= target || self.rounds.count > since + MAXIMUM_ROUNDS {
             // Not used here; traces show by it where Startup ended.
             window.slow_start_threshold = target;
             self.start_down(sample.total_delivered, sample.now);

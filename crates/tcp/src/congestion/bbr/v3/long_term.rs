@@ -12,12 +12,12 @@ use crate::rate_sample::{LossSample, RateSample};
 /// BBR.Headroom.
 const HEADROOM: f64 = 0.15;
 /// Maximum exponent of the slope.
-const MOST_ROUNDS: u32 = 30;
+const MAXIMUM_EXPONENT: u32 = 30;
 /// Upper limit of the bound.
-const MOST: u64 = 1 << 40;
+const MAXIMUM_INFLIGHT: u64 = 1 << 40;
 
 /// IsInflightTooHigh: whether `lost` bytes are too many of `in_flight`.
-pub(super) fn is_too_much(lost: u64, in_flight: u64, selective: bool) -> bool {
+pub(super) fn is_inflight_too_high(lost: u64, in_flight: u64, selective: bool) -> bool {
     lost > 0 && (!selective || lost as f64 > in_flight as f64 * LOSS_THRESHOLD)
 }
 
@@ -54,7 +54,7 @@ impl LongTerm {
     /// RaiseInflightLongtermSlope: raises growth to 1, 2, 4, ... segments per round trip.
     pub(super) fn raise_slope(&mut self, window: &Window) {
         let growth = 1_u64 << self.rounds;
-        self.rounds = (self.rounds + 1).min(MOST_ROUNDS);
+        self.rounds = (self.rounds + 1).min(MAXIMUM_EXPONENT);
         let per_segment = window.congestion_window / growth;
         self.per_segment = Some(per_segment.max(u64::from(window.segment)));
     }
@@ -71,7 +71,7 @@ impl LongTerm {
         let segments = self.acknowledged / per_segment;
         self.acknowledged -= segments * per_segment;
         let grown = bound.saturating_add(segments.saturating_mul(u64::from(window.segment)));
-        self.inflight = Some(grown.min(MOST));
+        self.inflight = Some(grown.min(MAXIMUM_INFLIGHT));
         if round_start {
             self.raise_slope(window);
         }
@@ -103,12 +103,12 @@ impl Bbr3 {
             }
         }
         let (lost, in_flight) = (sample.lost_since_sent, sample.sent_in_flight);
-        if is_too_much(lost, in_flight, sample.selective) {
+        if is_inflight_too_high(lost, in_flight, sample.selective) {
             return false;
         }
         // Data in flight that was delivered without high loss is not too high.
         if let Some(bound) = self.long_term.inflight {
-            self.long_term.inflight = Some(bound.max(in_flight.min(MOST)));
+            self.long_term.inflight = Some(bound.max(in_flight.min(MAXIMUM_INFLIGHT)));
             if self.state == State::ProbeBw(Phase::Up) {
                 self.long_term.grow(self.rounds.start, window, sample);
             }
@@ -124,7 +124,7 @@ impl Bbr3 {
         if !self.cycle.probing {
             return;
         }
-        if is_too_much(loss.lost_since_sent, loss.sent_in_flight, loss.selective) {
+        if is_inflight_too_high(loss.lost_since_sent, loss.sent_in_flight, loss.selective) {
             self.handle_too_high(window, loss);
         }
     }
@@ -139,14 +139,14 @@ impl Bbr3 {
             self.long_term.inflight = Some(inflight_at_loss(loss).max(least));
         }
         if self.state == State::ProbeBw(Phase::Up) {
-            self.undo.note(State::ProbeBw(Phase::Up));
+            self.undo.record_state(State::ProbeBw(Phase::Up));
             self.start_down(loss.total_delivered, loss.now);
         }
     }
 
     /// TargetInflight.
     pub(super) fn target_inflight(&self, window: &Window) -> u64 {
-        self.product(1.0).min(window.congestion_window)
+        self.bdp_multiple(1.0).min(window.congestion_window)
     }
 }
 
@@ -155,5 +155,5 @@ fn inflight_at_loss(loss: &LossSample) -> u64 {
     let before = loss.sent_in_flight.saturating_sub(loss.length) as f64;
     let lost_before = loss.lost_since_sent.saturating_sub(loss.length) as f64;
     let prefix = (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD);
-    (before + prefix).clamp(0.0, MOST as f64) as u64
+    (before + prefix).clamp(0.0, MAXIMUM_INFLIGHT as f64) as u64
 }

@@ -20,8 +20,8 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product,
-    saved_window,
+    Bandwidth, Memo, PacingRate, ProbeRttTimer, Rounds, SEND_BUFFER_WINDOWS, WindowedMaximum,
+    bytes_delivered, saved_window,
 };
 use crate::Config;
 use crate::congestion::{
@@ -35,7 +35,7 @@ use probe_rtt::MinimumRtt;
 use short_term::ShortTerm;
 use startup::FullPipe;
 use undo::Undo;
-use window::Basis;
+use window::InflightInputs;
 
 /// BBR.MaxBwFilterLen: the current ProbeBW cycle and the previous one.
 const BANDWIDTH_CYCLES: usize = 2;
@@ -56,7 +56,7 @@ enum State {
     /// Probes for bandwidth, in a cycle of four phases.
     ProbeBw(Phase),
     /// Halves the data in flight, to measure the round-trip time without queues.
-    ProbeRtt(Stay),
+    ProbeRtt(ProbeRttTimer),
 }
 
 /// BBR version 3.
@@ -80,11 +80,11 @@ pub struct Bbr3 {
     // Recovery phase at the last acknowledgment.
     phase: RecoveryPhase,
     // Sending restarts after the application was idle.
-    restarting: bool,
-    pace: Pace,
+    idle_restart: bool,
+    pacing: PacingRate,
     // Last target window computed.
     #[serde(skip)]
-    target: Remembered<Basis, u64>,
+    target: Memo<InflightInputs, u64>,
     random: RandomStream,
 }
 
@@ -107,9 +107,9 @@ impl Bbr3 {
             prior_window: 0,
             initial_window: 0,
             phase: RecoveryPhase::Open,
-            restarting: false,
-            pace: Pace::new(),
-            target: Remembered::default(),
+            idle_restart: false,
+            pacing: PacingRate::new(),
+            target: Memo::default(),
             random: RandomStream::new(0, "bbr", "cycle"),
         }
     }
@@ -175,7 +175,7 @@ impl Default for Bbr3 {
 impl BuiltIn for Box<Bbr3> {
     const HAS_OWN_SLOW_START: bool = true;
 
-    fn of(_config: &Config) -> Self {
+    fn from_config(_config: &Config) -> Self {
         Self::default()
     }
 }
@@ -204,7 +204,7 @@ impl CongestionControl for Bbr3 {
         self.initial_window = window.congestion_window;
         self.minimum_rtt.start(rtt, now);
         self.aggregation.restart(now);
-        self.pace.start(window, rtt, startup::PACING_GAIN);
+        self.pacing.start(window, rtt, startup::PACING_GAIN);
     }
 
     /// UpdateOnACK (section 5.2.3).
@@ -247,11 +247,11 @@ impl CongestionControl for Bbr3 {
         if !app_limited {
             return;
         }
-        self.restarting = true;
+        self.idle_restart = true;
         self.aggregation.restart(now);
         match self.state {
-            State::ProbeBw(_) => self.pace.set(self.bandwidth()),
-            State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
+            State::ProbeBw(_) => self.pacing.set_bandwidth(self.bandwidth()),
+            State::ProbeRtt(timer) => self.leave_probe_rtt(timer, window, now),
             State::Startup | State::Drain(_) => {}
         }
     }
@@ -265,7 +265,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
-        Some(self.pace.rate())
+        Some(self.pacing.rate())
     }
 }
 

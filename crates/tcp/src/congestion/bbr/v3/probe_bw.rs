@@ -9,9 +9,9 @@ use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
 /// Maximum number of round trips between two probes (section 5.3.3.8.3).
-const MOST_ROUNDS: u64 = 63;
+const MAXIMUM_ROUNDS: u64 = 63;
 /// Minimum time between two probes, to which up to a second is added at random.
-const SHORTEST_WAIT: Span = Span::from_secs(2);
+const MINIMUM_WAIT: Span = Span::from_secs(2);
 
 /// Phase of the cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Bbr3 {
         // together.
         self.cycle.rounds_since_probe = self.random.bits() & 1;
         let random = Span::from_secs_f64(self.random.uniform());
-        self.cycle.wait = SHORTEST_WAIT + random;
+        self.cycle.wait = MINIMUM_WAIT + random;
         self.cycle.since = now;
         self.cycle.feedback = Feedback::ProbeStopping;
         self.rounds.begin_at(delivered);
@@ -107,7 +107,7 @@ impl Bbr3 {
     fn start_up(&mut self, window: &Window, sample: &RateSample) {
         self.cycle.feedback = Feedback::ProbeStarting;
         self.rounds.begin(sample);
-        self.full_pipe.search(sample.rate().unwrap_or(0));
+        self.full_pipe.reset(sample.rate().unwrap_or(0));
         self.state = State::ProbeBw(Phase::Up);
         self.long_term.raise_slope(window);
     }
@@ -142,7 +142,7 @@ impl Bbr3 {
     fn is_time_to_probe(&self, window: &Window, sample: &RateSample) -> bool {
         let waited = sample.now > self.cycle.since + self.cycle.wait;
         let rounds = self.target_inflight(window) / u64::from(window.segment);
-        waited || self.cycle.rounds_since_probe >= rounds.min(MOST_ROUNDS)
+        waited || self.cycle.rounds_since_probe >= rounds.min(MAXIMUM_ROUNDS)
     }
 
     /// IsTimeToCruise.
@@ -162,10 +162,10 @@ impl Bbr3 {
             }
             if sample.window_limited && window.congestion_window >= most {
                 // The bound limits the bandwidth, not the path.
-                self.full_pipe.search(sample.rate().unwrap_or(0));
+                self.full_pipe.reset(sample.rate().unwrap_or(0));
                 return false;
             }
         }
-        self.full_pipe.now
+        self.full_pipe.reached_now
     }
 }

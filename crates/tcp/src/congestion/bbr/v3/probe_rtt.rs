@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::probe_bw::Feedback;
 use super::window::minimum;
-use super::{Bbr3, State, Stay};
+use super::{Bbr3, ProbeRttTimer, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
@@ -43,53 +43,58 @@ impl MinimumRtt {
 impl Bbr3 {
     /// UpdateMinRTT.
     pub(super) fn update_minimum_rtt(&mut self, sample: &RateSample) {
-        let it = &mut self.minimum_rtt;
-        it.expired = sample.now > it.recent_at + INTERVAL;
+        let minimum = &mut self.minimum_rtt;
+        minimum.expired = sample.now > minimum.recent_at + INTERVAL;
         if let Some(rtt) = sample.rtt
-            && (it.recent.is_none_or(|least| rtt < least) || it.expired)
+            && (minimum.recent.is_none_or(|least| rtt < least) || minimum.expired)
         {
-            it.recent = Some(rtt);
-            it.recent_at = sample.now;
+            minimum.recent = Some(rtt);
+            minimum.recent_at = sample.now;
         }
-        let expired = sample.now > it.at + WINDOW;
-        if let Some(recent) = it.recent
-            && (it.value.is_none_or(|least| recent < least) || expired)
+        let expired = sample.now > minimum.at + WINDOW;
+        if let Some(recent) = minimum.recent
+            && (minimum.value.is_none_or(|least| recent < least) || expired)
         {
-            it.value = Some(recent);
-            it.at = it.recent_at;
+            minimum.value = Some(recent);
+            minimum.at = minimum.recent_at;
         }
     }
 
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
         let probes = matches!(self.state, State::ProbeRtt(_));
-        if !probes && self.minimum_rtt.expired && !self.restarting {
+        if !probes && self.minimum_rtt.expired && !self.idle_restart {
             self.save_window(window);
-            self.state = State::ProbeRtt(Stay::default());
+            self.state = State::ProbeRtt(ProbeRttTimer::default());
             self.cycle.feedback = Feedback::ProbeStopping;
             self.rounds.begin(sample);
         }
-        if let State::ProbeRtt(stay) = self.state {
-            self.stay_in_probe_rtt(stay, window, sample);
+        if let State::ProbeRtt(timer) = self.state {
+            self.handle_probe_rtt(timer, window, sample);
         }
         if sample.delivered > 0 {
-            self.restarting = false;
+            self.idle_restart = false;
         }
     }
 
     /// HandleProbeRTT.
-    fn stay_in_probe_rtt(&mut self, mut stay: Stay, window: &mut Window, sample: &RateSample) {
+    fn handle_probe_rtt(
+        &mut self,
+        mut timer: ProbeRttTimer,
+        window: &mut Window,
+        sample: &RateSample,
+    ) {
         let little = self.probe_rtt_window(window.segment);
-        let round_over = stay.goes_on(little, sample, &mut self.rounds);
-        self.state = State::ProbeRtt(stay);
+        let round_over = timer.update(little, sample, &mut self.rounds);
+        self.state = State::ProbeRtt(timer);
         if round_over {
-            self.leave_probe_rtt(stay, window, sample.now);
+            self.leave_probe_rtt(timer, window, sample.now);
         }
     }
 
     /// CheckProbeRTTDone, and ExitProbeRTT (section 5.3.4.4).
-    pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
-        if !stay.is_over(now) {
+    pub(super) fn leave_probe_rtt(&mut self, timer: ProbeRttTimer, window: &mut Window, now: Time) {
+        if !timer.has_elapsed(now) {
             return;
         }
         self.minimum_rtt.recent_at = now;
@@ -107,6 +112,6 @@ impl Bbr3 {
 
     /// ProbeRTTCwnd.
     pub(super) fn probe_rtt_window(&self, segment: u32) -> u64 {
-        self.product(WINDOW_GAIN).max(minimum(segment))
+        self.bdp_multiple(WINDOW_GAIN).max(minimum(segment))
     }
 }

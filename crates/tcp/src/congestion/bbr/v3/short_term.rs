@@ -64,22 +64,22 @@ impl ShortTerm {
 impl Bbr3 {
     /// UpdateLatestDeliverySignals.
     pub(super) fn update_latest(&mut self, sample: &RateSample) {
-        let it = &mut self.short_term;
-        it.latest_bandwidth = it.latest_bandwidth.max(sample.rate().unwrap_or(0));
-        it.latest_inflight = it.latest_inflight.max(sample.delivered);
-        it.round_start = sample.prior_delivered >= it.round_delivered;
-        if it.round_start {
-            it.round_delivered = sample.total_delivered;
+        let signals = &mut self.short_term;
+        signals.latest_bandwidth = signals.latest_bandwidth.max(sample.rate().unwrap_or(0));
+        signals.latest_inflight = signals.latest_inflight.max(sample.delivered);
+        signals.round_start = sample.prior_delivered >= signals.round_delivered;
+        if signals.round_start {
+            signals.round_delivered = sample.total_delivered;
         }
     }
 
     /// AdvanceLatestDeliverySignals.
     pub(super) fn advance_latest(&mut self, sample: &RateSample) {
-        let it = &mut self.short_term;
-        if it.round_start {
-            it.latest_bandwidth = sample.rate().unwrap_or(0);
-            it.latest_inflight = sample.delivered;
-            it.losses = 0;
+        let signals = &mut self.short_term;
+        if signals.round_start {
+            signals.latest_bandwidth = sample.rate().unwrap_or(0);
+            signals.latest_inflight = sample.delivered;
+            signals.losses = 0;
         }
     }
 
@@ -92,12 +92,12 @@ impl Bbr3 {
         // AdaptLowerBoundsFromCongestion: once per round, except in probing phases, which cause
         // losses.
         if self.short_term.loss_in_round && !self.is_probing() {
-            let it = &mut self.short_term;
-            let bandwidth = it.bandwidth.unwrap_or(self.bandwidth.get());
-            let inflight = it.inflight.unwrap_or(window.congestion_window);
+            let signals = &mut self.short_term;
+            let bandwidth = signals.bandwidth.unwrap_or(self.bandwidth.get());
+            let inflight = signals.inflight.unwrap_or(window.congestion_window);
             let less = |value: u64| (BETA * value as f64) as u64;
-            it.bandwidth = Some(it.latest_bandwidth.max(less(bandwidth)));
-            it.inflight = Some(it.latest_inflight.max(less(inflight)));
+            signals.bandwidth = Some(signals.latest_bandwidth.max(less(bandwidth)));
+            signals.inflight = Some(signals.latest_inflight.max(less(inflight)));
         }
         self.short_term.loss_in_round = false;
     }

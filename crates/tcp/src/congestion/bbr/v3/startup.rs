@@ -20,17 +20,17 @@ pub(super) struct FullPipe {
     baseline: Bandwidth,
     rounds_without_growth: u32,
     /// BBR.full_bw_now: no growth since the detection was last reset.
-    pub(super) now: bool,
+    pub(super) reached_now: bool,
     /// BBR.full_bw_reached: the pipe was full at least once.
     pub(super) reached: bool,
 }
 
 impl FullPipe {
     /// ResetFullBW: restarts the detection with `baseline`.
-    pub(super) fn search(&mut self, baseline: Bandwidth) {
+    pub(super) fn reset(&mut self, baseline: Bandwidth) {
         self.baseline = baseline;
         self.rounds_without_growth = 0;
-        self.now = false;
+        self.reached_now = false;
     }
 }
 
@@ -38,19 +38,19 @@ impl Bbr3 {
     /// CheckFullBWReached (section 5.3.1.2).
     pub(super) fn check_full_pipe(&mut self, sample: &RateSample) {
         let pipe = &mut self.full_pipe;
-        if pipe.now || !self.rounds.start || sample.app_limited {
+        if pipe.reached_now || !self.rounds.start || sample.app_limited {
             return;
         }
         let Some(rate) = sample.rate() else {
             return;
         };
         if rate as f64 >= pipe.baseline as f64 * GROWTH {
-            pipe.search(rate);
+            pipe.reset(rate);
             return;
         }
         pipe.rounds_without_growth += 1;
-        pipe.now = pipe.rounds_without_growth >= ROUNDS;
-        pipe.reached |= pipe.now;
+        pipe.reached_now = pipe.rounds_without_growth >= ROUNDS;
+        pipe.reached |= pipe.reached_now;
     }
 
     /// CheckStartupDone.
@@ -67,12 +67,12 @@ impl Bbr3 {
             return;
         }
         let recovering = sample.phase == RecoveryPhase::FastRecovery;
-        let too_much = if sample.selective {
+        let too_high = if sample.selective {
             // At the end of a loss round: recovery has then lasted for at least one round.
             recovering
                 && self.short_term.round_start
                 && self.short_term.losses >= LOSSES
-                && super::long_term::is_too_much(
+                && super::long_term::is_inflight_too_high(
                     sample.lost_since_sent,
                     sample.sent_in_flight,
                     sample.selective,
@@ -80,10 +80,10 @@ impl Bbr3 {
         } else {
             recovering && sample.newly_lost > 0
         };
-        if too_much {
-            self.undo.note(State::Startup);
+        if too_high {
+            self.undo.record_state(State::Startup);
             self.full_pipe.reached = true;
-            let safe = self.product(1.0).max(self.short_term.latest_inflight);
+            let safe = self.bdp_multiple(1.0).max(self.short_term.latest_inflight);
             self.long_term.inflight = Some(safe);
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::CongestionControlKind;
 use crate::congestion::bbr::testing::{self, Operation, Path};
 
-fn started() -> (Bbr3, Window) {
+fn established() -> (Bbr3, Window) {
     let mut window = Window::new(1000, 10_000, u64::MAX);
     let mut bbr = Bbr3::new();
     bbr.seed(1);
@@ -38,7 +38,7 @@ fn states(
 ) -> Vec<(&'static str, Time)> {
     let mut states: Vec<(&'static str, Time)> = Vec::new();
     for _ in 0..milliseconds {
-        path.round_trip_share(bbr, window, 100);
+        path.simulate_share(bbr, window, 100);
         let name = name(bbr.state);
         if states.last().is_none_or(|last| last.0 != name) {
             states.push((name, path.now));
@@ -48,16 +48,16 @@ fn states(
 }
 
 #[test]
-fn begins_with_the_initial_window_in_a_round_trip() {
-    let (bbr, window) = started();
+fn initial_rate_is_the_initial_window_per_round_trip() {
+    let (bbr, window) = established();
     let rate = bbr.pacing_rate(&window).unwrap().bits_per_second();
     assert_eq!(rate, (800_000.0 * 2.77 * 0.99) as u64);
 }
 
 /// "Exiting STARTUP on Bandwidth Plateau", "Exiting DRAIN Based on Inflight", and the cycle.
 #[test]
-fn startup_drain_and_the_cycle() {
-    let (mut bbr, mut window) = started();
+fn states_are_startup_drain_and_the_cycle() {
+    let (mut bbr, mut window) = established();
     let seen = states(&mut path(), &mut bbr, &mut window, 12_000);
     let names: Vec<_> = seen.iter().map(|(name, _)| *name).collect();
     assert_eq!(
@@ -85,8 +85,8 @@ fn startup_drain_and_the_cycle() {
 
 /// "Entering and Exiting PROBE_RTT": every five seconds, half of the BDP for 200 ms.
 #[test]
-fn half_the_product_every_five_seconds() {
-    let (mut bbr, mut window) = started();
+fn probe_rtt_halves_the_window_every_five_seconds() {
+    let (mut bbr, mut window) = established();
     let seen = states(&mut path(), &mut bbr, &mut window, 17_000);
     let probes: Vec<Time> = seen
         .iter()
@@ -103,23 +103,23 @@ fn half_the_product_every_five_seconds() {
         .position(|(name, _)| *name == "probe rtt")
         .unwrap()
         + 1;
-    let stay = seen[after].1.since(probes[0]).as_secs_f64();
-    assert!((0.2..0.5).contains(&stay), "{stay}");
+    let duration = seen[after].1.since(probes[0]).as_secs_f64();
+    assert!((0.2..0.5).contains(&duration), "{duration}");
     assert_eq!(seen[after].0, "cruise");
     // Window in ProbeRTT.
     while !matches!(bbr.state, State::ProbeRtt(_)) {
         states(&mut path(), &mut bbr, &mut window, 1);
         window.congestion_window = window.congestion_window.max(4000);
-        bbr.state = State::ProbeRtt(Stay::default());
+        bbr.state = State::ProbeRtt(ProbeRttTimer::default());
     }
-    assert_eq!(bbr.probe_rtt_window(1000), bbr.product(0.5).max(4000));
+    assert_eq!(bbr.probe_rtt_window(1000), bbr.bdp_multiple(0.5).max(4000));
 }
 
 /// After a loss of more than 2% in a probe, inflight_longterm is the data in flight at which the
 /// losses crossed 2%. The probe ends, and the next one is precautionary.
 #[test]
 fn a_shallow_queue_sets_the_long_term_bound() {
-    let (mut bbr, mut window) = started();
+    let (mut bbr, mut window) = established();
     let mut path = path();
     path.queue = 30;
     let seen = states(&mut path, &mut bbr, &mut window, 30_000);
@@ -129,19 +129,19 @@ fn a_shallow_queue_sets_the_long_term_bound() {
     assert!(seen.iter().filter(|(name, _)| *name == "up").count() > 3);
     // Cruise leaves headroom.
     while bbr.state != State::ProbeBw(Phase::Cruise) {
-        path.round_trip_share(&mut bbr, &mut window, 100);
+        path.simulate_share(&mut bbr, &mut window, 100);
     }
     let bound = bbr.long_term.inflight.expect("a bound");
-    path.round_trip_share(&mut bbr, &mut window, 10);
+    path.simulate_share(&mut bbr, &mut window, 10);
     assert!(window.congestion_window as f64 <= 0.86 * bound as f64);
     assert!(bbr.bandwidth.get() > 900_000);
 }
 
 #[test]
 fn losses_below_two_percent_set_no_long_term_bound() {
-    let (mut bbr, mut window) = started();
+    let (mut bbr, mut window) = established();
     let mut path = path();
-    path.loses_every = 100;
+    path.loss_interval = 100;
     states(&mut path, &mut bbr, &mut window, 20_000);
     assert_eq!(bbr.long_term.inflight, None);
     assert!(bbr.bandwidth.get() > 900_000, "{}", bbr.bandwidth.get());
@@ -150,19 +150,19 @@ fn losses_below_two_percent_set_no_long_term_bound() {
 /// In Cruise, a loss reduces the bandwidth and inflight bounds to what was delivered, by at most
 /// 30%. Refill resets them.
 #[test]
-fn losses_while_cruising_set_the_short_term_bounds() {
-    let (mut bbr, mut window) = started();
+fn losses_in_cruise_set_the_short_term_bounds() {
+    let (mut bbr, mut window) = established();
     let mut path = path();
     while bbr.state != State::ProbeBw(Phase::Cruise) {
-        path.round_trip_share(&mut bbr, &mut window, 100);
+        path.simulate_share(&mut bbr, &mut window, 100);
     }
     assert_eq!(
         (bbr.short_term.bandwidth, bbr.short_term.inflight),
         (None, None)
     );
-    path.loses_every = 10;
+    path.loss_interval = 10;
     for _ in 0..4 {
-        path.round_trip_share(&mut bbr, &mut window, 1);
+        path.simulate_share(&mut bbr, &mut window, 1);
     }
     assert_eq!(bbr.state, State::ProbeBw(Phase::Cruise));
     let bandwidth = bbr.short_term.bandwidth.expect("a bound");
@@ -170,9 +170,9 @@ fn losses_while_cruising_set_the_short_term_bounds() {
     assert!((500_000..1_000_000).contains(&bandwidth), "{bandwidth}");
     assert!(window.congestion_window <= inflight);
     assert!(bbr.bandwidth() <= bandwidth);
-    path.loses_every = 0;
+    path.loss_interval = 0;
     while bbr.state != State::ProbeBw(Phase::Refill) {
-        path.round_trip_share(&mut bbr, &mut window, 100);
+        path.simulate_share(&mut bbr, &mut window, 100);
     }
     assert_eq!(
         (bbr.short_term.bandwidth, bbr.short_term.inflight),
@@ -182,8 +182,8 @@ fn losses_while_cruising_set_the_short_term_bounds() {
 
 /// "Increasing Bandwidth 10x" and "Decreasing Bandwidth 10x".
 #[test]
-fn follows_the_bandwidth() {
-    let (mut bbr, mut window) = started();
+fn the_estimate_follows_the_bandwidth() {
+    let (mut bbr, mut window) = established();
     let mut path = path();
     // Two BDPs of the slower path. With a longer queue the round trip takes one second and a cycle
     // more than the five seconds between ProbeRTTs, so that the filter never advances: see
@@ -202,12 +202,12 @@ fn follows_the_bandwidth() {
 /// "Handling Spurious Fast Recovery".
 #[test]
 fn a_spurious_recovery_is_undone() {
-    let (mut bbr, mut window) = started();
+    let (mut bbr, mut window) = established();
     let mut path = path();
     while bbr.state != State::ProbeBw(Phase::Up) {
-        path.round_trip_share(&mut bbr, &mut window, 100);
+        path.simulate_share(&mut bbr, &mut window, 100);
     }
-    path.round_trip_share(&mut bbr, &mut window, 1);
+    path.simulate_share(&mut bbr, &mut window, 1);
     let before = window;
     assert_eq!(
         (bbr.state, bbr.long_term.inflight),
@@ -239,8 +239,8 @@ fn a_spurious_recovery_is_undone() {
 /// InflightAtLoss, computed by hand: 2% of 100,000 are 2000. With 1000 lost before, the losses
 /// cross the threshold after (0.02 * 99,000 - 1000) / 0.98 = 1000 more.
 #[test]
-fn where_losses_cross_the_threshold() {
-    let (mut bbr, mut window) = started();
+fn inflight_at_loss_equals_a_calculation_by_hand() {
+    let (mut bbr, mut window) = established();
     bbr.cycle.probing = true;
     bbr.handle_loss(
         &mut window,
@@ -261,9 +261,9 @@ fn where_losses_cross_the_threshold() {
 proptest! {
     /// For any sequence of samples: at least one segment of window, a positive rate, no panic.
     #[test]
-    fn any_sequence_of_operations(
+    fn window_and_rate_are_positive_after_any_operations(
         operations in proptest::collection::vec(Operation::any(), 1..300),
     ) {
-        testing::drive(CongestionControlKind::Bbr3, &operations)?;
+        testing::run_operations(CongestionControlKind::Bbr3, &operations)?;
     }
 }

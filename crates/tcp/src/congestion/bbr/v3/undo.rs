@@ -18,7 +18,7 @@ pub(super) struct Undo {
 
 impl Undo {
     /// Records the state that a loss ended.
-    pub(super) fn note(&mut self, state: State) {
+    pub(super) fn record_state(&mut self, state: State) {
         self.state = Some(state);
     }
 }
@@ -44,7 +44,7 @@ impl Bbr3 {
     pub(super) fn handle_spurious(&mut self, window: &mut Window) {
         self.restore_window(window);
         self.short_term.loss_in_round = false;
-        self.full_pipe.search(0);
+        self.full_pipe.reset(0);
         let short = &mut self.short_term;
         short.bandwidth = larger(short.bandwidth, self.undo.bandwidth);
         short.inflight = larger(short.inflight, self.undo.inflight_short);

@@ -3,7 +3,7 @@
 use bentpipe_types::{BitRate, Span};
 
 use super::probe_bw::Phase;
-use super::{Bandwidth, Bbr3, State, product, saved_window, startup};
+use super::{Bandwidth, Bbr3, State, bytes_delivered, saved_window, startup};
 use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
@@ -18,15 +18,15 @@ pub(super) fn minimum(segment: u32) -> u64 {
 }
 
 /// BDPMultiple.
-fn multiple(rtt: Option<Span>, initial_window: u64, bandwidth: Bandwidth, gain: f64) -> u64 {
+fn bdp_multiple(rtt: Option<Span>, initial_window: u64, bandwidth: Bandwidth, gain: f64) -> u64 {
     rtt.map_or(initial_window, |rtt| {
-        (product(bandwidth, rtt) * gain) as u64
+        (bytes_delivered(bandwidth, rtt) * gain) as u64
     })
 }
 
 /// Inputs of the target for bytes in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Basis {
+pub(super) struct InflightInputs {
     bandwidth: Bandwidth,
     gain: f64,
     minimum_rtt: Option<Span>,
@@ -39,20 +39,20 @@ pub(super) struct Basis {
     segment: u32,
 }
 
-impl Basis {
+impl InflightInputs {
     /// Inflight: `gain` times the BDP, plus aggregation and quantization.
     pub(super) fn inflight(&self) -> u64 {
-        let bytes = multiple(
+        let bytes = bdp_multiple(
             self.minimum_rtt,
             self.initial_window,
             self.bandwidth,
             self.gain,
         );
-        self.with_room_for_quanta(bytes + self.excess)
+        self.with_quantization_budget(bytes + self.excess)
     }
 
     /// QuantizationBudget.
-    fn with_room_for_quanta(&self, bytes: u64) -> u64 {
+    fn with_quantization_budget(&self, bytes: u64) -> u64 {
         let budget = QUANTA * pacing::burst(self.rate, self.segment);
         let room = bytes.max(budget).max(minimum(self.segment));
         if self.probes {
@@ -64,43 +64,43 @@ impl Basis {
 }
 
 impl Bbr3 {
-    fn basis(&self, bandwidth: Bandwidth, gain: f64, excess: u64, segment: u32) -> Basis {
-        Basis {
+    fn inputs(&self, bandwidth: Bandwidth, gain: f64, excess: u64, segment: u32) -> InflightInputs {
+        InflightInputs {
             bandwidth,
             gain,
             minimum_rtt: self.minimum_rtt.get(),
             initial_window: self.initial_window,
             excess,
-            rate: self.pace.rate(),
+            rate: self.pacing.rate(),
             probes: self.state == State::ProbeBw(Phase::Up),
             segment,
         }
     }
 
     /// BDPMultiple: `gain` times the BDP.
-    pub(super) fn product(&self, gain: f64) -> u64 {
+    pub(super) fn bdp_multiple(&self, gain: f64) -> u64 {
         let rtt = self.minimum_rtt.get();
-        multiple(rtt, self.initial_window, self.bandwidth(), gain)
+        bdp_multiple(rtt, self.initial_window, self.bandwidth(), gain)
     }
 
     /// Inflight, without aggregation.
     pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
-        self.basis(bandwidth, gain, 0, segment).inflight()
+        self.inputs(bandwidth, gain, 0, segment).inflight()
     }
 
     /// SetPacingRate.
     pub(super) fn set_rate(&mut self, window: &Window, sample: &RateSample) {
-        self.pace.measured(window, sample.rtt, startup::PACING_GAIN);
+        self.pacing.on_rtt(window, sample.rtt, startup::PACING_GAIN);
         let full = self.full_pipe.reached;
-        (self.pace).follow(self.bandwidth(), self.pacing_gain(), full);
+        (self.pacing).update(self.bandwidth(), self.pacing_gain(), full);
     }
 
     /// SetCwnd (section 5.6.4.6).
     pub(super) fn set_window(&mut self, window: &mut Window, sample: &RateSample) {
         let segment = window.segment;
         let (bandwidth, gain) = (self.bandwidth(), self.window_gain());
-        let basis = self.basis(bandwidth, gain, self.aggregation.excess(), segment);
-        let most = self.target.get(basis, Basis::inflight);
+        let inputs = self.inputs(bandwidth, gain, self.aggregation.excess(), segment);
+        let most = self.target.get(inputs, InflightInputs::inflight);
         let grown = window.congestion_window + sample.acknowledged;
         if self.full_pipe.reached {
             window.congestion_window = grown.min(most);

@@ -33,7 +33,7 @@ impl<const N: usize> WindowedMaximum<N> {
     /// Adds `value` at tick `now`, which is the current tick or a later one.
     pub(super) fn update(&mut self, now: u64, value: u64) {
         if now > self.now {
-            self.forget(now);
+            self.advance(now);
         }
         let tick = &mut self.ticks[self.tick];
         if value > *tick {
@@ -43,7 +43,7 @@ impl<const N: usize> WindowedMaximum<N> {
     }
 
     #[cold]
-    fn forget(&mut self, now: u64) {
+    fn advance(&mut self, now: u64) {
         let passed = (now - self.now).min(N as u64);
         for n in 1..=passed {
             self.ticks[((self.now + n) % N as u64) as usize] = 0;
@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_maximum_of_the_window(steps in proptest::collection::vec((0_u64..6, 1_u64..100), 1..100)) {
+        fn equals_the_maximum_of_the_last_ticks(steps in proptest::collection::vec((0_u64..6, 1_u64..100), 1..100)) {
             let mut filter = WindowedMaximum::<4>::new();
             let mut seen = Vec::new();
             let mut now = 0;

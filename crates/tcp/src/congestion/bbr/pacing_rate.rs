@@ -3,26 +3,26 @@
 use bentpipe_types::{BitRate, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Remembered, bandwidth_of_window, pacing_rate};
+use super::{Bandwidth, Memo, bandwidth_of_window, pacing_rate};
 use crate::congestion::Window;
 
 /// Pacing rate. It only increases until the pipe is full.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Pace {
+pub(super) struct PacingRate {
     rate: BitRate,
     // Whether the rate was initialized with a measured round-trip time instead of the nominal one.
     has_rtt: bool,
     // Last rate computed from a bandwidth and a gain.
     #[serde(skip)]
-    followed: Remembered<(Bandwidth, f64), BitRate>,
+    last_computed: Memo<(Bandwidth, f64), BitRate>,
 }
 
-impl Pace {
+impl PacingRate {
     pub(super) fn new() -> Self {
         Self {
             rate: super::SLOWEST,
             has_rtt: false,
-            followed: Remembered::default(),
+            last_computed: Memo::default(),
         }
     }
 
@@ -39,7 +39,7 @@ impl Pace {
     }
 
     /// Reinitializes the rate with the first measured round-trip time.
-    pub(super) fn measured(&mut self, window: &Window, rtt: Option<Span>, startup_gain: f64) {
+    pub(super) fn on_rtt(&mut self, window: &Window, rtt: Option<Span>, startup_gain: f64) {
         if !self.has_rtt && rtt.is_some() {
             self.start(window, rtt, startup_gain);
         }
@@ -47,8 +47,8 @@ impl Pace {
 
     /// Sets the rate to `gain` times `bandwidth`, but never lowers it until the pipe is full:
     /// Linux's bbr_set_pacing_rate, the draft's SetPacingRate.
-    pub(super) fn follow(&mut self, bandwidth: Bandwidth, gain: f64, pipe_is_full: bool) {
-        let rate = (self.followed).get((bandwidth, gain), |&(bandwidth, gain)| {
+    pub(super) fn update(&mut self, bandwidth: Bandwidth, gain: f64, pipe_is_full: bool) {
+        let rate = (self.last_computed).get((bandwidth, gain), |&(bandwidth, gain)| {
             pacing_rate(bandwidth, gain)
         });
         if pipe_is_full || rate > self.rate {
@@ -57,7 +57,7 @@ impl Pace {
     }
 
     /// Sets the rate to that of the path, higher or lower than before.
-    pub(super) fn set(&mut self, bandwidth: Bandwidth) {
+    pub(super) fn set_bandwidth(&mut self, bandwidth: Bandwidth) {
         self.rate = pacing_rate(bandwidth, 1.0);
     }
 }

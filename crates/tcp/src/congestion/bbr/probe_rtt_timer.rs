@@ -12,22 +12,17 @@ const DURATION: Span = Span::from_millis(200);
 
 /// Progress of one ProbeRTT.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Stay {
+pub(super) struct ProbeRttTimer {
     // Earliest end; set when few enough bytes are in flight.
     until: Option<Time>,
     // Whether a round has ended since then.
     round_over: bool,
 }
 
-impl Stay {
+impl ProbeRttTimer {
     /// Processes an acknowledgment; the timer starts when at most `little` bytes are in flight.
     /// Returns whether the round is over.
-    pub(super) fn goes_on(
-        &mut self,
-        little: u64,
-        sample: &RateSample,
-        rounds: &mut Rounds,
-    ) -> bool {
+    pub(super) fn update(&mut self, little: u64, sample: &RateSample, rounds: &mut Rounds) -> bool {
         if self.until.is_some() {
             self.round_over |= rounds.start;
             return self.round_over;
@@ -40,7 +35,7 @@ impl Stay {
     }
 
     /// Whether the minimum duration has passed.
-    pub(super) fn is_over(&self, now: Time) -> bool {
+    pub(super) fn has_elapsed(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }
 }
