@@ -423,6 +423,8 @@ mix = "office"
 web = { share = 0.7, app = { kind = "web" } }
 voice = 0.1
 pause = "exponential(5 s)"
+[randomness]
+host_timing = false
 [probes]
 series = ["down.goodput", "one.forward.queue"]
 interval = "every-change"
