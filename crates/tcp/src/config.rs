@@ -42,8 +42,7 @@ pub struct Config {
     /// Number of unsent bytes above which such a send buffer accepts no writes (Linux's
     /// `tcp_notsent_lowat`). `None`: no limit.
     pub unsent_low_water: Option<NonZeroU32>,
-    /// Minimum number of segments per burst, where a send buffer counts them (Linux's
-    /// `tcp_min_tso_segs`).
+    /// Minimum number of segments per burst (Linux's `tcp_min_tso_segs`), with `send_sizes`.
     pub shortest_burst: u16,
     /// Autotuning of the receive buffer as in Linux (`tcp_rmem`), in place of `receive_buffer`.
     pub receive_sizes: Option<BufferSizes>,

@@ -36,7 +36,7 @@ _DISCARDED: Final = {
 
 
 def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simulated") -> None:
-    """Print the tables that a person reads; with `everyone`, no row stands for many."""
+    """Print the tables. With `everyone`, every flow has a row; else numbered flows share one."""
     ended_s = summary.extra.get("ended_s", summary.duration_s)
     print(
         f"{summary.scenario}: {format_seconds(ended_s)} {did} in "

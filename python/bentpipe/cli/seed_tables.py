@@ -21,7 +21,7 @@ _RANGE = ("median", "least", "most")
 
 
 def print_seeds(runs: SeedRuns, *, everyone: bool = False) -> None:
-    """Print the tables that a person reads; with `everyone`, no row stands for many."""
+    """Print the tables. With `everyone`, every flow has a row; else numbered flows share one."""
     summaries = runs.summaries
     first = summaries[0]
     last_seed = runs.seeds[-1]

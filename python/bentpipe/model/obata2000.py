@@ -135,9 +135,10 @@ def round_trip_s(
 
 
 def saturation_window_segments(*, path: AsymmetricPath) -> FloatArray:
-    """W_sat, the window from which the downlink never idles: equation 13, from rtt = a.
+    """W_sat, the window from which the downlink never idles: equation 13.
 
-    With redundancy the same equality with 5' in place of 5:
+    It follows from rtt = a(n), the time that the data occupies the downlink. With redundancy alpha,
+    equation (5') replaces (5) for a(n):
     W_sat = Q_sat (tau + d_ack / Q_ter) / (alpha P) + 2 / alpha.
 
     Returns

@@ -17,7 +17,7 @@ use bentpipe_types::{Span, Time};
 const GAIN: f64 = 0.125;
 /// The paper's clock: 8000 samples of speech a second.
 const SAMPLE_NS: f64 = 125_000.0;
-/// A change of the delay above this and twice the variation begins a spike: 100 ms.
+/// A spike begins when the delay changes by more than this plus twice the variation: 100 ms.
 const SPIKE_BEGINS_NS: f64 = 800.0 * SAMPLE_NS;
 /// A spike ends where the slope of the delay has come down to this.
 const SPIKE_ENDS_NS: f64 = 63.0 * SAMPLE_NS;

@@ -74,8 +74,8 @@ struct Want {
 struct Plan {
     /// Grants of terminals with requests, in order, without burst positions.
     asked: Vec<(usize, Grant)>,
-    /// Prefix sums in nanoseconds: by how much the bursts of the first of these exceed those
-    /// without requests.
+    /// Entry `i`: nanoseconds by which the bursts of the first `i` terminals in `asked` exceed the
+    /// bursts that these terminals would have without requests.
     longer: Vec<u64>,
     free: FreeShares,
 }

@@ -68,7 +68,7 @@ impl Expander {
         self.flows.iter().map(|(flow, end)| (flow, &end.counters))
     }
 
-    /// Returns the tunnel's exit.
+    /// Returns the exit of the tunnel from the compactor; it validates addresses.
     #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate

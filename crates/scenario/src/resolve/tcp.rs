@@ -250,7 +250,8 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Sets the behaviour of a profile for which there are no keys.
+/// Sets the parts of a profile: Linux's quirks, which have no keys, and the defaults of `newreno`
+/// and `quick_acks`.
 fn profile(tcp: &mut TcpSettings) {
     let (linux_quirks, quick_acks, newreno) = match tcp.file.profile {
         Profile::Rfc => (
@@ -258,7 +259,8 @@ fn profile(tcp: &mut TcpSettings) {
             QuickAcks::First(0),
             NewRenoKind::Impatient,
         ),
-        // tcp_rearm_rto, after each acknowledgment.
+        // Linux restarts the retransmission timer at each acknowledgment of new data, partial ones
+        // included (tcp_rearm_rto).
         Profile::Linux => (
             LinuxQuirks::ALL,
             QuickAcks::Auto,

@@ -112,19 +112,19 @@ pub struct FlowSummary {
 /// senders, the times are added up and may exceed the duration of the run.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct LimitedSummary {
-    /// The congestion window, in slow start.
+    /// Limited by the congestion window, in slow start.
     pub slow_start: f64,
-    /// The congestion window, after slow start.
+    /// Limited by the congestion window, after slow start.
     pub congestion_window: f64,
-    /// The window that the receiver advertised.
+    /// Limited by the window that the receiver advertised.
     pub receive_window: f64,
-    /// The send buffer: all data that it can hold were sent.
+    /// Limited by the send buffer: all data that it can hold were sent.
     pub send_buffer: f64,
-    /// The application: all data that it had written were sent.
+    /// Limited by the application: all data that it had written were sent.
     pub application: f64,
-    /// The pacing rate.
+    /// Limited by the pacing rate.
     pub pacing: f64,
-    /// Loss recovery: fast recovery, or recovery after a timeout.
+    /// In loss recovery: fast recovery, or recovery after a timeout.
     pub recovery: f64,
 }
 

@@ -169,8 +169,8 @@ pub struct ArpFile {
     /// Lifetime of an address since it was last confirmed (RFC 1122 section 2.3.2.1). "1 s" to "24
     /// h". Default: "60 s".
     pub timeout: Option<Length>,
-    /// Most packets that wait for a reply; a further one drops the oldest. At least "1 packets"
-    /// (RFC 1122 section 2.3.2.2). Default: "101 packets".
+    /// Maximum number of packets that wait for an ARP reply; a further one drops the oldest. At
+    /// least "1 packets" (RFC 1122 section 2.3.2.2). Default: "101 packets".
     pub queue: Option<QueueLimit>,
 }
 

@@ -599,7 +599,8 @@ fn impairments(dice: &mut Dice, duration_s: u64) -> Vec<String> {
     keys
 }
 
-/// Returns the reduction of acknowledgments, compression and tunnels.
+/// Returns random keys of a return link: maybe a method that removes acknowledgments, and maybe
+/// header compression, data compression or a tunnel.
 fn return_link(dice: &mut Dice) -> Vec<String> {
     let mut keys = Vec::new();
     if !dice.one_in(4) {

@@ -105,7 +105,8 @@ macro_rules! rules {
             }
         }
 
-        /// Calls a method of the rule of any type.
+        /// Evaluates `call` with `inner` bound to the congestion control inside `rule`, whichever
+        /// variant it is.
         macro_rules! dispatch {
             ($d rule:expr, $d inner:ident => $d call:expr) => {
                 match $d rule {

@@ -668,8 +668,8 @@ impl<P: Payload> MultiplexedConnection<P> {
         }
     }
 
-    /// Returns true if the other gateway was sent everything, the end and the confirmation
-    /// included.
+    /// Returns true if both streams have ended and nothing remains to be sent to the other gateway:
+    /// the end of the stream and the confirmation of this host's ACK of the FIN were sent.
     fn has_sent_everything(&self) -> bool {
         self.end_sent && self.peer_finished && self.fin_confirmation == FinConfirmation::Sent
     }
