@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn regular_jitter_is_within_the_buffer() {
-        // Delays of 100 and 120 ms by turns: no packet overtakes another. With a gain of 1/8 the average
-        // settles at 110 ms plus and minus 10/15 ms, and the variation at 10 - 10/15 ms. The playout delay
-        // is the average and four times the variation: 146.7 or 148 ms.
+        // Delays of 100 and 120 ms by turns: no packet overtakes another. With a gain of 1/8 the
+        // average settles at 110 ms plus and minus 10/15 ms, and the variation at 10 - 10/15 ms.
+        // The playout delay is the average and four times the variation: 146.7 or 148 ms.
         let delays: Vec<u64> = (0..400).map(|n| 100 + 20 * (n % 2)).collect();
         let (late, played) = stream(&delays);
         assert!(late.is_empty(), "{late:?}");

@@ -131,8 +131,8 @@ impl FqCodel {
         }
     }
 
-    /// Sets the lowest address of a gateway; all lower ones are of hosts. Gateways are then hashed by
-    /// their number, so that another host in the network changes no flow's queue.
+    /// Sets the lowest address of a gateway; all lower ones are of hosts. Gateways are then hashed
+    /// by their number, so that another host in the network changes no flow's queue.
     #[must_use]
     pub fn with_gateways_from(mut self, first: u16) -> Self {
         self.first_gateway = first;

@@ -13,14 +13,13 @@ use bentpipe_types::words;
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcksFile {
-    /// Method.
+    /// Method that removes or rebuilds acknowledgments.
     pub kind: AcksKind,
     /// Number of queued acknowledgments of one flow from which older ones are removed. For
     /// suppression, compaction and reconstruction. 1 to 1000. Default: 4.
     pub low: Option<u32>,
     /// Most acknowledgments that are removed in favour of one. At least `low`; with compaction, at
-    /// most
-    /// 255. Default: 60.
+    /// most 255. Default: 60.
     pub high: Option<u32>,
     /// For reconstruction: bytes between two acknowledgments that the far end fills in (ack_thresh
     /// in RFC 3449). "1 B" to "1 MiB". Default: "2920 B", two segments of 1460 bytes.

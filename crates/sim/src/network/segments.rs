@@ -138,8 +138,8 @@ impl Network {
     }
 }
 
-/// Returns the stream range of a segment's payload, if it has one and is between these ends. The byte
-/// of a keep-alive probe before any data precedes the stream: it has no range.
+/// Returns the stream range of a segment's payload, if it has one and is between these ends. The
+/// byte of a keep-alive probe before any data precedes the stream: it has no range.
 fn text(packet: &Packet, ends: Option<(Endpoint, Endpoint)>) -> Option<(u64, u64)> {
     let ours = ends == Some((packet.source, packet.destination));
     if !packet.is_tcp() || !ours || packet.payload_length == 0 {
