@@ -129,6 +129,8 @@ pub(crate) struct ReceiveBufferAutotuning {
     compressed: u8,
     // `memory` is not empty.
     has_record: bool,
+    // Clock of the timestamps and of the ticks.
+    clock: HostClock,
     // last_seg_size: length of the previous segment, if it was shorter than a full one.
     short: u32,
     // The next acknowledgment was not scheduled by new data: it answers an unacceptable segment or
@@ -137,8 +139,6 @@ pub(crate) struct ReceiveBufferAutotuning {
     // Memory of a segment that is read at once, until it is read, if `memory` exists and need not
     // record it.
     unrecorded: u32,
-    // Clock of the timestamps and of the ticks.
-    clock: HostClock,
     // icsk_ack.ato: delay of an acknowledgment.
     ack_delay: Span,
     // TCP_ATO_MIN: initial value of the delay.
