@@ -17,13 +17,11 @@ from bentpipe.cli.output import (
 )
 from bentpipe.cli.progress import CaptureWatch, run_progress, seed_progress, watching
 from bentpipe.cli.run_tables import print_summary
-from bentpipe.cli.seed_tables import print_seeds
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.errors import RequestError
 from bentpipe.files import atomic_write
 from bentpipe.results import ProbesNotWrittenError
 from bentpipe.results import run as simulate
-from bentpipe.seed_ranges import run_seeds
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -57,6 +55,9 @@ def run(
         with told_apart(scenario, command="run"):
             scenario = rrul_on(scenario)
     if seeds is not None:
+        from bentpipe.cli.seed_tables import print_seeds
+        from bentpipe.seed_ranges import run_seeds
+
         with told_apart(scenario, command="run"), seed_progress() as progress:
             runs = run_seeds(scenario, seeds=seeds, seed=seed, progress=progress)
         if as_json:
