@@ -39,7 +39,7 @@ def test_kernel_transfer_matches_the_simulation() -> None:
     assert difference.transfer_time is not None
     assert abs(difference.transfer_time) < 0.05
     data = comparison.to_data()
-    assert data.keys() == {"predict", "run", "emulate", "difference", "groups"}
+    assert data.keys() == {"predict", "run", "range", "emulate", "difference", "groups"}
     assert data["emulate"]["late_ms"].keys() == {"mean", "p99", "p999", "max"}
     simulated = data["run"]["flows"][0].keys() - {"limited_s", "path_mtu"}
     assert simulated <= data["emulate"]["flows"][0].keys()
@@ -87,7 +87,7 @@ sys.exit(answer != bytes([0, 0, 0xed, 0xca]) + request[4:])
     attach = {"client": "our"}
     result = bentpipe.emulate(short(), commands=command("server"), attach=attach)
     assert result.status == 0
-    with pytest.raises(bentpipe.ScenarioError, match="no host of the kernel's"):
+    with pytest.raises(bentpipe.ScenarioError, match="no host with the kernel's TCP"):
         bentpipe.emulate(short(), commands=command("client"), attach=attach)
     with pytest.raises(RequestError, match="expected our or kernel"):
         bentpipe.emulate(short(), attach={"client": "mine"})

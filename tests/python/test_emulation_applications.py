@@ -263,7 +263,7 @@ def test_unsupported_applications_are_refused_or_noted() -> None:
     }
     real = emulate(short)
     assert any("flows.udp.app: 4 datagrams shorter than 16 B" in note for note in real.notes)
-    with pytest.raises(ScenarioError, match=r"flows\.ping\.app\.protocol: a host of ours"):
+    with pytest.raises(ScenarioError, match=r"flows\.ping\.app\.protocol: a host with our TCP"):
         emulate(side_by_side(["ping"]), attach={"ping-user": "our"})
 
 

@@ -122,7 +122,7 @@ def test_run_and_predict_commands_report_groups(tmp_path: Path) -> None:
 def test_emulate_refuses_groups_with_attached_hosts() -> None:
     scenario = Scenario(path=Path("many.toml"), text=TEXT)
     for host in ("station", "dish-3"):
-        with pytest.raises(bentpipe.ScenarioError, match=r"flows\.news\.to: a host of ours"):
+        with pytest.raises(bentpipe.ScenarioError, match=r"flows\.news\.to: a host with our TCP"):
             bentpipe.emulate(scenario, attach={host: "our"})
 
 
