@@ -203,7 +203,7 @@ def test_iperf3_fills_the_link_in_both_directions(
     bentpipe.emulate(
         between,
         commands=[
-            Command(host="server", words=("iperf3", "-s", "-1"), waited_for=False),
+            Command(host="server", words=("iperf3", "-s"), waited_for=False),
             Command(host="client", words=("sh", "-c", client), waited_for=True),
         ],
     )
