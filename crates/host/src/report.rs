@@ -20,11 +20,11 @@ pub struct Report {
     /// Sent mails.
     pub mails: Option<Transfers>,
     /// Calls.
-    pub calls: Option<Calls>,
+    pub calls: Option<Calls<SpeechQuality>>,
     /// Video watched.
     pub viewing: Option<Viewing>,
     /// Video calls.
-    pub video_calls: Option<VideoCalls>,
+    pub video_calls: Option<Calls<VideoQuality>>,
     /// Echoes.
     pub echoes: Option<Echoes>,
     /// Activities of a user; otherwise empty.
@@ -104,33 +104,64 @@ pub struct Echoes {
     pub times: SpanStatistics,
 }
 
-/// Calls, in order of their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct Calls {
+/// Calls of one kind, in order of their numbers. `Q` is the quality at one end.
+#[derive(Clone, Debug)]
+pub struct Calls<Q> {
     /// Every call once, also those of which no packet arrived.
-    pub calls: Vec<Call>,
+    pub calls: Vec<Call<Q>>,
 }
 
 /// A call.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Call {
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Call<Q> {
     /// Number within the flow, from 0.
     pub number: u64,
     /// Start time.
     pub start: Time,
-    /// Duration of the caller's speech, or `None` if it continues.
+    /// Duration for which the caller sent, or `None` if it continues.
     pub lasts: Option<Span>,
-    /// Number of packets to be sent in each direction, or `None` for an endless call.
-    pub packets: Option<u64>,
     /// Quality at the called end.
-    pub there: Option<Heard>,
+    pub there: Option<Q>,
     /// Quality at the caller's end.
-    pub back: Option<Heard>,
+    pub back: Option<Q>,
 }
 
-/// Call quality at one end.
+impl<Q> Call<Q> {
+    /// Creates a call that begins.
+    pub(crate) fn new(number: u64, start: Time) -> Self {
+        Self {
+            number,
+            start,
+            lasts: None,
+            there: None,
+            back: None,
+        }
+    }
+}
+
+impl<Q: Copy> Calls<Q> {
+    /// Returns the quality at each end of each call, as far as it is known.
+    pub fn qualities(&self) -> impl Iterator<Item = Q> {
+        let ends = self.calls.iter().flat_map(|call| [call.there, call.back]);
+        ends.flatten()
+    }
+
+    /// Merges the calls as both ends know them.
+    fn of_both(mut caller: Self, called: Option<Self>) -> Self {
+        caller.calls.sort_by_key(|call| call.number);
+        let called = called.map_or_else(Vec::new, |called| called.calls);
+        for call in &mut caller.calls {
+            let there = called.iter().filter(|there| there.number == call.number);
+            let there = there.filter_map(|there| there.there).next_back();
+            call.there = there.or(call.there);
+        }
+        caller
+    }
+}
+
+/// Quality of speech at one end of a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Heard {
+pub struct SpeechQuality {
     /// Number of packets sent or due.
     pub packets: u64,
     /// Number of packets that did not arrive.
@@ -147,31 +178,9 @@ pub struct Heard {
     pub opinion: f64,
 }
 
-/// Video calls, in order of their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct VideoCalls {
-    /// Every call once, also those of which no packet arrived.
-    pub calls: Vec<VideoCall>,
-}
-
-/// A video call.
+/// Quality of video at one end of a call.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct VideoCall {
-    /// Number within the flow, from 0.
-    pub number: u64,
-    /// Start time.
-    pub start: Time,
-    /// Duration for which the caller sent, or `None` if it continues.
-    pub lasts: Option<Span>,
-    /// Quality at the called end.
-    pub there: Option<Seen>,
-    /// Quality at the caller's end.
-    pub back: Option<Seen>,
-}
-
-/// Video quality at one end.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Seen {
+pub struct VideoQuality {
     /// Packets of video sent, up to the last that arrived.
     pub packets: u64,
     /// Packets that did not arrive.
@@ -335,26 +344,10 @@ impl Report {
             }),
             (one, other) => one.or(other),
         };
-        let calls = opener.calls.map(|mut calls| {
-            calls.calls.sort_by_key(|call| call.number);
-            let heard = server.calls.unwrap_or_default().calls;
-            for call in &mut calls.calls {
-                let there = heard.iter().filter(|there| there.number == call.number);
-                let there = there.filter_map(|there| there.there).next_back();
-                call.there = there.or(call.there);
-            }
-            calls
-        });
-        let video_calls = opener.video_calls.map(|mut calls| {
-            calls.calls.sort_by_key(|call| call.number);
-            let seen = server.video_calls.unwrap_or_default().calls;
-            for call in &mut calls.calls {
-                let there = seen.iter().filter(|there| there.number == call.number);
-                let there = there.filter_map(|there| there.there).next_back();
-                call.there = there.or(call.there);
-            }
-            calls
-        });
+        let calls = opener.calls;
+        let calls = calls.map(|calls| Calls::of_both(calls, server.calls));
+        let video_calls = opener.video_calls;
+        let video_calls = video_calls.map(|calls| Calls::of_both(calls, server.video_calls));
         Self {
             finished,
             responses: opener.responses.or(server.responses),

@@ -473,12 +473,12 @@ fn applications_without_replies_give_up_or_report_zero_received() {
         let heard = match flow.name.as_str() {
             "icmp" | "udp" => report.echoes.as_ref().map(|echoes| echoes.received),
             "call" => report.calls.as_ref().map(|calls| {
-                let heard = calls.calls.iter().flat_map(|call| [call.there, call.back]);
-                heard.flatten().map(|way| way.packets - way.lost).sum()
+                let ends = calls.qualities();
+                ends.map(|end| end.packets - end.lost).sum()
             }),
             "meeting" => report.video_calls.as_ref().map(|calls| {
-                let seen = calls.calls.iter().flat_map(|call| [call.there, call.back]);
-                seen.flatten().map(|way| way.packets - way.lost).sum()
+                let ends = calls.qualities();
+                ends.map(|end| end.packets - end.lost).sum()
             }),
             // A user's activity fails, and the next one begins.
             "user" => {

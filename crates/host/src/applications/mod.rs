@@ -2,6 +2,7 @@
 
 mod adaptive_playout;
 mod bulk;
+mod call_end;
 mod carousel;
 mod ftp;
 mod mail;

@@ -1,13 +1,12 @@
 //! Calls: periodic packets in both directions, and the call quality at both ends.
 
-use std::sync::{Arc, Mutex};
-
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
 use super::adaptive_playout::AdaptivePlayout;
+use super::call_end::{self, CallEnd, RECEPTION_TIMEOUT, SharedCalls};
 use crate::emodel::{self, Impairment};
-use crate::report::{Call, Calls, Heard};
+use crate::report::SpeechQuality;
 use crate::{
     Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
 };
@@ -82,21 +81,18 @@ pub struct VoiceSettings {
     pub count: Option<u64>,
 }
 
-/// Time after its own last packet for which an end waits that has received nothing.
-const PATIENCE: Span = Span::from_secs(5);
 /// Maximum number of consecutive missing packets.
 const MOST_AHEAD: u64 = 1 << 20;
 
 /// Length of the RTP header (RFC 3550 section 5.1).
 const RTP: u64 = 12;
 
-/// Number of packets per call in one direction, passed beside the network: signalling is not
-/// modelled.
-pub(super) type SetUp = Arc<Mutex<Vec<u64>>>;
+/// Number of packets per call in one direction.
+pub(super) type SetUp = SharedCalls<u64>;
 
 /// The sending half of an end.
 #[derive(Debug, Default)]
-struct Talk {
+struct SpeechSender {
     next: Option<Time>,
     index: u64,
     packets: u64,
@@ -104,7 +100,7 @@ struct Talk {
 
 /// The receiving half of an end.
 #[derive(Debug)]
-struct Listening {
+struct SpeechReceiver {
     call: u64,
     packets: u64,
     /// First packet to arrive: index and arrival time.
@@ -124,7 +120,7 @@ struct Listening {
     ends: Option<Time>,
 }
 
-impl Listening {
+impl SpeechReceiver {
     fn new(call: u64, packets: u64) -> Self {
         Self {
             call,
@@ -143,7 +139,7 @@ impl Listening {
     }
 
     /// Handles a received packet.
-    fn hear(&mut self, index: u64, sent: Time, now: Time, settings: &VoiceSettings) {
+    fn receive(&mut self, index: u64, sent: Time, now: Time, settings: &VoiceSettings) {
         // Bounds the memory, one bit per packet, against invented numbers.
         if index > self.highest + MOST_AHEAD {
             return;
@@ -242,7 +238,7 @@ impl Listening {
     }
 
     /// Returns the result; in a completed call all missing packets were lost.
-    fn heard(&self, is_over: bool, settings: &VoiceSettings) -> Heard {
+    fn quality(&self, is_over: bool, settings: &VoiceSettings) -> SpeechQuality {
         let packets = match (is_over, self.first) {
             (true, _) if self.packets < u64::MAX => self.packets,
             (_, None) => 0,
@@ -276,7 +272,7 @@ impl Listening {
             share,
             burst_ratio,
         );
-        Heard {
+        SpeechQuality {
             packets,
             lost: lost.saturating_sub(self.late),
             late: self.late.min(lost),
@@ -288,21 +284,14 @@ impl Listening {
     }
 }
 
-/// One end of calls: the caller's or the other.
+/// One end of calls.
 #[derive(Debug)]
 pub(super) struct Voice {
-    server: Option<Endpoint>,
-    /// Peer of the current call.
-    peer: Option<(Endpoint, u16)>,
+    end: CallEnd<SpeechQuality>,
     settings: VoiceSettings,
     set_up: SetUp,
-    /// Current and earlier calls.
-    calls: Vec<Call>,
-    talk: Talk,
-    listening: Option<Listening>,
-    heard: Vec<(u64, Heard)>,
-    next_call: Option<Time>,
-    finished: Option<Time>,
+    sender: SpeechSender,
+    receiver: Option<SpeechReceiver>,
     bytes: u64,
 }
 
@@ -319,111 +308,68 @@ impl Voice {
 
     fn new(server: Option<Endpoint>, settings: VoiceSettings, set_up: SetUp) -> Self {
         Self {
-            server,
-            peer: None,
+            end: CallEnd::new(server),
             settings,
             set_up,
-            calls: Vec::new(),
-            talk: Talk::default(),
-            listening: None,
-            heard: Vec::new(),
-            next_call: None,
-            finished: None,
+            sender: SpeechSender::default(),
+            receiver: None,
             bytes: 0,
         }
     }
 
-    fn packets_of(&self, call: u64) -> Option<u64> {
-        let calls = self.set_up.lock().ok()?;
-        calls.get(call as usize).copied()
+    fn call<D: Workplace>(&mut self, desk: &mut D) {
+        self.stop_receiving();
+        let settings = &self.settings;
+        let packets = call_end::intervals(settings.lasts, settings.packet, desk.random());
+        if let Some(number) = self.set_up.add(packets) {
+            self.begin(number, packets, desk.now());
+        }
     }
 
-    fn call<D: Workplace>(&mut self, desk: &mut D) {
-        self.stop_listening(true);
-        let packets = match self.settings.lasts {
-            Some(lasts) => {
-                let lasts = lasts.span(desk.random()).as_nanos();
-                (lasts / self.settings.packet.as_nanos().max(1)).max(1)
-            }
-            None => u64::MAX,
-        };
-        let call = match self.set_up.lock() {
-            Ok(mut calls) => {
-                calls.push(packets);
-                calls.len() as u64 - 1
-            }
-            Err(_) => return,
-        };
-        let now = desk.now();
-        self.begin(call, packets, now);
-        // The first packet is sent once its speech is complete.
-        self.talk = Talk {
+    /// Begins a call. The first packet is sent once its speech is complete.
+    fn begin(&mut self, number: u64, packets: u64, now: Time) {
+        self.end.begin(number, now);
+        self.receiver = Some(SpeechReceiver::new(number, packets));
+        self.sender = SpeechSender {
             next: Some(now + self.settings.packet),
             index: 0,
             packets,
         };
     }
 
-    fn begin(&mut self, number: u64, packets: u64, now: Time) {
-        self.calls.push(Call {
-            number,
-            start: now,
-            packets: (packets < u64::MAX).then_some(packets),
-            ..Call::default()
-        });
-        self.listening = Some(Listening::new(number, packets));
-    }
-
-    fn say<D: Workplace>(&mut self, at: Time, desk: &mut D) {
-        let Some(call) = self.listening.as_ref().map(|listening| listening.call) else {
-            self.talk.next = None;
+    fn send_packet<D: Workplace>(&mut self, at: Time, desk: &mut D) {
+        let Some(call) = self.receiver.as_ref().map(|receiver| receiver.call) else {
+            self.sender.next = None;
             return;
         };
         let bits = self.settings.codec.rate() as f64 * self.settings.packet.as_secs_f64();
         let datagram = Datagram {
             length: (RTP + (bits / 8.0) as u64) as u16,
-            number: call << 32 | self.talk.index & 0xffff_ffff,
+            number: call << 32 | self.sender.index & 0xffff_ffff,
             sent: at,
         };
-        match (self.server, self.peer) {
-            (Some(server), _) => desk.send(server, datagram),
-            (None, Some((peer, port))) => desk.send_from(port, peer, datagram),
-            (None, None) => false,
-        };
-        self.talk.index += 1;
-        self.talk.next = (self.talk.index < self.talk.packets).then_some(at + self.settings.packet);
-        if self.talk.next.is_none() {
-            if let Some(call) = self.calls.last_mut() {
-                call.lasts = Some(at.since(call.start));
-            }
-            if let Some(listening) = &mut self.listening {
-                listening.ends.get_or_insert(at + PATIENCE);
+        self.end.send(datagram, desk);
+        self.sender.index += 1;
+        let is_left = self.sender.index < self.sender.packets;
+        self.sender.next = is_left.then_some(at + self.settings.packet);
+        if !is_left {
+            self.end.end_sending(at);
+            if let Some(receiver) = &mut self.receiver {
+                receiver.ends.get_or_insert(at + RECEPTION_TIMEOUT);
             }
         }
     }
 
-    fn stop_listening(&mut self, is_over: bool) {
-        if let Some(listening) = self.listening.take() {
-            let heard = listening.heard(is_over, &self.settings);
-            self.heard.push((listening.call, heard));
+    fn stop_receiving(&mut self) {
+        if let Some(receiver) = self.receiver.take() {
+            let quality = receiver.quality(true, &self.settings);
+            self.end.complete(receiver.call, quality);
         }
     }
 
-    /// Called when the caller has sent and received all of a call: starts another, or ends.
-    fn hang_up<D: Workplace>(&mut self, desk: &mut D) {
-        let is_silent = self.talk.next.is_none() && !self.calls.is_empty();
-        let hears = self.listening.as_ref().is_some_and(|l| l.ends.is_some());
-        let waits = self.next_call.is_some() || self.finished.is_some();
-        if self.server.is_none() || !is_silent || hears || waits {
-            return;
-        }
-        self.stop_listening(true);
-        if self.settings.count == Some(self.calls.len() as u64) {
-            self.finished = Some(desk.now());
-        } else {
-            let pause = self.settings.pause.span(desk.random());
-            self.next_call = Some(desk.now() + pause);
-        }
+    /// Returns the playout time of the other end's last packet; `None` while it is unknown.
+    fn reception_ends(&self) -> Option<Time> {
+        self.receiver.as_ref().and_then(|receiver| receiver.ends)
     }
 }
 
@@ -437,58 +383,53 @@ impl<P: World> Application<P> for Voice {
     fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
         let Arrival { from, to, datagram } = arrival;
         let (call, index) = (datagram.number >> 32, datagram.number & 0xffff_ffff);
-        let Some(packets) = self.packets_of(call).filter(|packets| index < *packets) else {
+        let Some(packets) = self.set_up.get(call).filter(|packets| index < *packets) else {
             return;
         };
-        let current = self.listening.as_ref().map(|listening| listening.call);
-        if self.server.is_none() && current.is_none_or(|current| call > current) {
+        let current = self.receiver.as_ref().map(|receiver| receiver.call);
+        if self.end.is_new(call, current) {
             // The other end starts sending when it receives a call.
-            if self.heard.last().is_some_and(|(last, _)| *last >= call) {
-                return;
-            }
-            self.stop_listening(true);
-            self.peer = Some((from, to));
+            self.stop_receiving();
+            self.end.answer(from, to);
             self.begin(call, packets, desk.now());
-            self.talk = Talk {
-                next: Some(desk.now() + self.settings.packet),
-                index: 0,
-                packets,
-            };
         }
-        if let Some(listening) = &mut self.listening
-            && listening.call == call
+        if let Some(receiver) = &mut self.receiver
+            && receiver.call == call
         {
             self.bytes += u64::from(datagram.length);
-            listening.hear(index, datagram.sent, desk.now(), &self.settings);
+            receiver.receive(index, datagram.sent, desk.now(), &self.settings);
         }
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
-        while let Some(at) = self.talk.next
+        while let Some(at) = self.sender.next
             && at <= now
         {
-            self.say(at, desk);
+            self.send_packet(at, desk);
         }
-        let ends = self.listening.as_ref().and_then(|listening| listening.ends);
-        if ends.is_some_and(|at| at <= now) && self.talk.next.is_none() {
-            self.stop_listening(true);
+        if self.sender.next.is_none() {
+            if self.reception_ends().is_some_and(|at| at <= now) {
+                self.stop_receiving();
+            }
+            if self.end.awaits_completion() && self.reception_ends().is_none() {
+                self.stop_receiving();
+                (self.end).schedule(self.settings.count, self.settings.pause, desk);
+            }
         }
-        self.hang_up(desk);
-        if self.next_call.is_some_and(|at| at <= now) {
-            self.next_call = None;
+        if self.end.take_due_call(now) {
             self.call(desk);
         }
     }
 
     fn standing(&self) -> Standing {
         // After its last packet, an end receives until the other end's last one.
-        let ends = self.listening.as_ref().and_then(|listening| listening.ends);
-        let ends = ends.filter(|_| self.talk.next.is_none());
-        let all = [self.talk.next, self.next_call, ends];
+        let ends = self.reception_ends();
+        let ends = ends.filter(|_| self.sender.next.is_none());
+        let all = [self.sender.next, self.end.next_call, ends];
         Standing {
             next: all.into_iter().flatten().min(),
-            finished: self.finished,
+            finished: self.end.finished,
             latest: None,
         }
     }
@@ -498,25 +439,14 @@ impl<P: World> Application<P> for Voice {
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        let mut heard = self.heard.clone();
-        if let Some(listening) = &self.listening {
-            heard.push((listening.call, listening.heard(false, &self.settings)));
-        }
-        let mut calls = self.calls.clone();
-        for call in &mut calls {
-            let heard = heard.iter().find(|(number, _)| *number == call.number);
-            let heard = heard.map(|(_, heard)| *heard);
-            if self.server.is_some() {
-                // The other end may have received nothing at all.
-                let nothing = || Listening::new(call.number, call.packets.unwrap_or(0));
-                let nothing = call.lasts.map(|_| nothing().heard(true, &self.settings));
-                call.there = nothing;
-                call.back = heard.or(nothing);
-            } else {
-                call.there = heard;
-            }
-        }
-        report.finished = self.finished;
-        report.calls = Some(Calls { calls });
+        let settings = &self.settings;
+        let current = self.receiver.as_ref();
+        let current = current.map(|receiver| (receiver.call, receiver.quality(false, settings)));
+        let without_packets = |lasts: Span| {
+            let packets = lasts.as_nanos() / settings.packet.as_nanos().max(1);
+            SpeechReceiver::new(0, packets).quality(true, settings)
+        };
+        report.finished = self.end.finished;
+        report.calls = Some(self.end.report(current, without_packets));
     }
 }

@@ -289,7 +289,7 @@ impl Hub {
     fn plan(&mut self, frame: u64) {
         self.enter_modes(frame);
         self.heed(frame);
-        // What each may still receive in this frame, and what is left of the carrier.
+        // Capacity that each terminal may still get in this frame, and that remains on the carrier.
         let wants = self.wants.iter();
         let mut room: Vec<Capacity> = wants.map(|want| self.asleep[want.terminal].room).collect();
         let mut left = self.capacity - self.constants.on_air;

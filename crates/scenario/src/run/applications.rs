@@ -1,8 +1,8 @@
 //! Application metrics, as data.
 
 use bentpipe_sim::report::{
-    Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Seen, Transfers, VideoCall,
-    Viewing,
+    Activity, Call, Messages, Page, Pages, Report, Responses, SpeechQuality, Transfers,
+    VideoQuality, Viewing,
 };
 use bentpipe_types::{Span, SpanStatistics, Time, rank};
 use schemars::JsonSchema;
@@ -289,18 +289,16 @@ impl ApplicationSummary {
             pages.map(|pages| Quantiles::of(pages.loaded.iter().map(of), scope))
         };
         let calls = report.calls.as_ref();
-        let ways = |of: fn(&Heard) -> Option<f64>| {
+        let ways = |of: fn(&SpeechQuality) -> Option<f64>| {
             calls.map(|calls| {
-                let ways = calls.calls.iter().flat_map(|call| [call.there, call.back]);
-                let values = ways.flatten().filter_map(|way| of(&way));
+                let values = calls.qualities().filter_map(|way| of(&way));
                 Quantiles::of_values(values.collect(), scope)
             })
         };
         let video_calls = report.video_calls.as_ref();
-        let views = |of: fn(&Seen) -> Option<f64>| {
+        let views = |of: fn(&VideoQuality) -> Option<f64>| {
             video_calls.map(|calls| {
-                let ways = calls.calls.iter().flat_map(|call| [call.there, call.back]);
-                let values = ways.flatten().filter_map(|way| of(&way));
+                let values = calls.qualities().filter_map(|way| of(&way));
                 Quantiles::of_values(values.collect(), scope)
             })
         };
@@ -441,7 +439,7 @@ impl PageSummary {
 }
 
 impl CallSummary {
-    fn new(call: &Call) -> Self {
+    fn new(call: &Call<SpeechQuality>) -> Self {
         Self {
             start_s: call.start.as_secs_f64(),
             lasts_s: call.lasts.map(Span::as_secs_f64),
@@ -452,7 +450,7 @@ impl CallSummary {
 }
 
 impl HeardSummary {
-    fn new(heard: &Heard) -> Self {
+    fn new(heard: &SpeechQuality) -> Self {
         Self {
             packets: heard.packets,
             lost: heard.lost,
@@ -466,7 +464,7 @@ impl HeardSummary {
 }
 
 impl VideoCallSummary {
-    fn new(call: &VideoCall) -> Self {
+    fn new(call: &Call<VideoQuality>) -> Self {
         Self {
             start_s: call.start.as_secs_f64(),
             lasts_s: call.lasts.map(Span::as_secs_f64),
@@ -477,7 +475,7 @@ impl VideoCallSummary {
 }
 
 impl SeenSummary {
-    fn new(seen: &Seen) -> Self {
+    fn new(seen: &VideoQuality) -> Self {
         Self {
             packets: seen.packets,
             lost: seen.lost,

@@ -101,7 +101,7 @@ pub(super) struct KnownCookie {
     mss: Option<u16>,
 }
 
-/// What an active open sends.
+/// TCP Fast Open on the SYN of an active open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub(super) option: Option<FastOpen>,
