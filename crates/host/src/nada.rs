@@ -216,7 +216,7 @@ impl LossIntervals {
         while self.next + LATER_PACKETS <= sequence {
             let behind = self.highest.checked_sub(self.next);
             let bit = behind.and_then(|behind| self.arrived.checked_shr(behind as u32));
-            let has_arrived = self.next <= self.highest && bit.unwrap_or(0) & 1 == 1;
+            let has_arrived = bit.is_some_and(|bits| bits & 1 == 1);
             self.judge(has_arrived);
             self.next += 1;
         }
@@ -303,8 +303,8 @@ impl Sender {
         self.rate = self.rate.clamp(self.least, self.most);
     }
 
-    /// The rate for the encoder in bit/s while `queued` bytes wait in the shaping buffer (RFC 8698
-    /// section 5.2.2).
+    /// The rate for the encoder in bit/s while `queued` bytes wait in the shaping buffer
+    /// (RFC 8698 section 5.2.2).
     pub(crate) fn encoder_rate(&self, queued: u64, frames_per_second: f64) -> f64 {
         let drain = BETA_V * 8.0 * queued as f64 * frames_per_second;
         (self.rate - drain).max(self.least)

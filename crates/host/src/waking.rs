@@ -16,12 +16,10 @@
 
 use std::collections::VecDeque;
 
+use bentpipe_tcp::HostClock;
 use bentpipe_types::{PacketRef, Port, RandomStream, Span, Time};
 
 use crate::SocketId;
-
-/// A tick of Linux's clock, with HZ = 250. A host that was idle for less answers at once.
-const TICK: Span = Span::from_millis(4);
 
 /// Delay from an event to the application that it wakes, where it is not drawn.
 const APPLICATION_DELAY: Span = Span::from_micros(100);
@@ -161,9 +159,10 @@ fn take_due<T>(queue: &mut VecDeque<(Time, T)>, now: Time) -> Option<T> {
     queue.pop_front().map(|(_, first)| first)
 }
 
-/// Delay after an idle time: a nanosecond for one tick, and one more for each doubling.
+/// Delay after an idle time: none for less than a tick, a nanosecond for one tick, and one more for
+/// each doubling.
 fn waking_up(slept: Span) -> Span {
-    let ticks = slept.as_nanos() / TICK.as_nanos();
+    let ticks = slept.as_nanos() / HostClock::TICK.as_nanos();
     Span::from_nanos((u64::BITS - ticks.leading_zeros()).into())
 }
 

@@ -132,22 +132,24 @@ impl Acm {
     /// requires the hysteresis in addition.
     fn next(&self, mode: Option<usize>, es_n0_db: f64) -> Option<usize> {
         let current = mode.filter(|mode| self.works(*mode, es_n0_db, 0.0));
-        let keeps = |candidate: &usize| match (mode, current) {
-            // To a more efficient mode.
-            (_, Some(current)) => {
-                self.modes[*candidate].efficiency > self.modes[current].efficiency
-                    && self.works(*candidate, es_n0_db, self.hysteresis_db)
-            }
-            // To a more robust mode.
-            (Some(_), None) => self.works(*candidate, es_n0_db, 0.0),
-            // After an outage.
-            (None, None) => self.works(*candidate, es_n0_db, self.hysteresis_db),
+        let to_more_robust = mode.is_some() && current.is_none();
+        let more_db = if to_more_robust {
+            0.0
+        } else {
+            self.hysteresis_db
         };
-        let best = (0..self.modes.len()).filter(keeps).max_by(|one, other| {
-            let (one, other) = (&self.modes[*one], &self.modes[*other]);
-            let efficiency = one.efficiency.total_cmp(&other.efficiency);
-            efficiency.then(other.threshold_db.total_cmp(&one.threshold_db))
-        });
+        let may_follow = |candidate: &usize| {
+            let efficiency = self.modes[*candidate].efficiency;
+            current.is_none_or(|current| efficiency > self.modes[current].efficiency)
+                && self.works(*candidate, es_n0_db, more_db)
+        };
+        let best = (0..self.modes.len())
+            .filter(may_follow)
+            .max_by(|one, other| {
+                let (one, other) = (&self.modes[*one], &self.modes[*other]);
+                let efficiency = one.efficiency.total_cmp(&other.efficiency);
+                efficiency.then(other.threshold_db.total_cmp(&one.threshold_db))
+            });
         best.or(current)
     }
 
@@ -164,8 +166,7 @@ impl Acm {
 
     /// Returns the lowest Es/N0 in clear sky, in dB, at which a mode works.
     pub(crate) fn least_clear_sky_db(&self) -> f64 {
-        let thresholds = self.modes.iter().map(|mode| mode.threshold_db);
-        thresholds.fold(f64::INFINITY, f64::min) + self.margin_db + self.hysteresis_db
+        self.modes[self.most_robust()].threshold_db + self.margin_db + self.hysteresis_db
     }
 
     /// Returns the mode with the lowest threshold.

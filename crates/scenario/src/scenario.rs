@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bentpipe_link::{BurstSettings, Changes};
 use bentpipe_sim::{Distribution, FlowQuantity, LinkQuantity, Traffic};
-use bentpipe_tcp::LinuxQuirks;
 use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 
 use crate::modcod::Acm;
@@ -63,8 +62,7 @@ impl Scenario {
     /// Whether the node is a host that draws its timing from the seed: one with Linux's profile.
     #[must_use]
     pub fn draws_timing(&self, node: usize) -> bool {
-        let linux = |tcp: &TcpSettings| tcp.config.linux_quirks == LinuxQuirks::ALL;
-        self.host_timing && self.tcp_of(node).is_some_and(linux)
+        self.host_timing && self.tcp_of(node).is_some_and(TcpSettings::has_linux_quirks)
     }
 
     /// The TCP of the host with this index; none for a gateway.

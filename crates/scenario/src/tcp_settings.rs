@@ -1,6 +1,6 @@
 //! TCP settings of a host or gateway, resolved.
 
-use bentpipe_tcp::Config;
+use bentpipe_tcp::{Config, LinuxQuirks};
 
 use crate::schema::TcpFile;
 
@@ -12,6 +12,13 @@ pub struct TcpSettings {
     /// The settings in the form that a connection takes, without the congestion control, which the
     /// run creates.
     pub config: Config,
+}
+
+impl TcpSettings {
+    /// Whether the host behaves as Linux in all that has no keys: with Linux's profile.
+    pub(crate) fn has_linux_quirks(&self) -> bool {
+        self.config.linux_quirks == LinuxQuirks::ALL
+    }
 }
 
 impl PartialEq for TcpSettings {

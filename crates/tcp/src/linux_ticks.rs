@@ -4,9 +4,12 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// CONFIG_HZ = 250, the kernel's default, also of the kernel measured
+/// CONFIG_HZ, ticks per second: the kernel's default, also of the kernel measured
 /// (docs/validation/linux.md).
-const TICK: u64 = 1_000_000_000 / 250;
+pub(crate) const HZ: u64 = 250;
+
+/// Length of a tick in nanoseconds.
+const TICK: u64 = 1_000_000_000 / HZ;
 
 /// LVL_SIZE - 1: number of slots of a level within which a timer must expire to be placed in that
 /// level.

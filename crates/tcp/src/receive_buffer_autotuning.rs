@@ -90,7 +90,7 @@ pub(crate) struct PruneResult {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct ReceiveBufferAutotuning {
-    // lrcvtime, in ticks with `linux_ticks`.
+    // lrcvtime, in whole ticks if `ticks`.
     data_at: Option<Time>,
     // sk_rcvbuf
     buffer: u64,
@@ -640,7 +640,7 @@ impl ReceiveBufferAutotuning {
         self.clamp = clamp;
     }
 
-    /// tcp_grow_window, with `send_buffer` bytes of payload free (tcp_space).
+    /// tcp_grow_window, with `room` bytes of payload free (tcp_space).
     fn grow_window(&mut self, segment: &Segment, room: u64) {
         let room = self.clamp.min(room).saturating_sub(self.threshold);
         if room == 0 {

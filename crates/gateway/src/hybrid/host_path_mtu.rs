@@ -65,8 +65,8 @@ enum BlackHoleStage {
     /// Packets of length `long` were not acknowledged. Packets of at most `mtu` are sent, to see
     /// whether they are.
     ProbingShort { long: u32, mtu: u32, since: Time },
-    /// Short packets were acknowledged, the last at `seen`. Whole packets are sent again. `whole`
-    /// is the end of the first one that was closer to `long` than to `mtu`, if it was sent while
+    /// Short packets were acknowledged, the last at `last_seen`. Whole packets are sent again.
+    /// `first_whole` is the end of the first one that was closer to `long` than to `mtu`, if it was sent while
     /// the path was up.
     ShortArrived {
         long: u32,

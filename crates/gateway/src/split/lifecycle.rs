@@ -220,7 +220,7 @@ impl<P: Payload> Split<P> {
             return;
         };
         pair.has_ended = true;
-        // TIME-WAIT lasts a minute and needs no buffers, for which `memory` counts nothing.
+        // TIME-WAIT lasts a minute and needs no buffers, for which `memory_budget` counts nothing.
         for leg in pair.legs.iter_mut().flatten() {
             leg.shrink();
         }

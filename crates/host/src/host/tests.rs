@@ -576,8 +576,8 @@ fn check_path_mtu_applies_to_all_connections_to_a_host<P: Realm>() {
     let mut caught = Caught::<P>::new(&[5, 5, 6]);
     let first = caught.sent();
     assert_eq!(caught.segments(5), [1_000, 1_000]);
-    // An attacker off the path does not know the outstanding sequence numbers (RFC 5927 section
-    // 4.1).
+    // An attacker off the path does not know the outstanding sequence numbers
+    // (RFC 5927 section 4.1).
     caught.too_big(&first[0], 700, 100_000);
     caught.connect(&[5]);
     assert_eq!(caught.segments(5), [1_000; 3]);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{QuantityError, split, string_quantity};
+use super::{QuantityError, number, split, string_quantity};
 
 /// A power ratio: `"12.5 dB"`, `"-1 dB"`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,6 +11,16 @@ pub struct Decibels(pub f64);
 
 /// Upper limit, beyond the ratios of any link budget.
 pub(crate) const MOST_DECIBELS: f64 = 200.0;
+
+impl Decibels {
+    /// Returns the ratio, or an error if it is negative.
+    pub(crate) fn not_negative(self) -> Result<f64, String> {
+        if self.0 < 0.0 {
+            return Err(format!(r#"expected "0 dB" or more, got "{self}""#));
+        }
+        Ok(self.0)
+    }
+}
 
 impl FromStr for Decibels {
     type Err = QuantityError;
@@ -20,12 +30,10 @@ impl FromStr for Decibels {
             Some(rest) => (-1.0, rest),
             None => (1.0, text),
         };
-        let Some((number, unit)) = split(rest) else {
+        let in_db = split(rest).filter(|(_, unit)| unit.eq_ignore_ascii_case("dB"));
+        let Some((number, _)) = in_db else {
             return Err(QuantityError::new(r#"decibels such as "12.5 dB""#, text));
         };
-        if !unit.eq_ignore_ascii_case("dB") {
-            return Err(QuantityError::new(r#"decibels such as "12.5 dB""#, text));
-        }
         if number > MOST_DECIBELS {
             return Err(QuantityError::new(r#""-200 dB" to "200 dB""#, text));
         }
@@ -42,6 +50,6 @@ impl fmt::Display for Decibels {
 string_quantity!(
     Decibels,
     r#"decibels such as "12.5 dB""#,
-    pattern: r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)? *[dD][bB]$",
+    pattern: concat!("^-?", number!(), " *[dD][bB]$"),
     examples: ["12.5 dB", "-1 dB"]
 );

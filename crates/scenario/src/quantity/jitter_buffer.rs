@@ -3,28 +3,23 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bentpipe_types::Span;
+use bentpipe_sim::applications;
 
 use super::{Length, QuantityError, number, string_quantity};
 
 /// A jitter buffer: `"adaptive"`, or a length of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JitterBuffer {
-    /// Follows the delays of the packets so far.
-    Adaptive,
-    /// Fixed length.
-    Fixed(Span),
-}
+pub struct JitterBuffer(pub applications::JitterBuffer);
 
 impl FromStr for JitterBuffer {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         if text.trim() == "adaptive" {
-            return Ok(Self::Adaptive);
+            return Ok(Self(applications::JitterBuffer::Adaptive));
         }
         match text.parse() {
-            Ok(Length(length)) => Ok(Self::Fixed(length)),
+            Ok(Length(length)) => Ok(Self(applications::JitterBuffer::Fixed(length))),
             // For a number with a unit, the error about the length of time is the right one.
             Err(error) if super::split(text).is_some() => Err(error),
             Err(_) => {
@@ -37,9 +32,9 @@ impl FromStr for JitterBuffer {
 
 impl fmt::Display for JitterBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Adaptive => f.write_str("adaptive"),
-            Self::Fixed(length) => Length(*length).fmt(f),
+        match self.0 {
+            applications::JitterBuffer::Adaptive => f.write_str("adaptive"),
+            applications::JitterBuffer::Fixed(length) => Length(length).fmt(f),
         }
     }
 }

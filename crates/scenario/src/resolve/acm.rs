@@ -69,14 +69,8 @@ impl LinkTable<'_> {
 
 fn resolve(file: &AcmFile) -> Result<Acm, (&'static str, String)> {
     let not_negative = |key, given: Option<Decibels>, default: f64| {
-        let Decibels(db) = given.unwrap_or(Decibels(default));
-        if db < 0.0 {
-            return Err((
-                key,
-                format!(r#"expected "0 dB" or more, got "{}""#, Decibels(db)),
-            ));
-        }
-        Ok(db)
+        let db = given.unwrap_or(Decibels(default)).not_negative();
+        db.map_err(|message| (key, message))
     };
     let SymbolRate(symbol_rate) = file.symbol_rate;
     let acm = Acm {

@@ -13,7 +13,7 @@ use bentpipe_types::{Bytes, Span};
 
 use crate::document::KeyError;
 use crate::error::quoted;
-use crate::quantity::{self, Length, RandomLength, RandomSize, Rate, Size, length_within};
+use crate::quantity::{Length, RandomLength, RandomSize, Rate, Size, length_within};
 use crate::schema::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, IpName, PageName,
     TlsName, TransportName,
@@ -456,17 +456,14 @@ fn voice(file: &AppFile) -> Result<VoiceSettings, KeyError> {
     // A frame of G.729 is 10 ms; above 200 ms the delay would be unusable.
     let frames = [Span::from_millis(10), Span::from_millis(200)];
     let count = calls(file)?;
-    let jitter_buffer = match file.jitter_buffer {
-        Some(quantity::JitterBuffer::Adaptive) => JitterBuffer::Adaptive,
-        fixed => {
-            let given = match fixed {
-                Some(quantity::JitterBuffer::Fixed(length)) => Some(Length(length)),
-                _ => None,
-            };
+    let jitter_buffer = match file.jitter_buffer.map(|given| given.0) {
+        Some(JitterBuffer::Adaptive) => JitterBuffer::Adaptive,
+        Some(JitterBuffer::Fixed(length)) => {
             let bounds = [Span::ZERO, Span::from_secs(10)];
-            let default = Span::from_millis(60);
-            JitterBuffer::Fixed(length_within("jitter_buffer", given, default, bounds)?)
+            let given = Some(Length(length));
+            JitterBuffer::Fixed(length_within("jitter_buffer", given, length, bounds)?)
         }
+        None => JitterBuffer::Fixed(Span::from_millis(60)),
     };
     Ok(VoiceSettings {
         codec,
@@ -495,12 +492,11 @@ fn video_call(file: &AppFile, datagrams: Datagrams<'_>) -> Result<VideoCallSetti
     let least_rate = rate("min_rate", file.min_rate, 150_000)?;
     let most_rate = rate("max_rate", file.max_rate, 1_500_000)?;
     if most_rate < least_rate {
-        let (key, other) = if file.max_rate.is_some() {
-            ("max_rate", "min_rate")
+        let (key, than, other) = if file.max_rate.is_some() {
+            ("max_rate", "less", "min_rate")
         } else {
-            ("min_rate", "max_rate")
+            ("min_rate", "more", "max_rate")
         };
-        let than = if key == "max_rate" { "less" } else { "more" };
         let message = format!("expected no {than} than {other}, {least_rate} to {most_rate} bit/s");
         return Err((key, message));
     }

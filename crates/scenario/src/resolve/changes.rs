@@ -13,7 +13,9 @@ use crate::quantity::{Length, Probability, RandomLength};
 use crate::schema::{
     FadingFile, InFlightName, OutageFile, SendingName, StepFile, TraceFile, TraceFormat,
 };
-use crate::traces::{CLOSEST_ATTENUATIONS, CLOSEST_RATES, Files, Reading, Trace, TraceError};
+use crate::traces::{
+    ATTENUATIONS_TOO_CLOSE, CLOSEST_ATTENUATIONS, CLOSEST_RATES, Files, Reading, Trace, TraceError,
+};
 
 /// Shortest outage, and shortest time between two.
 const SHORTEST_OUTAGE: Span = Span::from_millis(1);
@@ -208,13 +210,10 @@ impl LinkTable<'_> {
             let Some(attenuation) = step.attenuation else {
                 continue;
             };
-            if attenuation.0 < 0.0 {
-                let message = format!(r#"expected "0 dB" or more, got "{attenuation}""#);
-                return Err(Fault::new(at(index, "attenuation"), message));
-            }
+            let db = attenuation.not_negative();
+            db.map_err(|message| Fault::new(at(index, "attenuation"), message))?;
             if before.is_some_and(|before| step.at.0 < before + CLOSEST_ATTENUATIONS) {
-                let message = "expected 1 ms or more since the attenuation before it";
-                return Err(Fault::new(at(index, "at"), message));
+                return Err(Fault::new(at(index, "at"), ATTENUATIONS_TOO_CLOSE));
             }
             before = Some(step.at.0);
         }

@@ -291,15 +291,19 @@ impl ApplicationSummary {
         let calls = report.calls.as_ref();
         let ways = |of: fn(&SpeechQuality) -> Option<f64>| {
             calls.map(|calls| {
-                let values = calls.qualities().filter_map(|way| of(&way));
-                Quantiles::of_values(values.collect(), scope)
+                Quantiles::of_values(
+                    calls.qualities().filter_map(|way| of(&way)).collect(),
+                    scope,
+                )
             })
         };
         let video_calls = report.video_calls.as_ref();
         let views = |of: fn(&VideoQuality) -> Option<f64>| {
             video_calls.map(|calls| {
-                let values = calls.qualities().filter_map(|way| of(&way));
-                Quantiles::of_values(values.collect(), scope)
+                Quantiles::of_values(
+                    calls.qualities().filter_map(|way| of(&way)).collect(),
+                    scope,
+                )
             })
         };
         let each = scope == Scope::Flow;

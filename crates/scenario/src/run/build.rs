@@ -7,7 +7,7 @@ use bentpipe_sim::{
     ArpSettings, ExternalChannel, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network,
     NetworkBuilder, NodeId, Probe, ProbeTarget, Sampling, Traffic,
 };
-use bentpipe_tcp::{Config, LinuxQuirks};
+use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
 
 use super::host_timing::HostTiming;
@@ -128,11 +128,11 @@ pub(super) fn network(
     for (index, (node, id)) in scenario.nodes.iter().zip(&nodes).enumerate() {
         if let NodeKind::Host(host) = &node.kind {
             // In real time, hosts have their real timing.
-            if host.tcp.config.linux_quirks == LinuxQuirks::ALL && outside.is_empty() {
+            if host.tcp.has_linux_quirks() && outside.is_empty() {
                 builder.sleeps_when_idle(*id);
-            }
-            if timing.is_drawn(index) {
-                builder.draws_wake_ups(*id);
+                if timing.is_drawn(index) {
+                    builder.draws_wake_ups(*id);
+                }
             }
             if let Some(processing) = host.processing {
                 builder.serve(*id, gateway::processing(processing));

@@ -9,7 +9,7 @@ use bentpipe_tcp::{Config, HostClock};
 use super::{RunError, congestion};
 use crate::{CustomControls, Scenario, TcpSettings};
 
-/// The TCP of flows' ends. Ten thousand hosts made by one `count` have the same, once.
+/// Configurations of flows' ends. Hosts made by one `count` share one, unless each draws its clock.
 #[derive(Default)]
 pub(super) struct Ends {
     known: BTreeMap<(*const TcpSettings, Option<u32>, HostClock), Arc<Config>>,

@@ -9,7 +9,10 @@
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
 
-use super::{CLOSEST_ATTENUATIONS, Trace, TraceError, delay, lines, number, rates, step, time};
+use super::{
+    ATTENUATIONS_TOO_CLOSE, CLOSEST_ATTENUATIONS, Trace, TraceError, delay, lines, number, rates,
+    step, time,
+};
 use crate::error::quoted;
 use crate::quantity::MOST_DECIBELS;
 use crate::suggest::suggest;
@@ -209,8 +212,7 @@ impl Steps {
                 let attenuation = within(MOST_DECIBELS, "an attenuation from 0 to 200 dB")?;
                 let last = self.attenuation.last();
                 if last.is_some_and(|(at, _)| now.saturating_sub(*at) < CLOSEST_ATTENUATIONS) {
-                    let message = "expected 1 ms or more since the attenuation before it";
-                    return Err(TraceError::new(line, message));
+                    return Err(TraceError::new(line, ATTENUATIONS_TOO_CLOSE));
                 }
                 step(&mut self.attenuation, now, attenuation);
             }

@@ -71,6 +71,10 @@ pub(crate) const CLOSEST_RATES: Span = Span::from_micros(100);
 /// Shortest time between steps of the attenuation, because the shortest outage is 1 ms.
 pub(crate) const CLOSEST_ATTENUATIONS: Span = Span::from_millis(1);
 
+/// Error message for a shorter time.
+pub(crate) const ATTENUATIONS_TOO_CLOSE: &str =
+    "expected 1 ms or more since the attenuation before it";
+
 /// Reads the text of a file.
 pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, TraceError> {
     // Some programs write a byte-order mark.

@@ -23,14 +23,14 @@ impl Network {
     #[inline(always)]
     pub(super) fn on_arrival(&mut self, index: u16) {
         if self.directions[usize::from(index)].is_observed() {
-            self.on_attended_arrival(index);
+            self.on_observed_arrival(index);
         } else {
             self.arrive::<false>(index);
         }
     }
 
     #[inline(never)]
-    fn on_attended_arrival(&mut self, index: u16) {
+    fn on_observed_arrival(&mut self, index: u16) {
         if self.directions[usize::from(index)].rare.watched {
             self.probe_queue(index);
         }
@@ -129,8 +129,8 @@ impl Network {
             && !slot.watched
         {
             match router.way(packet, &mut self.packets) {
-                Ok(chain_routing) => {
-                    let direction = slot.ways.behind(chain_routing);
+                Ok(out) => {
+                    let direction = slot.ways.behind(out);
                     self.transmit(to, direction, packet);
                 }
                 Err(refusal) => self.refuse(to, packet, refusal),

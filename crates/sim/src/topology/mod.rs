@@ -216,10 +216,10 @@ impl NetworkBuilder {
         self.nodes[usize::from(host.0)].sleeps = true;
     }
 
-    /// Makes a host draw its wake-up delays from the network's seed: see `Host::draw_wake_ups`.
+    /// Makes a host that [sleeps when idle](Self::sleeps_when_idle) draw its wake-up delays from the
+    /// network's seed: see `Host::draw_wake_ups`.
     pub fn draws_wake_ups(&mut self, host: NodeId) {
-        let host = &mut self.nodes[usize::from(host.0)];
-        (host.sleeps, host.draws_wake_ups) = (true, true);
+        self.nodes[usize::from(host.0)].draws_wake_ups = true;
     }
 
     /// Enables address resolution (RFC 826) at a node's port. Both ends of the link need it, since

@@ -11,11 +11,8 @@ use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
+use crate::linux_ticks::HZ;
 use crate::{AvoidanceKind, Config, HostClock};
-
-/// CONFIG_HZ, ticks in a second: the kernel's default, also of the kernel measured
-/// (docs/validation/linux.md).
-const HZ: u64 = 250;
 
 /// BICTCP_HZ: the curve's time is in units of 2^-10 s.
 const CURVE_SHIFT: u32 = 10;

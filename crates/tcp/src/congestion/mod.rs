@@ -163,8 +163,8 @@ pub trait CongestionControl: std::fmt::Debug + Send {
         window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
     }
 
-    /// The first segment is sent after an idle period; the last one was sent at `last_sent` or
-    /// earlier.
+    /// The first segment is sent after an idle period; the last one was sent at the first
+    /// time or earlier.
     fn on_idle_end(&mut self, _last_sent: Time, _now: Time) {}
 
     /// A timeout that is not a new congestion event: it follows another timeout or ends a loss

@@ -44,7 +44,7 @@ impl EcnState {
 }
 
 impl Connection {
-    /// ECN flags for our SYN, or SYN+ACK if `enter_interactive_mode`. RFC 3168 section 6.1.1.1: a
+    /// ECN flags for our SYN, or SYN+ACK if `answers`. RFC 3168 section 6.1.1.1: a
     /// retransmitted SYN does not request ECN, because the path may drop SYNs that do.
     pub(super) fn ecn_syn_flags(&mut self, answers: bool) -> Flags {
         if answers {

@@ -316,7 +316,7 @@ impl Connection {
         self.check_space::<K>(cx.now);
     }
 
-    /// Writes as much of the feed as there is `send_buffer` for, after a pure acknowledgment at a
+    /// Writes as much of the feed as there is `room` for, after a pure acknowledgment at a
     /// sender that does not pace. Only where the write [sends nothing](Self::is_held_back) and data
     /// is left over, so that the socket, if it keeps no bytes, need not do it. Returns false if
     /// nothing was written.

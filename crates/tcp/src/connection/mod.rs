@@ -17,7 +17,7 @@
 //! | `output` | RFC 9293 section 3.8: transmission |
 //! | `retransmit` | RFC 9293 section 3.8.1: retransmissions; RFC 8985: tail loss probes |
 //! | `send_buffer` | growth of the send buffer, and when a write sends at once |
-//! | `path` | delivery rate samples for model-based congestion control, and pacing |
+//! | `path_model` | delivery rate samples for model-based congestion control, and pacing |
 //! | `timers` | RFC 9293 sections 3.8.1 and 3.8.6.1: timers |
 //! | `keep_alive` | RFC 9293 section 3.8.4: keep-alive probes |
 //! | `icmp` | RFC 9293 section 3.9.2.2: ICMP errors |

@@ -20,7 +20,7 @@ pub(super) enum NextSegment {
 }
 
 impl Connection {
-    /// Determines the next segment, given `send_buffer` in the congestion window. `open`: the
+    /// Determines the next segment, given `room` bytes in the congestion window. `open`: the
     /// [limit](SendState::open_until) of both the written data and the peer's window.
     #[inline(always)]
     pub(super) fn next_segment<K: Specialization>(&self, room: u64, open: u64) -> NextSegment {
@@ -153,7 +153,7 @@ impl Connection {
 }
 
 impl SendState {
-    /// Part of the next `length` bytes that both windows admit, given `send_buffer` in the
+    /// Part of the next `length` bytes that both windows admit, given `room` bytes in the
     /// congestion window.
     #[inline(always)]
     fn admits<K: Specialization>(&self, length: u32, room: u64) -> NextSegment {

@@ -44,7 +44,7 @@ impl Connection {
         mut in_flight: Option<u64>,
         cx: &mut Ctx<'_>,
     ) {
-        debug_assert!(in_flight.is_none_or(|specialization| specialization == self.in_flight()));
+        debug_assert!(in_flight.is_none_or(|known| known == self.in_flight()));
         self.sender.send.left_in_parts = false;
         // An idle period ends when data may be sent again, not at a probe of a closed window
         // (tcp_ack_update_window).

@@ -53,26 +53,23 @@ pub struct PathLimit {
 
 impl PathLimit {
     /// Evaluates a "packet too big" error for a link of this `mtu`, on a path with a presumed MTU
-    /// of `specialization`. An `mtu` of 0 is from an old router, which does not report it. `None`
+    /// of `known`. An `mtu` of 0 is from an old router, which does not report it. `None`
     /// if the error does not reduce the path MTU.
     #[must_use]
-    pub fn of_router(mtu: u32, specialization: u32, version: IpVersion, now: Time) -> Option<Self> {
+    pub fn of_router(mtu: u32, known: u32, version: IpVersion, now: Time) -> Option<Self> {
         let least = match version {
             IpVersion::V4 => MINIMUM_MTU_V4,
             IpVersion::V6 => MINIMUM_MTU_V6,
         };
         let mtu = if mtu == 0 {
-            let below = PLATEAUS
-                .iter()
-                .rev()
-                .find(|&&plateau| plateau < specialization);
+            let below = PLATEAUS.iter().rev().find(|&&plateau| plateau < known);
             below.copied().unwrap_or(least)
         } else {
             mtu
         };
         let mtu = mtu.max(least);
         // RFC 5927 section 7.2: an error with a larger MTU is ignored.
-        (mtu < specialization).then(|| Self {
+        (mtu < known).then(|| Self {
             mtu,
             until: now + EXPIRY,
         })
@@ -192,8 +189,8 @@ impl Sender {
     pub(super) fn init_path_mtu(&mut self, passive: bool, now: Time) {
         let agreed = self.negotiated.segment;
         self.path_mtu.agreed = u16::try_from(agreed).unwrap_or(u16::MAX);
-        let specialization = self.segment_of(self.path_mtu.mtu);
-        self.negotiated.segment = agreed.min(specialization);
+        let known = self.segment_of(self.path_mtu.mtu);
+        self.negotiated.segment = agreed.min(known);
         if self.config.path_mtu_discovery == PathMtuDiscovery::Probe {
             self.begin_search(now);
             // Linux's server starts with the negotiated size, RFC 4821 section 7.3 with the base
@@ -228,8 +225,8 @@ impl Sender {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
             return None;
         }
-        let specialization = self.known_mtu().min(self.path_mtu.mtu);
-        let limit = PathLimit::of_router(mtu, specialization, self.config.ip_version, now)?;
+        let known = self.known_mtu().min(self.path_mtu.mtu);
+        let limit = PathLimit::of_router(mtu, known, self.config.ip_version, now)?;
         self.statistics.path_mtu_reductions += 1;
         let segment = self.apply_limit(limit);
         if agreed {
@@ -393,18 +390,18 @@ impl Sender {
             }
         }
         let most = self.mtu_of(self.path_mtu.agreed()).min(self.path_mtu.mtu);
-        let specialization = self.known_mtu();
+        let known = self.known_mtu();
         if let Some(search) = &mut self.path_mtu.search
             && search.high < search.low + SEARCH_PRECISION
             && now.since(search.started_at) >= EXPIRY
         {
             search.high = most;
-            search.low = specialization;
+            search.low = known;
             search.started_at = now;
         }
     }
 
-    /// Payload of a path MTU probe, if one is due and the congestion window has `send_buffer`.
+    /// Payload of a path MTU probe, if one is due and the congestion window has `room` bytes.
     /// There must be data for it and for later segments, whose acknowledgments reveal its loss.
     fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         let search = self.path_mtu.search.as_deref()?;
@@ -523,7 +520,7 @@ impl Connection {
         self.send_syn(cx);
     }
 
-    /// Payload of a path MTU probe, if one is due and `send_buffer` bytes may be sent.
+    /// Payload of a path MTU probe, if one is due and `room` bytes may be sent.
     pub(super) fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         // SACK blocks would make the packet longer.
         (!self.receive.has_blocks())

@@ -291,7 +291,7 @@ impl Sender {
         }
     }
 
-    /// Prepares the next segment, given `send_buffer` in the congestion window: determines whether
+    /// Prepares the next segment, given `room` bytes in the congestion window: determines whether
     /// it ends a burst. Returns true if it is deferred.
     #[inline(always)]
     pub(super) fn prepare_next_segment<K: Specialization>(
@@ -334,7 +334,7 @@ impl Sender {
     }
 
     /// Whether to defer a burst until the next acknowledgment, because more can then be sent at
-    /// once and it is expected soon (tcp_tso_should_defer). `send_buffer`: bytes left in the
+    /// once and it is expected soon (tcp_tso_should_defer). `room`: bytes left in the
     /// congestion window.
     fn defers_burst(&self, burst: &mut Burst, room: u64, now: Time) -> bool {
         let segment = u64::from(self.negotiated.segment.max(1));
@@ -443,7 +443,7 @@ impl Sender {
         rest + u64::from(burst.ends_at_edge)
     }
 
-    /// Segments per burst that `send_buffer` bytes of the congestion window allow, at most half a
+    /// Segments per burst that `room` bytes of the congestion window allow, at most half a
     /// window and at most `most` (tcp_cwnd_test).
     fn quota(&self, room: u64, most: u64) -> u64 {
         let segment = u64::from(self.negotiated.segment.max(1));

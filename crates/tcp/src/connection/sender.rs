@@ -322,7 +322,7 @@ impl Sender {
         self.rtt.reset_backoff();
     }
 
-    /// Records that nothing more is sent for now. `sender_limits`: the congestion window is full.
+    /// Records that nothing more is sent for now. `limited`: the congestion window is full.
     pub fn pause(&mut self, limited: bool, now: Time) {
         self.validate_window(limited);
         self.update_early_timer::<General>(true, now);
@@ -383,6 +383,7 @@ impl Sender {
     }
 
     /// Whether the congestion window has room for a full segment beyond what is in flight.
+    #[inline]
     pub(super) fn has_window_for_segment(&self) -> bool {
         self.sending_window() >= self.in_flight() + u64::from(self.negotiated.segment)
     }
@@ -448,10 +449,7 @@ impl Sender {
         let again = self
             .recovery
             .next_retransmit(&self.send.sequence, &mut self.scoreboard)?;
-        let segment = u64::from(self.negotiated.segment);
-        let room =
-            again.regardless_of_window || self.sending_window() >= segment + self.in_flight();
-        room.then_some(again)
+        (again.regardless_of_window || self.has_window_for_segment()).then_some(again)
     }
 
     /// Time of the next call to [`on_deadline`](Self::on_deadline).

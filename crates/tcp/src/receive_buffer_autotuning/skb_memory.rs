@@ -72,7 +72,7 @@ impl Buffer {
         }
     }
 
-    /// An empty buffer for at most `send_buffer` bytes of copied data.
+    /// An empty buffer for at most `room` bytes of copied data.
     fn to_copy_into(start: u64, room: u64) -> Self {
         let block = block(room);
         Self {

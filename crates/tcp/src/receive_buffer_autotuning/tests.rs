@@ -315,7 +315,7 @@ fn an_overfull_buffer_grows_to_the_memory_used() {
 /// memory, at most the clamp; then what the memory holds. Without window scaling in whole segments.
 #[test]
 fn a_fixed_buffer_advertises_the_capacity_of_its_memory() {
-    // `emulate` and Linux 6.18.44, with a receive_buffer of 24,946 and 19,608 bytes.
+    // `emulate` and Linux 6.18.44, with a `receive_buffer` of 24,946 and 19,608 bytes.
     for (size, first, later) in [(24_946, 18_824, 23_168), (19_608, 14_480, 17_376)] {
         let sizes = BufferSizes::locked(memory_for(size, 1448, 1500));
         let mut sizing = ReceiveBufferAutotuning::new(sizes).with_clamp(Some(size));

@@ -123,6 +123,3 @@ fn share_of_large(part: u64, of: u64, whole: u64, unit: u64) -> u64 {
     let product = u128::from(part) * u128::from(of);
     product.div_ceil(u128::from(whole) * u128::from(unit)) as u64
 }
-
-#[cfg(test)]
-mod tests;

@@ -55,7 +55,7 @@ pub trait SlowStart {
         false
     }
 
-    /// Something was delivered. Called for every acknowledgment, before `counts`, also if the
+    /// Something was delivered. Called for every acknowledgment, before `growth`, also if the
     /// window is not below its threshold or did not limit the sender. May end slow start by
     /// lowering the threshold.
     fn on_delivery(&mut self, _window: &mut Window, _sample: &AckSample) {}

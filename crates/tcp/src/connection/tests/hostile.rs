@@ -27,7 +27,7 @@ enum WriteMode {
 }
 
 impl WriteMode {
-    /// Writes `chunk` bytes, after `record_write` bytes were written.
+    /// Writes `chunk` bytes, after `written` bytes were written.
     fn write(self, pair: &mut Pair, side: usize, written: u64, chunk: u64) -> u64 {
         pair.with(side, |tcp, cx| match (self, written % 4) {
             (Self::Records, _) | (Self::Mixed, 1) => tcp.write_record(chunk, cx),

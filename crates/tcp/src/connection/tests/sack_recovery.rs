@@ -19,7 +19,7 @@ fn rfc6675() -> Config {
 }
 
 /// A sender with segments of 1000 bytes, a window of `window` segments and a round-trip time of 100
-/// ms, which has written `record_write` segments.
+/// ms, which has written `written` segments.
 fn sender(window: u32, written: u64, config: Config) -> Single {
     let config = Config {
         mss: 1000,

@@ -4,6 +4,7 @@ use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::segment::Order;
+use crate::HostClock;
 
 /// Arrival time of an acknowledgment, and what identifies the transmission it acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -55,7 +56,7 @@ impl Transmission {
 
 /// The data newly reported as delivered by one acknowledgment, cumulatively or selectively.
 ///
-/// Fields are valid only if the corresponding bit in `specialization` is set, which minimises the
+/// Fields are valid only if the corresponding bit in `known` is set, which minimises the
 /// stores for an ordinary acknowledgment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Delivered {
@@ -278,7 +279,7 @@ impl Delivered {
         transmission: Transmission,
         length: u32,
         by_sack: bool,
-        stamp: u32,
+        clock: HostClock,
         arrival: &Arrival,
     ) {
         self.bytes += u64::from(length);
@@ -291,7 +292,7 @@ impl Delivered {
         let sent_at = transmission.sent_at;
         let earlier = arrival
             .echo
-            .is_some_and(|echo| (echo.wrapping_sub(stamp) as i32).is_negative());
+            .is_some_and(|echo| (echo.wrapping_sub(clock.timestamp(sent_at)) as i32).is_negative());
         if !earlier && self.now.since(sent_at) >= arrival.minimum_rtt {
             if !by_sack {
                 // With RETRANSMISSION, `acknowledged` is not used for round trips.

@@ -295,15 +295,14 @@ impl Scoreboard {
     ///
     /// Walks all outstanding segments.
     pub fn unmark_lost(&mut self) {
+        let watches = self.has_request(WATCH_RETRANSMISSIONS);
         let loss_state = LossState::of(&mut self.loss_state);
         loss_state.retransmissions.clear();
         loss_state.lost_again.clear();
         for number in self.ring.first..self.ring.next {
             let segment = self.ring.get_mut(number);
             segment.flags &= !LOST;
-            if self.requests & WATCH_RETRANSMISSIONS != 0
-                && segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED
-            {
+            if watches && segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED {
                 loss_state
                     .retransmissions
                     .push_back((number, segment.order));

@@ -86,7 +86,7 @@ pub struct Scoreboard {
     /// Number of SACKed runs below the cursor.
     runs_below: u32,
     retransmitted_segments: u32,
-    // Flags: WATCH_RETRANSMISSIONS, IGNORE_ECHO_OF_SACKED.
+    // Flags: WATCH_RETRANSMISSIONS, IGNORE_ECHO_OF_SACKED. One byte, so that `clock` fits beside it.
     requests: u8,
     watched: bool,
     clock: HostClock,
@@ -374,6 +374,11 @@ impl Scoreboard {
         self.request(IGNORE_ECHO_OF_SACKED, ignore);
     }
 
+    #[inline]
+    fn has_request(&self, what: u8) -> bool {
+        self.requests & what != 0
+    }
+
     fn request(&mut self, what: u8, requested: bool) {
         self.requests = self.requests & !what | if requested { what } else { 0 };
     }
@@ -482,12 +487,11 @@ impl Scoreboard {
         self.clear_loss(segment);
         if segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);
-            let stamp = self.clock.timestamp(transmission.sent_at);
             self.delivered.retransmission_arrived(
                 transmission,
                 segment.length,
                 false,
-                stamp,
+                self.clock,
                 &arrival,
             );
         } else {

@@ -132,6 +132,7 @@ impl Scoreboard {
         self.to_send = 0;
         self.retransmitted = 0;
         self.retransmitted_segments = 0;
+        let watches = self.has_request(WATCH_RETRANSMISSIONS);
         let loss_state = LossState::of(&mut self.loss_state);
         loss_state.lost_again.clear();
         loss_state.retransmissions.clear();
@@ -149,10 +150,7 @@ impl Scoreboard {
             }
             let was_sent_again =
                 segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED;
-            if self.requests & WATCH_RETRANSMISSIONS != 0
-                && was_sent_again
-                && !segment.is_to_be_sent()
-            {
+            if watches && was_sent_again && !segment.is_to_be_sent() {
                 loss_state
                     .retransmissions
                     .push_back((number, segment.order));

@@ -535,13 +535,12 @@ impl Scoreboard {
             let mut arrival = self.arrival;
             arrival.echo = arrival
                 .echo
-                .filter(|_| self.requests & IGNORE_ECHO_OF_SACKED == 0);
-            let stamp = self.clock.timestamp(transmission.sent_at);
+                .filter(|_| !self.has_request(IGNORE_ECHO_OF_SACKED));
             self.delivered.retransmission_arrived(
                 transmission,
                 segment.length,
                 true,
-                stamp,
+                self.clock,
                 &arrival,
             );
         } else {
