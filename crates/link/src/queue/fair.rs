@@ -75,6 +75,7 @@ pub struct Fair {
     bytes: u64,
     dropped: u64,
     shared: u64,
+    first_gateway: u16,
 }
 
 impl Fair {
@@ -100,7 +101,16 @@ impl Fair {
             bytes: 0,
             dropped: 0,
             shared: 0,
+            first_gateway: u16::MAX,
         }
+    }
+
+    /// Sets the lowest address of a gateway; all lower ones are of hosts. Gateways are then hashed
+    /// by their number, so that another host in the network changes no flow's queue.
+    #[must_use]
+    pub fn with_gateways_from(mut self, first: u16) -> Self {
+        self.first_gateway = first;
+        self
     }
 
     /// Returns the flow's queue: its own, an unused one, or a shared one.
@@ -117,7 +127,8 @@ impl Fair {
         }
         // Not stored: memory is bounded for any number of flows.
         self.shared += 1;
-        (ends.mixed() % self.queues.len() as u64) as u32
+        let numbered = ends.numbered_from(self.first_gateway);
+        (numbered.mixed() % self.queues.len() as u64) as u32
     }
 
     fn full(&self) -> bool {

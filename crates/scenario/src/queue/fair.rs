@@ -53,6 +53,7 @@ impl Settings for Fair {
             quantum: self.quantum,
             flows: self.flows as usize,
         };
-        Some(Box::new(bentpipe_link::Fair::new(settings)))
+        let queue = bentpipe_link::Fair::new(settings);
+        Some(Box::new(queue.with_gateways_from(at.first_gateway)))
     }
 }
