@@ -41,7 +41,7 @@ def deviations(seed: int) -> list[tuple[str, float, int]]:
     got = {flow.name: flow.goodput_bps for flow in flows}
     found = []
     for flow in likely:
-        value = {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
+        value = flow.lowest_bps
         found.append((flow.lowest, got[flow.name] / value - 1.0, seed))
     return found
 

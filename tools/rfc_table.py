@@ -113,8 +113,8 @@ def parents(section: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-def read_data(path: Path) -> tuple[dict[str, str], list[Requirement]]:
-    """Return the titles of the RFCs by number, and the requirements."""
+def read_data(path: Path) -> tuple[str, dict[str, str], list[Requirement]]:
+    """Return the note, the titles of the RFCs by number, and the requirements."""
     text = path.read_text()
     data = tomllib.loads(text)
     lines = [
@@ -131,7 +131,7 @@ def read_data(path: Path) -> tuple[dict[str, str], list[Requirement]]:
             requirements.append(Requirement(line=line, implemented=files, **entry))
     if errors:
         raise DataError("\n".join(errors))
-    return data["titles"], requirements
+    return data["note"], data["titles"], requirements
 
 
 def wrong_entry(entry: dict[str, object], titles: dict[str, str]) -> list[str]:
@@ -253,10 +253,9 @@ def page(
 
 def generate(root: Path) -> str:
     """Return the page for the sources and the data below a folder."""
-    titles, requirements = read_data(root / DATA)
+    note, titles, requirements = read_data(root / DATA)
     sources = read_sources(root)
     check(root, requirements, sources)
-    note = tomllib.loads((root / DATA).read_text())["note"]
     return page(note, titles, requirements, sources)
 
 

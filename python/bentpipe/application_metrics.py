@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
+
+# Mean opinion scores, the higher the better: the summary's names for them and for their calls.
+_OPINION_SCORES: Final = {
+    "MOS": ("call_mos", "calls_begun"),
+    "video MOS": ("video_call_mos", "video_calls_begun"),
+}
+OPINION_SCORES: Final = frozenset(_OPINION_SCORES)
 
 
 def times_of(
@@ -33,3 +40,13 @@ def times_of(
     if (video := told.get("video")) is not None:
         started = video.get("started", 1)
         yield "start-up", (started, started), video["start_up_ms"]
+
+
+def opinion_scores_of(
+    told: Mapping[str, Any],
+) -> Iterator[tuple[str, tuple[int, int], Mapping[str, Any]]]:
+    """Yield the distributions of mean opinion scores, as `times_of` yields times."""
+    for what, (key, begun) in _OPINION_SCORES.items():
+        if (scores := told.get(key)) is not None:
+            calls = told.get(begun, 0)
+            yield what, (calls, calls), scores

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.application_metrics import times_of
+from bentpipe.application_metrics import opinion_scores_of, times_of
 from bentpipe.emulation import EmulateResult, emulate
 from bentpipe.prediction import FlowPrediction, Prediction, predict
 from bentpipe.results import FlowResult, RunResult, run
@@ -170,13 +170,7 @@ def metric_pairs(
 
 
 def _metrics(extra: Mapping[str, Any]) -> dict[str, ApplicationMetric]:
-    found = list(times_of(extra))
-    if (scores := extra.get("call_mos")) is not None:
-        calls = extra.get("calls_begun", 0)
-        found.append(("MOS", (calls, calls), scores))
-    if (scores := extra.get("video_call_mos")) is not None:
-        calls = extra.get("video_calls_begun", 0)
-        found.append(("video MOS", (calls, calls), scores))
+    found = [*times_of(extra), *opinion_scores_of(extra)]
     return {
         what: ApplicationMetric(
             count=count, begun=begun, quantiles={name: values.get(name) for name in QUANTILES}

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol, TypeVar
+
+
+class Named(Protocol):
+    """A record with a name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+_Record = TypeVar("_Record", bound=Named)
 
 # `count = 3` makes client-1, client-2, client-3, and a link's directions client-1.forward, ...
 _MEMBER: Final = re.compile(r"(?P<name>.+)-(?P<number>[1-9]\d*)(?P<way>\.\w+)?")
@@ -30,3 +41,20 @@ def groups(names: Sequence[str]) -> dict[str, list[int]]:
         else:
             whole.update({names[place]: [place] for place in places})
     return whole
+
+
+def apart(
+    records: Sequence[_Record], *, most: int
+) -> tuple[list[_Record], dict[str, list[_Record]]]:
+    """Return the records with a row each, and the groups that share one in tables above `most`."""
+    if len(records) <= most:
+        return list(records), {}
+    alone: list[_Record] = []
+    together: dict[str, list[_Record]] = {}
+    for name, places in groups([record.name for record in records]).items():
+        members = [records[place] for place in places]
+        if len(members) > 1:
+            together[name] = members
+        else:
+            alone += members
+    return alone, together

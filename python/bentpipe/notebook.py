@@ -6,20 +6,19 @@ import io
 import statistics
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from bentpipe.groups import groups
+from bentpipe.groups import apart
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bentpipe.advice import Advice
-    from bentpipe.prediction import FlowPrediction, Prediction
+    from bentpipe.prediction import Prediction
     from bentpipe.results import DirectionResult, FlowResult, RunResult
     from bentpipe.sweeps import SweepResult
 
-_Record = TypeVar("_Record", "FlowResult", "DirectionResult")
 
 # Rows of a table at most. In longer tables, the members of a `count` group share a row.
 _MOST_ROWS: Final = 12
@@ -45,8 +44,8 @@ def html_of(result: RunResult) -> str:
     summary = result.summary
     ended_s = summary.extra.get("ended_s", summary.duration_s)
     head = f"{summary.scenario}, seed {summary.seed}: {format_seconds(ended_s)} simulated"
-    flows, flow_groups = _grouped(summary.flows)
-    links, link_groups = _grouped(summary.links)
+    flows, flow_groups = apart(summary.flows, most=_MOST_ROWS)
+    links, link_groups = apart(summary.links, most=_MOST_ROWS)
     tables = [
         _table(_FLOW_HEADINGS, [_flow_cells(flow) for flow in flows], more_at="to_pandas()"),
         _table(
@@ -66,6 +65,8 @@ def html_of(result: RunResult) -> str:
 def html_of_sweep(result: SweepResult) -> str:
     """Return the sweep's points as a table, and its figure if it has one to three axes."""
     from bentpipe.errors import RequestError
+    from bentpipe.plot.sweep_plot import sweep_figure
+    from bentpipe.sweeps.curves import curves
 
     points = result.points()
     axes = list(points[0].labels) if points else []
@@ -89,7 +90,8 @@ def html_of_sweep(result: SweepResult) -> str:
     headings = (*(axes or ["cells"]), "goodput", "quartiles", "retransmitted", "finished flows")
     table = _table(headings, rows, most=_MOST_POINTS, more_at="table and dataset")
     try:
-        figure = _svg(result.plot()) if any(point.goodput_bps for point in points) else ""
+        plots = any(point.goodput_bps for point in points)
+        figure = _svg(sweep_figure(curves(result, points=points))) if plots else ""
     except RequestError:
         figure = ""
     return _view(repr(result)[1:-1], table, figure)
@@ -121,7 +123,7 @@ def html_of_prediction(prediction: Prediction) -> str:
     rows = [
         (
             flow.name,
-            format_rate(_rates(flow)[flow.lowest]),
+            format_rate(flow.rates_bps[flow.lowest]),
             flow.lowest,
             " → ".join(flow.downlink),
             format_seconds(flow.round_trip_s),
@@ -151,25 +153,6 @@ def figure_of(result: RunResult) -> Figure:
             "(run with default_probes=True, or name probes in the scenario)"
         )
     return figure
-
-
-def _rates(flow: FlowPrediction) -> dict[str, float]:
-    return {**flow.limits_bps, **flow.estimates_bps}
-
-
-def _grouped(records: Sequence[_Record]) -> tuple[list[_Record], dict[str, list[_Record]]]:
-    """Return the records with their own row, and the groups that share a row in long tables."""
-    if len(records) <= _MOST_ROWS:
-        return list(records), {}
-    alone: list[_Record] = []
-    together: dict[str, list[_Record]] = {}
-    for name, places in groups([record.name for record in records]).items():
-        members = [records[place] for place in places]
-        if len(members) > 1:
-            together[name] = members
-        else:
-            alone += members
-    return alone, together
 
 
 _FLOW_HEADINGS: Final = (

@@ -8,7 +8,6 @@ far these are apart.
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import threading
 from collections import Counter
@@ -31,8 +30,8 @@ MOST_SEEDS: Final = 1000
 _SEEDS: Final = 2**64
 # Tables of a summary whose records have names.
 _TABLES: Final = ("flows", "links", "gateways", "groups")
-# Fields of the machine's speed, and fields that the object has once for all runs.
-_LEFT_OUT: Final = frozenset({"wall_s", "seed", "scenario", "results_version", "packets_per_s"})
+# Fields of the machine's speed, and the seed, which `seeds` replaces.
+_LEFT_OUT: Final = frozenset({"wall_s", "seed", "packets_per_s"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +160,9 @@ def run_seeds(
     RunError
         A run failed.
     """
+    from bentpipe.sweeps.local import cores
+    from bentpipe.sweeps.stopping import deferred_interrupts, result_of
+
     if not 1 <= seeds <= MOST_SEEDS:
         raise RequestError(f"expected 1 to {MOST_SEEDS:,} seeds, found {seeds:,}")
     scenario = Scenario.of(scenario).with_settings(settings or {})
@@ -178,23 +180,18 @@ def run_seeds(
         return run(scenario, seed=seed, no_probes=True, progress=look).summary_json
 
     texts: list[str] = []
-    pool = ThreadPoolExecutor(max_workers=workers or _cores())
+    pool = ThreadPoolExecutor(max_workers=workers or cores())
     try:
-        for text in pool.map(simulate, chosen):
-            texts.append(text)
-            if progress is not None:
-                progress(len(texts), seeds)
+        with deferred_interrupts() as check:
+            for future in [pool.submit(simulate, each) for each in chosen]:
+                texts.append(result_of(future, check))
+                if progress is not None:
+                    progress(len(texts), seeds)
     finally:
         # After an error, and after Ctrl-C, runs that go on end, too.
         stopped.set()
         pool.shutdown(wait=True, cancel_futures=True)
     return SeedRuns(chosen, texts)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _ranges_of_table(tables: Sequence[Any]) -> list[dict[str, Any]]:

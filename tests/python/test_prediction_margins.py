@@ -38,7 +38,7 @@ GEO: dict[str, Any] = {
 
 
 def _lowest_bps(flow: FlowPrediction) -> float:
-    return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
+    return flow.lowest_bps
 
 
 def _check_margins(predicted: Prediction, got: dict[str, float], which: object) -> int:

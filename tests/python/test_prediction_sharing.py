@@ -52,7 +52,7 @@ def _satellite(
 def _predicted_bps(network: dict[str, Any]) -> dict[str, float]:
     """Return what each flow is likely to get, by name."""
     flows = bentpipe.predict(network).flows
-    return {flow.name: {**flow.limits_bps, **flow.estimates_bps}[flow.lowest] for flow in flows}
+    return {flow.name: flow.lowest_bps for flow in flows}
 
 
 def _simulated_bps(network: dict[str, Any]) -> dict[str, float]:

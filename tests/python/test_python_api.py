@@ -243,7 +243,7 @@ def test_prediction_has_a_figure_and_html() -> None:
     prediction = bentpipe.predict(NETWORK)
     (axes,) = prediction.plot().axes
     (flow,) = prediction.flows
-    lowest = {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
+    lowest = flow.lowest_bps
     assert axes.get_yticklabels()[0].get_text().removesuffix(" (estimate)") == flow.lowest
     assert format_rate(lowest) in [text.get_text() for text in axes.texts]
     html = prediction._repr_html_()

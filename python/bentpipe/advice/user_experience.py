@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.application_metrics import times_of
+from bentpipe.application_metrics import OPINION_SCORES, opinion_scores_of, times_of
 
 if TYPE_CHECKING:
     from bentpipe.advice.advisor import RemedyResult
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 # Parts of other measures: page load includes the first byte, MOS includes the delay.
 _NOT_LISTED: Final = frozenset({"first byte", "mouth to ear", "capture to display"})
-# Mean opinion scores, the higher the better, with the summary's names for them.
-_OPINION_SCORES: Final = {"MOS": "call_mos", "video MOS": "video_call_mos"}
 # With so much smaller a share of completed items, those completed are not comparable.
 _FEWER_COMPLETED: Final = 0.05
 
@@ -84,9 +82,8 @@ def _measures_of_group(group: GroupResult) -> dict[str, UserMeasure]:
         for what, (ended, begun), quantiles in times_of(group.extra)
         if what not in _NOT_LISTED and quantiles.get("p50") is not None
     }
-    for what, key in _OPINION_SCORES.items():
-        scores = group.extra.get(key)
-        if scores is not None and scores.get("mean") is not None:
+    for what, _, scores in opinion_scores_of(group.extra):
+        if scores.get("mean") is not None:
             found[what] = UserMeasure(value=float(scores["mean"]), completed=1.0)
     return found
 
@@ -102,7 +99,7 @@ def experiences(
         Experience(
             flow=flow,
             what=what,
-            unit="" if what in _OPINION_SCORES else "ms",
+            unit="" if what in OPINION_SCORES else "ms",
             value=measure.value,
             remedies=tuple(
                 sorted(
@@ -161,7 +158,7 @@ def gains_of(
         old, new = before.get(name), after.get(name)
         if old is None or new is None or new.completed < old.completed - _FEWER_COMPLETED:
             return ()
-        better, worse = (new, old) if name[1] in _OPINION_SCORES else (old, new)
+        better, worse = (new, old) if name[1] in OPINION_SCORES else (old, new)
         gains.append(better.value / worse.value if worse.value > 0.0 else 1.0)
     return tuple(gains)
 

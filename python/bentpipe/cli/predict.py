@@ -36,10 +36,6 @@ def predict(*, file: str, settings: Sequence[str], python: Sequence[Path], as_js
         _print_flow(prediction.scenario, flow, alike[flow.name])
 
 
-def _lowest_bps(flow: FlowPrediction) -> float:
-    return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
-
-
 def _of_the_lowest(flow: FlowPrediction) -> str:
     """Return what is said of the lowest limit or estimate beside its kind."""
     if flow.margin is not None:
@@ -95,9 +91,8 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
         what = "of the data segments" if flow.uplink else "of the datagrams, to each by itself"
         facts.add("loss", f"{flow.loss_rate:.3g}", what)
     for part in flow.parts:
-        rate = {**part.limits_bps, **part.estimates_bps}[part.lowest]
-        governs = part.name == min(flow.parts, key=_lowest_bps).name
-        what = f"{part.lowest}: {format_rate(rate)}" + (", governs" if governs else "")
+        governs = part.name == min(flow.parts, key=lambda each: each.lowest_bps).name
+        what = f"{part.lowest}: {format_rate(part.lowest_bps)}" + (", governs" if governs else "")
         facts.add("split part", part.name, what)
     for what in flow.ignored:
         facts.add("ignored", what, "no formula knows of it")
@@ -105,8 +100,7 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
     print()
 
     limits = Table(headings=("", "goodput", ""), left=frozenset({2}))
-    together = {**flow.limits_bps, **flow.estimates_bps}
-    for name, rate in sorted(together.items(), key=lambda item: item[1]):
+    for name, rate in sorted(flow.rates_bps.items(), key=lambda item: item[1]):
         kind = "an estimate" if name in flow.estimates_bps else "a limit"
         if name == flow.lowest:
             kind += _of_the_lowest(flow)

@@ -31,19 +31,6 @@ def somebody_looks() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
-@contextmanager
-def run_progress() -> Iterator[Report | None]:
-    """Give a function of simulated time and duration that shows progress; None without terminal."""
-    if not somebody_looks():
-        yield None
-        return
-    line = ProgressLine(sys.stderr, clock=monotonic)
-    try:
-        yield line.report
-    finally:
-        line.erase()
-
-
 class CaptureWatch:
     """Announces captures that become large, once each, while they are being written."""
 
@@ -89,54 +76,6 @@ def watching(watch: CaptureWatch, report: Report | None) -> Report:
     return look
 
 
-@contextmanager
-def seed_progress() -> Iterator[Report | None]:
-    """Give what is to be called with runs finished and all runs; None where nobody looks."""
-    if not somebody_looks():
-        yield None
-        return
-    line = ProgressLine(sys.stderr, clock=monotonic, write=seeds_text)
-    try:
-        yield line.report
-    finally:
-        line.erase()
-
-
-class ProgressLine:
-    """A line that is written over itself. Silent for the first second."""
-
-    def __init__(
-        self,
-        stream: IO[str],
-        *,
-        clock: Callable[[], float],
-        write: Callable[..., str] | None = None,
-    ) -> None:
-        self._write = write or progress_text
-        self._stream = stream
-        self._clock = clock
-        self._began = clock()
-        self._next = self._began + SILENT_S
-        self._shown = False
-
-    def report(self, simulated_s: float, duration_s: float) -> None:
-        """Show the time simulated so far, if the last look is long enough ago."""
-        now = self._clock()
-        if now < self._next:
-            return
-        self._next = now + _EVERY_S
-        self._shown = True
-        text = self._write(simulated_s, duration_s, elapsed_s=now - self._began)
-        self._stream.write(ERASE + text)
-        self._stream.flush()
-
-    def erase(self) -> None:
-        """Leave no trace: what was asked for is printed next."""
-        if self._shown:
-            self._stream.write(ERASE)
-            self._stream.flush()
-
-
 def progress_text(simulated_s: float, duration_s: float, *, elapsed_s: float) -> str:
     """Say how far the run is, how fast, and how long it still takes.
 
@@ -168,3 +107,54 @@ def _clock_time(seconds: float) -> str:
         return f"{minutes} min {seconds_left:02} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min"
+
+
+class ProgressLine:
+    """A line that is written over itself. Silent for the first second."""
+
+    def __init__(
+        self,
+        stream: IO[str],
+        *,
+        clock: Callable[[], float],
+        write: Callable[..., str] = progress_text,
+    ) -> None:
+        self._write = write
+        self._stream = stream
+        self._clock = clock
+        self._began = clock()
+        self._next = self._began + SILENT_S
+        self._shown = False
+
+    def report(self, done: float, whole: float) -> None:
+        """Show the part done so far, if the last update was long enough ago."""
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + _EVERY_S
+        self._shown = True
+        text = self._write(done, whole, elapsed_s=now - self._began)
+        self._stream.write(ERASE + text)
+        self._stream.flush()
+
+    def erase(self) -> None:
+        """Leave no trace: what was asked for is printed next."""
+        if self._shown:
+            self._stream.write(ERASE)
+            self._stream.flush()
+
+
+@contextmanager
+def run_progress(write: Callable[..., str] = progress_text) -> Iterator[Report | None]:
+    """Yield a function that shows progress as `write` states it; None without a terminal.
+
+    The function takes what is done and all there is: seconds of a run, or runs.
+    """
+    if not somebody_looks():
+        yield None
+        return
+    line = ProgressLine(sys.stderr, clock=monotonic, write=write)
+    try:
+        yield line.report
+    finally:
+        line.erase()

@@ -15,7 +15,7 @@ from bentpipe.cli.output import (
     print_json,
     writing_to,
 )
-from bentpipe.cli.progress import CaptureWatch, run_progress, seed_progress, watching
+from bentpipe.cli.progress import CaptureWatch, run_progress, seeds_text, watching
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.errors import RequestError
@@ -58,7 +58,7 @@ def run(
         from bentpipe.cli.seed_tables import print_seeds
         from bentpipe.seed_ranges import run_seeds
 
-        with told_apart(scenario, command="run"), seed_progress() as progress:
+        with told_apart(scenario, command="run"), run_progress(seeds_text) as progress:
             runs = run_seeds(scenario, seeds=seeds, seed=seed, progress=progress)
         if as_json:
             print_json(runs.to_data())

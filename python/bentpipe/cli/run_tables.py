@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from bentpipe import groups
 from bentpipe.cli.application_tables import application_tables
 from bentpipe.cli.tables import Table, print_prose
-from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -79,17 +79,7 @@ def apart(
     records: Sequence[_Record], *, everyone: bool
 ) -> tuple[list[_Record], dict[str, list[_Record]]]:
     """Return the records with a row each, and the groups that share one."""
-    if everyone or len(records) <= MOST_ROWS:
-        return list(records), {}
-    alone: list[_Record] = []
-    crowds: dict[str, list[_Record]] = {}
-    for name, places in groups([record.name for record in records]).items():
-        members = [records[place] for place in places]
-        if len(members) > 1:
-            crowds[name] = members
-        else:
-            alone += members
-    return alone, crowds
+    return groups.apart(records, most=len(records) if everyone else MOST_ROWS)
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bentpipe.application_metrics import times_of
+from bentpipe.application_metrics import opinion_scores_of, times_of
 from bentpipe.cli.run_tables import apart
 from bentpipe.cli.tables import Table
 from bentpipe.seed_ranges import Range
@@ -90,16 +90,20 @@ def _application_table(told: Sequence[tuple[str, Sequence[Any]]]) -> Table:
         for what, each in by_what.items():
             cells = [_milliseconds(each, quantile) for quantile in ("p50", "p95")]
             table.add(name, what, *cells[0], *cells[1])
-        scores = [extra["call_mos"] for extra in runs if extra.get("call_mos") is not None]
-        if scores:
-            cells = [
-                _cells((each.get(quantile) for each in scores), "{:.2f}".format)
-                for quantile in ("p50", "p95")
-            ]
-            table.add(name, "MOS", *cells[0], *cells[1])
+        by_what = {}
+        for extra in runs:
+            for what, _, scores in opinion_scores_of(extra):
+                by_what.setdefault(what, []).append(scores)
+        for what, each in by_what.items():
+            cells = [_scores(each, quantile) for quantile in ("p50", "p95")]
+            table.add(name, what, *cells[0], *cells[1])
     return table
 
 
 def _milliseconds(times: Sequence[Any], quantile: str) -> tuple[str, ...]:
     values = (each.get(quantile) for each in times)
     return _cells((None if each is None else each / 1e3 for each in values), format_seconds)
+
+
+def _scores(scores: Sequence[Any], quantile: str) -> tuple[str, ...]:
+    return _cells((each.get(quantile) for each in scores), "{:.2f}".format)

@@ -86,12 +86,12 @@ def sweep(
         result = _kept(folder, errors)
         progress.say_what_is_kept(folder)
     simulated = progress.simulated
+    points = summarise(result, looked_at)
     drawn = False
     if plot is not None and result.finished:
         with errors.kept(plot):
-            _plot(result, plot, looked_at)
+            _plot(result, plot, looked_at, points)
             drawn = True
-    points = summarise(result, looked_at)
     if as_json:
         print_json(_as_data(result, points, folder, simulated, perf_counter() - began, looked_at))
     else:
@@ -128,7 +128,7 @@ def _print(
     sizes = " × ".join(f"{len(axis)} {axis.name}" for axis in sweep.axes)
     earlier = "" if simulated == len(sweep) else f", {simulated:,} of them now"
     print(f"{sweep.name}: {len(sweep):,} cells ({sizes}){earlier}, in {format_seconds(elapsed_s)}")
-    axes = varying(result)
+    axes = varying(sweep.axes)
     headings = [axis.name for axis in axes] or ["cells"]
     what = "goodput" if metric is None else str(metric)
     columns = (what, "quartiles", "retransmitted", "timeouts", "transfers finished", "limited by")
@@ -322,8 +322,8 @@ def _check_plot(plot: Path, axes: Any) -> None:
     check_plot(plot)
 
 
-def _plot(result: SweepResult, plot: Path, metric: Metric | None) -> None:
+def _plot(result: SweepResult, plot: Path, metric: Metric | None, points: list[Point]) -> None:
     from bentpipe.plot.sweep_plot import write_sweep_plot
     from bentpipe.sweeps.curves import curves
 
-    write_sweep_plot(curves(result, metric), plot)
+    write_sweep_plot(curves(result, metric, points=points), plot)

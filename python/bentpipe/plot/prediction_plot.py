@@ -51,7 +51,7 @@ def _draw(
 
 
 def _draw_flow(axes: Axes, flow: FlowPrediction) -> None:
-    rates = {**flow.limits_bps, **flow.estimates_bps}
+    rates = flow.rates_bps
     names = sorted(rates, key=lambda name: rates[name])
     lowest = rates[flow.lowest]
     scale, unit = rate_scale(lowest)

@@ -16,6 +16,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.prediction.acks import Acks, hold_back
+from bentpipe.prediction.loads import offered_shares
 from bentpipe.prediction.obstacles import NO_LOSS, pipe_segments
 from bentpipe.units import format_seconds
 
@@ -54,7 +55,6 @@ _MANY_PACKETS: Final = 100
 _CUBIC_C: Final = 0.4
 # Share of the window that remains after a loss: RFC 5681 section 3.1, RFC 9438 section 4.6.
 _AFTER_LOSS: Final = {"reno": 0.5, "newreno": 0.5, "cubic": 0.7}
-_MEASURES_ITS_RATE: Final = frozenset({"bbr", "bbr1", "bbr3"})
 
 
 def doubts(path: FlowPath, prediction: FlowPrediction) -> tuple[str, ...]:
@@ -118,16 +118,14 @@ def _of_datagrams(path: FlowPath, prediction: FlowPrediction) -> Iterator[str]:
         yield "the first packets take long to arrive, compared with the run"
     if path.processors:
         yield "a processor takes time for each packet"
-    way = (*path.downlink, *path.uplink) if path.two_way else path.downlink
-    packets_per_s = packets / path.duration_s / (2.0 if path.application == "voice" else 1.0)
-    for direction in way:
-        if packets_per_s * direction.packet_time_s(path.packet_bytes) > 1.0 / _APART:
+    for direction, share in offered_shares(path):
+        if share > 1.0 / _APART:
             yield f"{direction.name} has little more room than the packets take, or less"
 
 
 def _of_transfer(path: FlowPath, prediction: FlowPrediction) -> Iterator[str]:
-    values = {**prediction.limits_bps, **prediction.estimates_bps}
-    kind, lowest_bps = prediction.lowest, values[prediction.lowest]
+    values = prediction.rates_bps
+    kind, lowest_bps = prediction.lowest, prediction.lowest_bps
     if lowest_bps <= 0.0:
         yield "nothing arrives"
         return
@@ -219,7 +217,7 @@ def _of_overflow(path: FlowPath, lasts_s: float) -> Iterator[str]:
             "so that losses wait for timeouts"
         )
     kept = _AFTER_LOSS.get(path.congestion_control)
-    if kept is None and path.congestion_control not in _MEASURES_ITS_RATE:
+    if kept is None and not path.measures_its_rate:
         yield (
             f"the window overflows the queue of {narrow.name}, "
             f"and no formula knows how {path.congestion_control} answers"

@@ -244,9 +244,7 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
     if path.parts:
         # Flow control at the gateways: the slowest part governs.
         parts = tuple(_predict_flow(part) for part in path.parts)
-        slowest = min(
-            parts, key=lambda part: {**part.limits_bps, **part.estimates_bps}[part.lowest]
-        )
+        slowest = min(parts, key=lambda part: part.lowest_bps)
         return replace(slowest, name=path.flow, like=path.flow, parts=parts)
     asymmetric = path.asymmetric()
     answers = tuple(each(path) for each in MODELS)

@@ -114,7 +114,7 @@ def overloads(paths: Sequence[FlowPath]) -> dict[str, float]:
     """Return the directions that traffic of a fixed rate overloads, and the load of each."""
     found: dict[str, float] = {}
     for path in paths:
-        for direction, share in _offered(path):
+        for direction, share in offered_shares(path):
             found[direction.name] = found.get(direction.name, 0.0) + share
     return {name: share for name, share in found.items() if share > 1.0}
 
@@ -198,7 +198,7 @@ def _left(
             others[places[name]] += users
 
     for path in paths:
-        for direction, share in _offered(path):
+        for direction, share in offered_shares(path):
             take(direction.name, share, 1)
         for node, time_s in path.processors if path.datagrams is not None else ():
             take(_processor(node), _packets_per_s(path) * time_s, 1)
@@ -219,7 +219,7 @@ def _taken_of_carriers(
     known: dict[str, Direction] = {}
     for path in paths:
         known |= {each.name: each for each in (*path.downlink, *path.uplink) if each.carrier}
-        for direction, taken in _offered(path):
+        for direction, taken in offered_shares(path):
             if direction.carrier:
                 share = direction.carrier_share(taken)
                 offered[direction.name] = offered.get(direction.name, 0.0) + share
@@ -234,7 +234,7 @@ def _taken_of_carriers(
     return found
 
 
-def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
+def offered_shares(path: FlowPath) -> Sequence[tuple[Direction, float]]:
     """Return the share of each direction's time that a call or a source of echoes takes."""
     if path.datagrams is None:
         return ()

@@ -70,6 +70,16 @@ class FlowPrediction:
     # The slowest part governs: the fields above are those of this part, apart from the route.
     parts: tuple[FlowPrediction, ...] = ()
 
+    @property
+    def rates_bps(self) -> dict[str, float]:
+        """The limits and the estimates."""
+        return {**self.limits_bps, **self.estimates_bps}
+
+    @property
+    def lowest_bps(self) -> float:
+        """The value of the lowest limit or estimate."""
+        return self.rates_bps[self.lowest]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:

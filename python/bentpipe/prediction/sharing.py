@@ -181,7 +181,7 @@ def _reversed(path: FlowPath) -> FlowPath:
 def _wanted(path: FlowPath, prediction: FlowPrediction) -> float:
     """Return the rate of a transfer alone while it lasts, bit/s; of one direction if two-way."""
     # Slow start makes a transfer longer, but does not reduce the share that it takes.
-    limits = {**prediction.limits_bps, **prediction.estimates_bps}
+    limits = prediction.rates_bps
     limits.pop("transfer size", None)
     if path.application == _ONE_WAY:
         return min(limits.values())

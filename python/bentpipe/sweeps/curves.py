@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bentpipe.errors import RequestError
 from bentpipe.plot.curves import Curve, Curves
 from bentpipe.sweeps.outcome import run_rows
-from bentpipe.sweeps.summary import ADDED_UP, SEED, adds_up, shown, summarise
+from bentpipe.sweeps.summary import ADDED_UP, Point, adds_up, shown, summarise, varying
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.definition import Axis
@@ -46,16 +46,16 @@ def plotted_axes(axes: Sequence[Axis]) -> PlottedAxes:
     RequestError
         There are no axes, more than three, or too many panels.
     """
-    besides_seed = [axis for axis in axes if [each.key for each in axis.variables] != [SEED]]
-    varying = [axis for axis in besides_seed if len(axis) > 1] or besides_seed[:1]
-    if not 1 <= len(varying) <= _MOST_AXES:
-        names = ", ".join(axis.name for axis in varying) or "none"
+    besides_seed = varying(axes)
+    chosen = [axis for axis in besides_seed if len(axis) > 1] or besides_seed[:1]
+    if not 1 <= len(chosen) <= _MOST_AXES:
+        names = ", ".join(axis.name for axis in chosen) or "none"
         raise RequestError(
-            f"--plot: expected one to three axes besides the seed, got {len(varying)} ({names}); "
+            f"--plot: expected one to three axes besides the seed, got {len(chosen)} ({names}); "
             "bentpipe.load_sweep reads results for plots of your own"
         )
-    along = max(varying, key=lambda axis: (_numeric(axis), len(axis)))
-    others = sorted((axis for axis in varying if axis is not along), key=len, reverse=True)
+    along = max(chosen, key=lambda axis: (_numeric(axis), len(axis)))
+    others = sorted((axis for axis in chosen if axis is not along), key=len, reverse=True)
     curve, panel, *_ = [*others, None, None]
     if panel is not None and len(panel) > _MOST_PANELS:
         raise RequestError(
@@ -65,8 +65,12 @@ def plotted_axes(axes: Sequence[Axis]) -> PlottedAxes:
     return PlottedAxes(along=along, curve=curve, panel=panel)
 
 
-def curves(result: SweepResult, metric: Metric | None = None) -> list[Curves]:
+def curves(
+    result: SweepResult, metric: Metric | None = None, *, points: Sequence[Point] | None = None
+) -> list[Curves]:
     """Return a sweep's goodput, or a metric, as the panels of a figure.
+
+    `points` are the sweep's points, if they are known already.
 
     Raises
     ------
@@ -76,7 +80,8 @@ def curves(result: SweepResult, metric: Metric | None = None) -> list[Curves]:
     axes = plotted_axes(result.sweep.axes)
     along = axes.along
     panels: dict[str, dict[str, list[tuple[float, float, float, float]]]] = {}
-    points = summarise(result, metric)
+    if points is None:
+        points = summarise(result, metric)
     if not points:
         raise RequestError(f"{result.sweep.name}: no cell has finished: nothing to plot")
     for point in points:

@@ -14,6 +14,8 @@ from bentpipe.sweeps.outcome import SweepResult, run_rows
 from bentpipe.toml import literal
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from bentpipe.sweeps.definition import Axis, Coordinate
     from bentpipe.sweeps.metric import Metric
 
@@ -72,26 +74,26 @@ class Point:
         return data
 
 
-def varying(result: SweepResult) -> tuple[Axis, ...]:
+def varying(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     """Return the axes other than the seed."""
-    return tuple(
-        axis for axis in result.sweep.axes if [each.key for each in axis.variables] != [SEED]
-    )
+    return tuple(axis for axis in axes if [each.key for each in axis.variables] != [SEED])
 
 
 def summarise(result: SweepResult, metric: Metric | None = None) -> list[Point]:
     """Return a point for each combination of the axes other than the seed, in order."""
     sweep = result.sweep
-    shown = [at for at, axis in enumerate(sweep.axes) if axis in varying(result)]
+    kept = varying(sweep.axes)
+    shown = [at for at, axis in enumerate(sweep.axes) if axis in kept]
     runs = run_rows(result)
     failed = np.zeros(len(sweep), dtype=bool)
     done = np.zeros(len(sweep), dtype=bool)
     done[runs["cell"].to_numpy()] = True
     for failure in result.failures:
         failed[failure.cell] = True
-    totals = _totals(result)
+    flows = result.rows()
+    totals = _totals(flows, len(sweep))
     values = None if metric is None else metric.values(result)
-    limited_s = _limited_s(result)
+    limited_s = _limited_s(flows, len(sweep))
     groups: dict[tuple[int, ...], list[int]] = {}
     for cell in np.flatnonzero(done).tolist():
         indices = sweep.cell(cell).indices
@@ -140,10 +142,8 @@ def _known_quartiles(values: np.ndarray[Any, Any]) -> Quartiles | None:
     return quartiles(known) if len(known) else None
 
 
-def _totals(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
-    """Return each cell's sums over its flows."""
-    flows = result.rows()
-    count = len(result.sweep)
+def _totals(flows: pa.Table, count: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the sums over the flows of each of `count` cells."""
     cells = flows["cell"].to_numpy()
     totals = {"flows": np.bincount(cells, minlength=count)}
     for name in ("goodput_bps", "segments_sent", "segments_retransmitted", "timeouts"):
@@ -155,9 +155,8 @@ def _totals(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
     return totals
 
 
-def _limited_s(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the time of each limit in each cell, over all of its flows."""
-    flows = result.rows()
+def _limited_s(flows: pa.Table, count: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the time of each limit over the flows of each of `count` cells."""
     cells = flows["cell"].to_numpy()
     # limited_s.send_buffer is limited_send_buffer_s.
     columns = [name for name in flows.schema.names if _LIMITED.fullmatch(name)]
@@ -165,7 +164,7 @@ def _limited_s(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
         _LIMITED.sub(r"\1", column): np.bincount(
             cells,
             weights=np.nan_to_num(flows[column].to_numpy()),
-            minlength=len(result.sweep),
+            minlength=count,
         )
         for column in columns
     }
