@@ -2,8 +2,7 @@
 
 Reno, CUBIC and BBR over {10, 50 Mbit/s} x {100, 600 ms round trip} x {no loss, one packet in a
 thousand lost, 64 kbit/s back}, 20 s each. Where something is random, the mean of five seeds. Real
-time: half an hour. Results are kept, one line per cell: an
-interrupted grid can be resumed.
+time: half an hour. Results are kept, one line per cell: an interrupted grid can be resumed.
 
 * `python benches/witness/grid.py RESULTS.jsonl` measures the cells that are missing.
 * `python benches/witness/grid.py RESULTS.jsonl --table` prints the table as Markdown.

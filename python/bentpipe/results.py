@@ -151,10 +151,9 @@ class AccessResult:
     `wait_ms` is the time between a packet's arrival at an idle terminal and its first usable grant.
     `unused_share` is the unused share of the granted capacity; None if nothing was granted.
     `faded_bytes` are of grants in a mode that the path no longer allowed. `granted_air_bytes` is
-    the
-    granted capacity without the free one, and `used_air_bytes` the capacity used for sending. Both
-    are time on the carrier, expressed as the bytes that fit into it in clear sky. These three are
-    None where the rate does not change. `carrier` is the shared carrier; None for a private
+    the granted capacity without the free one, and `used_air_bytes` the capacity used for sending.
+    Both are time on the carrier, expressed as the bytes that fit into it in clear sky. These three
+    are None where the rate does not change. `carrier` is the shared carrier; None for a private
     carrier.
     """
 

@@ -55,8 +55,7 @@ class Trial:
     """A remedy and its outcomes so far: one for each seed, that of the scenario's own seed first.
 
     `complete` is whether further seeds are unnecessary: all have been simulated, or nothing is
-    random
-    with this remedy. `without` are the outcomes without the remedy.
+    random with this remedy. `without` are the outcomes without the remedy.
     """
 
     remedy: Remedy
@@ -131,8 +130,7 @@ class TrialRunner:
     """Simulates remedies, several at a time; interrupted simulations end with the block.
 
     `base` is the run of the unchanged scenario with its own seed, the first of `seeds`. `without`
-    are
-    the outcomes of the unchanged scenario with each seed. `refused` has the remedies that the
+    are the outcomes of the unchanged scenario with each seed. `refused` has the remedies that the
     simulator refused, and `simulations` is the number of all simulations.
     """
 

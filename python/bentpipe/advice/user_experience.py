@@ -40,8 +40,7 @@ class RemedyExperience:
     """The effect of a remedy on a measure.
 
     `gain` is how many times better the measure is: 2 for half the time. Where anything is random,
-    it
-    is the median of `gains`, one for each simulated seed. `value` is that of the scenario's own
+    it is the median of `gains`, one for each simulated seed. `value` is that of the scenario's own
     seed.
     """
 

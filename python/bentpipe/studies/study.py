@@ -37,12 +37,10 @@ class Claim:
     """A statement that a run can check, fixed before anything was measured.
 
     `published` is the paper's value or relation. `tolerance` is relative: 0.02 is two per cent, and
-    0
-    means that the relation must hold exactly. `expect` states the same as data, by measured
-    quantity;
-    with the tolerance, it decides whether the claim holds. `source` is "paper", or "bentpipe" for
-    claims of our own. If a claim was changed after the first measurement, `changed` says when, from
-    what, and why.
+    0 means that the relation must hold exactly. `expect` states the same as data, by measured
+    quantity; with the tolerance, it decides whether the claim holds. `source` is "paper", or
+    "bentpipe" for claims of our own. If a claim was changed after the first measurement, `changed`
+    says when, from what, and why.
     """
 
     id: str
@@ -152,8 +150,7 @@ class Study(Generic[CellT]):
     """A paper to reproduce.
 
     `cells` returns the cells to simulate, fewer if `quick`. `analyse` turns their outcomes into
-    figures
-    and measurements.
+    figures and measurements.
     """
 
     key: str

@@ -26,8 +26,7 @@ class Variable:
     """A scenario key and its values along an axis.
 
     `name` is its column's name in the results. `coordinates` are the values in that column: numbers
-    in
-    `unit` for quantities, else the values themselves.
+    in `unit` for quantities, else the values themselves.
     """
 
     key: str

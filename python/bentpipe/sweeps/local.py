@@ -34,8 +34,8 @@ def outcomes(
     """Simulate tasks; yield the outcomes that are new since the last time, in any order.
 
     `look` is called several times a second, and raises KeyboardInterrupt after Ctrl-C. This also
-    ends
-    running cells within a second. Finished outcomes are yielded before the exception is raised.
+    ends running cells within a second. Finished outcomes are yielded before the exception is
+    raised.
     """
     cells = _Cells(workers)
     try:

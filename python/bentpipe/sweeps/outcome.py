@@ -39,10 +39,9 @@ class SweepResult:
     """A sweep's results.
 
     `table` is tidy. Each cell has a row of kind "run" and one for each of its flows, groups of
-    flows,
-    link directions and gateways. Every row has the cell's number and its coordinates. `timing` has
-    the wall time of each cell, the only difference between equal sweeps. `folder` is None if the
-    results are in memory only.
+    flows, link directions and gateways. Every row has the cell's number and its coordinates.
+    `timing` has the wall time of each cell, the only difference between equal sweeps. `folder` is
+    None if the results are in memory only.
     """
 
     sweep: Sweep

@@ -71,10 +71,8 @@ class Open:
 
     `delay_ms` is the delay between server and gateway, `queue_packets` the length of the modem's
     queue. With `held_by_host`, the gateway's window counts the data that the host has not
-    acknowledged.
-    Otherwise it counts only data that the gateway has not acknowledged to the server, and the
-    gateway
-    holds at most 8 MB.
+    acknowledged. Otherwise it counts only data that the gateway has not acknowledged to the server,
+    and the gateway holds at most 8 MB.
     """
 
     mss_bytes: int = 512
@@ -126,10 +124,8 @@ class Download:
 
     `loss` applies to every direction of every link, `satellite_loss` to the satellite's only. With
     `transfer`, the server sends that many bytes at once, otherwise the paper's load. The gateway
-    sends
-    at most `factor` windows of the host; None is unlimited. With `bulk`, the server always has data
-    to
-    send, instead of the paper's load.
+    sends at most `factor` windows of the host; None is unlimited. With `bulk`, the server always
+    has data to send, instead of the paper's load.
     """
 
     number: int = 1

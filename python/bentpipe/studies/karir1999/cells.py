@@ -172,10 +172,9 @@ SIZES: Final = (50_000_000, 200_000)
 class Remedy:
     """One cell of the table that is not in the paper.
 
-    `hosts` is "1999" (Reno, 64 Kbyte windows, no SACK) or "today" (CUBIC, SACK, 6 MiB).
-    `set_up` is the time at which a gateway answers. With `handovers`, the satellite link is that of
-    the scenario leo-handover instead of the geostationary one. `pages` is the number of pages that
-    are
+    `hosts` is "1999" (Reno, 64 Kbyte windows, no SACK) or "today" (CUBIC, SACK, 6 MiB). `set_up` is
+    the time at which a gateway answers. With `handovers`, the satellite link is that of the
+    scenario leo-handover instead of the geostationary one. `pages` is the number of pages that are
     read one after the other, instead of a file.
     """
 
