@@ -98,11 +98,15 @@ def reproduction(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def has_figures(request: pytest.FixtureRequest, reproduction: Path) -> bool:
-    """Whether every figure that the module names in FIGURES is there, with numbers behind it."""
+    """Whether every figure or table in the module's FIGURES is there, with numbers behind it."""
+    folder = reproduction / request.module.STUDY
     for number in request.module.FIGURES:
-        figure = reproduction / request.module.STUDY / f"figure-{number}"
-        assert figure.with_suffix(".svg").is_file()
-        assert pq.read_table(figure.with_suffix(".parquet")).num_rows > 0
+        table = folder / f"table-{number}.parquet"
+        figure = folder / f"figure-{number}.parquet"
+        assert table.is_file() or figure.with_suffix(".svg").is_file()
+        numbers = table if table.is_file() else figure
+        assert pq.read_table(numbers).num_rows > 0
+        assert len(numbers.with_suffix(".csv").read_text().splitlines()) > 1
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import time
@@ -16,7 +17,9 @@ import pytest
 
 from bentpipe import report, studies
 from bentpipe.errors import RequestError, WorkError
-from bentpipe.plot import new_axes
+from bentpipe.plot import new_axes, published
+from bentpipe.plot.style import new_figure
+from bentpipe.report.page import shown
 from bentpipe.results import RunResult, run
 from bentpipe.scenario import Scenario
 from bentpipe.studies import runner
@@ -24,11 +27,13 @@ from bentpipe.studies.judging import Expectation, holds, steps
 from bentpipe.studies.runner import Progress, judge, reproduce, simulate
 from bentpipe.studies.study import (
     Analysis,
+    Cause,
     Claim,
     Figure,
     Measurement,
     Outcomes,
     Study,
+    Table,
     read_claims,
 )
 
@@ -79,8 +84,14 @@ def analyse(outcomes: Outcomes[Tiny]) -> Analysis:
     figure = Figure(
         id="1", title="Two rates", caption="A line.", columns={"rate_bps": rates}, draw=draw
     )
+    table = Table(
+        id="1",
+        title="Two links",
+        caption="By rate.",
+        columns={"link": ["slow", "fast & far"], "goodput, bit/s": rates, "loss": [None, 0.01234]},
+    )
     return Analysis(
-        figures=[figure],
+        figures=[figure, table],
         measurements=lambda: {
             id_: Measurement(
                 measured=f"{rates[1] / rates[0]:.1f}",
@@ -126,6 +137,15 @@ def test_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     rates = pq.read_table(tmp_path / "tiny" / "figure-1.parquet")["rate_bps"].to_pylist()
     assert rates[1] > rates[0]
 
+    # A table is written as a figure's numbers are, and shown as HTML.
+    assert not (tmp_path / "tiny" / "table-1.svg").exists()
+    table = pq.read_table(tmp_path / "tiny" / "table-1.parquet")
+    assert table["loss"].to_pylist() == [None, 0.01234]
+    with (tmp_path / "tiny" / "table-1.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["link"] for row in rows] == ["slow", "fast & far"]
+    assert [float(row["goodput, bit/s"]) for row in rows] == rates
+
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert [each["holds"] for each in claims] == [True, False]
     for each in claims:
@@ -143,6 +163,10 @@ def test_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     assert "doesn’t hold" in page
     assert "A remark." in page
     assert "1 of 2" in page
+    assert "<th>goodput, bit/s</th>" in page
+    assert "<td>fast &amp; far</td>" in page
+    assert '<td class="number">0.01234</td>' in page
+    assert "tiny/table-1.csv" in page
     # Self-contained: nothing is loaded from anywhere.
     sources = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert all(each.startswith(("data:image/svg+xml;base64,", "#")) for each in sources)
@@ -208,6 +232,61 @@ def test_claims_are_read_from_toml(tmp_path: Path) -> None:
     path.write_text(one + one)
     with pytest.raises(ValueError, match="more than one claim a"):
         read_claims(path)
+
+
+def test_claim_has_a_known_source_and_a_known_cause(tmp_path: Path) -> None:
+    path = tmp_path / "claims.toml"
+    one = (
+        '[[claim]]\nid = "a"\nsection = "1"\nstatement = "s"\npublished = "p"\nfigures = ["4"]\n'
+        'tolerance = 0.02\nexpect.mbps = { value = 50.0 }\nreason = "r"\nsource = "fitted"\n'
+        'cause = { kind = "setting", text = "With 25 ms it is 50 Mbit/s." }\n'
+    )
+    path.write_text(one)
+    (read,) = read_claims(path)
+    assert not read.is_published
+    assert read.figures == ("4",)
+    assert read.cause == Cause(kind="setting", text="With 25 ms it is 50 Mbit/s.")
+    path.write_text(one.replace("fitted", "ours"))
+    with pytest.raises(ValueError, match="claim a: source 'ours'; there are: paper, bentpipe"):
+        read_claims(path)
+    path.write_text(one.replace('"setting"', '"luck"'))
+    with pytest.raises(ValueError, match="cause 'luck'; there are: contradiction, setting"):
+        read_claims(path)
+    with pytest.raises(ValueError, match="without a text"):
+        Cause(kind="setting", text=" ")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (nan, "–"),
+        (inf, "∞"),
+        (True, "yes"),
+        (12345, "12,345"),
+        (1536000.0, "1,536,000"),
+        (0.012345, "0.01235"),
+        (-2.5, "−2.5"),
+        ("a", "a"),
+    ],
+)
+def test_table_values_are_readable(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_published_values_have_one_style_and_are_in_the_legend() -> None:
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        published.mark(axes, [1.0, 2.0], [3.0, 4.0])
+        published.mark(axes, 1.5, 3.5, label=None)
+        published.band(axes, 3.0, 3.5, label="paper's range")
+        published.band(axes, 4.0, 4.0, label="paper's value")
+
+    figure = new_figure(draw)
+    (axes,) = figure.axes
+    assert axes.get_legend_handles_labels()[1] == ["paper", "paper's range", "paper's value"]
+    marks = [line for line in axes.lines if line.get_marker() == "D"]
+    assert [line.get_xdata().tolist() for line in marks] == [[1.0, 2.0], [1.5]]
 
 
 @pytest.mark.parametrize(

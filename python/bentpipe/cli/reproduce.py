@@ -16,7 +16,7 @@ from bentpipe.studies.runner import Progress
 from bentpipe.studies.runner import reproduce as run_studies
 
 if TYPE_CHECKING:
-    from bentpipe.studies.runner import Reproduced
+    from bentpipe.studies.runner import DrawnFigure, Reproduced
 
 
 def reproduce(*, names: Sequence[str], quick: bool, out: Path, as_json: bool) -> None:
@@ -42,14 +42,19 @@ def _as_data(reproduced: Sequence[Reproduced], folder: Path) -> dict[str, Any]:
             {
                 "study": each.study.key,
                 "cells": each.cells,
-                "figures": [
-                    {"id": drawn.figure.id, "svg": str(drawn.svg), "parquet": str(drawn.parquet)}
-                    for drawn in each.figures
-                ],
+                "figures": [_files(drawn) for drawn in each.figures if drawn.svg is not None],
+                "tables": [_files(drawn) for drawn in each.figures if drawn.svg is None],
                 "claims": [verdict.as_json() for verdict in each.verdicts],
             }
             for each in reproduced
         ],
+    }
+
+
+def _files(drawn: DrawnFigure) -> dict[str, str]:
+    files = {"svg": drawn.svg, "parquet": drawn.parquet, "csv": drawn.csv}
+    return {"id": drawn.figure.id} | {
+        kind: str(path) for kind, path in files.items() if path is not None
     }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bentpipe import _native
 from bentpipe.files import atomic_write
+from bentpipe.studies.study import CAUSES, SOURCES
 
 if TYPE_CHECKING:
     from bentpipe.studies.runner import Reproduced
+    from bentpipe.studies.study import Value
 
 _FOLDER = Path(__file__).parent
 
@@ -27,7 +30,13 @@ def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["data_uri"] = _data_uri
+    environment.filters |= {
+        "data_uri": _data_uri,
+        "rows": _rows,
+        "shown": shown,
+        "source": SOURCES.__getitem__,
+        "cause": CAUSES.__getitem__,
+    }
     page = environment.get_template("report.html").render(
         reproduced=reproduced,
         quick=quick,
@@ -40,3 +49,28 @@ def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = 
 
 def _data_uri(svg: Path) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode("ascii")
+
+
+def _rows(columns: Iterable[Sequence[Value]]) -> Iterator[tuple[Value, ...]]:
+    return zip(*columns, strict=True)
+
+
+def shown(value: Value) -> str:
+    """Return a table's value as text: four significant digits, thousands in groups."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case str():
+            return value
+    number = float(value)
+    if number != number:
+        return "–"
+    if abs(number) == inf:
+        return "∞" if number > 0 else "−∞"
+    if abs(number) >= 1e3:
+        return f"{number:,.0f}"
+    return f"{number:.4g}".replace("-", "−")

@@ -22,18 +22,19 @@ from bentpipe.sweeps.stopping import deferred_interrupts, finished
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
     from bentpipe.scenario import Scenario
-    from bentpipe.studies.study import Cell, Figure, Measurement, Study
+    from bentpipe.studies.study import Cell, Figure, Measurement, Study, Table
 
 _CellT = TypeVar("_CellT", bound="Cell")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnFigure:
-    """A figure that was written."""
+    """A figure that was written, or a table, which has no `svg`."""
 
-    figure: Figure
-    svg: Path
+    figure: Figure | Table
+    svg: Path | None
     parquet: Path
+    csv: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,16 +247,22 @@ def judge(study: Study[Any], measurements: Mapping[str, Measurement]) -> tuple[V
     )
 
 
-def _write(figure: Figure, folder: Path) -> DrawnFigure:
+def _write(figure: Figure | Table, folder: Path) -> DrawnFigure:
     import pyarrow as pa
+    import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 
     from bentpipe.arrow_columns import of_values
     from bentpipe.plot.style import write_svg
+    from bentpipe.studies.study import Figure
 
-    svg = folder / f"figure-{figure.id}.svg"
-    parquet = folder / f"figure-{figure.id}.parquet"
-    write_svg(figure.draw, svg, width=figure.width, height=figure.height)
+    parquet, csv = (folder / f"{figure.name}.{kind}" for kind in ("parquet", "csv"))
+    svg = None
+    if isinstance(figure, Figure):
+        svg = folder / f"{figure.name}.svg"
+        write_svg(figure.draw, svg, width=figure.width, height=figure.height)
     columns = {name: of_values(each) for name, each in figure.columns.items()}
-    pq.write_table(pa.table(columns), parquet)
-    return DrawnFigure(figure=figure, svg=svg, parquet=parquet)
+    table = pa.table(columns)
+    pq.write_table(table, parquet)
+    pa_csv.write_csv(table, csv)
+    return DrawnFigure(figure=figure, svg=svg, parquet=parquet, csv=csv)

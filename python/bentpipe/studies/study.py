@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from bentpipe.studies.judging import Expectation, Values, holds
 
@@ -31,16 +31,57 @@ _Evidence = TypeVar("_Evidence")
 Outcomes = Mapping[CellT, "RunResult"]
 Value = str | int | float | bool | None
 
+PAPER: Final = "paper"
+# Sources of claims, with the words that a reader sees.
+SOURCES: Final[Mapping[str, str]] = {
+    PAPER: "the paper",
+    "bentpipe": "our own",
+    "invariant": "our own: follows from the model or from arithmetic",
+    "fitted": "our own: the setting was searched so that it holds",
+}
+# Kinds of causes of failing claims, with the words that a reader sees.
+CAUSES: Final[Mapping[str, str]] = {
+    "contradiction": "the paper contradicts itself",
+    "setting": "holds under another setting",
+    "statistical": "depends on the seed",
+    "unresolved": "unresolved",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """The reason why a claim fails in the full run.
+
+    | kind | meaning | the text states |
+    |---|---|---|
+    | contradiction | The paper contradicts itself. | where |
+    | setting | The claim holds under another setting. | which one, and the measured value |
+    | statistical | The seeds disagree. | how many of how many |
+    | unresolved | No cause was found. | what was tried |
+    """
+
+    kind: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in CAUSES:
+            raise ValueError(f"cause {self.kind!r}; there are: {', '.join(CAUSES)}")
+        if not self.text.strip():
+            raise ValueError("a cause without a text")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A statement that a run can check, fixed before anything was measured.
 
-    `published` is the paper's value or relation. `tolerance` is relative: 0.02 is two per cent, and
-    0 means that the relation must hold exactly. `expect` states the same as data, by measured
-    quantity; with the tolerance, it decides whether the claim holds. `source` is "paper", or
-    "bentpipe" for claims of our own. If a claim was changed after the first measurement, `changed`
-    says when, from what, and why.
+    * `published`: the paper's value or relation.
+    * `tolerance`: relative; 0.02 is two per cent, and 0 means that the relation must hold exactly.
+    * `expect`: the same as data, by measured quantity; with the tolerance, it decides whether the
+      claim holds.
+    * `source`: one of `SOURCES`.
+    * `cause`: for a claim that fails in the full run.
+    * `changed`: if it was changed after the first measurement, when, from what, and why.
+    * `figures`: ids of the figures and tables with its evidence.
     """
 
     id: str
@@ -50,8 +91,20 @@ class Claim:
     tolerance: float
     reason: str
     expect: Mapping[str, Expectation]
-    source: str = "paper"
+    source: str = PAPER
     changed: str = ""
+    cause: Cause | None = None
+    figures: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.source not in SOURCES:
+            known = ", ".join(SOURCES)
+            raise ValueError(f"claim {self.id}: source {self.source!r}; there are: {known}")
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the paper makes the claim; all others are our own."""
+        return self.source == PAPER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +155,8 @@ class Verdict:
             "tolerance": self.claim.tolerance,
             "reason": self.claim.reason,
             "changed": self.claim.changed or None,
+            "cause": None if self.claim.cause is None else asdict(self.claim.cause),
+            "figures": list(self.claim.figures),
             "expect": {
                 name: {key: bound for key, bound in asdict(each).items() if bound is not None}
                 for name, each in self.claim.expect.items()
@@ -126,6 +181,39 @@ class Figure:
     width: float = 7.2
     height: float = 4.4
 
+    @property
+    def name(self) -> str:
+        """The name of its files and of its place in the report."""
+        return f"figure-{self.id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table, its columns by their heads; an HTML table in the report."""
+
+    id: str
+    title: str
+    caption: str
+    columns: Mapping[str, Sequence[Value]]
+
+    @property
+    def name(self) -> str:
+        """The name of its files and of its place in the report."""
+        return f"table-{self.id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter of a study: its value in the paper and in the run.
+
+    `open` is true if the paper leaves it open.
+    """
+
+    name: str
+    paper: str
+    run: str
+    open: bool = False
+
 
 def _no_remarks() -> Sequence[str]:
     return ()
@@ -133,13 +221,13 @@ def _no_remarks() -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """The results of the cells: figures, and a measurement for every claim.
+    """The results of the cells: figures and tables, and a measurement for every claim.
 
     Access to an outcome waits for its simulation. Figures made one after the other are therefore
     drawn while the runs of later ones are simulated. Results that need all runs are functions.
     """
 
-    figures: Iterable[Figure]
+    figures: Iterable[Figure | Table]
     measurements: Callable[[], Mapping[str, Measurement]]
     # Further paragraphs for the reader, with the numbers of this run.
     remarks: Callable[[], Sequence[str]] = _no_remarks
@@ -150,7 +238,7 @@ class Study(Generic[CellT]):
     """A paper to reproduce.
 
     `cells` returns the cells to simulate, fewer if `quick`. `analyse` turns their outcomes into
-    figures and measurements.
+    figures and measurements. `identifier` is the paper's DOI as a URL, or its report number.
     """
 
     key: str
@@ -160,6 +248,8 @@ class Study(Generic[CellT]):
     claims: Sequence[Claim]
     cells: Callable[[bool], Sequence[CellT]]
     analyse: Callable[[Outcomes[CellT]], Analysis]
+    identifier: str = ""
+    parameters: Sequence[Parameter] = ()
 
     @classmethod
     def of(
@@ -198,6 +288,8 @@ class Study(Generic[CellT]):
             claims=read_claims(path),
             cells=cells,
             analyse=analyse,
+            identifier=said.get("identifier", ""),
+            parameters=tuple(Parameter(**each) for each in said.get("parameter", ())),
         )
 
 
@@ -219,8 +311,13 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
 
 
 def _claim(table: Mapping[str, Any]) -> Claim:
-    expect = {name: Expectation(**bounds) for name, bounds in table["expect"].items()}
-    return Claim(**{**table, "expect": expect})
+    read: dict[str, Any] = {
+        "expect": {name: Expectation(**bounds) for name, bounds in table["expect"].items()},
+        "figures": tuple(table.get("figures", ())),
+    }
+    if "cause" in table:
+        read["cause"] = Cause(**table["cause"])
+    return Claim(**{**table, **read})
 
 
 def measuring(
