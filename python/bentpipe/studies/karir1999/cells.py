@@ -73,12 +73,20 @@ LARGE_SWEEP: Final = (40_960, 49_152, 57_344, STATED_WINDOW, 97_500, LARGE_WINDO
 class Download:
     """The paper's download.
 
-    `window` is that of the hosts, bytes; None is the paper's value. `variant` is one of `OPEN`.
-    `lan_loss` is the loss between server and gateway. `service_ms` is the hub's time for a packet.
+    `window` is that of the hosts, bytes; None is the paper's value. `middle_window` is that between
+    the gateways. `lan_delay_ms` is the delay between server and gateway, `client_delay_ms` that
+    between gateway and client. `variant` is one of `OPEN`. `link_loss` is the loss rate on the
+    satellite link, `lan_loss` that between server and gateway. `service_ms` is the hub's time for a
+    packet.
     """
 
     network: str = GATEWAYS
     window: int | None = None
+    middle_window: int = LARGE_WINDOW
+    lan_delay_ms: float = 1.0
+    client_delay_ms: float = 1.0
+    queue_packets: int = 100
+    link_loss: float = 0.0
     variant: str = AS_STATED
     lan_loss: float = 0.0
     service_ms: float = 0.0
@@ -110,9 +118,18 @@ class Download:
                 keys |= {f"{table}.kind": "split", f"{table}.facing": "satellite"}
                 keys |= {f"{table}.tcp.{key}": value for key, value in _MIDDLE.items()}
                 keys |= {f"{table}.host_tcp.{key}": value for key, value in _TO_HOSTS.items()}
+                for buffer in ("send_buffer", "receive_buffer"):
+                    keys[f"{table}.tcp.{buffer}"] = f"{self.middle_window} B"
+                    if self.window is not None:
+                        keys[f"{table}.host_tcp.{buffer}"] = f"{self.window} B"
             if self.service_ms:
                 keys["gateways.hub.processing.time"] = f"{self.service_ms:g} ms"
                 keys["gateways.hub.processing.queue"] = "50 packets"
+        keys["links.lan.delay"] = f"{self.lan_delay_ms:g} ms"
+        keys["links.office.delay"] = f"{self.client_delay_ms:g} ms"
+        keys["links.satellite.queue.limit"] = f"{self.queue_packets} packets"
+        if self.link_loss:
+            keys["links.satellite.errors.packet_loss_rate"] = self.link_loss
         if self.lan_loss:
             keys["links.lan.forward.errors.packet_loss_rate"] = self.lan_loss
         if self.clients > 1:
