@@ -33,6 +33,8 @@ HEADER_BYTES = 52
 ACK_BYTES = 52
 # obata2000, section 3.2: "TCP Reno adopts 200msec".
 DELAYED_ACK_S = 0.2
+# The default of Agent/TCPSink/DelAck, used for the figures that ns-2 drew.
+NS2_DELAYED_ACK_S = 0.1
 
 # The paper does not define KByte, so that each cell is run with both readings.
 KBYTE_READINGS = (1000, 1024)
@@ -40,6 +42,8 @@ KBYTE_READINGS = (1000, 1024)
 WINDOWS_KBYTES = (4, 8, 16, 32, 64, 128, 192)
 # Section 4.1: "varied between 3KByte and 32KByte"; section 4.2.2 names 2, 4 and 6.
 VSAT_WINDOWS_KBYTES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+# Figures 7, 8 and 10 show experiments.
+NS2_FIGURES = ("5", "6")
 # Section 4.2.2: the VSAT sends 16 bits for every 15.
 VSAT_REDUNDANCY = 16 / 15
 
@@ -205,6 +209,7 @@ def _curve(
                 uplink_delay_s=uplink_delay_s,
                 window_segments=window_segments,
                 file_bytes=FILE_KBYTES * kbyte_bytes,
+                delayed_ack_s=NS2_DELAYED_ACK_S if figure in NS2_FIGURES else DELAYED_ACK_S,
             )
 
         windows = {

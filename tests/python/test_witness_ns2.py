@@ -31,6 +31,7 @@ def _transfer(cell: Any) -> Transfer:
             downlink_delay_s=cell.downlink_delay_s,
             uplink_bps=cell.uplink_bps,
             uplink_delay_s=cell.uplink_delay_s,
+            delayed_ack_s=cell.delayed_ack_s,
         ),
         window_segments=cell.window_segments,
         file_bytes=cell.file_bytes,

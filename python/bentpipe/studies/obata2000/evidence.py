@@ -43,6 +43,11 @@ class Comparison:
         return self.formula_bps / self.simulated_bps - 1.0
 
     @property
+    def axis_error(self) -> Floats:
+        """Error of the printed formula as a share of the axis of figures 5 and 6."""
+        return (self.formula_bps - self.simulated_bps) / cells.AXIS_BPS
+
+    @property
     def corrected_error(self) -> Floats:
         """Relative error of the corrected formula."""
         return self.corrected_bps / self.simulated_bps - 1.0
@@ -85,15 +90,14 @@ class Evidence:
         """Every cell of figures 5 and 6 that was simulated, for both readings of KByte."""
         return self.compare([each for each in cells.figures_5_and_6() if each in self.outcomes])
 
+    def figures_5_and_6_of(self, kbyte_bytes: int) -> Comparison:
+        """Every cell of figures 5 and 6 with one reading of KByte."""
+        return self.compare(cells.figures_5_and_6([kbyte_bytes]))
+
     @cached_property
     def random(self) -> Comparison:
         """The random networks that were simulated."""
         return self.compare([each for each in cells.random_cells() if each in self.outcomes])
-
-    @cached_property
-    def short(self) -> Comparison:
-        """The short transfers."""
-        return self.compare(cells.short_cells())
 
     def vsat(self, network: Network) -> Comparison:
         """Return figure 7's or figure 8's and 10's transfers of table 1's file."""
@@ -125,13 +129,15 @@ class Evidence:
         return None
 
 
-def formula_bps(transfers: Sequence[Transfer]) -> Floats:
+def formula_bps(
+    transfers: Sequence[Transfer], *, delayed_ack_s: float = cells.DELAYED_ACK_S
+) -> Floats:
     """Return the paper's formula as printed, bits per second."""
     return model.obata2000.transfer(
         path=_path(transfers),
         transfer_bytes=_sizes(transfers),
         window_segments=_windows(transfers),
-        delayed_ack_s=cells.DELAYED_ACK_S,
+        delayed_ack_s=delayed_ack_s,
     ).throughput_bps
 
 
@@ -163,7 +169,7 @@ def _corrected(transfers: Sequence[Transfer]) -> model.DelayedAckPrediction:
         path=_path(transfers),
         transfer_bytes=_sizes(transfers),
         window_segments=_windows(transfers),
-        delayed_ack_s=cells.DELAYED_ACK_S,
+        delayed_ack_s=[each.network.delayed_ack_s for each in transfers],
     )
 
 
