@@ -75,6 +75,8 @@ class FlowResult:
     ended_s: float | None = None
     limited_s: Mapping[str, float] = field(default_factory=dict)
     path_mtu: Mapping[str, int] = field(default_factory=dict)
+    # Of the timeouts, those of a SYN or FIN alone; None for a kernel's TCP.
+    control_timeouts: int | None = None
     # Counts that a kernel's TCP does not report: they are 0 above.
     unknown: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import bentpipe
-from bentpipe import _native
+from bentpipe import _native, congestion
 from bentpipe.cli import execute
 from bentpipe.cli.emulate import _commands
 from bentpipe.comparison import compare
@@ -186,6 +186,25 @@ def test_missing_kernel_congestion_control_is_refused() -> None:
     scenario = short(hosts={"server": server, "client": {}})
     with pytest.raises(_native.ScenarioError, match=rf"the kernel has no \"{control}\""):
         bentpipe.emulate(scenario)
+
+
+@live
+def test_failing_window_rule_ends_an_emulation_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(congestion, "_classes", {})
+
+    @bentpipe.congestion_control("failing")
+    class Failing:
+        def on_ack(self, *_: object) -> None:
+            raise ValueError("no window")
+
+        on_congestion = on_ack
+
+    server = {"tcp": {"congestion_control": "failing"}}
+    scenario = short(duration="60 s", hosts={"server": server, "client": {}})
+    begun = time.monotonic()
+    with pytest.raises(_native.RunError, match="no window"):
+        bentpipe.emulate(scenario, attach={"server": "our"})
+    assert time.monotonic() - begun < 30
 
 
 @live

@@ -304,15 +304,21 @@ impl Sender {
     }
 
     /// The rate for the encoder in bit/s while `queued` bytes wait in the shaping buffer
-    /// (RFC 8698 section 5.2.2).
+    /// (RFC 8698 section 5.2.2, equations 11 and 13).
     pub(crate) fn encoder_rate(&self, queued: u64, frames_per_second: f64) -> f64 {
-        let drain = BETA_V * 8.0 * queued as f64 * frames_per_second;
-        (self.rate - drain).max(self.least)
+        (self.rate - self.shaping_offset(BETA_V, queued, frames_per_second)).max(self.least)
     }
 
-    /// The rate at which the shaping buffer is sent, in bit/s (RFC 8698 section 5.2.2).
+    /// The rate at which the shaping buffer is sent, in bit/s (RFC 8698 section 5.2.2, equations 12
+    /// and 14).
     pub(crate) fn sending_rate(&self, queued: u64, frames_per_second: f64) -> f64 {
-        self.rate + BETA_S * 8.0 * queued as f64 * frames_per_second
+        (self.rate + self.shaping_offset(BETA_S, queued, frames_per_second)).min(self.most)
+    }
+
+    /// Offset from the reference rate that drains a share `beta` of the shaping buffer within a
+    /// frame, at most 5% of the reference rate (RFC 8698 section 5.2.2, equations 11 and 12).
+    fn shaping_offset(&self, beta: f64, queued: u64, frames_per_second: f64) -> f64 {
+        (beta * 8.0 * queued as f64 * frames_per_second).min(0.05 * self.rate)
     }
 }
 
@@ -382,6 +388,22 @@ mod tests {
             "{}",
             sender.rate
         );
+    }
+
+    #[test]
+    fn the_shaping_buffer_moves_both_rates_by_at_most_5_percent() {
+        let mut sender = Sender::new(150_000, 1_500_000);
+        sender.rate = 1e6;
+        // Equations 11 and 12: 0.1 of 1,000 bytes in 1/25 s is 20 kbit/s.
+        assert_eq!(sender.encoder_rate(1_000, 25.0), 980_000.0);
+        assert_eq!(sender.sending_rate(1_000, 25.0), 1_020_000.0);
+        assert_eq!(sender.encoder_rate(1_000_000, 25.0), 950_000.0);
+        assert_eq!(sender.sending_rate(1_000_000, 25.0), 1_050_000.0);
+        // Equations 13 and 14: RMIN and RMAX.
+        sender.rate = 150_000.0;
+        assert_eq!(sender.encoder_rate(1_000_000, 25.0), 150_000.0);
+        sender.rate = 1.5e6;
+        assert_eq!(sender.sending_rate(1_000_000, 25.0), 1.5e6);
     }
 
     #[test]

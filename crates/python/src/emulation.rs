@@ -6,6 +6,7 @@ use bentpipe_live::emulate::{self, Control, EmulationResult, Request as Emulatio
 use pyo3::prelude::*;
 
 use crate::background_work::run_beside_python;
+use crate::congestion::Failure;
 use crate::engine::{self, FinishedRun, Request, RunFailure, series};
 
 /// A user command: host, words, and whether the run waits for it.
@@ -21,12 +22,13 @@ pub(crate) fn remove_leftovers() -> usize {
     emulate::command::remove_leftovers()
 }
 
-/// Runs a scenario in real time.
+/// Runs a scenario in real time. A failure of a window rule written in Python ends it early.
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,
     commands: Vec<Command>,
     ours: Vec<String>,
+    failure: &Failure,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(FinishedRun, Option<i32>)> {
     let scenario =
@@ -47,6 +49,7 @@ pub(crate) fn run(
     };
     let control = Control::default();
     let check = || {
+        failure.check(py)?;
         if let Some(progress) = progress {
             let elapsed_s = control.elapsed_ms.load(Ordering::Relaxed) as f64 / 1e3;
             progress.call1((elapsed_s, duration_s))?;

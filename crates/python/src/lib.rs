@@ -159,7 +159,7 @@ fn emulate<'py>(
         controls: congestion::controls(controls, &failure)?,
         ..Request::default()
     };
-    let ended = emulation::run(py, request, commands, ours, progress.as_ref());
+    let ended = emulation::run(py, request, commands, ours, &failure, progress.as_ref());
     failure.check(py)?;
     let (finished, status) = ended?;
     Ok((finished.into(), status))

@@ -61,6 +61,28 @@ fn a_file_is_transferred_through_two_gateways() {
     assert!(buffered.values.iter().any(|value| *value > 100_000.0));
 }
 
+/// The FIN of a sender beside a gateway waits for the far host's confirmation, longer than the
+/// retransmission timeout. Nothing is lost, and no data times out.
+#[test]
+fn the_timeout_of_a_fin_is_no_timeout_of_data() {
+    for (close, expected) in [("\"end-to-end\"", 1), ("\"early\"", 0)] {
+        let output = run(&[
+            ("links.lan.delay", "\"1 ms\""),
+            ("links.satellite.rate", "\"1 Mbit/s\""),
+            ("flows.download.app.size", "\"1 MB\""),
+            ("gateways.hub.close", close),
+            ("gateways.terminal.close", close),
+        ]);
+        let flow = &output.summary.flows[0];
+        assert_eq!(flow.segments_retransmitted, 0, "{close}");
+        assert_eq!(
+            (flow.timeouts > 0, flow.timeouts - flow.control_timeouts),
+            (expected > 0, 0),
+            "{close}"
+        );
+    }
+}
+
 /// All connections of readers share two persistent ones, with losses, beside a download.
 #[test]
 fn connections_are_multiplexed_over_persistent_ones() {

@@ -11,6 +11,10 @@ use crate::sender_limits::LimitedTimes;
 pub struct Statistics {
     /// Retransmission timeouts (of data, SYN or FIN).
     pub timeouts: u64,
+    /// Of these, timeouts while a SYN or FIN, but no data, was outstanding.
+    pub control_timeouts: u32,
+    /// Path MTU probes: longer segments sent.
+    pub path_mtu_probes: u32,
     /// Number of fast recoveries.
     pub fast_recoveries: u64,
     /// Tail loss probes sent (RFC 8985 section 7).
@@ -25,8 +29,6 @@ pub struct Statistics {
     pub icmp_ignored: u64,
     /// Number of reductions of the segment size by path MTU discovery.
     pub path_mtu_reductions: u64,
-    /// Path MTU probes: longer segments sent.
-    pub path_mtu_probes: u64,
     /// Keep-alive probes sent.
     pub keep_alive_probes: u64,
     /// Segments received of which at least a part of the payload had been received before.
@@ -79,6 +81,7 @@ impl Statistics {
             control_segments_sent,
             segments_received,
             timeouts,
+            control_timeouts,
             fast_recoveries,
             loss_probes,
             sack_blocks_ignored,
@@ -108,6 +111,7 @@ impl Statistics {
         self.control_segments_sent += control_segments_sent;
         self.segments_received += segments_received;
         self.timeouts += timeouts;
+        self.control_timeouts += control_timeouts;
         self.fast_recoveries += fast_recoveries;
         self.loss_probes += loss_probes;
         self.sack_blocks_ignored += sack_blocks_ignored;

@@ -242,7 +242,7 @@ def usual_flow(flows: Sequence[FlowLimits]) -> FlowLimits:
 
 
 def _occupied(flows: Sequence[FlowLimits]) -> Iterator[str]:
-    """Say what binds flows that is no link, and what that means for remedies."""
+    """Name processors and carriers that limit flows, and what that means for remedies."""
     processors = {
         flow.processor.name: flow.processor.used
         for flow in flows

@@ -111,7 +111,7 @@ def _range_table(comparison: Comparison) -> Table:
 
 
 def _predicted(flow: FlowPrediction) -> str:
-    """Write what no flow passes, or what this one may be expected to have where that is less."""
+    """Write the predicted goodput: the lowest estimate (≈), or the lowest limit (≤)."""
     estimate = flow.estimates_bps.get(flow.lowest)
     if estimate is not None:
         return f"≈ {format_rate(estimate)}"
@@ -119,7 +119,7 @@ def _predicted(flow: FlowPrediction) -> str:
 
 
 def _application_table(comparison: Comparison) -> Table | None:
-    """Return what applications told on both clocks, of flows or, of many, of groups."""
+    """Return the metrics of applications on both clocks, by flow, or by group of many flows."""
     alone, crowds = apart(comparison.simulated.summary.flows, everyone=False)
     differences, groups = comparison.differences, comparison.groups
     told = [(name, each) for name in crowds for each in groups.get(name, ())]

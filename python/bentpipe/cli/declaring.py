@@ -69,12 +69,12 @@ class Command(NamedTuple):
 
 
 def check_text(word: object, option: str) -> None:
-    """Refuse what isn't UTF-8: Python has it as halves of characters, which nobody else takes.
+    """Refuse text that is not UTF-8, which Python represents by surrogates.
 
     Raises
     ------
     RequestError
-        It isn't.
+        The text is not UTF-8.
     """
     text = str(word)
     if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):

@@ -148,7 +148,7 @@ def _live() -> list[Finding]:
 
 
 def _user_namespace_works() -> bool:
-    """Whether somebody who is not root could emulate in a user namespace."""
+    """Return whether a user without root could emulate in a user namespace."""
     program = "from bentpipe import _native; raise SystemExit(_native.emulation_obstacle() or 0)"
     command = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-c", program]
     try:

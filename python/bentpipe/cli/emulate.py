@@ -143,7 +143,7 @@ def _commands(
 
 
 def _client(scenario: Mapping[str, Any], served: Set[str]) -> str:
-    """Return the host that the first flow's data is for, whoever asks for it; no server's host."""
+    """Return the host that receives the first flow's data, unless a server runs there."""
     from bentpipe.prediction.data_direction import data_direction
 
     flow = scenario["flows"][0]

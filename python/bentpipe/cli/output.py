@@ -77,12 +77,12 @@ class WriteErrors:
 
 @contextmanager
 def made_folder(path: Path | None) -> Iterator[Path | None]:
-    """Make a folder for output if there is none; nobody else writes there during the block.
+    """Make a folder for output if there is none, and lock it during the block.
 
     Raises
     ------
     RequestError
-        It can't be made, or can't be written to, or another command is writing there.
+        The folder can't be made or written to, or another command is writing there.
     """
     if path is None:
         yield None

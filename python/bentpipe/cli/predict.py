@@ -37,7 +37,7 @@ def predict(*, file: str, settings: Sequence[str], python: Sequence[Path], as_js
 
 
 def _of_the_lowest(flow: FlowPrediction) -> str:
-    """Return what is said of the lowest limit or estimate beside its kind."""
+    """Return the remark beside the kind of the lowest limit or estimate."""
     if flow.margin is not None:
         verb = "likely binds" if flow.lowest in flow.estimates_bps else "binds"
         return f": {verb}, within {flow.margin:.0%}"

@@ -27,7 +27,7 @@ Report = Callable[[float, float], None]
 
 
 def somebody_looks() -> bool:
-    """Say whether stderr is a terminal that can erase a line."""
+    """Return whether stderr is a terminal that can erase a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 

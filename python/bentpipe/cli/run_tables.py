@@ -114,7 +114,7 @@ def _flow_cells(flow: FlowResult) -> dict[str, str]:
         "ended": format_seconds(flow.ended_s),
         "segments": f"{flow.segments_sent:,}",
         "retransmitted": f"{flow.segments_retransmitted:,}",
-        "timeouts": _known(flow, "timeouts"),
+        "timeouts": _timeouts(flow),
         "recoveries": _known(flow, "fast_recoveries"),
         "RTT: least": shortest,
         ": mean": mean,
@@ -125,6 +125,12 @@ def _flow_cells(flow: FlowResult) -> dict[str, str]:
 
 def _known(flow: FlowResult, name: str) -> str:
     return "–" if name in flow.unknown else f"{getattr(flow, name):,}"
+
+
+def _timeouts(flow: FlowResult) -> str:
+    """Write the number of timeouts and, if there are any, how many of them were of SYN or FIN."""
+    written = _known(flow, "timeouts")
+    return f"{written} (SYN, FIN: {flow.control_timeouts:,})" if flow.control_timeouts else written
 
 
 def format_limit(flow: FlowResult) -> str:
@@ -289,7 +295,7 @@ def _queue(link: DirectionResult) -> str:
 
 
 def packets(number: int | None) -> str:
-    """Write how many packets waited: "none", "1 packet", "12 packets"; "–" where nobody counts."""
+    """Write how many packets waited: "none", "1 packet", "12 packets"; "–" if unknown."""
     if number is None:
         return "–"
     if not number:

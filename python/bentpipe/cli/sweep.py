@@ -155,9 +155,9 @@ def _print(
 
 
 def _say_of_metric(metric: Metric, points: Sequence[Point]) -> None:
-    """Say so where no cell has it: results tell it of other applications."""
+    """Print a hint if no cell has the metric: its group belongs to other applications."""
     if all(point.metric is None for point in points):
-        print_prose(f"no cell has {metric}: nothing of {metric.group} tells it")
+        print_prose(f"no cell has {metric}: no result of {metric.group} contains it")
 
 
 def _cells(point: Point, metric: Metric | None) -> list[str]:
@@ -238,7 +238,7 @@ class _Counting(Progress):
         self.simulated += done
 
     def say_what_is_kept(self, folder: Path) -> None:
-        """Say it from memory: who has pressed Ctrl-C doesn't wait for files to be read."""
+        """Print how many cells are complete. Reads no files, since the user has pressed Ctrl-C."""
         if self._total is not None:
             print(
                 f"bentpipe: {self._earlier + self.simulated} of {self._total} cells are in "
@@ -304,7 +304,7 @@ def _progress() -> Iterator[_Counting]:
 
 @contextmanager
 def _quiet_dask() -> Iterator[None]:
-    """Leave it to us to say, in one line, that a cluster went away: Dask logs tracebacks."""
+    """Suppress Dask's tracebacks of a lost cluster, which this command reports in one line."""
     if os.environ.get("BENTPIPE_TRACEBACK"):
         yield
         return

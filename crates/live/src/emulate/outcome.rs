@@ -99,6 +99,7 @@ fn use_kernel_values(summary: &mut Value, flow: &FlowResult) {
     summary["rtt_ms"] = json!({ "min": min, "mean": mean, "p95": p95, "max": max });
     if let Some(summary) = summary.as_object_mut() {
         summary.remove("limited_s");
+        summary.remove("control_timeouts");
         summary.remove("path_mtu");
     }
 }

@@ -91,8 +91,11 @@ pub struct FlowSummary {
     pub segments_sent: u64,
     /// Segments with payload retransmitted.
     pub segments_retransmitted: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts of data, SYN or FIN.
     pub timeouts: u64,
+    /// Of these, timeouts of a SYN or FIN alone. They occur without loss if a gateway confirms the
+    /// opening or closing of a connection end to end.
+    pub control_timeouts: u64,
     /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
     /// Round-trip times that the sender measured, in milliseconds.
@@ -367,6 +370,7 @@ impl FlowSummary {
             segments_sent: sender(|sender| sender.segments_sent),
             segments_retransmitted: sender(|sender| sender.segments_retransmitted),
             timeouts: sender(|sender| sender.timeouts),
+            control_timeouts: sender(|sender| u64::from(sender.control_timeouts)),
             fast_recoveries: sender(|sender| sender.fast_recoveries),
             rtt_ms: flow
                 .sender
@@ -412,7 +416,7 @@ impl PathMtuSummary {
         Self {
             icmp_errors: sender.icmp_errors,
             reductions: sender.path_mtu_reductions,
-            probes: sender.path_mtu_probes,
+            probes: u64::from(sender.path_mtu_probes),
         }
     }
 }

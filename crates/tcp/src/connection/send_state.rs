@@ -140,6 +140,11 @@ impl SendState {
         self.buffer.saturating_sub(held)
     }
 
+    /// Whether data, and not only a SYN or FIN, was sent and is not acknowledged.
+    pub(super) fn has_outstanding_data(&self) -> bool {
+        self.sequence.unacknowledged.max(1) < self.sequence.highest.min(self.end)
+    }
+
     /// Whether our FIN has been acknowledged.
     pub(super) fn fin_acknowledged(&self) -> bool {
         self.fin && self.sequence.unacknowledged > self.end

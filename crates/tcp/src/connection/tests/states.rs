@@ -262,7 +262,24 @@ fn a_lost_fin_is_retransmitted() {
         assert_eq!((sent.len(), sent[0].packet.flags), (1, FIN));
         let counted = tcp.tcp.statistics();
         assert_eq!((counted.loss_probes, counted.timeouts), (probes, timeouts));
+        assert_eq!(u64::from(counted.control_timeouts), timeouts);
     }
+}
+
+#[test]
+fn timeouts_of_a_syn_and_of_data_are_told_apart() {
+    let mut tcp = Single::connect(&Config::default());
+    tcp.wait(Span::from_millis(1500));
+    let counted = tcp.tcp.statistics();
+    assert_eq!((counted.timeouts, counted.control_timeouts), (1, 1));
+
+    let mut tcp = established();
+    tcp.write(100);
+    tcp.close();
+    tcp.wait(Span::from_secs(2));
+    let counted = tcp.tcp.statistics();
+    assert!(counted.timeouts > 0);
+    assert_eq!(counted.control_timeouts, 0);
 }
 
 #[test]

@@ -102,6 +102,7 @@ impl Connection {
         }
         let doubles = !even || self.sender.send.attempts >= LINEAR_SYN_TIMEOUTS;
         self.sender.back_off(doubles, cx.now);
+        self.sender.count_timeout();
         if !synchronized {
             self.sender.send.syns_lost = self.sender.send.syns_lost.saturating_add(1);
             self.send_syn(cx);
@@ -144,6 +145,7 @@ impl Sender {
         let expired = self.is_main_timer_due(now);
         if expired {
             self.back_off(true, now);
+            self.count_timeout();
         }
         expired
     }
@@ -191,6 +193,15 @@ impl Sender {
         }
     }
 
+    /// Counts a retransmission timeout. A probe of a closed window is not counted, as in Linux,
+    /// where `tcp_retransmit_timer` handles it before it counts (`TCPTimeouts`).
+    fn count_timeout(&mut self) {
+        self.statistics.timeouts += 1;
+        if !self.send.has_outstanding_data() {
+            self.statistics.control_timeouts += 1;
+        }
+    }
+
     /// RFC 6298 section 5.5: doubles the next timeout, if `doubles`, and restarts the timer.
     pub(super) fn back_off(&mut self, doubles: bool, now: Time) {
         if self.send.attempts == 0 {
@@ -198,7 +209,6 @@ impl Sender {
             self.send.attempts_since = first.unwrap_or(now);
         }
         self.send.attempts += 1;
-        self.statistics.timeouts += 1;
         self.check_app_limited_between_writes();
         if doubles {
             self.rtt.back_off();

@@ -133,6 +133,19 @@ fn a_burst_extends_to_the_edge_of_the_window() {
     }
 }
 
+/// tcp_retransmit_timer handles a closed window before it counts a timeout.
+#[test]
+fn probes_of_a_window_that_closed_over_data_are_no_timeouts() {
+    let mut tcp = linux_reno(10_000);
+    tcp.write(5000);
+    tcp.sent();
+    tcp.ack(1449, 0);
+    tcp.wait(Span::from_secs(1));
+    let counted = tcp.tcp.statistics();
+    assert!(counted.window_probes > 0);
+    assert_eq!(counted.timeouts, 0);
+}
+
 /// SACK blocks take 12 bytes of each segment: more of these fit into the window than full ones
 /// would.
 #[test]
