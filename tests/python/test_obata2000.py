@@ -25,8 +25,7 @@ from bentpipe.studies.obata2000.cells import (
 from bentpipe.studies.open_settings import committed, search_of
 
 STUDY = "obata2000"
-FIGURES = ("5", "6", "7", "8", "9", "10", "A1")
-TABLES = ("A2",)
+FIGURES = ("5", "6", "7", "8", "9", "10", "A1", "A2")
 
 
 def test_every_figure_is_written(has_figures: bool, reproduction: Path) -> None:

@@ -62,6 +62,40 @@ class Evidence(Runs[Cell]):
         done = times[np.searchsorted(sent, sent.max())]
         return float(done) - first
 
+    def utilisation(self, cell: Download, until_s: float) -> tuple[Floats, Floats]:
+        """Return figure 5's curve: the share of the time so far at 100% utilisation of the server.
+
+        The server is fully utilised in every second at whose start it has data of the file to send.
+        """
+        times, sent = self.curve(cell, "download.sent")
+        seconds = np.arange(1.0, until_s + 1.0)
+        index = np.searchsorted(times, seconds - 1.0 + 1e-9, side="right") - 1
+        begun = np.where(index >= 0, sent[np.maximum(index, 0)], 0.0)
+        full = begun < sent.max()
+        share: Floats = np.cumsum(full) / seconds
+        return seconds, share
+
+    def link_packets(self, cell: Download, link: str) -> int:
+        """Return the packets that a direction of a link delivered."""
+        links = self.result(cell).summary.links
+        return next(each for each in links if each.name == link).packets_delivered
+
+    def hub_arrivals(self, cell: Download) -> int:
+        """Return the packets that arrived at the hub."""
+        return sum(self.link_packets(cell, each) for each in ("lan.forward", "satellite.return"))
+
+    def router_passes_per_s(self, cell: Download) -> float:
+        """Return how often a packet passes the hub's IP layer, per second of the download.
+
+        A router passes each packet once. With split connections, a packet that arrives goes up to
+        TCP, and one that leaves comes down from it.
+        """
+        passes = self.hub_arrivals(cell)
+        if self.gateways(cell):
+            leaving = ("satellite.forward", "lan.return")
+            passes += sum(self.link_packets(cell, each) for each in leaving)
+        return passes / self.end_s(cell)
+
     def throughput(self, cell: Download) -> tuple[Floats, Floats]:
         """Return figure 4's curve: the link's throughput each second, bit/s."""
         times, values = self.curve(cell, "satellite.forward.utilization")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from bentpipe.studies.judging import ratio, steps
-from bentpipe.studies.karir1999 import cells
+from bentpipe.studies.karir1999 import cells, open_settings
 from bentpipe.studies.karir1999.cells import (
     GATEWAYS,
     LARGE_WINDOWS,
@@ -16,10 +17,10 @@ from bentpipe.studies.karir1999.cells import (
     NETWORKS,
     SATELLITE,
     TERRESTRIAL,
-    Download,
     paper,
 )
 from bentpipe.studies.karir1999.evidence import Evidence, jain
+from bentpipe.studies.open_settings import Number, Setting, committed
 from bentpipe.studies.study import Claim, Measurement, measuring
 
 Measure = Callable[[Evidence, Claim], Measurement]
@@ -46,9 +47,16 @@ def _throughput(network: str) -> Measure:
 
 def _order(evidence: Evidence, _: Claim) -> Measurement:
     found = [evidence.link_bps(paper(each)) for each in (SATELLITE, LARGE_WINDOWS, GATEWAYS)]
-    listed = ", ".join(f"{bps / 1e3:.0f}" for bps in found)
+    control = [evidence.link_bps(each) for each in cells.WITHOUT_DELAY]
+    with_delay, without = (
+        ", ".join(f"{bps / 1e3:.0f}" for bps in each) for each in (found, control)
+    )
     return Measurement(
-        measured=f"{listed} kbit/s", values={"step_to_the_next_network": steps(found)}
+        measured=f"{with_delay} kbit/s; without the satellite's delay {without} kbit/s",
+        values={
+            "step_to_the_next_network": steps(found),
+            "step_without_delay": steps(control),
+        },
     )
 
 
@@ -65,8 +73,11 @@ def _busy_shortest(evidence: Evidence, _: Claim) -> Measurement:
     listed = ", ".join(f"{NAMES[network]} {time:.0f} s" for network, time in busy.items())
     longest = max(busy[TERRESTRIAL], busy[GATEWAYS])
     shortest = min(busy[SATELLITE], busy[LARGE_WINDOWS])
+    of_found = {network: evidence.busy_s(open_settings.found(network)) for network in NETWORKS}
+    with_found = ", ".join(f"{time:.0f} s" for time in of_found.values())
     return Measurement(
-        measured=listed, values={"longest_over_others_shortest": [ratio(longest, shortest)]}
+        measured=f"{listed}; with the windows that were found {with_found}",
+        values={"longest_over_others_shortest": [ratio(longest, shortest)]},
     )
 
 
@@ -104,30 +115,76 @@ def _faster(than: str) -> Measure:
     return measured
 
 
-def _one_window(evidence: Evidence, claim: Claim) -> Measurement:
-    parts = []
-    found = []
-    for window in cells.WINDOWS:
-        kbps = evidence.link_bps(Download(network=SATELLITE, window=window)) / 1e3
-        rtt = evidence.rtt_ms(Download(network=TERRESTRIAL, window=window))
-        shares = [kbps / _ONE_WINDOW_KBPS, rtt / _ONE_WINDOW_MS]
-        found.append(shares)
-        if _furthest(shares) <= claim.tolerance:
-            parts.append(f"{window / 1024:.0f} KiB: {kbps:.0f} kbit/s and {rtt:.0f} ms")
-    # If any window fits, the nearest one does.
+def _one_window(_: Evidence, __: Claim) -> Measurement:
+    large, capacity = (open_settings.SEARCH.published[each] for each in _BOTH)
+    rows = committed("karir1999")
+    same = [row for row in rows if row.setting["large_window"] == row.setting["middle_window"]]
+    both = [row for row in same if large.met(row.measured) and capacity.met(row.measured)]
+    apart = [row for row in rows if large.met(row.measured) and capacity.met(row.measured)]
+    lossless = [row for row in same if row.setting["loss"] == 0.0]
+    ranges = [
+        "{} to {} B".format(
+            *_range(row.setting[name] for row in lossless if each.met(row.measured))
+        )
+        for each, name in ((large, "large_window"), (capacity, "middle_window"))
+    ]
     return Measurement(
-        measured="; ".join(parts) or "none of the sweep",
-        values={"measured_over_published": min(found, key=_furthest)},
+        measured=f"of {len(same)} settings with one large window {len(both)} give both; "
+        f"without losses, the first needs {ranges[0]} between the hosts, the second {ranges[1]} "
+        f"between the gateways; with two windows {len(apart)} of "
+        f"{len(rows) - len(same)} settings give both",
+        values={"settings_with_both": [len(both)]},
     )
 
 
-# The paper's throughput in both networks, which one window must give in both.
-_ONE_WINDOW_KBPS: Final = 500.0
-_ONE_WINDOW_MS: Final = 150.0
+# The claims that state the throughput with large windows end to end, and between the gateways.
+_BOTH: Final = ("large-windows-850", "gateways-capacity")
 
 
-def _furthest(shares: Sequence[float]) -> float:
-    return max(abs(each - 1.0) for each in shares)
+def _range(values: Iterable[Number]) -> tuple[int, int]:
+    found = sorted(int(each) for each in values)
+    return found[0], found[-1]
+
+
+def _ten_numbers(evidence: Evidence, _: Claim) -> Measurement:
+    row = open_settings.measure_found(evidence)
+    stated = [each for each in committed("karir1999") if _is_as_stated(each.setting)]
+    setting = row.setting
+    return Measurement(
+        measured=f"{row.within} of {len(open_settings.SEARCH.published)} with a LAN delay of "
+        f"{setting['lan_delay_ms']:g} ms, windows of {setting['window']} B and large windows of "
+        f"{setting['large_window']} B between the hosts; with the windows as stated, at most "
+        f"{max(each.within for each in stated)} at any of the delays",
+        values={
+            "numbers_within_tolerance": [row.within],
+            "numbers_with_stated_windows": [max(each.within for each in stated)],
+        },
+    )
+
+
+def _is_as_stated(setting: Setting) -> bool:
+    windows = [setting[each] for each in ("window", "large_window", "middle_window")]
+    return windows == [cells.STATED_WINDOW, cells.LARGE_WINDOW, cells.LARGE_WINDOW]
+
+
+def _client_rtt(evidence: Evidence, _: Claim) -> Measurement:
+    found = [evidence.flows(cell)[1].rtt_ms.mean or float("nan") for cell in cells.CLIENT_RTT]
+    listed = ", ".join(
+        f"{NAMES[cell.network]} {rtt:.0f} ms"
+        for cell, rtt in zip(cells.CLIENT_RTT, found, strict=True)
+    )
+    return Measurement(
+        measured=listed, values={"with_gateways_ms": found[:1], "without_ms": found[1:]}
+    )
+
+
+def _router_load(evidence: Evidence, _: Claim) -> Measurement:
+    split, plain = (evidence.router_passes_per_s(paper(each)) for each in (GATEWAYS, TERRESTRIAL))
+    return Measurement(
+        measured=f"{split:.0f} and {plain:.0f} passes of the hub's IP layer per second: "
+        f"{split / plain:.2f}",
+        values={"gateways_over_router": [split / plain]},
+    )
 
 
 def _independent(evidence: Evidence, _: Claim) -> Measurement:
@@ -198,24 +255,33 @@ def _same_rule(evidence: Evidence, _: Claim) -> Measurement:
 def _early_answer(evidence: Evidence, _: Claim) -> Measurement:
     none, whole, early = (evidence.flow(cell).finish_s or float("nan") for cell in cells.ANSWERS)
     saved = whole - early
+    warm = [evidence.flows(cell)[1] for cell in cells.WARM_ANSWERS]
+    took = [(each.finish_s or float("nan")) - each.start_s for each in warm]
     return Measurement(
         measured=f"1 kB is there after {none:.3f} s without gateways, {whole:.3f} s with an "
-        f"end-to-end set-up, {early:.3f} s with an early answer: {saved * 1e3:.0f} ms saved",
+        f"end-to-end set-up, {early:.3f} s with an early answer: {saved * 1e3:.0f} ms saved; over "
+        f"persistent connections that are open, {took[0]:.3f} s and {took[1]:.3f} s: "
+        f"{(took[0] - took[1]) * 1e3:.0f} ms saved",
         values={"saved_round_trips": [saved / cells.ROUND_TRIP_S]},
     )
 
 
 def _memory(evidence: Evidence, _: Claim) -> Measurement:
-    # All runs of the study use the default memory.
-    most, runs = 0, 0
-    for cell in evidence.outcomes:
-        if evidence.gateways(cell):
-            runs += 1
-            most = max(most, evidence.most(cell, "bytes_promised", "max"))
-    memory = 256 << 20
+    bound = cells.SMALL_MEMORY.memory_mib << 20
+    unbound = replace(cells.SMALL_MEMORY, memory_mib=0)
+    most, without = (
+        evidence.most(cell, "bytes_promised", "max") for cell in (cells.SMALL_MEMORY, unbound)
+    )
+    finished = sum(flow.finish_s is not None for flow in evidence.flows(cells.SMALL_MEMORY))
     return Measurement(
-        measured=f"{runs} runs: at most {most / 2**20:.1f} of {memory / 2**20:.0f} MiB promised",
-        values={"share_of_memory": [most / memory]},
+        measured=f"{cells.SMALL_MEMORY.flows} downloads: at most {most / 2**20:.2f} of "
+        f"{bound / 2**20:.0f} MiB promised, {finished} completed; with the default memory "
+        f"{without / 2**20:.1f} MiB",
+        values={
+            "share_of_memory": [most / bound],
+            "share_without_the_bound": [without / bound],
+            "downloads_completed": [finished],
+        },
     )
 
 
@@ -233,7 +299,10 @@ _MEASURES: Final[Mapping[str, Measure]] = {
     "rtt-order": _rtt_order,
     "download-gateways": _faster(SATELLITE),
     "download-large-windows": _faster(LARGE_WINDOWS),
+    "client-rtt": _client_rtt,
+    "router-load": _router_load,
     "one-window": _one_window,
+    "ten-numbers": _ten_numbers,
     "independent-of-hosts": _independent,
     "faster-recovery": _recovery,
     "processing-cost": _processing,

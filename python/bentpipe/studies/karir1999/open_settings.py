@@ -6,7 +6,9 @@ TCP uses as a window is open. Neither the queue at the satellite link nor losses
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,9 +23,10 @@ from bentpipe.studies.karir1999.cells import (
     TERRESTRIAL,
     Cell,
     Download,
+    paper,
 )
 from bentpipe.studies.karir1999.evidence import Evidence
-from bentpipe.studies.open_settings import OpenSettings, Published, Setting, grid
+from bentpipe.studies.open_settings import OpenSettings, Published, Row, Setting, committed, grid
 from bentpipe.studies.study import read_claims
 
 if TYPE_CHECKING:
@@ -95,6 +98,42 @@ def download(setting: Setting, network: str) -> Download:
         queue_packets=int(setting["queue_packets"]),
         link_loss=float(setting["loss"]),
     )
+
+
+@cache
+def best() -> Row:
+    """Return the committed row of the setting that gives most of the numbers."""
+    return SEARCH.best(committed("karir1999"))[0]
+
+
+def found(network: str) -> Download:
+    """Return the paper's download in a network, with the setting that the search found."""
+    return replace(download(best().setting, network), sampled=True)
+
+
+def measure_found(evidence: Evidence) -> Row:
+    """Return the paper's numbers as this run measures them with the setting that was found."""
+    setting = best().setting
+    return _row(evidence, setting, found)
+
+
+def measure_stated(evidence: Evidence) -> Row:
+    """Return the paper's numbers as this run measures them with the windows as stated."""
+    setting = {
+        **best().setting,
+        "window": STATED_WINDOW,
+        "large_window": LARGE_WINDOW,
+        "middle_window": LARGE_WINDOW,
+    }
+    return _row(evidence, setting, paper)
+
+
+def _row(evidence: Evidence, setting: Setting, cell_of: Callable[[str], Cell]) -> Row:
+    """Return the row of a setting from the sampled runs of this study."""
+    results: dict[Cell, RunResult] = {
+        download(setting, network): evidence.result(cell_of(network)) for network in NETWORKS
+    }
+    return SEARCH.judged(setting, results)
 
 
 def measure(setting: Setting, outcomes: Mapping[Cell, RunResult]) -> dict[str, float]:
