@@ -3,6 +3,7 @@
 # of `reproduce`'s output; nothing global is touched.
 
 PYTHON ?= python3
+PYTEST_PROCESSES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -32,9 +33,9 @@ test: test-rust test-python  ## Everything that must pass
 test-rust: $(STAMPS)/python
 	cargo test --workspace --quiet
 
-# Two processes: half of the time is spent waiting, and tests in real time are all in one of them.
+# More processes than cores: tests in real time mostly wait. tests/python/groups.py has the groups.
 test-python: setup
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --quiet --numprocesses $(PYTEST_PROCESSES)
 
 test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo check --manifest-path fuzz/Cargo.toml --no-default-features --locked --quiet
@@ -44,12 +45,13 @@ test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo build --release --quiet --package bentpipe-live
 	$(BIN)/python -m pytest --quiet -m slow
 
-lint: setup  ## Formatting, clippy, ruff, mypy, plain words; changes nothing
+lint: setup  ## Formatting, clippy, ruff, mypy, dependencies, plain words; changes nothing
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+	$(BIN)/python tools/check_dependencies.py
 	$(BIN)/python tools/check_plain_words.py
 
 format: $(STAMPS)/python  ## Format the sources

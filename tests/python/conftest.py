@@ -17,7 +17,9 @@ from hypothesis import settings
 
 from bentpipe import cli
 
+from . import live
 from .commands import SMALL, CommandResult
+from .groups import group_of, order, precedence
 
 # A property holds or it doesn't; how long it takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
@@ -42,24 +44,34 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say which tests stay together where two processes share them out.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Have pytest-xdist share out whole groups, which `groups.group_of` defines.
 
-    Those of a file do, since they share what it has set up, and all of those in real time, which
-    are not to disturb one another. These begin first: they take longest, most of it waiting.
+    Its own `--dist loadgroup` does not: with pytest 9.2 it no longer sets the group of a test.
     """
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        group = "real time" if _is_in_real_time(item) else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: not _is_in_real_time(item))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):  # type: ignore[misc]
+        """Groups in the order of `groups.order`, each in one process."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
 
 
-def _is_in_real_time(item: pytest.Item) -> bool:
-    """Whether a test's file has any that run in real time: it imports `live`."""
-    return isinstance(item, pytest.Function) and hasattr(item.module, "live")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the groups that take longest."""
+    items.sort(key=lambda item: order(item.nodeid))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Give tests in real time precedence over those that only calculate."""
+    with precedence(item.nodeid):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -78,7 +90,19 @@ def pytest_runtest_makereport(
         if not reason.removeprefix("Skipped: ").startswith("optional"):
             report.outcome = "failed"
             report.longrepr = f"{reason}; BENTPIPE_WITNESSES=required"
+    if report.when == "call" and live.repetitions:
+        report.user_properties += [("repeated", what) for what in live.repetitions]
+        live.repetitions.clear()
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests in real time that were repeated."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, what in getattr(report, "user_properties", ()):
+                if name == "repeated":
+                    terminalreporter.write_line(f"REPEATED {report.nodeid}: {what}")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import bentpipe
 from bentpipe import cli
 from bentpipe.scenario import Scenario
 
-from .live import live, up_to_three_times
+from .live import live, repeated_after_stall
 
 ON_DEMAND = {"kind": "on-demand", "processing": "10 ms"}
 
@@ -149,7 +149,7 @@ links.homes.access = [{ kind = "continuous" }, { kind = "on-demand", carrier = "
 
 
 @live
-@up_to_three_times
+@repeated_after_stall
 def test_emulated_access_wait_equals_simulated() -> None:
     scenario = terminal()
     simulated = bentpipe.run(scenario, no_probes=True)
@@ -222,7 +222,7 @@ def test_run_plots_a_fade_and_counts_faded_bytes(tmp_path: Path) -> None:
 
 
 @live
-@up_to_three_times
+@repeated_after_stall
 def test_emulated_fade_grants_equal_simulated() -> None:
     scenario = terminal(
         {"constant": "1 Mbit/s", "kind": "on-demand"},

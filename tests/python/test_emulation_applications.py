@@ -13,7 +13,7 @@ from bentpipe.emulation import emulate
 from bentpipe.results import run
 from bentpipe.scenario import Scenario
 
-from .live import live, up_to_three_times
+from .live import live, repeated_after_stall
 
 pytestmark = live
 
@@ -169,7 +169,7 @@ def assert_video_matches(simulated: dict[str, Any], real: dict[str, Any]) -> Non
     assert abs(simulated["delay_ms"] - real["delay_ms"]) <= 0.05 * simulated["delay_ms"] + 5.0
 
 
-@up_to_three_times
+@repeated_after_stall
 def test_applications_over_kernel_sockets_match_the_simulation() -> None:
     scenario = side_by_side(list(APPLICATIONS))
     # Datagrams shorter than this are sent longer, which a note says: they would differ.
@@ -203,7 +203,7 @@ def test_applications_over_kernel_sockets_match_the_simulation() -> None:
 
 
 @pytest.mark.parametrize("ours", ["user", "server"])
-@up_to_three_times
+@repeated_after_stall
 def test_attached_and_kernel_hosts_interoperate(ours: str) -> None:
     names = [name for name in APPLICATIONS if name != "ping" and name != "udp"]
     scenario = side_by_side(names)
@@ -244,7 +244,7 @@ def test_emulated_application_mix_matches_the_simulation() -> None:
     assert sum(each["failed"] for each in group["activities"]) == 0
 
 
-@up_to_three_times
+@repeated_after_stall
 def test_ipv6_carries_datagrams_echoes_and_pages() -> None:
     scenario = side_by_side(["web", "call", "ping", "echo"], ip="v6")
     simulated = flows_of(run(scenario).summary_json)
@@ -267,7 +267,7 @@ def test_unsupported_applications_are_refused_or_noted() -> None:
         emulate(side_by_side(["ping"]), attach={"ping-user": "our"})
 
 
-@up_to_three_times
+@repeated_after_stall
 def test_kernel_tcp_fast_open_matches_the_simulation() -> None:
     scenario = side_by_side(["web", "ask", "store"])
     for link in scenario["links"].values():

@@ -12,7 +12,7 @@ import pytest
 import bentpipe
 
 from .boxes import Box, gateway, live, row
-from .live import up_to_three_times
+from .live import repeated_after_stall
 
 pytestmark = live
 
@@ -65,7 +65,7 @@ def office() -> str:
 
 
 @pytest.mark.parametrize("address", ["10.1.0.1", "fd00:1::1"], ids=["IPv4", "IPv6"])
-@up_to_three_times
+@repeated_after_stall
 def test_live_gateway_pair_matches_the_simulated_download(tmp_path: Path, address: str) -> None:
     file = tmp_path / "office.toml"
     file.write_text(office(), encoding="utf-8")

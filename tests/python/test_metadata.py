@@ -31,14 +31,31 @@ def test_version_and_licence_agree_in_all_files() -> None:
     assert "CITATION.cff" in readme
 
 
-def test_changelog_sections_are_not_empty() -> None:
+def test_changelog_has_dated_versions_with_filled_sections() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    sections = re.split(r"^### ", changelog, flags=re.MULTILINE)[1:]
+    _, *releases = re.split(r"^## ", changelog, flags=re.MULTILINE)
+    assert releases
     allowed = {"Added", "Changed", "Changed results", "Fixed", "Removed", "Known limits"}
-    for section in sections:
-        title, _, body = section.partition("\n")
-        assert title in allowed
-        assert re.search(r"^- \S", body, re.MULTILINE), f"{title} is empty"
+    numbers = []
+    for release in releases:
+        heading = release.partition("\n")[0]
+        found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) \((unreleased|\d{4}-\d\d-\d\d)\)", heading)
+        assert found, heading
+        numbers.append(tuple(map(int, found.groups()[:3])))
+        # Only the newest may have no date yet.
+        assert found[4] != "unreleased" or release is releases[0]
+        _, *sections = re.split(r"^### ", release, flags=re.MULTILINE)
+        titles = [section.partition("\n")[0] for section in sections]
+        assert titles
+        assert set(titles) <= allowed
+        assert len(set(titles)) == len(titles), "a section is there twice"
+        for title, section in zip(titles, sections, strict=True):
+            lines = [line for line in section.splitlines()[1:] if line]
+            assert lines, f"{title} is empty"
+            assert lines[0].startswith("- "), title
+            stray = [line for line in lines if not re.match(r"- \S|  \S", line)]
+            assert stray == [], title
+    assert numbers == sorted(set(numbers), reverse=True)
 
 
 def test_congestion_controls_and_queues_are_documented() -> None:

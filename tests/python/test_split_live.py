@@ -16,7 +16,7 @@ from bentpipe.comparison import compare
 from bentpipe.emulation import Command
 from bentpipe.scenario import Scenario
 
-from .live import live, up_to_three_times
+from .live import live, repeated_after_stall
 
 SERVER = """
 import asyncio, hashlib, socket, ssl, struct, sys
@@ -215,7 +215,7 @@ def test_iperf3_fills_the_link_in_both_directions(
 
 @live
 @pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
-@up_to_three_times
+@repeated_after_stall
 def test_live_split_transfer_matches_the_simulation(between: dict[str, Any]) -> None:
     comparison = compare(Scenario.of(between))
     real = comparison.emulated.flow()

@@ -1,0 +1,75 @@
+"""Groups of tests: those of a group run one after the other, in one process."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+# Files that compare durations on the machine's clock with a simulation: one group, one at a time.
+# Other tests in real time mostly wait for timers of the kernel or for a process.
+COMPARE_DURATIONS = frozenset(
+    {
+        "test_access.py",
+        "test_emulation_applications.py",
+        "test_emulation_paths.py",
+        "test_gateway_pair.py",
+        "test_hybrid_live.py",
+        "test_live_tools.py",
+        "test_split_live.py",
+    }
+)
+# Niceness of tests that only calculate. Tests in real time have the machine's usual one.
+NICE = 10
+
+
+def file_of(node_id: str) -> str:
+    """Return the name of the file that a test is in."""
+    return Path(node_id.partition("::")[0]).name
+
+
+@functools.cache
+def is_in_real_time(file: str) -> bool:
+    """Whether a file has tests on the machine's clock: it imports `live`."""
+    text = (HERE / file).read_text("utf-8")
+    return re.search(r"^from \.live import", text, re.MULTILINE) is not None
+
+
+def group_of(node_id: str) -> str:
+    """Return the group of a test.
+
+    The tests of a file share what its fixtures set up.
+    """
+    file = file_of(node_id)
+    return "compare durations" if file in COMPARE_DURATIONS else file
+
+
+def order(node_id: str) -> int:
+    """Return the rank of a test's group: those in real time first, since most of it is waiting."""
+    file = file_of(node_id)
+    if file in COMPARE_DURATIONS:
+        return 0
+    return 1 if is_in_real_time(file) else 2
+
+
+@contextlib.contextmanager
+def precedence(node_id: str) -> Iterator[None]:
+    """Run a test with the niceness of its kind.
+
+    Only root may lower it again. Other users have no tests in real time, but for those without
+    namespaces.
+    """
+    if os.geteuid() != 0 or is_in_real_time(file_of(node_id)):
+        yield
+        return
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(before, NICE))
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, before)
