@@ -131,6 +131,11 @@ class FiledSeries(Mapping[str, Series]):
         self._rows = RowGroups(source)
         self._units = units
 
+    @property
+    def units(self) -> Mapping[str, str]:
+        """The unit of each series, also of those without a sample."""
+        return self._units
+
     def __getitem__(self, name: str) -> Series:
         """Read one series."""
         return self._joined(name, lambda times_s, values: (times_s, values))

@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bentpipe.scenario import Scenario, captures, checked_seed
 from bentpipe.series import Series as Series
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
     import xarray as xr
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from bentpipe._native import RunOutput
     from bentpipe.frames import Table
@@ -289,10 +291,24 @@ class Summary:
         return _record(cls, data)
 
 
+class Output(Protocol):
+    """What the simulator returns: the summary, and the probes that are not in a file."""
+
+    @property
+    def summary_json(self) -> str:
+        """The summary as one JSON object."""
+        ...
+
+    @property
+    def series(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64], str]]:
+        """Times in seconds, values and unit by probe."""
+        ...
+
+
 class RunResult:
     """A finished run: `summary`, `series`, and methods that write them to files."""
 
-    def __init__(self, output: RunOutput, *, filed: FiledSeries | None = None) -> None:
+    def __init__(self, output: Output, *, filed: FiledSeries | None = None) -> None:
         self._output = output
         self._filed = filed
 
@@ -375,6 +391,13 @@ class RunResult:
     def summary(self) -> Summary:
         """The summary, typed."""
         return Summary.from_json(self.summary_json)
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """The units of the probes, by name; samples in a file are not read."""
+        if self._filed is not None:
+            return self._filed.units
+        return {name: unit for name, (_, _, unit) in self._output.series.items()}
 
     @cached_property
     def series(self) -> Mapping[str, Series]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,10 +22,10 @@ from bentpipe import report, studies
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.plot import new_axes, published
 from bentpipe.plot.style import new_figure
-from bentpipe.report.page import shown
+from bentpipe.report.page import first_sentence, ranges, shown
 from bentpipe.results import RunResult, run
 from bentpipe.scenario import Scenario
-from bentpipe.studies import runner
+from bentpipe.studies import provenance, simulations
 from bentpipe.studies.judging import Expectation, holds, steps
 from bentpipe.studies.runner import Progress, judge, reproduce, simulate
 from bentpipe.studies.study import (
@@ -34,6 +37,7 @@ from bentpipe.studies.study import (
     Outcomes,
     Study,
     Table,
+    Verdict,
     read_claims,
 )
 
@@ -128,7 +132,7 @@ class Steps(Progress):
 
 def test_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     steps = Steps()
-    (done,) = reproduce([TINY], out=tmp_path, progress=steps)
+    (done,) = reproduce([TINY], out=tmp_path, progress=steps).studies
     # The third cell equals the first.
     assert (done.cells, steps.steps) == (2, 3)
     assert steps.tasks[0] == ("tiny: simulating", 2)
@@ -162,14 +166,123 @@ def test_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     assert "&lt;b&gt;holds&lt;/b&gt; &amp; so on" in page
     assert "doesn’t hold" in page
     assert "A remark." in page
-    assert "1 of 2" in page
-    assert "<th>goodput, bit/s</th>" in page
+    assert "1 of 2 of the papers&#39; claims hold" in page
+    assert '<th class="number">goodput, bit/s</th>' in page
     assert "<td>fast &amp; far</td>" in page
     assert '<td class="number">0.01234</td>' in page
     assert "tiny/table-1.csv" in page
-    # Self-contained: nothing is loaded from anywhere.
-    sources = re.findall(r'(?:src|href)="([^"]*)"', page)
-    assert all(each.startswith(("data:image/svg+xml;base64,", "#")) for each in sources)
+    # Self-contained: nothing is loaded from anywhere, and links lead to files beside the page.
+    assert "src=" not in page
+    links = re.findall(r'href="([^"]*)"', page)
+    places = set(re.findall(r'id="([^"]*)"', page))
+    for each in links:
+        assert each.removeprefix("#") in places or (tmp_path / each).is_file(), each
+    assert len(places) == len(re.findall(r'id="([^"]*)"', page))
+
+
+def test_report_begins_with_the_failing_claims_and_their_causes(tmp_path: Path) -> None:
+    cause = Cause(kind="setting", text="With 1 kbit/s it is 1000. This was measured.")
+    ours = replace(claim("ours"), source="bentpipe")
+    study = replace(
+        TINY,
+        claims=(claim("holds"), replace(claim("fails"), cause=cause, figures=("table 1",)), ours),
+        analyse=lambda outcomes: measured_once_more(analyse(outcomes), "ours", "fails"),
+    )
+    reproduction = reproduce([study], out=tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    begin = page[: page.index("<h2")]
+    assert "1 of 2 of the papers&#39; claims and 0 of 1 of our own claims hold" in begin
+    assert "2 claims do not hold" in begin
+    assert begin.index('href="#tiny-fails"') < begin.index('href="#tiny-ours"')
+    assert "<strong>setting</strong>: With 1 kbit/s it is 1000." in begin
+    assert "This was measured." not in begin
+    assert "no cause stated" in begin
+    row = page[page.index('<tr id="tiny-fails"') :]
+    row = row[: row.index("</tr>")]
+    assert "Cause: holds under another setting. With 1 kbit/s it is 1000. This was" in row
+    assert re.search(r'See\s*<a href="#tiny-table-1">table 1</a>', row)
+    table = page[page.index('<figure id="tiny-table-1"') :]
+    assert re.search(r'Claims: <a href="#tiny-fails">fails</a>', table)
+    # A full run says which claims lack a cause.
+    assert reproduction.inconsistencies() == ["tiny: ours does not hold, and states no cause"]
+    assert replace(reproduction, quick=True).inconsistencies() == []
+    assert "Verdict and stated cause disagree" in begin
+
+
+def measured_once_more(analysis: Analysis, name: str, like: str) -> Analysis:
+    measured = analysis.measurements()
+    return replace(analysis, measurements=lambda: {**measured, name: measured[like]})
+
+
+def test_holding_claim_with_a_cause_is_inconsistent() -> None:
+    cause = Cause(kind="unresolved", text="Nothing helped.")
+    measured = Measurement(measured="", values={"fast_over_slow": [2.0]})
+    verdict = Verdict(study="tiny", claim=claim("holds"), measurement=measured)
+    assert verdict.inconsistency == ""
+    odd = replace(verdict, claim=replace(claim("holds"), cause=cause))
+    assert odd.inconsistency == "holds, but states a cause"
+    assert odd.as_json()["cause"] == {"kind": "unresolved", "text": "Nothing helped."}
+
+
+def test_reasons_are_printed() -> None:
+    page = (Path(report.__file__).parent / "report.html").read_text(encoding="utf-8")
+    (printed,) = re.findall(r"@media print \{(.*?)\n  \}", page, flags=re.DOTALL)
+    assert "details::details-content { content-visibility: visible" in printed
+    assert not re.search(r"details \{[^}]*display: none", page)
+    # For browsers that do not know ::details-content.
+    assert 'addEventListener("beforeprint"' in page
+
+
+def test_command_of_every_cell_repeats_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bentpipe: Any
+) -> None:
+    (done,) = reproduce([TINY], out=tmp_path).studies
+    with done.cells_csv.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2
+    # Commands name copies of the scenarios beside the report.
+    monkeypatch.chdir(tmp_path)
+    for row, cell in zip(rows, (SLOW, FAST), strict=True):
+        words = shlex.split(row["command"])
+        assert words[:3] == ["bentpipe", "run", "tiny/scenarios/tiny.toml"]
+        again = json.loads(bentpipe(*words[1:], "--json").out)
+        assert int(row["packet_hops"]) == again["packet_hops"]
+        assert again["flows"][0]["goodput_bps"] == run(cell.scenario()).flow().goodput_bps
+
+
+def test_report_states_its_origin(tmp_path: Path) -> None:
+    reproduction = reproduce([TINY], out=tmp_path, workers=1, command="bentpipe reproduce tiny")
+    data = json.loads((tmp_path / "provenance.json").read_text())
+    assert data == reproduction.provenance.as_json()
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", data["date"])
+    assert data["workers"] == "1 at a time"
+    assert data["elapsed_s"] > 0.0
+    assert data["libraries"].keys() >= {"numpy", "matplotlib"}
+    page = (tmp_path / "report.html").read_text()
+    for each in (data["processor"], data["python"], data["commit"], data["command"]):
+        assert each in page
+
+
+def test_commit_is_that_of_the_checkout(tmp_path: Path) -> None:
+    package = tmp_path / "python" / "bentpipe"
+    package.mkdir(parents=True)
+    # An installed package is in no checkout.
+    assert provenance.checkout_commit(package) == ""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    (package / "a.py").write_text("1")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *arguments], check=True)
+    commit = provenance.checkout_commit(package)
+    assert re.fullmatch(r"[0-9a-f]{12}", commit)
+    (package / "a.py").write_text("2")
+    assert provenance.checkout_commit(package) == f"{commit}, with changes"
+
+
+def test_processor_is_named_as_linux_does(tmp_path: Path) -> None:
+    path = tmp_path / "cpuinfo"
+    path.write_text("processor\t: 0\nmodel name\t: Fast CPU @ 3 GHz\n")
+    assert provenance.processor(path) == "Fast CPU @ 3 GHz"
+    assert provenance.processor(tmp_path / "missing")
 
 
 def test_equal_runs_have_equal_reports(tmp_path: Path) -> None:
@@ -177,8 +290,27 @@ def test_equal_runs_have_equal_reports(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         reproduce([TINY], out=tmp_path / name)
-        pages.append((tmp_path / name / "report.html").read_bytes())
+        page = (tmp_path / name / "report.html").read_text()
+        # The date and the run times.
+        pages.append(re.sub(r"(<\w+[^>]* data-varies>)[^<]*", r"\1", page))
+        assert pages[-1] != page
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("One. Two.", "One."),
+        ("It takes 0.5 s (fig. 4 of the paper). Then", "It takes 0.5 s (fig. 4 of the paper)."),
+        ("Only one", "Only one"),
+    ],
+)
+def test_first_sentence_of_a_cause(text: str, first: str) -> None:
+    assert first_sentence(text) == first
+
+
+def test_seeds_are_listed_as_ranges() -> None:
+    assert ranges([1, 2, 3, 42, 50, 51]) == "1 to 3, 42, 50 to 51"
 
 
 def test_failed_cell_error_has_the_command_to_reproduce_it() -> None:
@@ -213,9 +345,9 @@ def test_figure_is_drawn_when_its_runs_have_ended(
             figures=figures(outcomes), measurements=lambda: analyse(outcomes).measurements()
         )
 
-    monkeypatch.setattr(runner, "run", run_after_the_first_figure)
+    monkeypatch.setattr(simulations, "run", run_after_the_first_figure)
     study = replace(TINY, analyse=analyse_one_by_one)
-    (done,) = reproduce([study], out=tmp_path)
+    (done,) = reproduce([study], out=tmp_path).studies
     assert [each.figure.id for each in done.figures] == ["1", "2"]
 
 
@@ -286,7 +418,7 @@ def test_published_values_have_one_style_and_are_in_the_legend() -> None:
     (axes,) = figure.axes
     assert axes.get_legend_handles_labels()[1] == ["paper", "paper's range", "paper's value"]
     marks = [line for line in axes.lines if line.get_marker() == "D"]
-    assert [line.get_xdata().tolist() for line in marks] == [[1.0, 2.0], [1.5]]
+    assert [np.asarray(line.get_xdata()).tolist() for line in marks] == [[1.0, 2.0], [1.5]]
 
 
 @pytest.mark.parametrize(

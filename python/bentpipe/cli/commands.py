@@ -253,11 +253,20 @@ COMMANDS: Final = {
             "out": option(
                 "--out", "DIR", "Where the report goes.", kind=Path, default=Path("reproduction")
             ),
+            "workers": option(
+                "--workers",
+                "N",
+                "Simulations at a time. [default: one per core]",
+                kind=int,
+                least=1,
+            ),
+            "dask": option("--dask", "ADDRESS", "Simulate on the cluster of this Dask scheduler."),
             "as_json": _JSON,
         },
         (
             "reproduce obata2000 --quick",
             "reproduce --out reproduction",
+            "reproduce --dask tcp://10.0.0.1:8786",
         ),
     ),
     "sweep": Command(

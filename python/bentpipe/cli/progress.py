@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -158,3 +159,16 @@ def run_progress(write: Callable[..., str] = progress_text) -> Iterator[Report |
         yield line.report
     finally:
         line.erase()
+
+
+@contextmanager
+def quiet_dask() -> Iterator[None]:
+    """Suppress Dask's tracebacks of a lost cluster, which commands report in one line."""
+    if os.environ.get("BENTPIPE_TRACEBACK"):
+        yield
+        return
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

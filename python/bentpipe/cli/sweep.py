@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.cli.declaring import check_text
 from bentpipe.cli.output import WriteErrors, check_plot, print_json
-from bentpipe.cli.progress import somebody_looks
+from bentpipe.cli.progress import quiet_dask, somebody_looks
 from bentpipe.cli.run_tables import format_shares
 from bentpipe.cli.source import execute_files
 from bentpipe.cli.tables import Table, print_prose
@@ -66,7 +64,7 @@ def sweep(
         _check_plot(plot, definition.axes)
     folder = out if out is not None else Path(f"{definition.name}.parquet")
     errors = WriteErrors()
-    with _progress() as progress, _quiet_dask():
+    with _progress() as progress, quiet_dask():
         try:
             with errors.kept(folder):
                 result = run_sweep(
@@ -300,19 +298,6 @@ def _progress() -> Iterator[_Counting]:
         speed_estimate_period=600.0,
     ) as bars:
         yield Shown(bars)
-
-
-@contextmanager
-def _quiet_dask() -> Iterator[None]:
-    """Suppress Dask's tracebacks of a lost cluster, which this command reports in one line."""
-    if os.environ.get("BENTPIPE_TRACEBACK"):
-        yield
-        return
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 def _check_plot(plot: Path, axes: Any) -> None:

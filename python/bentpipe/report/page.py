@@ -1,28 +1,31 @@
-"""The report page: inline figures, claims as a table, the most important numbers first."""
+"""The report page: failing claims first, then the origin, then every study."""
 
 from __future__ import annotations
 
-import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from bentpipe import _native
 from bentpipe.files import atomic_write
-from bentpipe.studies.study import CAUSES, SOURCES
+from bentpipe.report.inline_svg import inline_svg
+from bentpipe.studies.study import CAUSES, SOURCES, Table, tally
 
 if TYPE_CHECKING:
-    from bentpipe.studies.runner import Reproduced
+    from bentpipe.studies.runner import DrawnFigure, Reproduced, Reproduction
     from bentpipe.studies.study import Value
 
 _FOLDER = Path(__file__).parent
+# A sentence ends before a capital letter: "0.5 s" and "fig. 4" are inside of one.
+_SENTENCE: Final = re.compile(r"(?<=[.:;])\s+(?=[A-Z\"“])")
 
 
-def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = False) -> None:
-    """Write the report; the only files that it refers to are the figures' numbers."""
+def write_report(reproduction: Reproduction, path: Path) -> None:
+    """Write the report; the only files that it refers to are those beside it."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -31,28 +34,55 @@ def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = 
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "data_uri": _data_uri,
+        "cause": CAUSES.__getitem__,
+        "first_sentence": first_sentence,
+        "inline": _inline,
+        "ranges": ranges,
         "rows": _rows,
         "shown": shown,
         "source": SOURCES.__getitem__,
-        "cause": CAUSES.__getitem__,
+        "tally": tally,
     }
     page = environment.get_template("report.html").render(
-        reproduced=reproduced,
-        quick=quick,
-        version=_native.__version__,
+        reproduction=reproduction,
+        provenance=reproduction.provenance,
         folder=path.parent,
     )
     with atomic_write(path) as part:
         part.write_text(page, encoding="utf-8")
 
 
-def _data_uri(svg: Path) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode("ascii")
+def _inline(drawn: DrawnFigure, each: Reproduced) -> Markup:
+    assert drawn.svg is not None
+    text = drawn.svg.read_text(encoding="utf-8")
+    name = f"{each.study.key}-{drawn.figure.id}".replace(" ", "-")
+    return Markup(inline_svg(text, name=name, title=drawn.figure.title))
 
 
-def _rows(columns: Iterable[Sequence[Value]]) -> Iterator[tuple[Value, ...]]:
-    return zip(*columns, strict=True)
+def _rows(table: Table) -> Iterator[list[tuple[Value, bool]]]:
+    """Yield a table's rows: values, and whether each is marked."""
+    columns: list[Iterable[tuple[Value, bool]]] = []
+    for head, values in table.columns.items():
+        marked = table.marked.get(head, [False] * len(values))
+        columns.append(zip(values, marked, strict=True))
+    for row in zip(*columns, strict=True):
+        yield list(row)
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text."""
+    return _SENTENCE.split(text.strip(), maxsplit=1)[0].rstrip(":;")
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ascending whole numbers as ranges: "1 to 20, 42"."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in found)
 
 
 def shown(value: Value) -> str:

@@ -1,30 +1,28 @@
-"""Runs studies: simulates cells in parallel, and writes figures, claims and the report."""
+"""Runs studies: has their cells simulated, and writes figures, tables, claims and the report."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from bentpipe.errors import WorkError
 from bentpipe.files import atomic_write
-from bentpipe.results import run
+from bentpipe.studies.provenance import Provenance
+from bentpipe.studies.simulations import Awaited, simulate, simulations
 from bentpipe.studies.study import Verdict
 from bentpipe.sweeps.local import cores
-from bentpipe.sweeps.stopping import deferred_interrupts, finished
 
 if TYPE_CHECKING:
-    from bentpipe.results import RunResult
-    from bentpipe.scenario import Scenario
-    from bentpipe.studies.study import Cell, Figure, Measurement, Study, Table
+    import pyarrow as pa
 
-_CellT = TypeVar("_CellT", bound="Cell")
+    from bentpipe.results import RunResult
+    from bentpipe.studies.study import Figure, Measurement, Study, Table
+
+__all__ = ["DrawnFigure", "Progress", "Reproduced", "Reproduction", "reproduce", "simulate"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +37,67 @@ class DrawnFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduced:
-    """A study that was run."""
+    """A study that was run.
+
+    * `cells_csv`: one row for each cell, with the command that repeats it.
+    * `simulation_s`: time of all simulations, one after the other, in seconds.
+    * `analysis_s`: processor time of the analysis and the drawing, in seconds.
+    """
 
     study: Study[Any]
     figures: tuple[DrawnFigure, ...]
     verdicts: tuple[Verdict, ...]
     remarks: tuple[str, ...]
     cells: int
+    cells_csv: Path
+    seeds: tuple[int, ...]
+    simulation_s: float
+    analysis_s: float
+
+    def evidence(self, verdict: Verdict) -> list[DrawnFigure]:
+        """Return the figures and tables that a claim names and that this run has."""
+        return [drawn for each in verdict.claim.figures for drawn in self._named(each)]
+
+    def claims_on(self, drawn: DrawnFigure) -> list[Verdict]:
+        """Return the claims that name a figure or table."""
+        return [
+            verdict
+            for verdict in self.verdicts
+            if any(each is drawn for each in self.evidence(verdict))
+        ]
+
+    def _named(self, name: str) -> list[DrawnFigure]:
+        # "table 1" distinguishes a table from a figure of the same number.
+        places = {name, f"figure-{name}", name.replace(" ", "-")}
+        found = [drawn for drawn in self.figures if drawn.figure.name in places]
+        return found or [drawn for drawn in self.figures if drawn.figure.id == name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """All studies of a run, and its origin."""
+
+    studies: tuple[Reproduced, ...]
+    provenance: Provenance
+    quick: bool = False
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """All claims with their measurements."""
+        return [verdict for each in self.studies for verdict in each.verdicts]
+
+    def inconsistencies(self) -> list[str]:
+        """Return a line for each claim whose stated cause contradicts its verdict.
+
+        A quick run has none: causes are those of the full run.
+        """
+        if self.quick:
+            return []
+        return [
+            f"{each.study}: {each.claim.id} {each.inconsistency}"
+            for each in self.verdicts
+            if each.inconsistency
+        ]
 
 
 class Progress:
@@ -63,37 +115,64 @@ def reproduce(
     *,
     out: Path,
     quick: bool = False,
+    workers: int | None = None,
+    dask: str | None = None,
+    command: str = "",
     progress: Progress | None = None,
-) -> list[Reproduced]:
-    """Run studies and write their figures, `claims.json` and `report.html` into `out`.
+) -> Reproduction:
+    """Run studies and write figures, tables, `claims.json`, `provenance.json` and `report.html`.
+
+    Parameters
+    ----------
+    studies
+        The studies to run.
+    out
+        The folder for the results.
+    quick
+        Whether to simulate fewer cells.
+    workers
+        Simulations at a time; by default the number of cores.
+    dask
+        The address of a Dask scheduler. Its workers simulate instead of this machine's cores.
+    command
+        The command line, for the report.
+    progress
+        Receives the progress.
 
     Raises
     ------
+    RequestError
+        `workers` and `dask` were both given, Dask is not installed, or no scheduler answers.
     WorkError
-        A simulation failed.
+        A simulation failed, or the cluster went away.
     """
     progress = progress or Progress()
-    with _Simulations() as simulations:
+    began = time.perf_counter()
+    where = f"{workers or cores()} at a time" if dask is None else f"Dask cluster at {dask}"
+    provenance = Provenance(command=command, workers=where)
+    with simulations(workers, dask) as started:
         # All studies at once: while the figures of one are drawn, the cells of the next are
         # simulated. The study with the most cells goes last, so that few figures, whose drawing
         # takes one core, are left when nothing is left to simulate.
         cells = {study.key: _cells(study, quick) for study in studies}
         fewest_first = sorted(studies, key=lambda study: len(cells[study.key]))
-        begun = {study.key: simulations.begin(cells[study.key]) for study in fewest_first}
+        begun = started.begin([cells[study.key] for study in fewest_first])
         # Imported while the first cells are simulated.
         from bentpipe.report import write_report
 
         done = {
-            study.key: _reproduce(study, begun[study.key], out=out, progress=progress)
-            for study in fewest_first
+            study.key: _reproduce(study, futures, out=out, progress=progress)
+            for study, futures in zip(fewest_first, begun, strict=True)
         }
-    reproduced = [done[study.key] for study in studies]
-    verdicts = [verdict.as_json() for each in reproduced for verdict in each.verdicts]
-    claims = json.dumps(verdicts, indent=2, ensure_ascii=False)
-    with atomic_write(out / "claims.json") as part:
-        part.write_text(claims + "\n", encoding="utf-8")
-    write_report(reproduced, out / "report.html", quick=quick)
-    return reproduced
+    reproduction = Reproduction(
+        studies=tuple(done[study.key] for study in studies),
+        provenance=replace(provenance, elapsed_s=time.perf_counter() - began),
+        quick=quick,
+    )
+    _write_json([verdict.as_json() for verdict in reproduction.verdicts], out / "claims.json")
+    _write_json(reproduction.provenance.as_json(), out / "provenance.json")
+    write_report(reproduction, out / "report.html")
+    return reproduction
 
 
 def _cells(study: Study[Any], quick: bool) -> list[Any]:
@@ -103,8 +182,9 @@ def _cells(study: Study[Any], quick: bool) -> list[Any]:
 def _reproduce(
     study: Study[Any], futures: Mapping[Any, Future[RunResult]], *, out: Path, progress: Progress
 ) -> Reproduced:
+    began = time.thread_time()
     progress.begin(f"{study.key}: simulating", len(futures))
-    outcomes = _Awaited(
+    outcomes = Awaited(
         futures,
         on_done=progress.step,
         on_all=lambda: progress.begin(f"{study.key}: drawing", 1),
@@ -116,117 +196,20 @@ def _reproduce(
     outcomes.wait()
     verdicts = judge(study, analysis.measurements())
     remarks = tuple(analysis.remarks())
+    summaries = {id(result): result.summary for result in outcomes.values()}.values()
+    cells_csv = _write_cells(outcomes, folder)
     progress.step()
     return Reproduced(
-        study=study, figures=figures, verdicts=verdicts, remarks=remarks, cells=len(futures)
+        study=study,
+        figures=figures,
+        verdicts=verdicts,
+        remarks=remarks,
+        cells=len(futures),
+        cells_csv=cells_csv,
+        seeds=tuple(sorted({each.seed for each in summaries})),
+        simulation_s=sum(each.wall_s for each in summaries),
+        analysis_s=time.thread_time() - began,
     )
-
-
-def simulate(
-    cells: Sequence[_CellT], *, on_done: Callable[[], None] = lambda: None
-) -> dict[_CellT, RunResult]:
-    """Simulate cells on all cores.
-
-    Raises
-    ------
-    WorkError
-        A simulation failed: the message names the first one, and the command that repeats it.
-    """
-    with _Simulations() as simulations:
-        outcomes = _Awaited(simulations.begin(cells), on_done=on_done)
-        outcomes.wait()
-        return dict(outcomes)
-
-
-class _Simulations:
-    """Simulates cells on all cores, in threads, because the simulator releases the GIL.
-
-    After a failure or Ctrl-C, waiting cells are cancelled and running ones interrupted.
-    """
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=cores())
-        self._stopped = threading.Event()
-        self._begun: dict[Scenario, Future[RunResult]] = {}
-
-    def __enter__(self) -> _Simulations:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def begin(self, cells: Sequence[_CellT]) -> dict[_CellT, Future[RunResult]]:
-        """Submit cells in this order; those with the same scenario share a run."""
-        with deferred_interrupts():
-            return {cell: self._run_of(cell.scenario()) for cell in cells}
-
-    def _run_of(self, scenario: Scenario) -> Future[RunResult]:
-        if scenario not in self._begun:
-            self._begun[scenario] = self._pool.submit(self._simulate, scenario)
-        return self._begun[scenario]
-
-    def _simulate(self, scenario: Scenario) -> RunResult:
-        try:
-            return run(scenario, default_probes=False, progress=self._look)
-        except (ValueError, RuntimeError) as error:
-            raise WorkError(f"{error}; to see it again: {scenario.command()}") from error
-
-    def _look(self, *_: float) -> None:
-        if self._stopped.is_set():
-            raise KeyboardInterrupt
-
-
-class _Awaited(Mapping[_CellT, "RunResult"]):
-    """Results of cells; access waits for the end of the cell's simulation."""
-
-    def __init__(
-        self,
-        futures: Mapping[_CellT, Future[RunResult]],
-        *,
-        on_done: Callable[[], None],
-        on_all: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._futures = futures
-        self._on_done = on_done
-        self._on_all = on_all
-        self._sharing = Counter(futures.values())
-        self._completed: SimpleQueue[Future[RunResult]] = SimpleQueue()
-        self._running = len(self._sharing)
-        for future in self._sharing:
-            future.add_done_callback(self._completed.put)
-
-    def __getitem__(self, cell: _CellT) -> RunResult:
-        future = self._futures[cell]
-        self._wait_until(future.done)
-        return future.result()
-
-    def __contains__(self, cell: object) -> bool:
-        return cell in self._futures
-
-    def __iter__(self) -> Iterator[_CellT]:
-        return iter(self._futures)
-
-    def __len__(self) -> int:
-        return len(self._futures)
-
-    def wait(self) -> None:
-        """Wait for all; raises the first error."""
-        self._wait_until(lambda: self._running == 0)
-
-    def _wait_until(self, enough: Callable[[], bool]) -> None:
-        if enough():
-            return
-        with deferred_interrupts() as look:
-            while not enough():
-                look()
-                for future in finished(self._completed):
-                    future.result()
-                    self._running -= 1
-                    for _ in range(self._sharing[future]):
-                        self._on_done()
-                    if self._running == 0:
-                        self._on_all()
 
 
 def judge(study: Study[Any], measurements: Mapping[str, Measurement]) -> tuple[Verdict, ...]:
@@ -249,20 +232,64 @@ def judge(study: Study[Any], measurements: Mapping[str, Measurement]) -> tuple[V
 
 def _write(figure: Figure | Table, folder: Path) -> DrawnFigure:
     import pyarrow as pa
-    import pyarrow.csv as pa_csv
-    import pyarrow.parquet as pq
 
     from bentpipe.arrow_columns import of_values
     from bentpipe.plot.style import write_svg
     from bentpipe.studies.study import Figure
 
-    parquet, csv = (folder / f"{figure.name}.{kind}" for kind in ("parquet", "csv"))
     svg = None
     if isinstance(figure, Figure):
         svg = folder / f"{figure.name}.svg"
         write_svg(figure.draw, svg, width=figure.width, height=figure.height)
-    columns = {name: of_values(each) for name, each in figure.columns.items()}
-    table = pa.table(columns)
+    table = pa.table({name: of_values(each) for name, each in figure.columns.items()})
+    parquet, csv = _write_table(table, folder / figure.name)
+    return DrawnFigure(figure=figure, svg=svg, parquet=parquet, csv=csv)
+
+
+def _write_cells(outcomes: Mapping[Any, RunResult], folder: Path) -> Path:
+    """Write the cells and copies of their scenario files; commands run in the folder above."""
+    import pyarrow as pa
+
+    from bentpipe.arrow_columns import of_values
+
+    scenarios = folder / "scenarios"
+    scenarios.mkdir(exist_ok=True)
+    contents: dict[str, str] = {}
+    commands = []
+    for cell in outcomes:
+        scenario = cell.scenario()
+        name, text = scenario.path.name, scenario.content()
+        if contents.setdefault(name, text) != text:
+            raise ValueError(f"{folder.name}: two scenario files have the name {name}")
+        place = Path(folder.name, scenarios.name, name)
+        commands.append(replace(scenario, path=place, text=None).command())
+    for name, text in contents.items():
+        (scenarios / name).write_text(text, encoding="utf-8")
+    summaries = [result.summary for result in outcomes.values()]
+    columns = {
+        "command": commands,
+        "seed": [each.seed for each in summaries],
+        "duration_s": [each.duration_s for each in summaries],
+        "packet_hops": [each.packet_hops for each in summaries],
+        "simulation_s": [each.wall_s for each in summaries],
+    }
+    table = pa.table({name: of_values(values) for name, values in columns.items()})
+    _, csv = _write_table(table, folder / "cells")
+    return csv
+
+
+def _write_table(table: pa.Table, place: Path) -> tuple[Path, Path]:
+    """Write a table as Parquet and CSV; return both paths."""
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    parquet, csv = place.with_name(f"{place.name}.parquet"), place.with_name(f"{place.name}.csv")
     pq.write_table(table, parquet)
     pa_csv.write_csv(table, csv)
-    return DrawnFigure(figure=figure, svg=svg, parquet=parquet, csv=csv)
+    return parquet, csv
+
+
+def _write_json(value: object, path: Path) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    with atomic_write(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -142,6 +142,13 @@ class Verdict:
         """Whether the claim holds, with its tolerance."""
         return holds(self.measurement.values, self.claim.expect, self.claim.tolerance)
 
+    @property
+    def inconsistency(self) -> str:
+        """The contradiction between verdict and stated cause in a full run; empty if none."""
+        if self.holds:
+            return "holds, but states a cause" if self.claim.cause else ""
+        return "" if self.claim.cause else "does not hold, and states no cause"
+
     def as_json(self) -> dict[str, Any]:
         """Return the claim as in `claims.json`; NaN is null there."""
         return {
@@ -169,6 +176,18 @@ class Verdict:
         }
 
 
+def tally(verdicts: Iterable[Verdict]) -> str:
+    """Return how many claims hold: those of the papers, and our own."""
+    counts = []
+    listed = list(verdicts)
+    for published, name in ((True, "the papers' claims"), (False, "our own claims")):
+        some = [each for each in listed if each.claim.is_published == published]
+        if some:
+            held = sum(each.holds for each in some)
+            counts.append(f"{held} of {len(some)} of {name}")
+    return f"{' and '.join(counts)} hold" if counts else "no claims"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure and its numbers: columns of equal length."""
@@ -189,12 +208,16 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table, its columns by their heads; an HTML table in the report."""
+    """A table, its columns by their heads; an HTML table in the report.
+
+    `marked` says by column which values the report emphasises.
+    """
 
     id: str
     title: str
     caption: str
     columns: Mapping[str, Sequence[Value]]
+    marked: Mapping[str, Sequence[bool]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

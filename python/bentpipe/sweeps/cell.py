@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bentpipe.results import run
@@ -16,18 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A cell to simulate, with the scenario's text."""
+    """A cell to simulate, with the scenario's text.
+
+    `default_probes` is that of `bentpipe.run`, for a cell whose series are kept.
+    """
 
     cell: int
     scenario: Scenario
     series: bool
+    default_probes: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The result of a cell: a summary, or the error that ended it.
 
-    `series` is a Parquet file of the probes, if they were asked for.
+    `series` is a Parquet file of the probes, if they were asked for, and `units` has the unit of
+    each, also of those without a sample.
     """
 
     cell: int
@@ -35,6 +40,7 @@ class Outcome:
     summary_json: str | None = None
     error: str | None = None
     series: bytes | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def simulate(task: Task, *, progress: Callable[[float, float], None] | None = None) -> Outcome:
@@ -47,12 +53,13 @@ def simulate(task: Task, *, progress: Callable[[float, float], None] | None = No
         buffer = io.BytesIO()
         result = run(
             task.scenario,
-            default_probes=task.series,
+            default_probes=task.series and task.default_probes,
             probes_to=buffer if task.series else None,
             no_probes=not task.series,
             progress=progress,
         )
         series = buffer.getvalue() if task.series else None
+        units = result.units if task.series else {}
     except BaseException as error:
         # A panic in the simulator is not an Exception. It fails the cell like any other error.
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
@@ -63,6 +70,7 @@ def simulate(task: Task, *, progress: Callable[[float, float], None] | None = No
         wall_s=time.perf_counter() - began,
         summary_json=result.summary_json,
         series=series,
+        units=units,
     )
 
 

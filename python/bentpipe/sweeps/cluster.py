@@ -94,13 +94,21 @@ def _check_port(address: str) -> None:
         ) from None
 
 
+KEPT: Final = "what has finished is kept, and --resume goes on"
+
+
 def outcomes(
-    tasks: Iterator[Task], *, client: Client, address: str, look: Callable[[], None]
+    tasks: Iterator[Task],
+    *,
+    client: Client,
+    address: str,
+    look: Callable[[], None],
+    advice: str = KEPT,
 ) -> Iterator[list[Outcome]]:
     """Simulate tasks on the cluster; yield the outcomes that are new since the last time.
 
     If a worker dies, the scheduler gives its cells to other workers. `look` is called several times
-    a second, and raises KeyboardInterrupt after Ctrl-C.
+    a second, and raises KeyboardInterrupt after Ctrl-C. `advice` ends the message of an error.
 
     Raises
     ------
@@ -116,11 +124,11 @@ def outcomes(
     lost: list[str] = []
     while True:
         look()
-        threads = _threads(client, address)
+        threads = _threads(client, address, advice)
         if threads:
             heard = time.monotonic()
         elif time.monotonic() - heard > _INTERRUPT_S:
-            raise WorkError(f"--dask {address}: no worker for {_INTERRUPT_S:.0f} s; {_KEPT}")
+            raise WorkError(f"--dask {address}: no worker for {_INTERRUPT_S:.0f} s; {advice}")
         # Without a worker, tasks wait here instead of in the scheduler's memory.
         while len(running) < _QUEUED_TASKS * threads and (task := next(tasks, None)) is not None:
             future = client.submit(_simulate, task, __version__, controls, pure=False)
@@ -130,7 +138,7 @@ def outcomes(
             break
         batch = []
         for future in finished(completed):
-            outcome = _outcome(future, address)
+            outcome = _outcome(future, address, advice)
             if outcome is None:
                 future.add_done_callback(completed.put)
                 continue
@@ -142,13 +150,10 @@ def outcomes(
         # Outcomes are yielded before an error is raised.
         yield batch
     if lost:
-        raise WorkError(f"--dask {address}: {len(lost)} cells got lost: {lost[0]}; {_KEPT}")
+        raise WorkError(f"--dask {address}: {len(lost)} cells got lost: {lost[0]}; {advice}")
 
 
-_KEPT: Final = "what has finished is kept, and --resume goes on"
-
-
-def _outcome(future: Future, address: str) -> Outcome | str | None:
+def _outcome(future: Future, address: str, advice: str) -> Outcome | str | None:
     """Return a task's outcome, or the reason of its loss; None if it is not done after all.
 
     The results that a worker holds are lost if it dies. The scheduler then repeats the task.
@@ -157,7 +162,7 @@ def _outcome(future: Future, address: str) -> Outcome | str | None:
         if future.status == "error":
             error: Any = future.exception(timeout=_CONNECTION_S)
             if isinstance(error, _OtherVersionError | ImportError):
-                raise WorkError(f"--dask {address}: a worker can't simulate: {error}; {_KEPT}")
+                raise WorkError(f"--dask {address}: a worker can't simulate: {error}; {advice}")
             return f"{type(error).__name__}: {' '.join(str(error).split())}"
         if future.status == "finished":
             result: Outcome = future.result(timeout=_CONNECTION_S)
@@ -166,17 +171,17 @@ def _outcome(future: Future, address: str) -> Outcome | str | None:
     except TimeoutError:
         return None
     except (OSError, CancelledError):
-        raise _gone(address) from None
+        raise _gone(address, advice) from None
     if future.status == "cancelled":
-        raise _gone(address)
+        raise _gone(address, advice)
     return None
 
 
-def _gone(address: str) -> WorkError:
-    return WorkError(f"--dask {address}: the scheduler went away; {_KEPT}")
+def _gone(address: str, advice: str) -> WorkError:
+    return WorkError(f"--dask {address}: the scheduler went away; {advice}")
 
 
-def _threads(client: Client, address: str) -> int:
+def _threads(client: Client, address: str, advice: str) -> int:
     """Return the number of cells that the cluster simulates at a time.
 
     Raises
@@ -189,7 +194,7 @@ def _threads(client: Client, address: str) -> int:
     except (OSError, TimeoutError):
         threads = None
     if threads is None:
-        raise _gone(address)
+        raise _gone(address, advice)
     return sum(threads.values())
 
 

@@ -55,6 +55,10 @@ NO_GATEWAYS: Final = "none"
 SPLIT: Final = "split"
 GATEWAYS: Final = (NO_GATEWAYS, SPLIT)
 INITIAL_WINDOWS: Final = (10, 100)
+SEEDS: Final = tuple(range(1, 11))
+_QUICK_SEEDS: Final = SEEDS[:3]
+# With losses, the others are far above the target with any seed.
+LOSS_TOLERANT: Final = ("hybla", "bbr")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +75,13 @@ class Transfer:
     window: int = DEFAULT_WINDOW
     gateways: str = NO_GATEWAYS
     initial_window: int = 10
+    seed: int = 1
 
     def scenario(self) -> Scenario:
         """Return it as a scenario."""
         access = self.access
         keys: dict[str, object] = {
+            "seed": self.seed,
             "links.satellite.forward.rate": f"{access.down_bps} bit/s",
             "links.satellite.return.rate": f"{access.up_bps} bit/s",
         }
@@ -128,14 +134,31 @@ def of(access: Access) -> list[Transfer]:
     ]
 
 
+def with_losses(access: Access, seed: int) -> list[Transfer]:
+    """Return the transfers over an access with losses that may meet its target, with a seed."""
+    return [
+        Transfer(
+            access=access,
+            rule=rule,
+            window=LARGE_WINDOW,
+            initial_window=initial_window,
+            seed=seed,
+        )
+        for rule in LOSS_TOLERANT
+        for initial_window in INITIAL_WINDOWS
+    ]
+
+
 def every_cell(quick: bool) -> list[Transfer]:
     """Return every transfer; `quick` has the current initial window only, except for claims."""
     cells = [cell for access in ACCESSES for cell in of(access)]
-    if not quick:
-        return cells
-    return [
-        cell for cell in cells if cell.initial_window == INITIAL_WINDOWS[0] or _is_claimed(cell)
-    ]
+    if quick:
+        cells = [
+            cell for cell in cells if cell.initial_window == INITIAL_WINDOWS[0] or _is_claimed(cell)
+        ]
+    seeds = _QUICK_SEEDS if quick else SEEDS
+    cells += [cell for access in LOSSY for seed in seeds for cell in with_losses(access, seed)]
+    return list(dict.fromkeys(cells))
 
 
 def _is_claimed(cell: Transfer) -> bool:

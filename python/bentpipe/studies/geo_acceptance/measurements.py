@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Final
 
 from bentpipe.studies.geo_acceptance import cells
@@ -29,13 +30,33 @@ def _best(*accesses: Access) -> Measure:
     return measured
 
 
+def _large_lossy(evidence: Evidence) -> Measurement:
+    parts, medians = [], []
+    for access in cells.LOSSY:
+        best = evidence.best_median(access)
+        times_s = evidence.by_seed(best)
+        met = sum(each < access.target_s for each in times_s)
+        medians.append(median(times_s))
+        parts.append(
+            f"{access.name}: {medians[-1]:.1f} s ({best.name}), "
+            f"below the target with {met} of {len(times_s)} seeds"
+        )
+    return Measurement(measured="; ".join(parts), values={"best_s": medians})
+
+
 def _default_window(evidence: Evidence) -> Measurement:
-    cells_of = evidence.over(cells.CLEAN)
-    least = min(
-        (cell for cell in cells_of if cell.window == cells.DEFAULT_WINDOW), key=evidence.time_s
-    )
+    """Measure the fastest transfer with each window: the large one is the control."""
+    fastest = [
+        min(
+            (cell for cell in evidence.over(cells.CLEAN) if cell.window == window),
+            key=evidence.time_s,
+        )
+        for window in (cells.DEFAULT_WINDOW, cells.LARGE_WINDOW)
+    ]
+    default_s, large_s = _times(evidence, fastest)
     return Measurement(
-        measured=_listed(evidence, [least]), values={"least_s": _times(evidence, [least])}
+        measured=_listed(evidence, fastest),
+        values={"default_s": [default_s], "large_s": [large_s]},
     )
 
 
@@ -63,7 +84,7 @@ def _listed(evidence: Evidence, transfers: Sequence[Transfer]) -> str:
 
 _MEASURES: Final[dict[str, Measure]] = {
     "large-clean": _best(cells.CLEAN),
-    "large-lossy": _best(*cells.LOSSY),
+    "large-lossy": _large_lossy,
     "medium": _best(cells.MEDIUM),
     "small": _best(cells.SMALL),
     "small-up": _best(cells.SMALL_UP),

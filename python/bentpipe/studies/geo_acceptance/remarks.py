@@ -36,6 +36,6 @@ def _about_the_draft() -> str:
     return (
         "The draft's targets are for QUIC, whose headers and handshake differ from TCP's by less "
         "than what is between these settings. Its text gives no rate for the losses in the form "
-        "that we have it, so three are tried. Every run has one seed; with losses, other seeds "
-        "give other times."
+        "that we have it, so three are tried. Tables 1 and 2 have one seed; table 3 has the times "
+        "of several seeds for the settings that come near the target with losses."
     )
