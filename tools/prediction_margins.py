@@ -7,6 +7,10 @@ No test uses these seeds: the tests' are below 1,000,000.
 Usage:
 
     python tools/prediction_margins.py [FIRST_SEED [COUNT]]
+    python tools/prediction_margins.py pages [FIRST_SEED [COUNT]]
+
+With `pages`, the networks are those of tests/python/random_pages.py, and the deviation is that of
+the page load time.
 
 A margin is the largest deviation, or the mean and four standard deviations of it where that is
 more, rounded up to the next 5%. It is a share of the predicted value.
@@ -18,6 +22,7 @@ import math
 import os
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -27,8 +32,9 @@ import bentpipe
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "python"))
 from random_networks import random_network
+from random_pages import page_network
 
-FIRST_SEED, COUNT = 1_000_000, 30_000
+FIRST_SEED, COUNT, PAGES = 1_000_000, 30_000, 2_000
 
 
 def deviations(seed: int) -> list[tuple[str, float, int]]:
@@ -46,11 +52,22 @@ def deviations(seed: int) -> list[tuple[str, float, int]]:
     return found
 
 
-def main(first: int, count: int) -> None:
+def page_deviations(seed: int) -> list[tuple[str, float, int]]:
+    """Return the kind and the deviation of a seed's page load, where the model applies."""
+    network = page_network(seed)
+    (flow,) = bentpipe.predict(network).flows
+    answer = next(each for each in flow.models if each.name == "http")
+    if answer.transfer_time_s is None:
+        return []
+    (page,) = bentpipe.run(network, no_probes=True).summary.flows[0].extra["pages"]
+    return [("page load", page["load_s"] / answer.transfer_time_s - 1.0, seed)]
+
+
+def main(first: int, count: int, of: Callable[[int], list[tuple[str, float, int]]]) -> None:
     """Print a table."""
     by_kind: dict[str, list[tuple[float, int]]] = defaultdict(list)
     with Pool(min(2, os.cpu_count() or 1)) as pool:
-        for found in pool.imap_unordered(deviations, range(first, first + count), chunksize=50):
+        for found in pool.imap_unordered(of, range(first, first + count), chunksize=50):
             for kind, deviation, seed in found:
                 by_kind[kind].append((deviation, seed))
     print("kind          flows     least   median  largest  mean + 4 sd  margin  seed of the worst")
@@ -67,5 +84,7 @@ def main(first: int, count: int) -> None:
 
 
 if __name__ == "__main__":
-    arguments = [int(each) for each in sys.argv[1:]]
-    main(*(arguments + [FIRST_SEED, COUNT][len(arguments) :]))
+    of_pages = sys.argv[1:2] == ["pages"]
+    arguments = [int(each) for each in sys.argv[2 if of_pages else 1 :]]
+    first, count = arguments + [FIRST_SEED, PAGES if of_pages else COUNT][len(arguments) :]
+    main(first, count, page_deviations if of_pages else deviations)

@@ -112,12 +112,19 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
     if not flow.models:
         return
     print()
-    reasons = {answer.reason for answer in flow.models if not answer.applies}
-    if len(flow.models) > 1 and len(reasons) == 1 and not any(each.applies for each in flow.models):
-        print(f"none of the {len(flow.models)} models applies: {reasons.pop()}")
-        return
+    answers = flow.models
+    # Models of transfers do not apply to pages, all for one reason.
+    of_transfers = tuple(each for each in answers if each.name != "http")
+    reasons = {each.reason for each in of_transfers}
+    is_said_once = len(of_transfers) > 1 and len(reasons) == 1
+    if is_said_once and not any(each.applies for each in of_transfers):
+        print(f"none of the {len(of_transfers)} models applies: {reasons.pop()}")
+        answers = tuple(each for each in answers if each.name == "http")
+        if not answers:
+            return
+        print()
     models = Table(headings=("model", "goodput", "transfer time", "applies"), prose=True)
-    for answer in flow.models:
+    for answer in answers:
         goodput = "–" if answer.throughput_bps is None else format_rate(answer.throughput_bps)
         verdict = "yes" if answer.applies else "no"
         time = format_seconds(answer.transfer_time_s)

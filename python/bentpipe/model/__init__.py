@@ -11,6 +11,7 @@ module         what it predicts                                      loss
 `cardwell`     expected time of a short transfer                     with timeouts
 `cubic`        long-run throughput of CUBIC                          light, no timeouts
 `hybla`        long-run throughput of Hybla                          light, no timeouts
+`http`         load time of a web page: obata2000 over connections  none
 `limits`       which of four limits binds, and each one's value      none
 =============  ====================================================  =====================
 
@@ -21,9 +22,10 @@ the two links. No throughput exceeds `AsymmetricPath.capacity_bps`.
 
 from __future__ import annotations
 
-from . import cardwell, cubic, delayed_ack, hybla, lakshman, mathis, obata2000, padhye
+from . import cardwell, cubic, delayed_ack, http, hybla, lakshman, mathis, obata2000, padhye
 from .cardwell import CardwellPrediction
 from .delayed_ack import DelayedAckPrediction
+from .http import Handshake, PagePrediction
 from .lakshman import LakshmanPrediction
 from .limits import Limits, limits
 from .obata2000 import Obata2000Prediction
@@ -33,12 +35,15 @@ __all__ = [
     "AsymmetricPath",
     "CardwellPrediction",
     "DelayedAckPrediction",
+    "Handshake",
     "LakshmanPrediction",
     "Limits",
     "Obata2000Prediction",
+    "PagePrediction",
     "cardwell",
     "cubic",
     "delayed_ack",
+    "http",
     "hybla",
     "lakshman",
     "limits",

@@ -20,6 +20,7 @@ from bentpipe.prediction.obstacles import (
     alone_obstacle,
     reno_like,
 )
+from bentpipe.prediction.pages import page_load
 from bentpipe.prediction.paths import FlowPath, flow_paths
 from bentpipe.prediction.predictions import FlowPrediction, ModelAnswer, Prediction
 from bentpipe.prediction.sharing import sharing_estimates
@@ -243,9 +244,11 @@ def _ignored(path: FlowPath) -> tuple[str, ...]:
 def _predict_flow(path: FlowPath) -> FlowPrediction:
     if path.parts:
         # Flow control at the gateways: the slowest part governs.
-        parts = tuple(_predict_flow(part) for part in path.parts)
+        parts = tuple(_predict_flow(replace(part, page=None)) for part in path.parts)
         slowest = min(parts, key=lambda part: part.lowest_bps)
-        return replace(slowest, name=path.flow, like=path.flow, parts=parts)
+        load = page_load(path)
+        models = slowest.models if load is None else (*slowest.models, load)
+        return replace(slowest, name=path.flow, like=path.flow, parts=parts, models=models)
     asymmetric = path.asymmetric()
     answers = tuple(each(path) for each in MODELS)
     if path.application != "bulk":
@@ -253,6 +256,9 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         answers = tuple(
             ModelAnswer(name=each.name, applies=False, reason=reason) for each in answers
         )
+        load = page_load(path)
+        if load is not None:
+            answers = (*answers, load)
     limits, estimates = _limits(path), _estimates(path)
     together = limits | estimates
     saturation = None

@@ -17,6 +17,7 @@ from bentpipe.prediction.changes import shares
 from bentpipe.prediction.data_direction import Datagrams, data_direction, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
+from bentpipe.prediction.pages import WebPage
 from bentpipe.prediction.quantities import in_base_unit
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ class FlowPath:
     processing_s: float = 0.0
     # The time of each processor for a segment with its ACKs, or for a packet with its reply.
     processors: tuple[tuple[str, float], ...] = ()
+    # Whether the window grows in slow start although the sender does not use it (no RFC 7661).
+    grows_if_unused: bool = False
+    # The pages of a browser.
+    page: WebPage | None = None
     # Whether it sends during the whole run, so that averages over the run are limits for it.
     all_the_run: bool = False
 
@@ -529,6 +534,8 @@ def _flow_path(
         pacing_bps=in_base_unit(sender["pacing"]),
         processing_s=processing_s,
         processors=processors,
+        grows_if_unused=not sender["window_validation"],
+        page=WebPage.of(flow["app"]),
         all_the_run=(
             flow["start_s"] == 0.0
             and _application(flow["app"]) == "bulk"
