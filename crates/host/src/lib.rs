@@ -38,7 +38,7 @@ pub use connect::{Connect, ConnectError, Remote};
 pub use datagram::Datagram;
 pub use deadlines::Deadlines;
 pub use desk::Desk;
-pub use host::{Counters, Host, Limits, Step};
+pub use host::{Counters, HOST_GAUGES, Host, Limits, Step};
 pub use listener::{FastOpenPolicy, Listener, Taker};
 pub use ports::Ports;
 pub use realm::{RealKey, Realm, SimulatedTable, Table};

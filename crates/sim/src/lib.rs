@@ -17,7 +17,7 @@ mod topology;
 
 pub use address_resolution::ArpSettings;
 pub use bentpipe_host::report;
-pub use bentpipe_host::{Distribution, Ports, Report, Traffic, applications};
+pub use bentpipe_host::{Distribution, HOST_GAUGES, Ports, Report, Traffic, applications};
 pub use network::{Departure, Network, Progress};
 pub use node::NodeId;
 pub use outcome::{

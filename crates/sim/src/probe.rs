@@ -9,14 +9,14 @@ use bentpipe_types::{SeriesId, Span};
 macro_rules! quantities {
     ($(#[$of:meta])* $type:ident of $read_from:ty {
         $(
-            $(#[$doc:meta])*
+            $(#[doc = $doc:literal])+
             $variant:ident = $name:literal in $unit:literal $(=> |$from:ident| $read:expr)?,
         )+
     }) => {
         $(#[$of])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum $type {
-            $($(#[$doc])* $variant,)+
+            $($(#[doc = $doc])+ $variant,)+
         }
 
         impl $type {
@@ -36,6 +36,14 @@ macro_rules! quantities {
             pub fn unit(self) -> &'static str {
                 match self {
                     $(Self::$variant => $unit,)+
+                }
+            }
+
+            /// Returns the meaning, in a sentence or two: the documentation of the variant.
+            #[must_use]
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
                 }
             }
 
@@ -68,7 +76,7 @@ quantities! {
         },
         /// Bytes sent and not yet acknowledged, as the sender's loss recovery counts them.
         InFlight = "in_flight" in "B" => |connection| connection.in_flight() as f64,
-        /// Bits delivered in order a second.
+        /// Rate of delivery in order to the receiving application, since the last sample.
         Goodput = "goodput" in "bit/s",
         /// Stream offset after the last byte sent for the first time.
         Sent = "sent" in "B" => |connection| connection.sent_offset() as f64,
@@ -85,7 +93,7 @@ quantities! {
         Acknowledged = "acknowledged" in "B" => |connection| connection.acknowledged_offset() as f64,
         /// Stream offset after the last byte delivered in order to the receiving application.
         Delivered = "delivered" in "B",
-        /// Round-trip times that the sender has measured since the last record: their mean.
+        /// Mean of the round-trip times that the sender has measured since the last sample.
         MeasuredRtt = "measured_rtt" in "s",
         /// Smoothed round-trip time.
         SmoothedRtt = "smoothed_rtt" in "s" => |connection| connection.smoothed_rtt()?.as_secs_f64(),
@@ -93,11 +101,11 @@ quantities! {
         RttDeviation = "rtt_deviation" in "s" => |connection| connection.rtt_deviation()?.as_secs_f64(),
         /// Retransmission timeout.
         RetransmissionTimeout = "retransmission_timeout" in "s" => |connection| connection.rto().as_secs_f64(),
-        /// The rate at which the sender paces, where it does.
+        /// Pacing rate of the sender, if it paces.
         PacingRate = "pacing_rate" in "bit/s" => |connection| connection.pacing_rate()?.bits_per_second() as f64,
-        /// The window that the receiver last advertised to the sender.
+        /// Window that the receiver last advertised to the sender.
         PeerWindow = "peer_window" in "B" => |connection| connection.peer_window() as f64,
-        /// The time that its application measured last: an answer's, a page's, a packet's delay.
+        /// Time that the application last measured: of a response, a page, or a packet's delay.
         ResponseTime = "response_time" in "s",
     }
 }
@@ -127,21 +135,21 @@ impl FlowQuantity {
 quantities! {
     /// A quantity of a link direction.
     LinkQuantity of Direction {
-        /// Packets that wait.
+        /// Packets waiting.
         Queue = "queue" in "packets" => |direction| direction.waiting_packets() as f64,
-        /// Most packets that have waited since the last record.
+        /// Maximum number of packets waiting since the last sample.
         QueueMax = "queue_max" in "packets",
-        /// Bytes that wait.
+        /// Bytes waiting.
         QueueBytes = "queue_bytes" in "B" => |direction| direction.waiting_bytes() as f64,
-        /// Share of the time since the last record during which the transmitter works.
+        /// Share of the time since the last sample during which the transmitter was busy, 0 to 1.
         Utilization = "utilization" in "1",
-        /// Of a direction with capacity on demand, bits that the hub has granted a second.
+        /// Rate granted by the hub, with capacity on demand.
         Granted = "granted" in "bit/s",
-        /// Packets that the full queue dropped so far.
+        /// Packets dropped at the queue so far.
         Dropped = "dropped" in "packets" => |direction| direction.dropped() as f64,
         /// Packets that the queue has marked so far (ECN).
         Marked = "marked" in "packets" => |direction| direction.count("marked") as f64,
-        /// Packets lost on the way so far.
+        /// Packets lost to errors so far.
         Lost = "lost" in "packets" => |direction| direction.lost() as f64,
         /// Acknowledgments removed from the queue so far.
         AcksRemoved = "acks_removed" in "packets" => |direction| direction.counters().removed as f64,
@@ -149,7 +157,7 @@ quantities! {
         AcksRegenerated = "acks_regenerated" in "packets" => |direction| direction.counters().made as f64,
         /// Acknowledgments that the far end has held back so far, to space them out.
         AcksDelayed = "acks_delayed" in "packets" => |direction| direction.count("acks_delayed") as f64,
-        /// Acknowledgments that the far end holds back.
+        /// Acknowledgments that the far end holds back now.
         AcksHeld = "acks_held" in "packets" => |direction| direction.held_back() as f64,
     }
 }

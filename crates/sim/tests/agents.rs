@@ -104,10 +104,7 @@ impl Agent for Middle {
     }
 
     fn gauges(&self) -> &'static [Gauge] {
-        &[Gauge {
-            name: "held",
-            unit: "packets",
-        }]
+        &[const { Gauge::new("held", "packets", "Packets held.") }]
     }
 
     fn gauge(&self, index: usize) -> f64 {

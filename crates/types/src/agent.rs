@@ -217,6 +217,20 @@ pub struct Gauge {
     pub name: &'static str,
     /// Unit: `B`, `packets`, `connections` or `s`.
     pub unit: &'static str,
+    /// Meaning, in a sentence.
+    pub description: &'static str,
+}
+
+impl Gauge {
+    /// Creates a gauge.
+    #[must_use]
+    pub const fn new(name: &'static str, unit: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            unit,
+            description,
+        }
+    }
 }
 
 /// Result of comparing the stream offset at which bytes arrived with the offset at which they were

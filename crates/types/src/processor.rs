@@ -89,10 +89,11 @@ pub struct Served<A> {
 
 impl Served<()> {
     /// Gauges of the processor.
-    pub const GAUGES: &'static [Gauge] = &[Gauge {
-        name: "processing",
-        unit: "packets",
-    }];
+    pub const GAUGES: &'static [Gauge] = &[Gauge::new(
+        "processing",
+        "packets",
+        "Packets that wait for the node's processor or are being processed.",
+    )];
 }
 
 impl<A: Agent> Served<A> {

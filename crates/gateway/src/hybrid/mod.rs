@@ -64,25 +64,57 @@ pub use settings::{Anticipation, Recovery, Settings};
 /// Gauges that probes may read: first those over all connections, then those of the connection with
 /// the latest packet.
 pub const GAUGES: &[Gauge] = &[
-    gauge("buffered", "B"),
-    gauge("connections", "connections"),
-    gauge("host_window", "B"),
-    gauge("eligible", "B"),
-    gauge("offered_window", "B"),
-    gauge("received", "B"),
-    gauge("sent", "B"),
-    gauge("acknowledged", "B"),
-    gauge("acknowledged_to_server", "B"),
-    gauge("congestion_window", "B"),
-    gauge("smoothed_rtt", "s"),
-    gauge("retransmission_timeout", "s"),
-    gauge("rtt_deviation", "s"),
-    gauge("processing", "packets"),
+    Gauge::new(
+        "buffered",
+        "B",
+        "Data that the gateway holds, of all connections.",
+    ),
+    Gauge::new("connections", "connections", "Open connections."),
+    Gauge::new("host_window", "B", "Window that the host advertised."),
+    Gauge::new(
+        "eligible",
+        "B",
+        "Data held that the host's window allows to send.",
+    ),
+    Gauge::new(
+        "offered_window",
+        "B",
+        "Window that the gateway advertises to the server.",
+    ),
+    Gauge::new("received", "B", "Stream offset received from the server."),
+    Gauge::new("sent", "B", "Stream offset sent to the host."),
+    Gauge::new(
+        "acknowledged",
+        "B",
+        "Stream offset that the host has acknowledged.",
+    ),
+    Gauge::new(
+        "acknowledged_to_server",
+        "B",
+        "Stream offset that the gateway has acknowledged to the server.",
+    ),
+    Gauge::new(
+        "congestion_window",
+        "B",
+        "Congestion window towards the host.",
+    ),
+    Gauge::new("smoothed_rtt", "s", "Smoothed round-trip time to the host."),
+    Gauge::new(
+        "retransmission_timeout",
+        "s",
+        "Retransmission timeout towards the host.",
+    ),
+    Gauge::new(
+        "rtt_deviation",
+        "s",
+        "Mean deviation of the round-trip times to the host.",
+    ),
+    Gauge::new(
+        "processing",
+        "packets",
+        "Packets that wait for the gateway's processor or are being processed.",
+    ),
 ];
-
-const fn gauge(name: &'static str, unit: &'static str) -> Gauge {
-    Gauge { name, unit }
-}
 
 /// A gateway that acknowledges on behalf of hybrid hosts.
 #[derive(Debug)]

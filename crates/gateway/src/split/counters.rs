@@ -274,38 +274,38 @@ impl LegTotals {
 
 /// Gauges that probes may read.
 pub const GAUGES: &[Gauge] = &[
-    Gauge {
-        name: "buffered",
-        unit: "B",
-    },
-    Gauge {
-        name: "promised",
-        unit: "B",
-    },
-    Gauge {
-        name: "connections",
-        unit: "connections",
-    },
-    Gauge {
-        name: "facing_window",
-        unit: "B",
-    },
-    Gauge {
-        name: "host_window",
-        unit: "B",
-    },
-    Gauge {
-        name: "facing_offered",
-        unit: "B",
-    },
-    Gauge {
-        name: "host_offered",
-        unit: "B",
-    },
-    Gauge {
-        name: "processing",
-        unit: "packets",
-    },
+    Gauge::new("buffered", "B", "Stream data that the gateway holds."),
+    Gauge::new(
+        "promised",
+        "B",
+        "Memory that connections may use: data held and windows advertised.",
+    ),
+    Gauge::new("connections", "connections", "Open connections."),
+    Gauge::new(
+        "facing_window",
+        "B",
+        "Sum of the congestion windows on the `facing` side.",
+    ),
+    Gauge::new(
+        "host_window",
+        "B",
+        "Sum of the congestion windows on the side of the hosts.",
+    ),
+    Gauge::new(
+        "facing_offered",
+        "B",
+        "Sum of the windows advertised on the `facing` side.",
+    ),
+    Gauge::new(
+        "host_offered",
+        "B",
+        "Sum of the windows advertised to the hosts.",
+    ),
+    Gauge::new(
+        "processing",
+        "packets",
+        "Packets that wait for the gateway's processor or are being processed.",
+    ),
 ];
 
 /// Returns the value of one of [`GAUGES`]. Windows are sums over all connections, of congestion

@@ -9,16 +9,14 @@ use crate::account::Account;
 use crate::table::Timer;
 use crate::{ApplicationId, Realm};
 
-/// Gauges for probes.
-const GAUGES: [Gauge; 2] = [
-    Gauge {
-        name: "connections",
-        unit: "connections",
-    },
-    Gauge {
-        name: "buffered",
-        unit: "B",
-    },
+/// Gauges that probes may read.
+pub const HOST_GAUGES: &[Gauge] = &[
+    Gauge::new("connections", "connections", "Open connections."),
+    Gauge::new(
+        "buffered",
+        "B",
+        "Stream data that the host's connections hold.",
+    ),
 ];
 
 impl<P: Realm> Agent for Host<P> {
@@ -81,7 +79,7 @@ impl<P: Realm> Agent for Host<P> {
     }
 
     fn gauges(&self) -> &'static [Gauge] {
-        &GAUGES
+        HOST_GAUGES
     }
 
     fn gauge(&self, index: usize) -> f64 {

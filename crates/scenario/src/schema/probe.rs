@@ -1,32 +1,26 @@
 //! `[probes]`.
 
-use bentpipe_types::Span;
+use bentpipe_gateway::{hybrid, split};
+use bentpipe_sim::{FlowQuantity, HOST_GAUGES, LinkQuantity};
+use bentpipe_types::{Gauge, Served, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::quantity::{Interval, Length};
 
 /// Series to record over time.
 ///
-/// Series of a flow, at the sender: FLOW.congestion_window (B), FLOW.slow_start_threshold (B),
-/// FLOW.in_flight (B), FLOW.sent, FLOW.retransmitted and FLOW.acknowledged (B: offsets in the
-/// stream), FLOW.measured_rtt, FLOW.smoothed_rtt and FLOW.rtt_deviation (s),
-/// FLOW.retransmission_timeout (s), FLOW.pacing_rate (bit/s, if it paces), FLOW.peer_window (B). At
-/// the receiver: FLOW.delivered (B of the stream, in order), FLOW.goodput (bit/s). For each segment
-/// with data: FLOW.sent_segment, FLOW.received_segment (B: its offset in the stream) and
-/// FLOW.segment_delay (s, from host to host). For a flow with several connections, FLOW.delivered
-/// and FLOW.goodput are totals; the others are those of the connection that was opened last.
-///
-/// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_max (packets: the maximum
-/// since the last sample), LINK.forward.queue_bytes (B), LINK.forward.utilization (share of the
-/// time in which the transmitter is busy, 0 to 1), LINK.forward.granted (bit/s, with capacity on
-/// demand), LINK.forward.dropped and LINK.forward.lost (packets so far: dropped at the full queue,
-/// and lost to errors); LINK.return likewise.
+/// The tables below list the quantities. A quantity of a flow is FLOW.NAME, one of a link direction
+/// LINK.forward.NAME or LINK.return.NAME, one of a host or gateway NODE.NAME. Totals count from the
+/// start of the run. For a flow with several connections, delivered and goodput are totals; the
+/// others are those of the connection that was opened last.
 ///
 /// If a flow or a link was created several times (`count`), FLOW.goodput stands for FLOW-1.goodput,
 /// FLOW-2.goodput and so on.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-quantities" = quantities()))]
 pub struct ProbesFile {
     /// The series to record. Default: none.
     #[schemars(example = example())]
@@ -38,6 +32,34 @@ pub struct ProbesFile {
     /// and queue_max. They are averages or maxima since the last sample, and have no value at an
     /// instant. Default: "100 ms".
     pub averages_every: Option<Length>,
+}
+
+/// All quantities by subject, for the reference: name, unit and meaning. A share has the unit 1.
+fn quantities() -> Value {
+    let gauges = |gauges: &[Gauge]| {
+        let all = gauges.iter();
+        all.map(|each| entry(each.name, each.unit, each.description))
+            .collect::<Value>()
+    };
+    json!({
+        "FLOW.NAME": FlowQuantity::ALL
+            .iter()
+            .map(|each| entry(each.name(), each.unit(), each.description()))
+            .collect::<Value>(),
+        "LINK.forward.NAME, LINK.return.NAME": LinkQuantity::ALL
+            .iter()
+            .map(|each| entry(each.name(), each.unit(), each.description()))
+            .collect::<Value>(),
+        "HOST.NAME": gauges(HOST_GAUGES),
+        "GATEWAY.NAME of a split gateway": gauges(split::GAUGES),
+        "GATEWAY.NAME of a hybrid gateway: over all connections, and of the one with the latest packet":
+            gauges(hybrid::GAUGES),
+        "NODE.NAME of any other node with `processing`": gauges(Served::GAUGES),
+    })
+}
+
+fn entry(name: &str, unit: &str, description: &str) -> Value {
+    json!({ "name": name, "unit": unit, "description": description })
 }
 
 fn example() -> [&'static str; 2] {
