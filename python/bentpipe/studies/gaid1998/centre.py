@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, legend_below, new_axes
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.scenario import Scenario
 from bentpipe.studies.study import Figure, Value
 
@@ -89,10 +89,11 @@ def centre_figure(evidence: Evidence) -> Figure:
         places = np.arange(len(results), dtype=float)
         for index, (what, seconds) in enumerate(waits.items()):
             shift = (index - (len(waits) - 1) / 2) * width
-            above.bar(places + shift, seconds, width, color=COLOURS[index], label=what)
+            above.plot(places + shift, seconds, MARKERS[index], color=COLOURS[index], label=what)
         above.set_yscale("log")
-        above.set_ylim(bottom=0.1)
+        above.set_xlim(-0.5, len(results) - 0.5)
         above.set_ylabel("95% within (s)")
+        below.set_xlim(-0.5, len(results) - 0.5)
         below.bar(places, [bps / 1e6 for bps in files], 0.5, color=COLOURS[3])
         below.set_ylabel("files, together\n(Mbit/s)")
         for axes in (above, below):

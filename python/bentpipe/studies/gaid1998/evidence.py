@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from bentpipe.studies.evidence import Curve, Runs
 from bentpipe.studies.gaid1998.cells import (
     DURATION_S,
-    FITTED,
     RECEIVED,
-    Cell,
+    SATELLITE_BPS,
     Download,
-    Open,
-    with_parameters,
 )
+from bentpipe.studies.gaid1998.runs import Cell
 
 if TYPE_CHECKING:
     from bentpipe.results import FlowResult, GatewayResult
@@ -51,24 +49,14 @@ class Evidence(Runs[Cell]):
         """Return the data of the server that the gateway has received in order, Mbyte."""
         return float(self.curve(download, RECEIVED).known().values[-1]) / 1e6
 
-    def simulated_parameters(self) -> list[Open]:
-        """Return the simulated values of the unstated parameters."""
-        return [
-            cell.open
-            for cell in self.outcomes
-            if isinstance(cell, Download) and cell == with_parameters(cell.open)
-        ]
-
     def dropped(self, cell: Cell) -> int:
         """Return the number of packets lost or dropped on the satellite."""
         links = self.result(cell).summary.links
         forward = next(each for each in links if each.name == "satellite.forward")
         return int(forward.packets_lost + forward.packets_dropped)
 
-    def nearest(self, sent_mb: float) -> tuple[Open, float]:
-        """Return the parameters with which the server sends the amount nearest to this."""
-        amounts = {
-            each: self.sent_mb(with_parameters(each)) for each in self.simulated_parameters()
-        }
-        best = min(amounts, key=lambda each: (abs(amounts[each] - sent_mb), each != FITTED))
-        return best, amounts[best]
+    def satellite_bytes(self, cell: Cell) -> float:
+        """Return the bytes that the gateway sent on the satellite, retransmissions included."""
+        links = self.result(cell).summary.links
+        forward = next(each for each in links if each.name == "satellite.forward")
+        return float(forward.utilization) * SATELLITE_BPS * DURATION_S / 8.0

@@ -1,24 +1,44 @@
-"""Figures 12 and 16 to 44 of the paper."""
+"""Figures 16 to 44 of the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.studies.evidence import Curve
-from bentpipe.studies.gaid1998.cells import DURATION_S, NAMES, SETS, standard
+from bentpipe.studies.gaid1998.cells import (
+    COMMERCIAL_KBPS,
+    DURATION_S,
+    NAMES,
+    REQUEST_RTT,
+    SATELLITE_DELAY_S,
+    SETS,
+    STANDARD_SENT_MB,
+    STANDARD_WINDOW_BYTES,
+    asking,
+    plain,
+    standard,
+)
 from bentpipe.studies.study import Figure, Value
 
 if TYPE_CHECKING:
-    import numpy as np
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
     from bentpipe.studies.gaid1998.evidence import Evidence
 
 _STYLES: Final = ("-", "--", "-.", ":")
+# Slow start is shown by itself, in steps much shorter than it lasts.
+_START_S: Final = {1: 10.0, 2: 15.0, 3: 40.0, 4: 40.0, 5: 40.0}
+_START_STEP_S: Final = 0.5
+_DUPLICATE_S: Final = 2.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +68,9 @@ _PLANS: Final = tuple(
 )
 
 
-def figures(evidence: Evidence) -> list[Figure]:
-    """Return every figure, numbered as the paper numbers them."""
-    return [_network(), *(_figure(evidence, plan) for plan in _PLANS)]
+def figures(evidence: Evidence, set_: int) -> list[Figure]:
+    """Return the figures of a set, numbered as the paper numbers them."""
+    return [_figure(evidence, plan) for plan in _PLANS if plan.set_ == set_]
 
 
 def _figure(evidence: Evidence, plan: _Plan) -> Figure:
@@ -69,286 +89,455 @@ def _figure(evidence: Evidence, plan: _Plan) -> Figure:
     return makers[plan.what](evidence, plan)
 
 
-def _kbit(curve: Curve) -> Curve:
-    rate = curve.rate(end_s=DURATION_S)
-    return Curve(times_s=rate.times_s, values=8e-3 * rate.values)
+@dataclass(frozen=True, kw_only=True)
+class _Panel:
+    """One pair of axes: curves over time.
 
+    With `envelope_s`, curves are shown as the median of every interval of that length, between its
+    least and its greatest value. With `nested`, lines get thinner from the first to the last.
+    `rates` hold for the step before their time; other values until the next sample. `colour` is the
+    first curve's.
+    """
 
-def _kbyte(curve: Curve) -> Curve:
-    known = curve.known()
-    return Curve(times_s=known.times_s, values=1e-3 * known.values)
+    curves: Mapping[str, Curve]
+    y_label: str
+    end_s: float = DURATION_S
+    envelope_s: float = 0.0
+    nested: bool = False
+    rates: bool = False
+    colour: int = 0
+    marks: Callable[[Axes], None] | None = None
 
+    def drawn(self) -> dict[str, Curve]:
+        """Return the curves as far as they are drawn."""
+        return {name: curve.until(self.end_s) for name, curve in self.curves.items()}
 
-def _over_time(
-    plan: _Plan,
-    *,
-    title: str,
-    caption: str,
-    curves: Mapping[str, Curve],
-    y_label: str,
-    end_s: float = DURATION_S,
-) -> Figure:
-    curves = {name: curve.until(end_s) for name, curve in curves.items()}
-    columns: dict[str, list[Value]] = {"curve": [], "time_s": [], "value": []}
-    for name, curve in curves.items():
-        columns["curve"] += [name] * len(curve.times_s)
-        columns["time_s"] += curve.times_s.tolist()
-        columns["value"] += curve.values.tolist()
-
-    def draw(canvas: Canvas) -> None:
-        (axes,) = new_axes(canvas)
-        for index, (name, curve) in enumerate(curves.items()):
+    def draw(self, axes: Axes) -> None:
+        """Draw the panel."""
+        most = 0.0
+        widths = nested_widths(len(self.curves))
+        for index, (name, curve) in enumerate(self.drawn().items()):
+            colour = COLOURS[self.colour + index]
+            if self.envelope_s:
+                least, curve, greatest = envelope(curve, self.envelope_s)
+                axes.fill_between(
+                    curve.times_s, least, greatest, color=colour, alpha=0.3, linewidth=0
+                )
+                most = max(most, float(greatest.max()))
+            steps = "steps-pre" if self.rates else "steps-post"
             axes.plot(
                 curve.times_s,
                 curve.values,
-                _STYLES[index % len(_STYLES)],
-                color=COLOURS[index],
-                drawstyle="steps-post",
+                "-" if self.nested else _STYLES[index % len(_STYLES)],
+                color=colour,
+                drawstyle="default" if self.envelope_s else steps,
+                linewidth=widths[index] if self.nested else 1.4,
                 label=name,
             )
-        axes.set_xlim(0.0, end_s)
+            most = max(most, float(curve.values.max()))
+        axes.set_xlim(0.0, self.end_s)
         # Start the axis at zero: otherwise small variations look large.
-        axes.set_ylim(0.0, 1.05 * max(float(curve.values.max()) for curve in curves.values()))
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel(y_label)
-        if len(curves) > 1:
-            legend_below(canvas, axes, columns=3)
+        axes.set_ylim(0.0, 1.08 * most)
+        axes.set_ylabel(self.y_label)
+        if self.marks is not None:
+            self.marks(axes)
 
-    of_set = f"Set {plan.set_}: {NAMES[plan.set_]}. "
-    return Figure(id=plan.number, title=title, caption=of_set + caption, columns=columns, draw=draw)
+
+def nested_widths(count: int) -> list[float]:
+    """Return widths of lines that lie on each other: the first is drawn below the others."""
+    return [float(width) for width in np.linspace(4.5, 0.8, count)]
+
+
+def envelope(curve: Curve, step_s: float) -> tuple[np.ndarray, Curve, np.ndarray]:
+    """Return the least, the median and the greatest value of every interval that has samples."""
+    bins = (curve.times_s / step_s).astype(int)
+    edges = np.flatnonzero(np.diff(bins)) + 1
+    parts = np.split(curve.values, edges)
+    first = bins[np.concatenate(([0], edges))]
+    middle = Curve(
+        times_s=(first + 0.5) * step_s, values=np.array([np.median(part) for part in parts])
+    )
+    least = np.array([part.min() for part in parts])
+    return least, middle, np.array([part.max() for part in parts])
+
+
+def _of_panels(plan: _Plan, *, title: str, caption: str, panels: Sequence[_Panel]) -> Figure:
+    columns: dict[str, list[Value]] = {"panel": [], "curve": [], "time_s": [], "value": []}
+    for panel in panels:
+        for name, curve in panel.drawn().items():
+            columns["panel"] += [panel.y_label.replace("\n", " ")] * len(curve.times_s)
+            columns["curve"] += [name] * len(curve.times_s)
+            columns["time_s"] += curve.times_s.tolist()
+            columns["value"] += curve.values.tolist()
+
+    def draw(canvas: Canvas) -> None:
+        all_axes = new_axes(canvas, rows=len(panels))
+        for axes, panel in zip(all_axes, panels, strict=True):
+            panel.draw(axes)
+        all_axes[-1].set_xlabel("time (s)")
+        legend_of(canvas, all_axes)
+
+    return Figure(
+        id=plan.number,
+        title=title,
+        caption=f"Set {plan.set_}: {NAMES[plan.set_]}. {caption}",
+        columns=columns,
+        draw=draw,
+        height=4.4 if len(panels) == 1 else 5.6,
+    )
+
+
+def legend_of(canvas: Canvas, all_axes: Sequence[Axes]) -> None:
+    """Put one legend below all axes, with each label once."""
+    entries: dict[str, Artist] = {}
+    for axes in all_axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if len(entries) > 1:
+        longest = max(len(label) for label in entries)
+        columns = max(1, min(len(entries), 90 // (longest + 6)))
+        canvas.legend(
+            list(entries.values()), list(entries), loc="outside lower center", ncols=columns
+        )
+
+
+def _kbit(curve: Curve, step_s: float = 1.0) -> Curve:
+    rate = curve.rate(end_s=DURATION_S, step_s=step_s)
+    return Curve(times_s=rate.times_s, values=8e-3 * rate.values)
+
+
+def _scaled(curve: Curve, scale: float) -> Curve:
+    known = curve.known()
+    return Curve(times_s=known.times_s, values=scale * known.values)
+
+
+def _kbyte(curve: Curve) -> Curve:
+    return _scaled(curve, 1e-3)
+
+
+def _mark_set_1(axes: Axes) -> None:
+    mean_kbps = 8e3 * STANDARD_SENT_MB / DURATION_S
+    bound_kbps = 8e-3 * STANDARD_WINDOW_BYTES / SATELLITE_DELAY_S
+    published.mark(axes, [0.97 * DURATION_S] * 2, [mean_kbps, bound_kbps])
+
+
+def _mark_set_2(axes: Axes) -> None:
+    published.band(axes, COMMERCIAL_KBPS, COMMERCIAL_KBPS)
+
+
+def _mark_seven(axes: Axes) -> None:
+    published.mark(axes, DURATION_S, STANDARD_SENT_MB)
+    axes.set_xlim(0.0, 1.02 * DURATION_S)
 
 
 def _throughput(evidence: Evidence, plan: _Plan) -> Figure:
     cell = standard(plan.set_)
-    return _over_time(
+    series = {
+        "at the hybrid host": evidence.curve(cell, "download.delivered"),
+        "at the hybrid gateway": evidence.curve(cell, "hub.received"),
+    }
+    caption = (
+        "Data received by the host's application, and data that the gateway receives from the "
+        f"server in order. Above: the start, in steps of {_START_STEP_S:g} s; below: seconds."
+    )
+    marks = None
+    if plan.set_ == 1:
+        marks = _mark_set_1
+        series["at the host, without the gateway"] = evidence.curve(plain(), "download.delivered")
+        caption += (
+            " Published: 7 Mbyte in 100 s from the server, and at most 16 kbyte/s without the "
+            "gateway."
+        )
+    elif plan.set_ == 2:
+        marks = _mark_set_2
+        caption += " Published: 400 kbit/s, the rate of the service that the paper models."
+
+    panels = [
+        _Panel(
+            curves={name: _kbit(curve, _START_STEP_S) for name, curve in series.items()},
+            y_label="throughput (kbit/s)",
+            rates=True,
+            end_s=_START_S[plan.set_],
+        ),
+        _Panel(
+            curves={name: _kbit(curve) for name, curve in series.items()},
+            y_label="throughput (kbit/s)",
+            rates=True,
+            marks=marks,
+        ),
+    ]
+    return _of_panels(
         plan,
         title="Throughput at the end-user and at the hybrid gateway",
-        caption="Seconds of what the host's application receives, and of what the gateway receives "
-        "from the server in order.",
-        curves={
-            "at the hybrid host": _kbit(evidence.curve(cell, "download.delivered")),
-            "at the hybrid gateway": _kbit(evidence.curve(cell, "hub.received")),
-        },
-        y_label="throughput (kbit/s)",
+        caption=caption,
+        panels=panels,
     )
 
 
 def _load(evidence: Evidence, plan: _Plan) -> Figure:
-    used = evidence.curve(standard(plan.set_), "satellite.forward.utilization").known()
-    return _over_time(
+    cell = standard(plan.set_)
+    used = evidence.curve(cell, "satellite.forward.utilization").known()
+    caption = (
+        "Above: data that the gateway has received from the server, as a total. Below: the share "
+        "of the satellite's 10 Mbit/s that is used, by seconds."
+    )
+    seconds = np.ceil(used.times_s - 1e-9)
+    ends = np.unique(seconds)
+    share = np.array([100.0 * used.values[seconds == end].mean() for end in ends])
+    marks = None
+    if plan.set_ == 1:
+        marks = _mark_seven
+        caption += " Published: 7 Mbyte in 100 s."
+
+    return _of_panels(
         plan,
         title="Downstream data load",
-        caption="The share of the satellite's 10 Mbit/s that is used, in tenths of a second of "
-        "the first 10 s.",
-        curves={"satellite": Curve(times_s=used.times_s, values=100.0 * used.values)},
-        y_label="load (%)",
-        end_s=10.0,
+        caption=caption,
+        panels=[
+            _Panel(
+                curves={"from the server": _scaled(evidence.curve(cell, "hub.received"), 1e-6)},
+                y_label="data (Mbyte)",
+                marks=marks,
+            ),
+            _Panel(
+                curves={"satellite": Curve(times_s=ends, values=share)},
+                y_label="load (%)",
+                colour=1,
+                rates=True,
+            ),
+        ],
     )
 
 
 def _numbers(evidence: Evidence, plan: _Plan) -> Figure:
     cell = standard(plan.set_)
-    return _over_time(
+    return _of_panels(
         plan,
         title="Sequence number received by the hybrid host and ACK number received at the hybrid "
         "gateway",
-        caption="Counted from the server's first byte; the first 10 s.",
-        curves={
-            "sequence number at the host": _kbyte(
-                evidence.curve(cell, "download.received_segment")
-            ),
-            "ACK number at the gateway": _kbyte(evidence.curve(cell, "hub.acknowledged")),
-        },
-        y_label="bytes (kbyte)",
-        end_s=10.0,
+        caption="Counted from the server's first byte; the start of the transfer.",
+        panels=[
+            _Panel(
+                curves={
+                    "sequence number at the host": _kbyte(
+                        evidence.curve(cell, "download.received_segment")
+                    ),
+                    "ACK number at the gateway": _kbyte(evidence.curve(cell, "hub.acknowledged")),
+                },
+                y_label="bytes (kbyte)",
+                end_s=_START_S[plan.set_],
+            )
+        ],
+    )
+
+
+def _segment_ends(curve: Curve) -> Curve:
+    """Return the ends of received segments, from where they begin.
+
+    A segment ends where the next one of the stream begins, since their data do not overlap.
+    """
+    starts = np.unique(curve.values)
+    after = dict(pairwise(starts))
+    known = np.array([start in after for start in curve.values], dtype=bool)
+    return Curve(
+        times_s=curve.times_s[known],
+        values=np.array([after[start] for start in curve.values[known]]),
     )
 
 
 def _duplicate(evidence: Evidence, plan: _Plan) -> Figure:
     cell = standard(plan.set_)
+    received = _segment_ends(evidence.curve(cell, "download.received_segment").known())
+    seen = set[float]()
+    twice = np.zeros(len(received.values), dtype=bool)
+    for index, end in enumerate(received.values):
+        twice[index] = end in seen
+        seen.add(end)
+    points = {
+        "received by the host": Curve(
+            times_s=received.times_s[~twice], values=1e-3 * received.values[~twice]
+        ),
+        "received a second time": Curve(
+            times_s=received.times_s[twice], values=1e-3 * received.values[twice]
+        ),
+    }
+    lines = {
+        "sent by the gateway": _kbyte(evidence.curve(cell, "hub.sent")),
+        "acknowledged by the host": _kbyte(evidence.curve(cell, "hub.acknowledged")),
+    }
+    shown = {name: each.until(_DUPLICATE_S) for name, each in {**lines, **points}.items()}
+    columns: dict[str, list[Value]] = {"curve": [], "time_s": [], "value": []}
+    for name, curve in shown.items():
+        columns["curve"] += [name] * len(curve.times_s)
+        columns["time_s"] += curve.times_s.tolist()
+        columns["value"] += curve.values.tolist()
     again = evidence.counted(cell, "to_host", "retransmissions")
-    return _over_time(
-        plan,
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for name, style, colour in zip(lines, ("-", "--"), COLOURS, strict=False):
+            curve = shown[name]
+            axes.plot(
+                curve.times_s,
+                curve.values,
+                style,
+                color=colour,
+                drawstyle="steps-post",
+                label=name,
+            )
+        for name, marker, size, colour in zip(
+            points, (".", "x"), (4.0, 7.0), COLOURS[2:4], strict=True
+        ):
+            curve = shown[name]
+            axes.plot(
+                curve.times_s,
+                curve.values,
+                marker,
+                color=colour,
+                markersize=size,
+                label=name,
+            )
+        axes.set_xlim(0.0, _DUPLICATE_S)
+        axes.set_ylim(0.0, 1.05 * float(shown["sent by the gateway"].values.max()))
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("end of the data (kbyte)")
+        legend_below(canvas, axes, columns=2)
+
+    return Figure(
+        id=plan.number,
         title="Example of a duplicated segment received by the hybrid host",
-        caption="The first 1.2 s; a segment received by the host is where it begins in the "
-        "stream, "
-        "so that one that comes twice goes back. The gateway's timer expires 200 ms after the "
-        "first segment "
-        "has left, before that has even arrived: it goes again. Of the whole set, "
-        f"{again} segments reach the host twice.",
-        curves={
-            "sent by the gateway": _kbyte(evidence.curve(cell, "hub.sent")),
-            "segments received by the host": _kbyte(
-                evidence.curve(cell, "download.received_segment")
-            ),
-            "acknowledged by the host": _kbyte(evidence.curve(cell, "hub.acknowledged")),
-        },
-        y_label="bytes (kbyte)",
-        end_s=1.2,
+        caption=f"Set {plan.set_}: {NAMES[plan.set_]}. The start of the transfer. All curves show "
+        "the end of the data: of what was sent, of a received segment, and the ACK number. The "
+        "gateway's timer of 200 ms is shorter than the way to the host and back, so that segments "
+        f"are sent again that are not lost. In the whole run the gateway sends {again} twice.",
+        columns=columns,
+        draw=draw,
     )
 
 
 def _window(evidence: Evidence, plan: _Plan) -> Figure:
-    return _over_time(
+    return _of_panels(
         plan,
         title="Window advertised by the hybrid host at the hybrid gateway",
-        caption="As the last ACK that came by modem had it.",
-        curves={"window": _kbyte(evidence.curve(standard(plan.set_), "hub.host_window"))},
-        y_label="window (kbyte)",
+        caption="In the last ACK that has come by modem: the median of every second, and the range "
+        "of its values.",
+        panels=[
+            _Panel(
+                curves={"window": _kbyte(evidence.curve(standard(plan.set_), "hub.host_window"))},
+                y_label="window (kbyte)",
+                envelope_s=1.0,
+            )
+        ],
     )
 
 
 def _sent(evidence: Evidence, plan: _Plan) -> Figure:
-    return _over_time(
+    rate = evidence.curve(standard(plan.set_), "hub.sent").rate(
+        end_s=DURATION_S, step_s=_START_STEP_S
+    )
+    return _of_panels(
         plan,
         title="Amount of data sent by the hybrid gateway to the hybrid host",
-        caption="In tenths of a second of the first 10 s.",
-        curves={
-            "sent": Curve(
-                **_fields(
-                    evidence.curve(standard(plan.set_), "hub.sent").rate(
-                        end_s=DURATION_S, step_s=0.1
-                    ),
-                    scale=1e-4,
-                )
+        caption="The start of the transfer, in steps of half a second.",
+        panels=[
+            _Panel(
+                curves={
+                    "sent": Curve(times_s=rate.times_s, values=_START_STEP_S * 1e-3 * rate.values)
+                },
+                y_label="data in 0.5 s (kbyte)",
+                rates=True,
+                end_s=_START_S[plan.set_],
             )
-        },
-        y_label="data (kbyte)",
-        end_s=10.0,
+        ],
     )
-
-
-def _fields(curve: Curve, *, scale: float) -> dict[str, np.ndarray]:
-    return {"times_s": curve.times_s, "values": scale * curve.values}
 
 
 def _eligible(evidence: Evidence, plan: _Plan) -> Figure:
     cell = standard(plan.set_)
-    return _over_time(
+    return _of_panels(
         plan,
         title="Comparison between the window size and the amount of data eligible to be sent by "
         "the hybrid gateway",
-        caption="What the gateway may have under way: all that it holds, since it anticipates the "
-        "host's window.",
-        curves={
-            "eligible": _kbyte(evidence.curve(cell, "hub.eligible")),
-            "window of the host": _kbyte(evidence.curve(cell, "hub.host_window")),
-        },
-        y_label="bytes (kbyte)",
+        caption="Data that the gateway holds for the host, and may have in flight, since it "
+        "anticipates the host's window: the median of every second, and the range of its values.",
+        panels=[
+            _Panel(
+                curves={
+                    "eligible": _kbyte(evidence.curve(cell, "hub.eligible")),
+                    "window of the host": _kbyte(evidence.curve(cell, "hub.host_window")),
+                },
+                y_label="bytes (kbyte)",
+                envelope_s=1.0,
+            )
+        ],
     )
 
 
 def _rtt(evidence: Evidence, plan: _Plan) -> Figure:
     cell = standard(plan.set_)
-
-    def milliseconds(series: str) -> Curve:
-        known = evidence.curve(cell, series).known()
-        return Curve(times_s=known.times_s, values=1e3 * known.values)
-
-    return _over_time(
+    return _of_panels(
         plan,
         title="RTT measured at the server and the hybrid host",
-        caption="At the server the mean of what was measured in a tenth of a second, at the "
-        "gateway smoothed. "
-        "The host sends nothing but ACKs in this simulation, so that it measures "
-        "nothing; the gateway measures the way to it and back.",
-        curves={
-            "server to gateway": milliseconds("download.measured_rtt"),
-            "gateway to host": milliseconds("hub.smoothed_rtt"),
-        },
-        y_label="round-trip time (ms)",
+        caption="At the server the mean of a tenth of a second; at the gateway the smoothed round "
+        "trip to the host. The host sends ACKs only and measures nothing, so its curve is of "
+        "another run, in which it also sends a request of 40 bytes to the server every half "
+        "second: to the server by modem and back by satellite. It ends where the modem's queue is "
+        "full of ACKs and drops requests. Medians of every second, and ranges.",
+        panels=[
+            _Panel(
+                curves={
+                    "server to gateway": _scaled(
+                        evidence.curve(cell, "download.measured_rtt"), 1e3
+                    ),
+                    "gateway to host": _scaled(evidence.curve(cell, "hub.smoothed_rtt"), 1e3),
+                    "host to server": _scaled(evidence.curve(asking(plan.set_), REQUEST_RTT), 1e3),
+                },
+                y_label="round-trip time (ms)",
+                envelope_s=1.0,
+            )
+        ],
     )
 
 
 def _sets(evidence: Evidence, plan: _Plan) -> Figure:
-    return _over_time(
+    received = {
+        number: _kbit(evidence.curve(standard(number), "download.delivered")) for number in SETS[:4]
+    }
+    return _of_panels(
         plan,
         title="Comparison of the throughput at the end-user",
-        caption="The sets so far.",
-        curves={
-            f"set {number}": _kbit(evidence.curve(standard(number), "download.delivered"))
-            for number in SETS[:4]
-        },
-        y_label="throughput (kbit/s)",
+        caption="All sets so far, by seconds. Above: the sets with a gateway window of 64 kbyte; "
+        "below: those with 1000 kbyte, whose lines nearly coincide.",
+        panels=[
+            _Panel(
+                curves={f"set {number}": received[number] for number in numbers},
+                y_label="throughput (kbit/s)",
+                rates=True,
+                nested=nested,
+                colour=numbers[0] - 1,
+            )
+            for numbers, nested in (((1, 2), False), ((3, 4), True))
+        ],
     )
 
 
 def _timeouts(evidence: Evidence, plan: _Plan) -> Figure:
-    curves = {}
-    for number, timeout in ((4, "200 ms"), (5, "10 ms")):
-        cell = standard(number)
-        curves[f"host, {timeout}"] = _kbit(evidence.curve(cell, "download.delivered"))
-        curves[f"gateway, {timeout}"] = _kbit(evidence.curve(cell, "hub.received"))
-    return _over_time(
+    places = {"host": "download.delivered", "gateway": "hub.received"}
+    sets = ((4, "200 ms"), (5, "10 ms"))
+    return _of_panels(
         plan,
         title="Comparison of throughput at the hybrid host and at the hybrid gateway",
-        caption="With ACK timeouts of 200 ms (set 4) and 10 ms; the first 20 s.",
-        curves=curves,
-        y_label="throughput (kbit/s)",
-        end_s=20.0,
-    )
-
-
-_BOXES: Final = (("server", 0.0), ("hybrid\ngateway", 1.0), ("hybrid\nhost", 2.2))
-
-
-def _network() -> Figure:
-    rows: Sequence[tuple[str, str, str, str]] = (
-        ("LAN", "both", "10 Mbit/s", "open: swept"),
-        ("satellite", "gateway to host", "10 Mbit/s", "250 ms"),
-        ("modem", "host to gateway, in a tunnel", "9.6 or 29.9 kbit/s", "1 ms"),
-    )
-    columns: dict[str, list[Value]] = {
-        name: [row[index] for row in rows]
-        for index, name in enumerate(("link", "way", "rate", "delay"))
-    }
-
-    def draw(canvas: Canvas) -> None:
-        (axes,) = new_axes(canvas)
-        axes.axis("off")
-        axes.set_xlim(-0.4, 2.6)
-        axes.set_ylim(-0.7, 0.8)
-        for name, x in _BOXES:
-            axes.text(
-                x,
-                0.0,
-                name,
-                ha="center",
-                va="center",
-                bbox={"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": COLOURS[6]},
+        caption="With ACK timeouts of 200 ms (set 4) and 10 ms; the first 40 s in steps of 0.5 s.",
+        panels=[
+            _Panel(
+                curves={
+                    timeout: _kbit(evidence.curve(standard(number), series), 0.5)
+                    for number, timeout in sets
+                },
+                y_label=f"at the {place} (kbit/s)",
+                rates=True,
+                end_s=40.0,
             )
-        _arrow(axes, (0.22, 0.0), (0.74, 0.0), "<->", "Ethernet,\n10 Mbit/s", 0.16, 0.0)
-        _arrow(axes, (1.2, 0.12), (2.0, 0.12), "->", "satellite: 10 Mbit/s, 250 ms", 0.42, -0.35)
-        _arrow(axes, (2.0, -0.12), (1.2, -0.12), "->", "modem: 9.6 kbit/s, tunnel", -0.42, -0.35)
-
-    return Figure(
-        id="12",
-        title="Hybrid network",
-        caption="The server, the hybrid gateway and the hybrid host, as simulated (figures 9 to 15 "
-        "of the paper are OPNET's views of it).",
-        columns=columns,
-        draw=draw,
-        height=2.6,
+            for place, series in places.items()
+        ],
     )
-
-
-def _arrow(
-    axes: Axes,
-    start: tuple[float, float],
-    end: tuple[float, float],
-    style: str,
-    label: str,
-    above: float,
-    bend: float,
-) -> None:
-    axes.annotate(
-        "",
-        xy=end,
-        xytext=start,
-        arrowprops={
-            "arrowstyle": style,
-            "color": COLOURS[0],
-            "connectionstyle": f"arc3,rad={bend}",
-        },
-    )
-    axes.text((start[0] + end[0]) / 2, start[1] + above, label, ha="center", va="center")

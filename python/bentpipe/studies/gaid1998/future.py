@@ -71,11 +71,6 @@ def future_cells() -> list[FutureWork]:
     return [*cells, FutureWork(network=BROADCAST), *bounded]
 
 
-def future_figures(evidence: Evidence) -> list[Figure]:
-    """Return the figures of these networks."""
-    return [_merged(evidence), _broadcast(evidence), _memory(evidence)]
-
-
 def _bounded(memory: str, window: str) -> FutureWork:
     return FutureWork(network=_HUNDRED, memory=memory, window=window)
 
@@ -92,7 +87,8 @@ def _wait_s(group: GroupResult, path: tuple[str, ...]) -> float:
     return float(told["p95"]) / 1e3
 
 
-def _merged(evidence: Evidence) -> Figure:
+def merged_figure(evidence: Evidence) -> Figure:
+    """Return the figure of merged traffic and more users."""
     columns: dict[str, list[Value]] = {
         name: [] for name in ("network", "what", "at the hub", "goodput_bps", "95% within (s)")
     }
@@ -145,7 +141,8 @@ def _merged(evidence: Evidence) -> Figure:
     )
 
 
-def _broadcast(evidence: Evidence) -> Figure:
+def broadcast_figure(evidence: Evidence) -> Figure:
+    """Return the figure of periodic broadcast."""
     cell = FutureWork(network=BROADCAST)
     resolved = cell.scenario().resolved()
     flow = next(each for each in resolved["flows"] if each["channel"] is not None)
@@ -184,7 +181,8 @@ def _broadcast(evidence: Evidence) -> Figure:
     )
 
 
-def _memory(evidence: Evidence) -> Figure:
+def memory_figure(evidence: Evidence) -> Figure:
+    """Return the figure of goodput at a bounded memory."""
     columns: dict[str, list[Value]] = {"memory": [], "window": [], "goodput_bps": []}
     curves: dict[str, list[float]] = {}
     for window in WINDOWS:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, legend_below, new_axes
+from bentpipe.plot import published
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.gaid1998.cells import (
-    DURATION_S,
     FACTORS,
     SETS,
+    STANDARD_SENT_MB,
     anticipating,
     standard,
 )
+from bentpipe.studies.gaid1998.figures import envelope, legend_of, nested_widths
 from bentpipe.studies.study import Figure, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from bentpipe.studies.evidence import Curve
     from bentpipe.studies.gaid1998.evidence import Evidence
 
 # Interval of the points in seconds: there are too many segments to show each.
-_STEP_S = 0.25
+_STEP_S: Final = 0.25
+_SHOWN_S: Final = 20.0
 
 
 def probe_figures(evidence: Evidence) -> list[Figure]:
@@ -34,140 +37,179 @@ def probe_figures(evidence: Evidence) -> list[Figure]:
 
 def _anticipation(evidence: Evidence) -> Figure:
     sets = SETS[:4]
-    amounts = {
-        f"{factor:g} window{'s' if factor > 1 else ''}": [
-            evidence.received_bytes(anticipating(number, factor)) / 1e6 for number in sets
+    limits = [f"{factor:g}" for factor in FACTORS] + ["unlimited"]
+    received = {
+        number: [
+            *(evidence.received_bytes(anticipating(number, factor)) / 1e6 for factor in FACTORS),
+            evidence.received_bytes(standard(number)) / 1e6,
         ]
-        for factor in FACTORS
+        for number in sets
     }
-    amounts["as far as there is data"] = [
-        evidence.received_bytes(standard(number)) / 1e6 for number in sets
-    ]
     columns: dict[str, list[Value]] = {"sent_at_most": [], "set": [], "received_mbyte": []}
-    for name, received in amounts.items():
-        columns["sent_at_most"] += [name] * len(sets)
-        columns["set"] += list(sets)
-        columns["received_mbyte"] += received
+    for number, amounts in received.items():
+        columns["sent_at_most"] += list(limits)
+        columns["set"] += [number] * len(limits)
+        columns["received_mbyte"] += amounts
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        width = 0.8 / len(amounts)
-        places = np.arange(len(sets), dtype=float)
-        for index, (name, received) in enumerate(amounts.items()):
-            shift = (index - len(amounts) / 2 + 0.5) * width
-            axes.bar(places + shift, received, width, color=COLOURS[index], label=name)
+        places = np.arange(len(limits))
+        for index, (number, amounts) in enumerate(received.items()):
+            axes.plot(
+                places,
+                amounts,
+                color=COLOURS[index],
+                marker=MARKERS[index],
+                label=f"set {number}",
+            )
+        published.mark(axes, len(limits) - 1.0, STANDARD_SENT_MB, label="paper, set 1")
         axes.set_yscale("log")
         axes.set_ylabel("received in 100 s (Mbyte)")
-        axes.set_xticks(places, [f"set {number}" for number in sets])
-        legend_below(canvas, axes, columns=3)
+        axes.set_xlabel("windows of the host that the gateway sends at most")
+        axes.set_xticks(places, limits)
+        legend_below(canvas, axes, columns=5)
 
+    enough = next(
+        limit
+        for limit, amount in zip(limits, received[1], strict=True)
+        if amount >= STANDARD_SENT_MB
+    )
+    rising = [
+        limit
+        for index, limit in enumerate(limits)
+        if all(received[after][index] > received[before][index] for before, after in pairwise(sets))
+    ]
     return Figure(
         id="A6",
         title="How far the gateway sends beyond the host's window",
         caption="What the host receives in 100 s, of about 100 Mbyte that the application offers, "
-        "where the gateway sends so many of the windows that the host has advertised, and where it "
-        "sends all it has. Only with two to eight windows does each set bring more than the one "
-        "before; the paper's 7 Mbyte in set 1 need more.",
+        "where the gateway sends at most so many of the windows that the host has advertised, and "
+        f"where it sends all it has. Each set brings more than the one before with: "
+        f"{', '.join(rising)}. The paper's 7 Mbyte in set 1 need a limit of {enough}.",
         columns=columns,
         draw=draw,
     )
 
 
-def _thinned(curve: Curve) -> dict[str, list[float]]:
-    """Return the minimum, median and maximum of every interval that has samples."""
-    known = curve.known()
-    bins = (known.times_s / _STEP_S).astype(int)
-    edges = np.flatnonzero(np.diff(bins)) + 1
-    parts = np.split(known.values, edges)
-    starts = known.times_s[np.concatenate(([0], edges))] if len(known.times_s) else known.times_s
-    return {
-        "time_s": [float(_STEP_S * (int(start / _STEP_S) + 0.5)) for start in starts],
-        "least": [float(part.min()) for part in parts if len(part)],
-        "median": [float(np.median(part)) for part in parts if len(part)],
-        "most": [float(part.max()) for part in parts if len(part)],
-    }
-
-
 def _delays(evidence: Evidence) -> Figure:
-    curves = {
-        number: _thinned(evidence.curve(standard(number), "download.segment_delay"))
-        for number in SETS
-    }
-    columns: dict[str, list[Value]] = {
-        name: [] for name in ("set", "time_s", "least_s", "median_s", "most_s")
-    }
-    for number, curve in curves.items():
-        columns["set"] += [number] * len(curve["time_s"])
-        columns["time_s"] += curve["time_s"]
-        for name in ("least", "median", "most"):
-            columns[f"{name}_s"] += curve[name]
+    medians, columns = {}, _columns("set", "time_s", "least_s", "median_s", "most_s")
+    for number in SETS:
+        known = evidence.curve(standard(number), "download.segment_delay").known()
+        least, median, most = envelope(known.until(_SHOWN_S), _STEP_S)
+        medians[number] = median
+        rows = zip(median.times_s, least, median.values, most, strict=True)
+        for row in rows:
+            for name, value in zip(columns, (number, *map(float, row)), strict=True):
+                columns[name].append(value)
 
     def draw(canvas: Canvas) -> None:
-        (axes,) = new_axes(canvas)
-        for index, (number, curve) in enumerate(curves.items()):
-            axes.plot(curve["time_s"], curve["median"], color=COLOURS[index], label=f"set {number}")
-            axes.fill_between(
-                curve["time_s"], curve["least"], curve["most"], color=COLOURS[index], alpha=0.2
-            )
-        axes.set_xlim(0.0, 20.0)
-        axes.set_ylim(0.0, None)
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("delay (s)")
-        legend_below(canvas, axes, columns=5)
+        all_axes = new_axes(canvas, rows=2)
+        for axes, numbers in zip(all_axes, ((1, 2), (3, 4, 5)), strict=True):
+            for width, number in zip(nested_widths(len(numbers)), numbers, strict=True):
+                axes.plot(
+                    medians[number].times_s,
+                    1e3 * medians[number].values,
+                    color=COLOURS[number - 1],
+                    linewidth=width,
+                    label=f"set {number}",
+                )
+            axes.set_xlim(0.0, _SHOWN_S)
+            axes.set_ylim(0.0, None)
+            axes.set_ylabel("delay (ms)")
+        all_axes[-1].set_xlabel("time (s)")
+        legend_of(canvas, all_axes)
 
     return Figure(
         id="A7",
         title="End-to-end delay of the segments received by the hybrid host",
         caption="Table 2, number 0: from the server's sending of a segment to its arrival at the "
-        "host, whatever the gateway did with it in between; median of every quarter of a second, "
-        "and from the least to the most. The first 20 s. Where the server's window is what the "
-        "gateway holds, a segment leaves at once.",
+        "host, whatever the gateway did with it in between; the median of every quarter of a "
+        "second in the first 20 s. The least and the greatest are in the figure's data.",
         columns=columns,
         draw=draw,
+        height=5.0,
     )
 
 
+def _columns(*names: str) -> dict[str, list[Value]]:
+    return {name: [] for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Quantity:
+    """A row of the figure: a series in every set, or several series of one."""
+
+    number: str
+    label: str
+    series: str
+    scale: float
+
+
+_QUANTITIES: Final = (
+    _Quantity(
+        number="3",
+        label="sequence number\nsent (Mbyte)",
+        series="download.sent_segment",
+        scale=1e-6,
+    ),
+    _Quantity(
+        number="4",
+        label="ACK number sent\n(Mbyte)",
+        series="hub.acknowledged_to_server",
+        scale=1e-6,
+    ),
+    _Quantity(
+        number="5",
+        label="congestion\nwindow (kbyte)",
+        series="download.congestion_window",
+        scale=1e-3,
+    ),
+    _Quantity(number="6", label="round trip (ms)", series="download.measured_rtt", scale=1e3),
+    _Quantity(number="7", label="deviation (ms)", series="download.rtt_deviation", scale=1e3),
+)
+
+
 def _sender(evidence: Evidence) -> Figure:
-    series: Mapping[str, tuple[str, str, float]] = {
-        "congestion window": ("download.congestion_window", "window (kbyte)", 1e-3),
-        "measured RTT": ("download.measured_rtt", "round trip (ms)", 1e3),
-        "mean deviation": ("download.rtt_deviation", "deviation (ms)", 1e3),
-    }
-    columns: dict[str, list[Value]] = {"set": [], "what": [], "time_s": [], "value": []}
+    columns = _columns("set", "number", "time_s", "value")
     curves = {}
-    for name, (probe, _, scale) in series.items():
+    for quantity in _QUANTITIES:
         for number in SETS:
-            known = evidence.curve(standard(number), probe).known().until(20.0)
-            curves[name, number] = (known.times_s, scale * known.values)
+            known = evidence.curve(standard(number), quantity.series).known().until(_SHOWN_S)
+            if quantity.number == "3":
+                _, known, _ = envelope(known, 0.1)
+            curves[quantity, number] = (known.times_s, quantity.scale * known.values)
             columns["set"] += [number] * len(known.times_s)
-            columns["what"] += [name] * len(known.times_s)
+            columns["number"] += [quantity.number] * len(known.times_s)
             columns["time_s"] += known.times_s.tolist()
-            columns["value"] += (scale * known.values).tolist()
+            columns["value"] += (quantity.scale * known.values).tolist()
 
     def draw(canvas: Canvas) -> None:
-        all_axes = new_axes(canvas, rows=len(series))
-        for axes, (name, (_, label, _)) in zip(all_axes, series.items(), strict=True):
+        all_axes = new_axes(canvas, rows=len(_QUANTITIES))
+        widths = nested_widths(len(SETS))
+        for axes, quantity in zip(all_axes, _QUANTITIES, strict=True):
             for index, number in enumerate(SETS):
-                times, values = curves[name, number]
+                times, values = curves[quantity, number]
                 axes.plot(
                     times,
                     values,
                     color=COLOURS[index],
+                    linewidth=widths[index],
                     drawstyle="steps-post",
                     label=f"set {number}",
                 )
-            axes.set_xlim(0.0, min(20.0, DURATION_S))
+            axes.set_xlim(0.0, _SHOWN_S)
             axes.set_ylim(0.0, None)
-            axes.set_ylabel(label)
+            axes.set_ylabel(quantity.label, fontsize=8.5)
         all_axes[-1].set_xlabel("time (s)")
-        legend_below(canvas, all_axes[-1], columns=5)
+        legend_of(canvas, all_axes)
 
     return Figure(
         id="A8",
-        title="What the server's TCP knows",
-        caption="Table 2, numbers 5 to 7: congestion window, measured round trips (the mean of "
-        "those of a tenth of a second) and their mean deviation. The first 20 s.",
+        title="The server's TCP, and the ACK number that the gateway sends it",
+        caption="Table 2, numbers 3 to 7: sequence number sent by the server, ACK number sent by "
+        "the gateway in place of the host's, congestion window, measured round trip (mean of a "
+        "tenth of a second) and its mean deviation. The first 20 s; thin lines lie on wide ones.",
         columns=columns,
         draw=draw,
-        height=6.0,
+        height=8.0,
     )
