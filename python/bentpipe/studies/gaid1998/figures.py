@@ -38,6 +38,8 @@ _STYLES: Final = ("-", "--", "-.", ":")
 # Slow start is shown by itself, in steps much shorter than it lasts.
 _START_S: Final = {1: 10.0, 2: 15.0, 3: 40.0, 4: 40.0, 5: 40.0}
 _START_STEP_S: Final = 0.5
+# Points of a curve at most.
+_DRAWN: Final = 400
 _DUPLICATE_S: Final = 2.5
 
 
@@ -124,6 +126,8 @@ class _Panel:
                     curve.times_s, least, greatest, color=colour, alpha=0.3, linewidth=0
                 )
                 most = max(most, float(greatest.max()))
+            else:
+                curve = thinned(curve, self.end_s)
             steps = "steps-pre" if self.rates else "steps-post"
             axes.plot(
                 curve.times_s,
@@ -141,6 +145,13 @@ class _Panel:
         axes.set_ylabel(self.y_label)
         if self.marks is not None:
             self.marks(axes)
+
+
+def thinned(curve: Curve, end_s: float) -> Curve:
+    """Return the last sample of each of so many intervals as can be told apart in a figure."""
+    bins = (curve.times_s * (_DRAWN / end_s)).astype(int)
+    last = np.flatnonzero(np.diff(bins, append=_DRAWN + 1))
+    return Curve(times_s=curve.times_s[last], values=curve.values[last])
 
 
 def nested_widths(count: int) -> list[float]:

@@ -27,6 +27,7 @@ from bentpipe.studies.gaid1998.cells import (
     routed,
     traced,
 )
+from bentpipe.studies.gaid1998.figures import thinned
 from bentpipe.studies.gaid1998.stalls import TIMEOUT_S, timer_stalls
 from bentpipe.studies.study import Figure, Value
 
@@ -117,17 +118,19 @@ def _stalls(evidence: Evidence) -> Figure:
     def draw(canvas: Canvas) -> None:
         whole, excerpt = new_axes(canvas, rows=2)
         for index, (name, curve) in enumerate(curves.items()):
+            drawn = thinned(curve, DURATION_S)
             whole.plot(
-                curve.times_s,
-                curve.values / 1e6,
+                drawn.times_s,
+                drawn.values / 1e6,
                 color=COLOURS[index],
                 drawstyle="steps-post",
                 label=name,
             )
             first = float(curve.at(_EXCERPT_S[0]))
+            shown = (curve.times_s >= _EXCERPT_S[0] - 1.0) & (curve.times_s <= _EXCERPT_S[1])
             excerpt.plot(
-                curve.times_s,
-                (curve.values - first) / 1e3,
+                curve.times_s[shown],
+                (curve.values[shown] - first) / 1e3,
                 color=COLOURS[index],
                 drawstyle="steps-post",
             )

@@ -17,7 +17,7 @@ from bentpipe.studies.gaid1998.cells import (
     anticipating,
     standard,
 )
-from bentpipe.studies.gaid1998.figures import envelope, legend_of, nested_widths
+from bentpipe.studies.gaid1998.figures import envelope, legend_of, nested_widths, thinned
 from bentpipe.studies.study import Figure, Value
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _sender(evidence: Evidence) -> Figure:
             known = evidence.curve(standard(number), quantity.series).known().until(_SHOWN_S)
             if quantity.number == "3":
                 _, known, _ = envelope(known, 0.1)
-            curves[quantity, number] = (known.times_s, quantity.scale * known.values)
+            curves[quantity, number] = thinned(known, _SHOWN_S)
             columns["set"] += [number] * len(known.times_s)
             columns["number"] += [quantity.number] * len(known.times_s)
             columns["time_s"] += known.times_s.tolist()
@@ -188,10 +188,10 @@ def _sender(evidence: Evidence) -> Figure:
         widths = nested_widths(len(SETS))
         for axes, quantity in zip(all_axes, _QUANTITIES, strict=True):
             for index, number in enumerate(SETS):
-                times, values = curves[quantity, number]
+                curve = curves[quantity, number]
                 axes.plot(
-                    times,
-                    values,
+                    curve.times_s,
+                    quantity.scale * curve.values,
                     color=COLOURS[index],
                     linewidth=widths[index],
                     drawstyle="steps-post",
