@@ -12,12 +12,13 @@ import pytest
 
 from bentpipe.studies import get
 from bentpipe.studies.evidence import Curve
-from bentpipe.studies.gaid1998.cells import FITTED, NEARBY, SETS, standard
+from bentpipe.studies.gaid1998.cells import FITTED, NEARBY, SETS, standard, traced
 from bentpipe.studies.gaid1998.figures import envelope
 from bentpipe.studies.gaid1998.fragmentation import NETWORKS, fragments
 from bentpipe.studies.gaid1998.future import MEMORIES, WINDOWS
 from bentpipe.studies.gaid1998.open_settings import SEARCH, open_of, setting_of
 from bentpipe.studies.gaid1998.runs import every_cell
+from bentpipe.studies.gaid1998.stalls import timer_stalls
 from bentpipe.studies.open_settings import committed
 
 STUDY = "gaid1998"
@@ -124,6 +125,39 @@ def test_an_envelope_has_the_range_of_every_interval() -> None:
     assert median.times_s.tolist() == [0.5, 2.5]
     assert median.values.tolist() == [2.0, 7.0]
     assert most.tolist() == [3.0, 7.0]
+
+
+class _Acknowledged:
+    """Evidence with one ACK number series."""
+
+    def __init__(self, samples: list[tuple[float, float]]) -> None:
+        times, values = zip(*samples, strict=True)
+        self._curve = Curve(times_s=np.array(times), values=np.array(values))
+
+    def curve(self, *_: object) -> Curve:
+        return self._curve
+
+
+def test_stalls_that_follow_one_another_are_a_cycle() -> None:
+    # Three stalls of 0.5 s, 45 kbyte apart; steady progress for 2 s; one stall alone.
+    samples = [
+        (0.9, 0.0),
+        (1.0, 1e3),
+        (1.5, 2e3),
+        (1.6, 46e3),
+        (2.1, 47e3),
+        (2.2, 91e3),
+        (2.7, 92e3),
+    ]
+    samples += [(2.7 + 0.1 * step, 92e3 + 1e3 * step) for step in range(1, 21)]
+    samples += [(5.0, 2e5)]
+    evidence: Any = _Acknowledged(samples)
+    stalls = timer_stalls(evidence, traced(bulk=True))
+    assert (stalls.cycles, stalls.rounds) == (2, 4)
+    assert stalls.gain_bytes == 45e3
+    assert stalls.round_s == pytest.approx(0.6)
+    # From 1.0 to 2.7 s and from 4.7 to 5.0 s, of 100 s.
+    assert stalls.share == pytest.approx(0.02)
 
 
 def test_more_fragments_lose_more(reproduction: Path) -> None:

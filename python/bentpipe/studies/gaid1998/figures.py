@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -156,7 +157,7 @@ def thinned(curve: Curve, end_s: float) -> Curve:
 
 def nested_widths(count: int) -> list[float]:
     """Return widths of lines that lie on each other: the first is drawn below the others."""
-    return [float(width) for width in np.linspace(4.5, 0.8, count)]
+    return [float(width) for width in np.linspace(4.5, 1.2, count)]
 
 
 def envelope(curve: Curve, step_s: float) -> tuple[np.ndarray, Curve, np.ndarray]:
@@ -232,8 +233,8 @@ def _mark_set_1(axes: Axes) -> None:
     published.mark(axes, [0.97 * DURATION_S] * 2, [mean_kbps, bound_kbps])
 
 
-def _mark_set_2(axes: Axes) -> None:
-    published.band(axes, COMMERCIAL_KBPS, COMMERCIAL_KBPS)
+def _mark_level(level: float, axes: Axes) -> None:
+    published.band(axes, level, level)
 
 
 def _mark_seven(axes: Axes) -> None:
@@ -260,7 +261,7 @@ def _throughput(evidence: Evidence, plan: _Plan) -> Figure:
             "gateway."
         )
     elif plan.set_ == 2:
-        marks = _mark_set_2
+        marks = partial(_mark_level, COMMERCIAL_KBPS)
         caption += " Published: 400 kbit/s, the rate of the service that the paper models."
 
     panels = [
@@ -427,16 +428,18 @@ def _duplicate(evidence: Evidence, plan: _Plan) -> Figure:
 
 
 def _window(evidence: Evidence, plan: _Plan) -> Figure:
+    cell = standard(plan.set_)
     return _of_panels(
         plan,
         title="Window advertised by the hybrid host at the hybrid gateway",
         caption="In the last ACK that has come by modem: the median of every second, and the range "
-        "of its values.",
+        "of its values. Published: the host's receive buffer.",
         panels=[
             _Panel(
-                curves={"window": _kbyte(evidence.curve(standard(plan.set_), "hub.host_window"))},
+                curves={"window": _kbyte(evidence.curve(cell, "hub.host_window"))},
                 y_label="window (kbyte)",
                 envelope_s=1.0,
+                marks=partial(_mark_level, 1e-3 * cell.host_window_bytes),
             )
         ],
     )
@@ -518,7 +521,8 @@ def _sets(evidence: Evidence, plan: _Plan) -> Figure:
         plan,
         title="Comparison of the throughput at the end-user",
         caption="All sets so far, by seconds. Above: the sets with a gateway window of 64 kbyte; "
-        "below: those with 1000 kbyte, whose lines nearly coincide.",
+        "below: those with 1000 kbyte, whose lines nearly coincide. Published: 400 kbit/s, the "
+        "rate of the service that the paper models.",
         panels=[
             _Panel(
                 curves={f"set {number}": received[number] for number in numbers},
@@ -526,6 +530,7 @@ def _sets(evidence: Evidence, plan: _Plan) -> Figure:
                 rates=True,
                 nested=nested,
                 colour=numbers[0] - 1,
+                marks=None if nested else partial(_mark_level, COMMERCIAL_KBPS),
             )
             for numbers, nested in (((1, 2), False), ((3, 4), True))
         ],
