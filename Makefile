@@ -77,6 +77,7 @@ docs: setup  ## Generate the references, run the notebooks, the Rust documentati
 	$(BIN)/python tools/results-reference < docs/results.schema.json > docs/results.md
 	$(BIN)/python tools/api_reference.py > docs/api.md
 	$(BIN)/python tools/rfc_table.py
+	$(BIN)/python tools/claims_table.py
 	$(BIN)/python tools/run_notebook.py docs/notebooks/*.ipynb
 	cargo doc --workspace --no-deps --quiet
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
@@ -101,7 +101,7 @@ def _replace_outlines(parent: ET.Element) -> None:
     label: str | None = None
     for place, child in enumerate(list(parent)):
         if _is_comment(child):
-            label = (child.text or "")[1:-1]
+            label = unescape((child.text or "")[1:-1])
             continue
         text = None if label is None else _text(child, label)
         label = None
