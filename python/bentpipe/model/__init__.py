@@ -11,7 +11,7 @@ module         what it predicts                                      loss
 `cardwell`     expected time of a short transfer                     with timeouts
 `cubic`        long-run throughput of CUBIC                          light, no timeouts
 `hybla`        long-run throughput of Hybla                          light, no timeouts
-`http`         load time of a web page: obata2000 over connections  none
+`http`         load time of a web page: `obata2000` over HTTP        none
 `limits`       which of four limits binds, and each one's value      none
 =============  ====================================================  =====================
 

@@ -111,6 +111,15 @@ def found(network: str) -> Download:
     return replace(download(best().setting, network), sampled=True)
 
 
+def found_words() -> str:
+    """Return the windows that the search found, in words for a caption."""
+    setting = best().setting
+    return (
+        f"with those that the search finds: {setting['window']} B, and {setting['large_window']} B "
+        "as large windows between the hosts"
+    )
+
+
 def measure_found(evidence: Evidence) -> Row:
     """Return the paper's numbers as this run measures them with the setting that was found."""
     setting = best().setting
