@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -49,20 +50,42 @@ def test_cluster_gives_the_same_results(tmp_path: Path, bentpipe: Any) -> None:
     assert cells[0].drop_columns("simulation_s") == cells[1].drop_columns("simulation_s")
 
 
+def begun(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    """Start a reproduction that simulates when this returns; all of it takes much longer."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bentpipe", "reproduce", STUDY, *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith(b"karir1999: simulating")
+    time.sleep(1.0)
+    return process
+
+
+@pytest.mark.parametrize("dask", [False, True], ids=["here", "cluster"])
+def test_ctrl_c_ends_a_reproduction(tmp_path: Path, dask: bool) -> None:
+    with cluster(tmp_path) as running:
+        running.worker()
+        process = begun(tmp_path, *(("--dask", running.address) if dask else ()))
+        running.processes.append(process)
+        before = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said, error = (each.decode() for each in process.communicate(timeout=PATIENCE_S))
+        took_s = time.monotonic() - before
+    assert (process.returncode, said) == (130, ""), error
+    assert error.splitlines()[-1] == "bentpipe: interrupted"
+    assert "Traceback" not in error
+    assert took_s < 10.0
+    assert not (tmp_path / "reproduction" / "report.html").exists()
+
+
 def test_lost_scheduler_ends_the_reproduction(tmp_path: Path) -> None:
     with cluster(tmp_path) as running:
         running.worker()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bentpipe", "reproduce", STUDY, "--dask", running.address],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        process = begun(tmp_path, "--dask", running.address)
         running.processes.append(process)
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith(b"karir1999: simulating")
-        # The runs of all cells take much longer.
-        time.sleep(1.0)
         running.scheduler.kill()
         said, error = (each.decode() for each in process.communicate(timeout=PATIENCE_S))
     assert (process.returncode, said) == (1, "")
