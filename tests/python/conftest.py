@@ -131,6 +131,11 @@ def has_figures(request: pytest.FixtureRequest, reproduction: Path) -> bool:
         numbers = table if table.is_file() else figure
         assert pq.read_table(numbers).num_rows > 0
         assert len(numbers.with_suffix(".csv").read_text().splitlines()) > 1
+    # Claims name figures and tables that exist.
+    for claim in json.loads((reproduction / "claims.json").read_text()):
+        for name in claim["figures"]:
+            places = (f"figure-{name}.csv", f"table-{name}.csv", f"{name.replace(' ', '-')}.csv")
+            assert any((folder / place).is_file() for place in places), (claim["id"], name)
     return True
 
 
