@@ -82,7 +82,7 @@ def _dask() -> Finding:
         name="dask.distributed",
         found=found,
         detail=_distribution_version("distributed") if found else "pip install 'bentpipe[dask]'",
-        needed_for="sweep --dask",
+        needed_for="sweep --dask, reproduce --dask",
     )
 
 

@@ -12,9 +12,9 @@ from io import BytesIO
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from bentpipe.errors import RequestError, WorkError
+from bentpipe.errors import WorkError
 from bentpipe.results import RunResult, run
-from bentpipe.sweeps.local import cores
+from bentpipe.sweeps.local import check_workers, cores
 from bentpipe.sweeps.stopping import deferred_interrupts, finished
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def simulations(workers: int | None = None, dask: str | None = None) -> Iterator
     RequestError
         Dask is not installed, or no scheduler answers.
     """
-    if workers is not None and dask is not None:
-        raise RequestError("--workers doesn't go with --dask: the cluster has workers of its own")
+    check_workers(workers, dask)
     if dask is None:
         with _Local(workers or cores()) as local:
             yield local

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from typing import Final
 
+from bentpipe.errors import RequestError
 from bentpipe.sweeps.cell import Outcome, Task, simulate
 from bentpipe.sweeps.stopping import GRACE_S, finished, raise_in_thread
 
@@ -26,6 +27,20 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_workers(workers: int | None, dask: str | None) -> None:
+    """Check the number of simulations at a time.
+
+    Raises
+    ------
+    RequestError
+        It is less than one, or it is given for a cluster.
+    """
+    if workers is not None and workers < 1:
+        raise RequestError(f"--workers {workers}: expected 1 or more")
+    if workers is not None and dask is not None:
+        raise RequestError("--workers doesn't go with --dask: the cluster has workers of its own")
 
 
 def outcomes(

@@ -99,10 +99,7 @@ def sweep(
         The sweep was interrupted because the cluster went away. A cell that fails does not end a
         sweep: it is among the result's `failures`.
     """
-    if workers is not None and workers < 1:
-        raise RequestError(f"--workers {workers}: expected 1 or more")
-    if workers is not None and dask is not None:
-        raise RequestError("--workers doesn't go with --dask: the cluster has workers of its own")
+    local.check_workers(workers, dask)
     if isinstance(source, Sweep):
         definition = with_settings(source, settings or {})
     else:
