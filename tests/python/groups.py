@@ -24,6 +24,17 @@ COMPARE_DURATIONS = frozenset(
         "test_split_live.py",
     }
 )
+# Of those that calculate, the files that take longest: first, so that no process ends with one.
+LONGEST = frozenset(
+    {
+        "test_advise.py",
+        "test_advise_seeds.py",
+        "test_cli_out.py",
+        "test_plots.py",
+        "test_sweep.py",
+        "test_sweep_dask.py",
+    }
+)
 # Niceness of tests that only calculate. Tests in real time have the machine's usual one.
 NICE = 10
 
@@ -35,9 +46,9 @@ def file_of(node_id: str) -> str:
 
 @functools.cache
 def is_in_real_time(file: str) -> bool:
-    """Whether a file has tests on the machine's clock: it imports `live`."""
+    """Whether a file has tests on the machine's clock: it imports from `live` or `boxes`."""
     text = (HERE / file).read_text("utf-8")
-    return re.search(r"^from \.live import", text, re.MULTILINE) is not None
+    return re.search(r"^from \.(live|boxes) import", text, re.MULTILINE) is not None
 
 
 def group_of(node_id: str) -> str:
@@ -50,11 +61,13 @@ def group_of(node_id: str) -> str:
 
 
 def order(node_id: str) -> int:
-    """Return the rank of a test's group: those in real time first, since most of it is waiting."""
+    """Return the rank of a test's group: those in real time first, then those that take longest."""
     file = file_of(node_id)
     if file in COMPARE_DURATIONS:
         return 0
-    return 1 if is_in_real_time(file) else 2
+    if is_in_real_time(file):
+        return 1
+    return 2 if file in LONGEST else 3
 
 
 @contextlib.contextmanager

@@ -11,9 +11,15 @@ import pytest
 
 import bentpipe
 from bentpipe import cli
-from bentpipe.advice import FlowLimits
+from bentpipe.advice import Advice, FlowLimits
+from bentpipe.advice.remedy import PARTIES
 
 from .networks import pair
+
+
+def _limits(network: dict[str, Any]) -> Advice:
+    """Return what limits the flows: nobody can change anything, so no remedy is simulated."""
+    return bentpipe.advise(network, seeds=1, without=PARTIES)
 
 
 def _served(node: str) -> dict[str, Any]:
@@ -54,7 +60,7 @@ def _terminals(access: dict[str, object], *, carrier: str = "1 Mbit/s") -> dict[
 
 @pytest.mark.parametrize("node", ["server", "client", "hub"])
 def test_saturated_processor_is_the_limit(node: str) -> None:
-    advice = bentpipe.advise(_served(node), seeds=1)
+    advice = _limits(_served(node))
     (flow,) = advice.flows
     assert flow.verdict == "processing"
     assert flow.processor is not None
@@ -73,7 +79,7 @@ def test_idle_processor_is_not_the_limit() -> None:
     network = _served("client")
     network["hosts"]["client"]["processing"] = {"time": "100 us"}
     network["links"]["satellite"]["rate"] = "2 Mbit/s"
-    (flow,) = bentpipe.advise(network, seeds=1).flows
+    (flow,) = _limits(network).flows
     assert flow.verdict == "downlink"
     assert flow.processor is not None
     # 167 segments a second and half as many ACKs, but for losses, for 0.1 ms each.
@@ -82,7 +88,7 @@ def test_idle_processor_is_not_the_limit() -> None:
 
 def test_full_carrier_limits_every_flow_that_shares_it() -> None:
     network = _terminals({"volume_based": True})
-    flows = bentpipe.advise(network, seeds=1).flows
+    flows = _limits(network).flows
     assert {flow.verdict for flow in flows} == {"carrier"}
     for flow in flows:
         assert flow.carrier is not None
@@ -98,7 +104,7 @@ def test_faded_carrier_is_full_with_fewer_bytes(access: dict[str, object]) -> No
     forward = network["links"]["shops"]["forward"]
     forward["schedule"] = [{"at": "0 s", "rate": "128 kbit/s"}]
     result = bentpipe.run(network, no_probes=True)
-    flows = bentpipe.advise(network, seeds=1).flows
+    flows = _limits(network).flows
     assert {flow.verdict for flow in flows} == {"carrier"}
     for flow in flows:
         assert flow.carrier is not None
@@ -113,7 +119,7 @@ def test_faded_carrier_is_full_with_fewer_bytes(access: dict[str, object]) -> No
 
 
 def test_carrier_with_free_capacity_is_not_the_limit() -> None:
-    flows = bentpipe.advise(_terminals({"volume_based": True}, carrier="8 Mbit/s"), seeds=1).flows
+    flows = _limits(_terminals({"volume_based": True}, carrier="8 Mbit/s")).flows
     assert "carrier" not in {flow.verdict for flow in flows}
     assert all(flow.carrier is not None and flow.carrier.used < 0.8 for flow in flows)
 
@@ -122,7 +128,7 @@ def test_acknowledgment_limited_flows_name_the_full_carrier() -> None:
     network = _terminals({"volume_based": True}, carrier="512 kbit/s")
     # Each downloads beside its upload, which leaves nothing to its acknowledgments.
     network["flows"]["download"] = {"from": "hub", "to": "shop", "app": {"kind": "bulk"}}
-    flows = bentpipe.advise(network, seeds=1).flows
+    flows = _limits(network).flows
     downloads = [flow for flow in flows if flow.name.startswith("download")]
     assert {flow.verdict for flow in downloads} == {"acknowledgments"}
     for flow in downloads:
@@ -143,7 +149,7 @@ def test_constant_rate_terminals_are_capacity_limited() -> None:
 
 def test_plain_network_has_no_processor_or_carrier() -> None:
     network = pair("plain", duration="20 s", rate="2 Mbit/s", delay="50 ms", size="2 MB")
-    (flow,) = bentpipe.advise(tomllib.loads(network), seeds=1).flows
+    (flow,) = _limits(tomllib.loads(network)).flows
     assert (flow.processor, flow.carrier) == (None, None)
     assert isinstance(flow, FlowLimits)
 

@@ -8,13 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .groups import COMPARE_DURATIONS, HERE, group_of, is_in_real_time, order
+from .groups import COMPARE_DURATIONS, HERE, LONGEST, group_of, is_in_real_time, order
 
 PARALLEL = ["--numprocesses", "2", "-p", "no:cacheprovider", "-v"]
 
 
+def _text(name: str) -> str:
+    return (HERE / name).read_text("utf-8")
+
+
 def test_listed_files_are_there_and_in_real_time() -> None:
     assert [file for file in sorted(COMPARE_DURATIONS) if not is_in_real_time(file)] == []
+    assert [file for file in sorted(LONGEST) if is_in_real_time(file)] == []
 
 
 def test_tests_of_a_file_are_one_group_and_those_in_real_time_are_first() -> None:
@@ -23,6 +28,8 @@ def test_tests_of_a_file_are_one_group_and_those_in_real_time_are_first() -> Non
     assert len(shared) == 1
     names = [path.name for path in sorted(HERE.glob("test_*.py"))]
     ranks = sorted(names, key=order)
+    marked = [name for name in names if re.search(r"^@live$|= live$", _text(name), re.MULTILINE)]
+    assert all(map(is_in_real_time, marked))
     last = max(at for at, name in enumerate(ranks) if is_in_real_time(name))
     assert all(map(is_in_real_time, ranks[: last + 1]))
 

@@ -132,7 +132,7 @@ def wait_for(condition: Any) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 def results_of(out: Path) -> bytes:
