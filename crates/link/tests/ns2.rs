@@ -1,8 +1,6 @@
 //! RED and deficit round robin compared with ns-2, packet by packet (`benches/witness/queues.tcl`).
 //! Skipped with a message where ns-2 is not installed.
 
-mod common;
-
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +13,7 @@ use bentpipe_types::{
     Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
 };
 
-use common::Bottleneck;
+use crate::common::Bottleneck;
 
 /// An event at ns-2's queue.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,15 +1,13 @@
 //! CoDel, FQ-CoDel and PIE compared with ns-3, packet by packet: `tests/ns3/*.txt` is the output of
 //! `benches/witness/ns3_queues.cc` with ns-3.37.
 
-mod common;
-
 use bentpipe_link::{
     Codel, CodelSettings, DelayBounds, FqCodel, FqCodelSettings, Limit, Pie, PieSettings,
     QueueDiscipline, Watch,
 };
 use bentpipe_types::{Bytes, Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, Span, Time};
 
-use common::Bottleneck;
+use crate::common::Bottleneck;
 
 /// A packet and its fate.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,8 +6,6 @@
 //! `BENTPIPE_FIRST_NETWORK=SEED BENTPIPE_RANDOM_NETWORKS=1` runs one of them alone, and prints its
 //! file.
 
-mod networks;
-
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -16,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use bentpipe_scenario::{CaptureRequest, RunOptions, RunOutput, Scenario};
-use networks::{Dice, network};
+use crate::networks::{Dice, network};
 use serde_json::Value;
 
 const CASES: u64 = 300;

@@ -1,8 +1,6 @@
 //! Applications against manual calculation: round trips of a page, mean wait of a queue by formula,
 //! and equal numbers of requests and responses under losses.
 
-mod two_hosts;
-
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{
     BulkSettings, Direction, Http, PacketsSettings, PageModel, RequestResponseSettings, Tls,
@@ -11,7 +9,7 @@ use bentpipe_host::applications::{
 use bentpipe_sim::{FlowOutcome, FlowState, Traffic};
 use bentpipe_types::Span;
 use proptest::prelude::*;
-use two_hosts::{IDLE, Path, run};
+use crate::two_hosts::{IDLE, Path, run};
 
 fn page(http: Http, tls: Tls, resumption: bool) -> WebSettings {
     WebSettings {

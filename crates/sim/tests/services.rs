@@ -1,8 +1,6 @@
 //! Calls, files, mail, video, echoes and users against manual calculation: round trips on an idle
 //! link, and termination under losses.
 
-mod two_hosts;
-
 use std::sync::Arc;
 
 use bentpipe_host::applications::{
@@ -14,7 +12,7 @@ use bentpipe_host::{Distribution, emodel};
 use bentpipe_sim::{FlowOutcome, FlowState, Traffic};
 use bentpipe_types::Span;
 use proptest::prelude::*;
-use two_hosts::{IDLE, Path, run};
+use crate::two_hosts::{IDLE, Path, run};
 
 fn only(path: Path, traffic: Traffic) -> FlowOutcome {
     let outcome = run(path, &[("flow", traffic)], 10_000);

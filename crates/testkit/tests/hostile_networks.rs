@@ -94,8 +94,8 @@ fn run_all(test: &str, run: Run, by_default: u64) -> Vec<Counts> {
         let what: String = what.chars().take(300).collect();
         println!("{test} {seed}: {what}");
         println!(
-            "    BENTPIPE_HOSTILE_SEED={seed} cargo test --package bentpipe-testkit --test \
-             hostile_networks {test} -- --nocapture"
+            "    BENTPIPE_HOSTILE_SEED={seed} cargo test --package bentpipe-testkit --test it \
+             {test} -- --nocapture"
         );
     }
     let seeds: Vec<_> = failures.keys().take(30).collect();

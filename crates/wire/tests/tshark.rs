@@ -1,7 +1,5 @@
 //! tshark as a witness: captures of hand-made exchanges are decoded by independent code.
 
-mod witness;
-
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use bentpipe_types::{
     Seq, Span, SynOptions, Time,
 };
 use bentpipe_wire::{Encoder, NodeAddresses, TcpOptions, payload, pcapng};
-use witness::tshark_is_missing;
+use crate::witness::tshark_is_missing;
 
 const ACK: Flags = Flags::ACK;
 const EPOCH_NS: u64 = 1_700_000_000_123_456_789;

@@ -1,8 +1,6 @@
 //! tshark as a witness of return links: packets in tunnels, and RFC 1144 headers, which it
 //! decompresses itself.
 
-mod witness;
-
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +11,7 @@ use bentpipe_types::{
 };
 use bentpipe_wire::vj::{Compressor, PacketType};
 use bentpipe_wire::{Encoder, NodeAddresses};
-use witness::tshark_is_missing;
+use crate::witness::tshark_is_missing;
 
 /// LINKTYPE_RAW: packets begin with their IP header.
 const RAW: u32 = 101;

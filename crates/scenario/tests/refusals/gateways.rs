@@ -1,6 +1,6 @@
 //! Gateways.
 
-use crate::{GEO, changed, refusal};
+use super::{GEO, changed, refusal};
 
 #[test]
 fn split_gateways() {

@@ -2,7 +2,7 @@
 
 use bentpipe_scenario::Scenario;
 
-use crate::check;
+use super::check;
 
 #[test]
 fn keys() {

@@ -2,7 +2,7 @@
 
 use bentpipe_scenario::Scenario;
 
-use crate::{changed, check, refusal};
+use super::{changed, check, refusal};
 
 #[test]
 fn queues() {

@@ -1,6 +1,6 @@
 //! Consistency of the network: names and combinations.
 
-use crate::check;
+use super::check;
 
 #[test]
 fn names() {

@@ -2,7 +2,7 @@
 
 use bentpipe_scenario::Scenario;
 
-use crate::{GEO, changed, refusal};
+use super::{GEO, changed, refusal};
 
 #[test]
 fn overrides() {

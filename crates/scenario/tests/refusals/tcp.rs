@@ -1,6 +1,6 @@
 //! Combinations of a host's TCP settings.
 
-use crate::check;
+use super::check;
 
 #[test]
 fn recoveries() {

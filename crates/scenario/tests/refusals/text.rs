@@ -2,7 +2,7 @@
 
 use bentpipe_scenario::Scenario;
 
-use crate::{check, refusal};
+use super::{check, refusal};
 
 #[test]
 fn syntax() {

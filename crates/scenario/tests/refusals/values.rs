@@ -1,6 +1,6 @@
 //! Invalid values: quantities, words.
 
-use crate::check;
+use super::check;
 
 #[test]
 fn quantities() {

@@ -180,15 +180,16 @@ fn errors_have_lines() {
 
 #[test]
 fn size_and_depth_are_bounded() {
-    for source in [
-        "[".repeat(100_000),
-        format!("+0 f({}", "[".repeat(100_000)),
-        format!("+0 f({}", "g(".repeat(100_000)),
-        format!("+0 f({}", "a=".repeat(100_000)),
-        format!("+0 f(1{}) = 0", "|1".repeat(100_000)),
-        " ".repeat(LONGEST_SCRIPT + 1),
+    for (source, message) in [
+        ("[".repeat(100_000), "a"),
+        (format!("+0 f({}", "[".repeat(100_000)), "b"),
+        (format!("+0 f({}", "g(".repeat(100_000)), "c"),
+        (format!("+0 f({}", "a=".repeat(100_000)), "d"),
+        (format!("+0 f(1{}) = 0", "|1".repeat(100_000)), "e"),
+        (" ".repeat(LONGEST_SCRIPT + 1), "f"),
     ] {
-        let _ = parse(&source, &Defines::new());
+        let error = fails(&source);
+        assert_eq!((error.line, error.message.as_str()), (1, message));
     }
 }
 

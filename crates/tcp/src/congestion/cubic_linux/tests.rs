@@ -204,16 +204,33 @@ fn cube_root_is_rounded_down() {
     assert_eq!(cube_root(u64::MAX), 2_642_245);
 }
 
+/// Acknowledges that many segments, and returns by how many the window grows.
+fn growth(clock: &mut Clock, acknowledged: u64) -> u64 {
+    let before = clock.segments();
+    clock.acknowledge(acknowledged);
+    let growth = clock.segments().checked_sub(before);
+    let growth = growth.expect("an acknowledgment does not shrink the window");
+    assert!(growth <= acknowledged / MINIMUM_COUNT + 1, "{growth}");
+    growth
+}
+
 #[test]
 fn large_numbers_do_not_overflow() {
     let mut clock = Clock::new(1 << 20, Span::from_secs(100_000));
     for event in [Congestion::Loss, Congestion::Ecn, Congestion::Timeout] {
-        clock.acknowledge(1 << 20);
+        growth(&mut clock, 1 << 20);
+        let size = clock.segments();
         clock.congestion(event);
-        clock.acknowledge(1 << 30);
+        let reduced = match event {
+            Congestion::Timeout => 1,
+            _ => size * BETA / BETA_SCALE,
+        };
+        assert_eq!(clock.segments(), reduced);
+        assert!(growth(&mut clock, 1 << 30) > 0);
+        // The target is far above the window: growth is the most that is allowed.
         clock.now += Span::from_secs(200_000);
-        clock.acknowledge(1 << 30);
+        assert!(growth(&mut clock, 1 << 30) >= (1 << 30) / MAXIMUM_COUNT_BEFORE_LOSS);
         clock.window.congestion_window = (1 << 40) / SEGMENT * SEGMENT;
-        clock.acknowledge(1);
+        growth(&mut clock, 1);
     }
 }

@@ -1,0 +1,34 @@
+//! Scenario files, and networks that they describe: one binary, a module per subject.
+
+mod access;
+mod access_fades;
+mod acm;
+mod applications;
+mod arbitrary_files;
+mod arp;
+mod bbr;
+mod calls;
+mod changes;
+mod classes;
+mod congestion;
+mod counted_gateways;
+mod delay_queues;
+mod ecn;
+mod fast_open;
+mod fragments;
+mod hybrid;
+mod ipv6;
+mod listed_kinds;
+mod multicast;
+mod networks;
+mod path_mtu;
+mod processing;
+mod profile;
+mod recording;
+mod refusals;
+mod results;
+mod return_link;
+mod schema;
+mod sender_limits;
+mod split;
+mod valid_files;
