@@ -5,6 +5,19 @@
 //! transmitter is free, which is processed when a packet arrives ([`Queued`]). With processing at
 //! its ends, a changing path, capacity on demand or an observer it is the first of departure,
 //! arrival, far-end deadline and frame ([`Managed`]).
+//!
+//! A drop-tail queue of two packets, with one packet in transmission
+//! (`examples/own_queue.rs` defines a queue discipline):
+//!
+//! ```
+//! use bentpipe_link::{DropTail, Limit, Verdict};
+//! use bentpipe_types::Bytes;
+//!
+//! let queue = DropTail { limit: Limit::Packets(2) };
+//! let length = Bytes::new(1500);
+//! assert_eq!(queue.enqueue(1, length, length), Verdict::Queued);
+//! assert_eq!(queue.enqueue(2, Bytes::new(3000), length), Verdict::Dropped);
+//! ```
 
 mod access;
 mod changes;

@@ -2,6 +2,49 @@
 //!
 //! [`NetworkBuilder`] describes a network; [`Network`] runs it and reports the outcome of every
 //! flow and link direction. The same seed gives the same run on every machine.
+//!
+//! A download over a satellite (`examples/own_node.rs` adds a node of its own):
+//!
+//! ```
+//! use bentpipe_link::{DropTail, Ends, Limit, Settings};
+//! use bentpipe_sim::{FlowSettings, FlowState, LinkSettings, NetworkBuilder, Traffic};
+//! use bentpipe_tcp::Config;
+//! use bentpipe_types::{BitRate, Span, Time};
+//!
+//! let direction = || Settings {
+//!     rate: BitRate::new(5_000_000).expect("not zero"),
+//!     delay: Span::from_millis(250),
+//!     queue: DropTail { limit: Limit::Packets(1_000) }.into(),
+//!     errors: Vec::new(),
+//!     redundancy: 1.0,
+//!     ends: Ends::default(),
+//!     changes: None,
+//!     access: None,
+//! };
+//! let mut builder = NetworkBuilder::new(1);
+//! let [server, client] = ["server", "client"].map(|name| builder.host(name));
+//! let satellite = LinkSettings {
+//!     name: "satellite".to_owned(),
+//!     forward: Some(direction()),
+//!     backward: Some(direction()),
+//! };
+//! builder.link(server, client, satellite);
+//! builder.flow(FlowSettings {
+//!     name: "download".to_owned(),
+//!     from: server,
+//!     to: client,
+//!     start: Span::ZERO,
+//!     application: Traffic::bulk(Some(100_000)),
+//!     sender: Config::default().into(),
+//!     receiver: Config::default().into(),
+//! });
+//! let mut network = builder.build()?;
+//! network.run_until(Time::ZERO + Span::from_secs(60));
+//! let flow = &network.outcome().flows[0];
+//! assert_eq!(flow.state, FlowState::Finished);
+//! assert_eq!(flow.bytes_delivered(), 100_000);
+//! # Ok::<(), bentpipe_sim::BuildError>(())
+//! ```
 
 mod address_resolution;
 mod attached;

@@ -14,6 +14,30 @@
 //!
 //! Not modelled: the urgent pointer of RFC 9293 section 3.8.5 (urgent data is treated as ordinary
 //! data), and accepting a new SYN in TIME-WAIT (RFC 6191).
+//!
+//! A handshake, with the packets carried by hand (`examples/two_endpoints.rs` transfers data):
+//!
+//! ```
+//! use bentpipe_tcp::{Config, Connection, State};
+//! use bentpipe_types::{Address, Endpoint, Port, RandomStream, Seq, World};
+//!
+//! let mut world = World::new(RandomStream::new(1, "example", "network"));
+//! let [ship, shore] = [(1, 40_000), (2, 80)].map(|(address, port)| Endpoint {
+//!     address: Address(address),
+//!     port,
+//! });
+//! let config = Config::default();
+//! let (egress, first) = (Port(0), Seq::new(1_000));
+//!
+//! let mut client = Connection::connect(&config, ship, shore, egress, first, &mut world.cx());
+//! let (_, syn) = world.outbox.pop().expect("a SYN");
+//! let mut server = Connection::accept(&config, shore, ship, egress, first, syn, &mut world.cx());
+//! let (_, syn_ack) = world.outbox.pop().expect("a SYN-ACK");
+//! client.on_packet(syn_ack, &mut world.cx());
+//! let (_, ack) = world.outbox.pop().expect("an ACK");
+//! server.on_packet(ack, &mut world.cx());
+//! assert_eq!([client.state(), server.state()], [State::Established; 2]);
+//! ```
 
 mod config;
 pub mod congestion;

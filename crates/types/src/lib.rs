@@ -14,6 +14,23 @@
 //! * [`RandomStream`]: random numbers keyed by (seed, component, purpose).
 //! * [`words!`]: enums with names for scenario files.
 //! * [`Trace`]: time series of probes.
+//!
+//! ```
+//! use bentpipe_types::{BitRate, Bytes, RandomStream, Seq, Span, Time};
+//!
+//! // A packet of 1500 bytes takes 6 ms at 2 Mbit/s, and then 250 ms to the other side.
+//! let rate = BitRate::new(2_000_000).expect("not zero");
+//! let arrival = Time::ZERO + rate.transmission_time(Bytes::new(1500)) + Span::from_millis(250);
+//! assert_eq!(arrival, Time::from_nanos(256_000_000));
+//!
+//! // Sequence numbers wrap.
+//! assert!(Seq::new(u32::MAX).before(Seq::new(5)));
+//!
+//! // A stream depends on the seed, the component and the purpose, and on nothing else.
+//! let mut losses = RandomStream::new(1, "satellite.forward", "errors");
+//! let mut others = RandomStream::new(1, "satellite.return", "errors");
+//! assert_ne!(losses.bits(), others.bits());
+//! ```
 
 mod address;
 mod agenda;

@@ -25,6 +25,7 @@
 //! let mut encoder = Encoder::new(NodeAddresses);
 //! let mut bytes = Vec::new(); // reused for every packet
 //! encoder.encode(&packets, syn, &mut bytes)?;
+//! assert_eq!(bentpipe_wire::parse(&bytes)?.tcp.flags, Flags::SYN);
 //!
 //! let mut capture = pcapng::Writer::new(Vec::new())?;
 //! let forward = capture.add_interface("satellite.forward", None)?;
