@@ -7,6 +7,8 @@ PYTEST_PROCESSES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
+REFERENCES := docs
+PUBLISHED := types wire link tcp
 
 # One interpreter for every build, so that cargo doesn't rebuild PyO3 between tasks.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -17,7 +19,8 @@ export PIP_QUIET := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests/python benches tools examples
 
-.PHONY: help setup reproduce test test-rust test-python test-slow lint format bench wheel docs clean check-tools
+.PHONY: help setup reproduce test test-rust test-python test-slow lint lint-fast format bench \
+	wheel docs references check-docs package clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,17 +43,21 @@ test-python: setup
 test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo check --manifest-path fuzz/Cargo.toml --no-default-features --locked --quiet
 	cargo test --workspace --release --quiet -- --ignored
-	BENTPIPE_HOSTILE_CASES=100000 cargo test --quiet --package bentpipe-testkit --test hostile_networks
-	BENTPIPE_RANDOM_NETWORKS=100000 cargo test --release --quiet --package bentpipe-scenario --test recording
+	BENTPIPE_HOSTILE_CASES=100000 cargo test --quiet --package bentpipe-testkit --test it hostile_networks::
+	BENTPIPE_RANDOM_NETWORKS=100000 cargo test --release --quiet --package bentpipe-scenario --test it recording::
 	cargo build --release --quiet --package bentpipe-live
 	$(BIN)/python -m pytest --quiet -m slow
 
-lint: setup  ## Formatting, clippy, ruff, mypy, dependencies, plain words; changes nothing
-	cargo fmt --all --check
+lint: lint-fast setup  ## lint-fast, clippy, mypy, the oldest supported Rust; changes nothing
+	tools/check-msrv
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	$(BIN)/mypy
+
+lint-fast: setup  ## Formatting, ruff, spelling, dependencies, plain words: seconds
+	cargo fmt --all --check
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
-	$(BIN)/mypy
+	$(BIN)/typos
 	$(BIN)/python tools/check_dependencies.py
 	$(BIN)/python tools/check_plain_words.py
 
@@ -70,16 +77,29 @@ bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
 wheel: $(STAMPS)/python  ## A wheel, in target/wheels
 	$(if $(PGO),tools/with-profile) $(BIN)/maturin build --release --quiet
 
-docs: setup  ## Generate the references, run the notebooks, the Rust documentation
-	$(BIN)/bentpipe schema > docs/scenario.schema.json
-	$(BIN)/python tools/scenario-reference < docs/scenario.schema.json > docs/scenario.md
-	$(BIN)/bentpipe schema results > docs/results.schema.json
-	$(BIN)/python tools/results-reference < docs/results.schema.json > docs/results.md
-	$(BIN)/python tools/api_reference.py > docs/api.md
+docs: setup references  ## Generate the references, run the notebooks, the Rust documentation
 	$(BIN)/python tools/rfc_table.py
 	$(BIN)/python tools/claims_table.py
 	$(BIN)/python tools/run_notebook.py docs/notebooks/*.ipynb
 	cargo doc --workspace --no-deps --quiet
+
+references: setup
+	$(BIN)/bentpipe schema > $(REFERENCES)/scenario.schema.json
+	$(BIN)/python tools/scenario-reference < $(REFERENCES)/scenario.schema.json > $(REFERENCES)/scenario.md
+	$(BIN)/bentpipe schema results > $(REFERENCES)/results.schema.json
+	$(BIN)/python tools/results-reference < $(REFERENCES)/results.schema.json > $(REFERENCES)/results.md
+	$(BIN)/python tools/api_reference.py > $(REFERENCES)/api.md
+
+check-docs: setup  ## Whether `make docs` would change a file or print a warning; changes nothing
+	@mkdir -p target/references
+	@$(MAKE) --no-print-directory --silent references REFERENCES=target/references
+	@for file in target/references/*; do diff -u "docs/$${file##*/}" "$$file" >&2 || stale=1; done; \
+	[ -z "$${stale:-}" ] || { echo 'generated references are out of date: make docs' >&2; exit 1; }
+	$(BIN)/python tools/rfc_table.py --check
+	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --quiet
+
+package:  ## Package the published crates, and compile each package; uploads nothing
+	cargo publish --dry-run --locked $(PUBLISHED:%=--package bentpipe-%)
 
 clean:  ## Remove everything that these tasks made
 	cargo clean

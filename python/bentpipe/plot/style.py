@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Okabe and Ito, "Color Universal Design", without the yellow that white paper swallows.
 COLOURS: Final = (
     "#0072B2",  # blue
-    "#D55E00",  # vermillion
+    "#D55E00",  # vermilion
     "#009E73",  # bluish green
     "#CC79A7",  # reddish purple
     "#E69F00",  # orange

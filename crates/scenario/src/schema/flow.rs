@@ -356,9 +356,9 @@ impl AppKind {
         if key == "kind" || self.keys().contains(&key) {
             return None;
         }
-        let is_anothers = Self::ALL.iter().any(|kind| kind.keys().contains(&key));
+        let is_for_another = Self::ALL.iter().any(|kind| kind.keys().contains(&key));
         Some(match suggest(key, self.keys().iter().copied()) {
-            _ if is_anothers => self.has_no(),
+            _ if is_for_another => self.has_no(),
             Some(near) => hints::unknown_key_near(near),
             None => format!("unknown key; {}", self.has()),
         })
