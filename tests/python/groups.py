@@ -24,7 +24,7 @@ COMPARE_DURATIONS = frozenset(
         "test_split_live.py",
     }
 )
-# Of those that calculate, the files that take longest: first, so that no process ends with one.
+# Files that calculate and take longest. They run first, so that no process ends with one.
 LONGEST = frozenset(
     {
         "test_advise.py",
