@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use bentpipe_scenario::{CaptureRequest, RunOptions, RunOutput, Scenario};
 use crate::networks::{Dice, network};
+use bentpipe_scenario::{CaptureRequest, RunOptions, RunOutput, Scenario};
 use serde_json::Value;
 
 const CASES: u64 = 300;

@@ -3,9 +3,7 @@
 use bentpipe_link::{DropTail, Ends, Limit, Settings};
 use bentpipe_sim::{FlowSettings, FlowState, LinkSettings, NetworkBuilder, Traffic};
 use bentpipe_tcp::Config;
-use bentpipe_types::{
-    Agent, BitRate, Ctx, DropReason, PacketRef, Port, Routes, Span, Time,
-};
+use bentpipe_types::{Agent, BitRate, Ctx, DropReason, PacketRef, Port, Routes, Span, Time};
 
 /// Forwards packets, and drops one data segment in a hundred.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! Applications against manual calculation: round trips of a page, mean wait of a queue by formula,
 //! and equal numbers of requests and responses under losses.
 
+use crate::two_hosts::{IDLE, Path, run};
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{
     BulkSettings, Direction, Http, PacketsSettings, PageModel, RequestResponseSettings, Tls,
@@ -9,7 +10,6 @@ use bentpipe_host::applications::{
 use bentpipe_sim::{FlowOutcome, FlowState, Traffic};
 use bentpipe_types::Span;
 use proptest::prelude::*;
-use crate::two_hosts::{IDLE, Path, run};
 
 fn page(http: Http, tls: Tls, resumption: bool) -> WebSettings {
     WebSettings {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::two_hosts::{IDLE, Path, run};
 use bentpipe_host::applications::{
     Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, JitterBuffer, MailSettings, MixSettings,
     PageModel, PingSettings, Share, Tls, VideoCallSettings, VideoSettings, VoiceSettings,
@@ -12,7 +13,6 @@ use bentpipe_host::{Distribution, emodel};
 use bentpipe_sim::{FlowOutcome, FlowState, Traffic};
 use bentpipe_types::Span;
 use proptest::prelude::*;
-use crate::two_hosts::{IDLE, Path, run};
 
 fn only(path: Path, traffic: Traffic) -> FlowOutcome {
     let outcome = run(path, &[("flow", traffic)], 10_000);

@@ -5,12 +5,12 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::witness::tshark_is_missing;
 use bentpipe_types::{
     Address, Ecn, Endpoint, Flags, IcmpError, IpVersion, Packet, PacketRef, PacketStore, SackBlock,
     Seq, Span, SynOptions, Time,
 };
 use bentpipe_wire::{Encoder, NodeAddresses, TcpOptions, payload, pcapng};
-use crate::witness::tshark_is_missing;
 
 const ACK: Flags = Flags::ACK;
 const EPOCH_NS: u64 = 1_700_000_000_123_456_789;

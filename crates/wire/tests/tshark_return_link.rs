@@ -6,12 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::witness::tshark_is_missing;
 use bentpipe_types::{
     Address, Compaction, Endpoint, Flags, IpVersion, Packet, PacketRef, PacketStore, Seq, Tunnel,
 };
 use bentpipe_wire::vj::{Compressor, PacketType};
 use bentpipe_wire::{Encoder, NodeAddresses};
-use crate::witness::tshark_is_missing;
 
 /// LINKTYPE_RAW: packets begin with their IP header.
 const RAW: u32 = 101;

@@ -180,17 +180,26 @@ fn errors_have_lines() {
 
 #[test]
 fn size_and_depth_are_bounded() {
+    const DEEP: &str = "nested too deeply";
     for (source, message) in [
-        ("[".repeat(100_000), "a"),
-        (format!("+0 f({}", "[".repeat(100_000)), "b"),
-        (format!("+0 f({}", "g(".repeat(100_000)), "c"),
-        (format!("+0 f({}", "a=".repeat(100_000)), "d"),
-        (format!("+0 f(1{}) = 0", "|1".repeat(100_000)), "e"),
-        (" ".repeat(LONGEST_SCRIPT + 1), "f"),
+        ("[".repeat(100_000), "expected a time, found '['"),
+        (format!("+0 f({}", "[".repeat(100_000)), DEEP),
+        (format!("+0 f({}", "g(".repeat(100_000)), DEEP),
+        (format!("+0 f({}", "a=".repeat(100_000)), DEEP),
+        (
+            " ".repeat(LONGEST_SCRIPT + 1),
+            "the script is longer than 4 MiB",
+        ),
     ] {
         let error = fails(&source);
         assert_eq!((error.line, error.message.as_str()), (1, message));
     }
+    // Alternatives are a list, however many they are.
+    let flat = script(&format!("+0 f(1{}) = 0", "|1".repeat(100_000)));
+    let Action::Call(call) = &flat.events[0].action else {
+        panic!("a call");
+    };
+    assert!(matches!(&call.arguments[0], Expression::Or(all) if all.len() == 100_001));
 }
 
 proptest! {
