@@ -96,6 +96,7 @@ check-docs: setup  ## Whether `make docs` would change a file or print a warning
 	@for file in target/references/*; do diff -u "docs/$${file##*/}" "$$file" >&2 || stale=1; done; \
 	[ -z "$${stale:-}" ] || { echo 'generated references are out of date: make docs' >&2; exit 1; }
 	$(BIN)/python tools/rfc_table.py --check
+	$(BIN)/python tools/claims_table.py --check
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --quiet
 
 package:  ## Package the published crates, and compile each package; uploads nothing
