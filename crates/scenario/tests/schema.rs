@@ -200,6 +200,7 @@ send_memory = { minimum = "4 KiB", initial = "16 KiB", maximum = "1 MB" }
 receive_buffer = "auto"
 receive_memory = { minimum = "4 KiB", initial = "128 KiB", maximum = "6 MiB" }
 window_scaling = true
+window_scale = 10
 keep_alive = { idle = "5 s", interval = "1 s", probes = 3 }
 path_mtu_discovery = "search"
 base_mss = "512 B"

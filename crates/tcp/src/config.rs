@@ -55,6 +55,8 @@ pub struct Config {
     pub window_shift: u8,
     /// Offers the window scale option (RFC 7323 section 2).
     pub window_scaling: bool,
+    /// Window scale to announce, at most 14. `None`: the smallest that covers the receive buffer.
+    pub window_scale: Option<u8>,
     /// Offers the timestamps option (RFC 7323 section 3).
     pub timestamps: bool,
     /// Offers SACK (RFC 2018).
@@ -179,6 +181,7 @@ impl Default for Config {
             window_clamp: None,
             window_shift: 0,
             window_scaling: true,
+            window_scale: None,
             timestamps: true,
             sack: true,
             delayed_ack: Some(Span::from_millis(40)),

@@ -116,8 +116,11 @@ pub(crate) fn full_mss(config: &Config) -> u16 {
 /// buffer. Its unit is at most half of the buffer. The field is rounded down to whole units
 /// (RFC 7323 section 2.3), and the window opens in steps of up to half the buffer
 /// (RFC 9293 section 3.8.6.2.2). With a smaller buffer than both together, the field could stay 0
-/// for ever. (Linux's __tcp_select_window rounds up.)
+/// for ever. (Linux's __tcp_select_window rounds up.) A configured `window_scale` takes precedence.
 fn receive_shift(config: &Config) -> u8 {
+    if let Some(shift) = config.window_scale {
+        return shift.min(MAXIMUM_SHIFT);
+    }
     if let Some(sizes) = config.receive_sizes {
         // tcp_select_initial_window in Linux: for the size that the buffer can reach or an
         // application may set. If the application has set it, for the clamp, or for half of the
@@ -206,6 +209,27 @@ mod tests {
             };
             assert_eq!(receive_shift(&config), expected, "{receive_buffer}");
         }
+    }
+
+    #[test]
+    fn a_configured_window_scale_is_announced() {
+        let config = Config {
+            receive_buffer: 195_000,
+            ..Config::default()
+        };
+        assert_eq!(offer(&config, None).window_scale, Some(2));
+        let config = Config {
+            window_scale: Some(3),
+            ..config
+        };
+        let ours = offer(&config, None);
+        assert_eq!(ours.window_scale, Some(3));
+        assert_eq!(negotiate(&config, &ours, true).receive_shift, 3);
+        let unscaled = SynOptions {
+            window_scale: None,
+            ..ours
+        };
+        assert_eq!(negotiate(&config, &unscaled, true).receive_shift, 0);
     }
 
     #[test]

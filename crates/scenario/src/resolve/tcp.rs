@@ -25,7 +25,8 @@ const HEADERS: u32 = 52;
 const MSS: (u64, u64) = (64, 65_000);
 /// Largest windows without scaling, and with the largest scale (RFC 7323 section 2.3).
 const UNSCALED: u64 = 65_535;
-const SCALED: u64 = 65_535 << 14;
+const MAXIMUM_SCALE: u8 = 14;
+const SCALED: u64 = UNSCALED << MAXIMUM_SCALE;
 const MAX_SEND_BUFFER: u64 = 1 << 30;
 const MAX_MEMORY: u64 = 1 << 30;
 /// Minimum of a receive buffer's memory: about Linux's SOCK_MIN_RCVBUF.
@@ -150,22 +151,18 @@ fn segment(tcp: &mut TcpSettings, ip: IpName) -> Result<(), Refusal> {
 fn buffers(tcp: &mut TcpSettings, defaults: Defaults, grow: bool) -> Result<(), Refusal> {
     let file = &mut tcp.file;
     let send = file.send_buffer.unwrap_or(defaults.send_buffer);
+    let (widest, clause_of_widest) = widest_window(file)?;
     let receive = match file.receive_buffer.unwrap_or(defaults.receive_buffer) {
         // The default buffer is limited to the largest window.
-        Buffer::Of(size) if file.receive_buffer.is_none() && !file.window_scaling => {
-            Buffer::Of(Size(size.0.min(Bytes::new(UNSCALED))))
+        Buffer::Of(size) if file.receive_buffer.is_none() => {
+            Buffer::Of(Size(size.0.min(Bytes::new(widest))))
         }
         buffer => buffer,
-    };
-    let (widest, without) = if file.window_scaling {
-        (SCALED, "")
-    } else {
-        (UNSCALED, " without window_scaling")
     };
     let mss = u32::from(tcp.config.mss);
     for (key, buffer, most, clause) in [
         ("send_buffer", send, MAX_SEND_BUFFER, ""),
-        ("receive_buffer", receive, widest, without),
+        ("receive_buffer", receive, widest, &clause_of_widest),
     ] {
         let Buffer::Of(size) = buffer else {
             if !grow {
@@ -199,11 +196,35 @@ fn buffers(tcp: &mut TcpSettings, defaults: Defaults, grow: bool) -> Result<(), 
     tcp.config.send_sizes = send_sizes;
     tcp.config.receive_sizes = receive_sizes;
     let of = |bytes: u64| Some(Buffer::Of(Size(Bytes::new(bytes))));
+    if let Some(scale) = file.window_scale
+        && tcp.config.receive_buffer < 2 << scale
+    {
+        // The field is rounded down to whole units: it could stay 0 (RFC 9293 section 3.8.6.2.2).
+        let most = (tcp.config.receive_buffer / 2).max(1).ilog2();
+        let message = format!("expected at most {most}, so that two units fit into receive_buffer");
+        return refuse("window_scale", message);
+    }
     file.send_buffer = of(tcp.config.send_buffer);
     file.receive_buffer = of(tcp.config.receive_buffer);
     file.send_memory = send_sizes.map(MemoryFile::from).unwrap_or_default();
     file.receive_memory = receive_sizes.map(MemoryFile::from).unwrap_or_default();
     Ok(())
+}
+
+/// Returns the largest window that can be advertised, and its reason, for messages.
+fn widest_window(file: &TcpFile) -> Result<(u64, String), Refusal> {
+    match file.window_scale {
+        None if file.window_scaling => Ok((SCALED, String::new())),
+        None => Ok((UNSCALED, " without window_scaling".to_owned())),
+        Some(_) if !file.window_scaling => {
+            refuse("window_scale", "has no effect: window_scaling is false")
+        }
+        Some(scale) if scale > MAXIMUM_SCALE => refuse(
+            "window_scale",
+            format!("expected at most {MAXIMUM_SCALE}, got {scale}"),
+        ),
+        Some(scale) => Ok((UNSCALED << scale, format!(" with window_scale = {scale}"))),
+    }
 }
 
 fn timeouts(file: &TcpFile) -> Result<(), Refusal> {

@@ -203,6 +203,26 @@ fn sense() {
         ),
         (
             "mss = \"1448 B\"",
+            "window_scaling = false\nwindow_scale = 3",
+            "geo.toml:9: hosts.server.tcp.window_scale: has no effect: window_scaling is false",
+        ),
+        (
+            "mss = \"1448 B\"",
+            "window_scale = 15",
+            "geo.toml:8: hosts.server.tcp.window_scale: expected at most 14, got 15",
+        ),
+        (
+            "mss = \"1448 B\"",
+            "window_scale = 1\nreceive_buffer = \"195 kB\"",
+            r#"geo.toml:9: hosts.server.tcp.receive_buffer: expected at most "131070 B" with window_scale = 1, got "195 kB""#,
+        ),
+        (
+            "mss = \"1448 B\"",
+            "window_scale = 14\nreceive_buffer = \"16 KiB\"",
+            "geo.toml:8: hosts.server.tcp.window_scale: expected at most 13, so that two units fit into receive_buffer",
+        ),
+        (
+            "mss = \"1448 B\"",
             "initial_rto = \"3 min\"",
             r#"geo.toml:8: hosts.server.tcp.initial_rto: expected at most maximum_rto ("2 min"), got "3 min""#,
         ),
