@@ -94,6 +94,8 @@ impl Settings {
         // window. Otherwise a window could not be advertised.
         let widest_shift = (first / 2).max(1).ilog2().min(14);
         config.window_shift = config.window_shift.min(widest_shift as u8);
+        config.window_scale = (config.window_scale).map(|scale| scale.min(widest_shift as u8));
+        let widest_shift = config.window_scale.map_or(widest_shift, u32::from);
         config.receive_buffer = config.receive_buffer.min(65_535 << widest_shift);
         if kind == LegType::MultiplexedConnection {
             // The send buffer must have space for all the credit granted to the other gateway.
