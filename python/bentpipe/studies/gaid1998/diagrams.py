@@ -214,7 +214,7 @@ def _connection() -> Figure:
     )
 
 
-_FIRST_S: Final = 2.4
+_FIRST_S: Final = 1.6
 
 
 def _policies(evidence: Evidence) -> Figure:

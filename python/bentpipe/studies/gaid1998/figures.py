@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
 _STYLES: Final = ("-", "--", "-.", ":")
 # Slow start is shown by itself, in steps much shorter than it lasts.
-_START_S: Final = {1: 10.0, 2: 15.0, 3: 40.0, 4: 40.0, 5: 40.0}
-_START_STEP_S: Final = 0.5
+_START_S: Final = 5.0
+_START_STEP_S: Final = 0.2
+_FEW: Final = 5
 # Points of a curve at most.
 _DRAWN: Final = 400
-_DUPLICATE_S: Final = 2.5
+_DUPLICATE_S: Final = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +137,8 @@ class _Panel:
                 "-" if self.nested else _STYLES[index % len(_STYLES)],
                 color=colour,
                 drawstyle="default" if self.envelope_s else steps,
+                # A line of a few points hardly shows.
+                marker="." if len(curve.values) < _FEW else "none",
                 linewidth=widths[index] if self.nested else 1.4,
                 label=name,
             )
@@ -269,7 +272,7 @@ def _throughput(evidence: Evidence, plan: _Plan) -> Figure:
             curves={name: _kbit(curve, _START_STEP_S) for name, curve in series.items()},
             y_label="throughput (kbit/s)",
             rates=True,
-            end_s=_START_S[plan.set_],
+            end_s=_START_S,
         ),
         _Panel(
             curves={name: _kbit(curve) for name, curve in series.items()},
@@ -337,7 +340,7 @@ def _numbers(evidence: Evidence, plan: _Plan) -> Figure:
                     "ACK number at the gateway": _kbyte(evidence.curve(cell, "hub.acknowledged")),
                 },
                 y_label="bytes (kbyte)",
-                end_s=_START_S[plan.set_],
+                end_s=_START_S,
             )
         ],
     )
@@ -452,15 +455,15 @@ def _sent(evidence: Evidence, plan: _Plan) -> Figure:
     return _of_panels(
         plan,
         title="Amount of data sent by the hybrid gateway to the hybrid host",
-        caption="The start of the transfer, in steps of half a second.",
+        caption="The start of the transfer, in steps of a fifth of a second.",
         panels=[
             _Panel(
                 curves={
                     "sent": Curve(times_s=rate.times_s, values=_START_STEP_S * 1e-3 * rate.values)
                 },
-                y_label="data in 0.5 s (kbyte)",
+                y_label=f"data in {_START_STEP_S:g} s (kbyte)",
                 rates=True,
-                end_s=_START_S[plan.set_],
+                end_s=_START_S,
             )
         ],
     )
@@ -496,7 +499,7 @@ def _rtt(evidence: Evidence, plan: _Plan) -> Figure:
         "trip to the host. The host sends ACKs only and measures nothing, so its curve is of "
         "another run, in which it also sends a request of 40 bytes to the server every half "
         "second: to the server by modem and back by satellite. It ends where the modem's queue is "
-        "full of ACKs and drops requests. Medians of every second, and ranges.",
+        "full of ACKs and drops requests. Medians of every two seconds, and ranges.",
         panels=[
             _Panel(
                 curves={
@@ -507,7 +510,7 @@ def _rtt(evidence: Evidence, plan: _Plan) -> Figure:
                     "host to server": _scaled(evidence.curve(asking(plan.set_), REQUEST_RTT), 1e3),
                 },
                 y_label="round-trip time (ms)",
-                envelope_s=1.0,
+                envelope_s=2.0,
             )
         ],
     )
@@ -543,16 +546,16 @@ def _timeouts(evidence: Evidence, plan: _Plan) -> Figure:
     return _of_panels(
         plan,
         title="Comparison of throughput at the hybrid host and at the hybrid gateway",
-        caption="With ACK timeouts of 200 ms (set 4) and 10 ms; the first 40 s in steps of 0.5 s.",
+        caption=f"With ACK timeouts of 200 ms (set 4) and 10 ms; steps of {_START_STEP_S:g} s.",
         panels=[
             _Panel(
                 curves={
-                    timeout: _kbit(evidence.curve(standard(number), series), 0.5)
+                    timeout: _kbit(evidence.curve(standard(number), series), _START_STEP_S)
                     for number, timeout in sets
                 },
                 y_label=f"at the {place} (kbit/s)",
                 rates=True,
-                end_s=40.0,
+                end_s=_START_S,
             )
             for place, series in places.items()
         ],

@@ -1,8 +1,8 @@
 """Search over what gaid1998 leaves open, for the numbers and orders that the paper states.
 
 The paper states neither the payload of a segment, nor the modem's queue, nor the delay between
-server and gateway, nor whether the host delays ACKs. How far the gateway sends beyond the host's
-window, and what frees the gateway's own window, are open as well.
+server and gateway, nor whether the host delays ACKs, nor the load of sets 3 to 5. How far the
+gateway sends beyond the host's window, and what frees the gateway's own window, are open as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.studies.gaid1998.cells import DURATION_S, SETS, Download, Open, with_parameters
+from bentpipe.studies.gaid1998.cells import (
+    DURATION_S,
+    SETS,
+    STANDARD_LOAD_MBYTE_S,
+    Download,
+    Open,
+    with_parameters,
+)
 from bentpipe.studies.gaid1998.evidence import Evidence
 from bentpipe.studies.judging import ratio
 from bentpipe.studies.open_settings import OpenSettings, Published, Setting, grid
@@ -40,11 +47,12 @@ def _settings() -> Sequence[Setting]:
     """Return the joint grid, and another with a window that the gateway frees itself."""
     joint = grid(
         segment_bytes=(512, 1024, 1460),
-        queue_packets=(2, 3, 5, 6, 10, 50),
-        delay_ms=(1, 25, 50, 100, 150),
+        queue_packets=(2, 3, 6, 10, 50),
+        delay_ms=(1, 25, 100),
         delayed_ack=(True, False),
         windows_sent=(2.0, 8.0, 16.0, UNLIMITED),
         window_freed_by=(BY_HOST,),
+        load_mbyte_s=(STANDARD_LOAD_MBYTE_S, 2.0),
     )
     # The paper's formula has this window. Delays of 350 ms are no LAN's.
     freed = grid(
@@ -54,6 +62,7 @@ def _settings() -> Sequence[Setting]:
         delayed_ack=(True, False),
         windows_sent=(UNLIMITED,),
         window_freed_by=(BY_GATEWAY,),
+        load_mbyte_s=(STANDARD_LOAD_MBYTE_S,),
     )
     return [*joint, *freed]
 
@@ -67,6 +76,7 @@ def setting_of(open_: Open) -> Setting:
         "delayed_ack": open_.delayed_ack,
         "windows_sent": UNLIMITED if open_.factor is None else open_.factor,
         "window_freed_by": BY_HOST if open_.held_by_host else BY_GATEWAY,
+        "load_mbyte_s": open_.load_mbyte_s,
     }
 
 
@@ -80,6 +90,7 @@ def open_of(setting: Setting) -> Open:
         delayed_ack=bool(setting["delayed_ack"]),
         factor=None if sent == UNLIMITED else float(sent),
         held_by_host=setting["window_freed_by"] == BY_HOST,
+        load_mbyte_s=float(setting["load_mbyte_s"]),
     )
 
 

@@ -15,10 +15,10 @@ from bentpipe.studies.gaid1998.cells import (
     DURATION_S,
     FITTED,
     LOSS_SEEDS,
-    NEARBY,
     RECOVERIES,
     SELECTIVE,
     SETS,
+    SMALL_SEGMENTS,
     TIMER,
     UNLIMITED,
     Download,
@@ -151,12 +151,11 @@ def _stalls(evidence: Evidence) -> Figure:
     return Figure(
         id="A11",
         title="Why the timer alone recovers slowly",
-        caption="ACK number at the gateway in set 2 with 1% of the packets lost on the satellite, "
-        f"segments of {NEARBY.mss_bytes} bytes, a server {NEARBY.delay_ms} ms away, and the timer "
-        f"of {1e3 * TIMEOUT_S:g} ms; one seed. Below, an excerpt, with a line for every second "
-        "window of the host. After a loss the gateway goes on beyond the host's window, and the "
-        "host drops what arrives there. Once the gap is filled, the ACK number jumps to the "
-        "window's edge, where the next gap begins. "
+        caption="ACK number at the gateway in set 2 with 1% of the packets lost on the satellite "
+        f"and the timer of {1e3 * TIMEOUT_S:g} ms; one seed. Below, an excerpt, with a line for "
+        "every second window of the host. After a loss the gateway goes on beyond the host's "
+        "window, and the host drops what arrives there. Once the gap is filled, the ACK number "
+        "jumps to the window's edge, where the next gap begins. "
         + "; ".join(f"{name}: {each}" for name, each in found.items())
         + ".",
         columns=columns,
@@ -173,8 +172,8 @@ def _seeds(evidence: Evidence, cell: Download) -> list[Download]:
 
 def _recoveries(evidence: Evidence) -> Figure:
     groups = {
-        f"{open_.mss_bytes} B, {open_.delay_ms} ms,\n{name}": (open_, endless)
-        for open_ in (FITTED, NEARBY)
+        f"{open_.mss_bytes} B,\n{name}": (open_, endless)
+        for open_ in (FITTED, SMALL_SEGMENTS)
         for name, endless in (("paper's load", False), ("endless data", True))
     }
     rates = {
@@ -225,9 +224,8 @@ def _recoveries(evidence: Evidence) -> Figure:
         id="A12",
         title="Recovery at the gateway, by segment size and load",
         caption="Set 2 with 1% of the packets lost on the satellite: median and range of the "
-        "seeds, by segment and delay to the server. Selective acknowledgments help by "
-        "themselves. With a congestion window, the rate is in proportion to the segment and "
-        "falls with the round trip; with small segments it is below that of the timer.",
+        "seeds. Selective acknowledgments help by themselves. With a congestion window, the rate "
+        "is in proportion to the segment; with small segments it is below that of the timer.",
         columns=columns,
         draw=draw,
     )

@@ -10,9 +10,9 @@ from bentpipe.studies.gaid1998.cells import (
     FITTED,
     LOSS_RATE,
     LOSS_SEEDS,
-    NEARBY,
     RECOVERIES,
     SETS,
+    SMALL_SEGMENTS,
     Download,
     RemedyDownload,
     acknowledging,
@@ -20,16 +20,15 @@ from bentpipe.studies.gaid1998.cells import (
     anticipating,
     asking,
     beyond_cells,
-    bulk,
     first_segments,
     freed_at_once,
     lossy,
     plain,
     routed,
     standard,
+    standard_load,
     traced,
     transfer,
-    with_parameters,
     within_the_window,
 )
 from bentpipe.studies.gaid1998.centre import Centre, centre_cells
@@ -49,12 +48,11 @@ def every_cell(quick: bool) -> Sequence[Cell]:
     cells += [asking(number) for number in SETS]
     cells += [anticipating(number, factor) for factor in FACTORS for number in SETS[:4]]
     cells += [acknowledging(number, timeout) for timeout in ACK_TIMEOUTS_MS for number in SETS[:4]]
-    cells += [bulk(number, open_) for number in (4, 5) for open_ in (FITTED, NEARBY)]
-    cells += [with_parameters(number, NEARBY) for number in (4, 5)]
+    cells += [standard_load(number) for number in (3, 4, 5)]
     cells += [
         lossy(recovery, seed, open_=open_, bulk=endless)
         for recovery in RECOVERIES
-        for open_ in (FITTED, NEARBY)
+        for open_ in (FITTED, SMALL_SEGMENTS)
         for endless in (False, True)
         for seed in seeds
     ]
