@@ -91,6 +91,30 @@ def test_framing_overhead_reduces_the_limits() -> None:
     assert run.flow().goodput_bps < flow.limits_bps["downlink"]
 
 
+@pytest.mark.parametrize(
+    ("framing", "packet_bytes", "ack_bytes"),
+    [
+        ("ppp", 1507, 59),
+        ("ppp-compressed", 1504, 56),
+        ("6 B", 1506, 58),
+        ("gse", 1510, 62),
+        ("mpe-padding", 9 * 188, 188),
+        ("ule-padding", 9 * 188, 188),
+        ("mpe", 1517 * 188 / 184, 68 * 188 / 183),
+        ("ule", 1515 * 188 / 184, 66 * 188 / 183),
+    ],
+)
+def test_limits_have_the_lengths_of_frames(
+    framing: str, packet_bytes: float, ack_bytes: float
+) -> None:
+    network = _pair({"framing": framing, "mtu": "1500 B"}, size="20 MB")
+    (flow,) = bentpipe.predict(network).flows
+    assert flow.limits_bps["downlink"] == pytest.approx(20e6 * 1448 / packet_bytes)
+    assert flow.estimates_bps["uplink ACKs"] == pytest.approx(2 * 20e6 * 1448 / ack_bytes)
+    run = bentpipe.run(network, no_probes=True)
+    assert run.flow().goodput_bps < flow.limits_bps["downlink"]
+
+
 def test_scheduled_rate_limit_uses_the_highest_rate() -> None:
     steps = [{"at": "20 s", "rate": "1 Mbit/s", "delay": "80 ms"}]
     network = _pair({"schedule": steps}, size="20 MB")
@@ -209,6 +233,9 @@ def test_users_with_own_links_are_grouped_and_name_their_competitor() -> None:
         }
 
 
+FRAMINGS = ["ethernet", "ppp", "6 B", "mpe", "mpe-padding", "ule", "ule-padding", "gse"]
+
+
 def _random_network(draw: random.Random) -> dict[str, Any]:
     """Return a network of two hosts and a gateway that has anything of what predictions know."""
     one_of = draw.choice
@@ -263,7 +290,7 @@ def _random_network(draw: random.Random) -> dict[str, Any]:
         "gateways": {"g": gateway},
         "links": {
             "lan": {"between": ["a", "g"], "rate": "20 Mbit/s", "delay": "1 ms"},
-            "satellite": satellite | maybe(0.2, framing="ethernet"),
+            "satellite": satellite | maybe(0.2, framing=one_of(FRAMINGS)),
         },
         "flows": {f"flow-{letter}": flow() for letter in "xyz"[: draw.randint(1, 3)]},
     }

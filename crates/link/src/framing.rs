@@ -26,6 +26,12 @@ pub trait Framing: Debug + Send {
         packets: &mut PacketStore,
     ) -> Bytes;
 
+    /// Handles a packet behind which nothing is queued, after [`transmit`](Self::transmit). Returns
+    /// its length with padding, where a frame may hold several packets.
+    fn complete(&mut self, length: Bytes) -> Bytes {
+        length
+    }
+
     /// Handles a packet that arrived intact. Returns `None` if it cannot be decoded, in which case
     /// it was released and counted. A stateless framing always decodes.
     fn receive(
@@ -44,6 +50,11 @@ pub trait Framing: Debug + Send {
     /// Returns the maximum growth of a packet, which a terminal includes in capacity requests.
     fn adds(&self) -> Bytes {
         Bytes::ZERO
+    }
+
+    /// Returns the most bytes that these queued packets take with this framing.
+    fn backlog(&self, packets: u64, bytes: Bytes) -> Bytes {
+        bytes + Bytes::new(packets * self.adds().get())
     }
 
     /// Reports counters by name, for results and probes.

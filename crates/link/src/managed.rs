@@ -336,8 +336,12 @@ impl Managed {
                 return;
             };
             debug_assert_eq!(length, packets.get(packet).length());
+            let is_last = self.queue.packets() == 0;
             for framing in &mut self.ends.framings {
                 length = framing.transmit(now, packet, length, packets);
+                if is_last {
+                    length = framing.complete(length);
+                }
             }
             watch.sent(now, packet, packets);
             let departure = match &mut self.access {
@@ -381,9 +385,11 @@ impl Managed {
         let Some(access) = &mut self.access else {
             return;
         };
+        let packets = self.queue.packets();
+        let queued = Bytes::new(self.queue.bytes());
         let framings = self.ends.framings.iter();
-        let more: u64 = framings.map(|framing| framing.adds().get()).sum();
-        access.enter(now, self.queue.bytes() + self.queue.packets() * more);
+        let backlog = framings.fold(queued, |bytes, framing| framing.backlog(packets, bytes));
+        access.enter(now, backlog.get());
         if let Some(begun) = self.begun
             && let Some(departure) = access.go_on(now)
         {

@@ -52,7 +52,7 @@ macro_rules! number {
         r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
     };
 }
-use number;
+pub(crate) use number;
 
 /// A unit and its value in base units.
 type Unit = (&'static str, u64);

@@ -118,8 +118,6 @@ pub struct Link {
     pub mtu: Option<u32>,
     /// Whether packets longer than the MTU are fragmented.
     pub fragments: bool,
-    /// Framing.
-    pub framing: LinkFraming,
     /// Address resolution, or `None` if the ends know each other's link addresses.
     pub arp: Option<Arp>,
     /// From the first node to the second.
@@ -152,6 +150,14 @@ impl Link {
             Way::Forward => Some(&self.forward),
             Way::Return => self.backward.as_ref(),
         }
+    }
+
+    /// Returns the framing of its directions, or `None` if they differ.
+    #[must_use]
+    pub fn common_framing(&self) -> Option<LinkFraming> {
+        let framing = self.forward.framing;
+        let mut others = self.backward.iter();
+        others.all(|back| back.framing == framing).then_some(framing)
     }
 
     /// Returns its directions, forward first.
@@ -207,6 +213,8 @@ pub struct Direction {
     pub acks: Acks,
     /// Header or data compression.
     pub compression: Compression,
+    /// Framing.
+    pub framing: LinkFraming,
     /// Whether all packets travel in a tunnel from the sending node to the receiving one.
     pub tunnel: bool,
     /// Changes over time, and changes of packets other than losses. If rate or delay always come

@@ -11,6 +11,7 @@ mod changes;
 mod class;
 mod congestion;
 mod flow;
+mod framing;
 mod gateway;
 pub(crate) mod hints;
 mod json;
@@ -47,7 +48,8 @@ pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
 };
 pub use json::{json_schema, results_schema};
-pub use link::{ArpFile, Between, DirectionFile, ErrorsFile, LinkFile, LinkFraming};
+pub use framing::{FramingKind, LinkFraming};
+pub use link::{ArpFile, Between, DirectionFile, ErrorsFile, LinkFile};
 pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};
 pub use node::HostFile;

@@ -192,7 +192,8 @@ fn link<'a>(
         "far_ends": link.broadcast.then(|| link.far_ends().map(&name_of).collect::<Vec<_>>()),
         "mtu_bytes": link.mtu,
         "fragment": link.fragments,
-        "framing": link.framing,
+        // Null if the directions differ.
+        "framing": link.common_framing(),
         "arp": link.arp.map(|arp| json!({
             "timeout_s": arp.timeout.as_secs_f64(),
             "queue_packets": arp.queue_packets,
@@ -212,6 +213,7 @@ fn direction(direction: &Direction, lag: Option<u64>, duration: Span) -> Value {
         "access": direction.access.as_ref().zip(lag).map(|(of, lag)| access::on_demand(of, lag)),
         "acks": acks(direction.acks),
         "compression": direction.compression,
+        "framing": direction.framing,
         "tunnel": direction.tunnel,
         "changes": direction.changes.as_ref().map(|of| changes::changes(direction, of, duration)),
     });

@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bentpipe.prediction.access import least_wait_s, most_bps
+from bentpipe.prediction.framing import framed_bytes
 from bentpipe.prediction.changes import State, Table, averages, best, changing, states
 
-# IEEE 802.3: header and check sequence, preamble and gap; the shortest payload of a frame.
-_FRAME_BYTES = 18 + 20
-_SHORTEST_PAYLOAD = 46
 # RFC 2003: an outer IPv4 header.
 _TUNNEL_BYTES = 20
 # RFC 1144 on SLIP: an IPv4 ACK without options that advances by 256 bytes or more
-# (docs/return-link.md). All other packets have their headers and a byte of framing.
+# (docs/return-link.md), without framing. All other packets have their headers. The byte of SLIP
+# is the framing of a link that has none of a serial line.
 _PLAIN_HEADER_BYTES = 40
-_COMPRESSED_BYTES = 7
+_COMPRESSED_BYTES = 6
 _SLIP_BYTES = 1
 # A modem's data compression makes 16 bytes of 40 of headers (samaraweera1999, section 3.3).
 _MODEM_RATIO = 16 / 40
@@ -55,8 +54,8 @@ class Direction:
     # The highest rate and the least delay; the fields above are averages.
     most_rate_bps: float
     least_delay_s: float
-    # Whether packets travel in Ethernet frames (with preamble and gap), padded to 46 bytes.
-    framed: bool = False
+    # Framing of packets: a kind, or a number of bytes.
+    framing: str | int = "none"
     # Header that a tunnel adds to each packet; compression of headers, or "none".
     tunnel_bytes: int = 0
     compression: str = "none"
@@ -69,6 +68,11 @@ class Direction:
     fading: float = 1.0
     # Where its rate, delay, losses or outages follow a course: each state, in order of time.
     states: tuple[State, ...] = ()
+
+    @property
+    def serial(self) -> bool:
+        """Whether the framing is that of a serial line, in place of SLIP's byte."""
+        return isinstance(self.framing, int) or self.framing.startswith("ppp")
 
     @property
     def compresses(self) -> bool:
@@ -116,16 +120,17 @@ class Direction:
 
     def air_bytes(self, packet_bytes: float) -> float:
         """Bytes that a packet takes of the rate, redundancy aside."""
-        packet_bytes += self.tunnel_bytes
-        if not self.framed:
-            return packet_bytes
-        return max(packet_bytes, _SHORTEST_PAYLOAD) + _FRAME_BYTES
+        return framed_bytes(self.framing, packet_bytes + self.tunnel_bytes)
 
     def ack_air_bytes(self, header_bytes: float) -> float:
         """Bytes that an acknowledgment takes of the rate, redundancy aside."""
         if self.compression == "rfc1144":
             is_plain = header_bytes == _PLAIN_HEADER_BYTES
-            return _COMPRESSED_BYTES if is_plain else self.air_bytes(header_bytes) + _SLIP_BYTES
+            if self.serial:
+                return self.air_bytes(_COMPRESSED_BYTES if is_plain else header_bytes)
+            if is_plain:
+                return _COMPRESSED_BYTES + _SLIP_BYTES
+            return self.air_bytes(header_bytes) + _SLIP_BYTES
         shorter = _MODEM_RATIO if self.compression == "v42bis" else 1.0
         return shorter * self.air_bytes(header_bytes)
 
@@ -181,10 +186,7 @@ def directions(links: Sequence[Table], *, duration_s: float) -> dict[str, Direct
             # A one-way link has one direction.
             if link[way] is not None:
                 name = f"{link['name']}.{way}"
-                framed = link["framing"] == "ethernet"
-                found[name] = _direction(
-                    name, end, link[way], mtu_bytes, framed=framed, duration_s=duration_s
-                )
+                found[name] = _direction(name, end, link[way], mtu_bytes, duration_s=duration_s)
     return found
 
 
@@ -227,7 +229,6 @@ def _direction(
     settings: Table,
     mtu_bytes: float,
     *,
-    framed: bool,
     duration_s: float,
 ) -> Direction:
     errors, queue = settings["errors"], settings["queue"]
@@ -249,7 +250,7 @@ def _direction(
         ignored=_ignored(settings),
         most_rate_bps=min(most_rate_bps, most_bps(settings)),
         least_delay_s=least_delay_s + least_wait_s(settings),
-        framed=framed,
+        framing=settings["framing"],
         carrier=access.get("carrier") or "",
         carrier_rate_bps=access.get("carrier_rate_bps") or math.inf,
         constant_bps=float(access.get("constant_bps") or 0.0),

@@ -15,7 +15,7 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    pub(super) fn new(expected: impl Into<String>, got: &str) -> Self {
+    pub(crate) fn new(expected: impl Into<String>, got: &str) -> Self {
         let expected = expected.into();
         let suggestion = suggestion(&expected, got).map(|text| quoted(&text));
         Self {

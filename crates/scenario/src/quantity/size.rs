@@ -28,7 +28,7 @@ const LARGEST: u64 = 1_000_000_000_000_000;
 
 impl Size {
     /// Parses a size, or returns `None` if the text is not a number with a unit of data.
-    pub(super) fn read(text: &str) -> Option<Result<Self, QuantityError>> {
+    pub(crate) fn read(text: &str) -> Option<Result<Self, QuantityError>> {
         Some(match in_base_units(text, &UNITS)? {
             Ok(bytes) if bytes <= LARGEST => Ok(Self(Bytes::new(bytes))),
             Ok(_) => Err(QuantityError::new("a size up to 1000000 GB", text)),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_link::{BurstSettings, Changes, RateCourse};
+use bentpipe_middlebox::Encapsulation;
 use bentpipe_types::{BitRate, Span};
 
 use super::access::AccessContext;
@@ -16,7 +17,7 @@ use crate::error::quoted;
 use crate::modcod::Acm;
 use crate::quantity::{Length, Mtu, Probability, QueueLimit, Redundancy};
 use crate::schema::{
-    Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
+    Compression, DirectionFile, ErrorsFile, FramingKind, LinkFile, LinkFraming, Named, QueueKind,
 };
 use crate::traces::Files;
 use crate::{Acks, Arp, Carrier, Direction, Errors, Link, OnDemand, Queue, RandomErrors, Way};
@@ -148,13 +149,6 @@ pub(super) fn resolve(
             others,
         } = ends_of(name, link, nodes)?;
         let made = count.unwrap_or(1);
-        let framing = link.framing.unwrap_or(LinkFraming::None);
-        let mtu = mtu_of(name, link)?;
-        let fragments = link.fragment.unwrap_or(false);
-        if fragments && mtu.is_none() {
-            let message = "has no effect: the link has no mtu".to_owned();
-            return Err(fault(&["links", name, "fragment"], message));
-        }
         let table = LinkTable {
             name,
             link,
@@ -166,6 +160,12 @@ pub(super) fn resolve(
         table.refuse_what_has_no_effect()?;
         table.check_broadcast()?;
         let (forward, backward) = table.directions()?;
+        let mtu = table.mtu(&forward, backward.as_ref())?;
+        let fragments = link.fragment.unwrap_or(false);
+        if fragments && mtu.is_none() {
+            let message = "has no effect: the link has no mtu".to_owned();
+            return Err(fault(&["links", name, "fragment"], message));
+        }
         if let Some(mtu) = mtu.filter(|mtu| *mtu > TUNNELLED)
             && (std::iter::once(&forward).chain(&backward)).any(|direction| direction.tunnel)
         {
@@ -190,7 +190,6 @@ pub(super) fn resolve(
             broadcast: link.broadcast,
             mtu,
             fragments,
-            framing,
             arp,
             forward: forward.clone(),
             backward: backward.clone(),
@@ -212,19 +211,27 @@ const ARP_TIMEOUT: Span = Span::from_secs(60);
 /// Linux's unres_qlen_bytes.
 const ARP_QUEUE: u32 = 101;
 
-/// MTU of Ethernet (RFC 894).
-const ETHERNET: u32 = 1500;
+/// MTU of Ethernet (RFC 894), and default maximum receive unit of PPP (RFC 1661 section 6.1).
+const ETHERNET_AND_PPP: u32 = 1500;
 
-fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
-    match link.mtu {
-        Some(Mtu(mtu)) if !MTU.contains(&mtu.0.get()) => {
-            let (least, most) = (MTU.start(), MTU.end());
-            let message = format!(r#"expected "{least} B" to "{most} B", got "{mtu}""#);
-            Err(fault(&["links", name, "mtu"], message))
-        }
-        None if link.framing == Some(LinkFraming::Ethernet) => Ok(Some(ETHERNET)),
-        mtu => Ok(mtu.map(|mtu| mtu.0.0.get() as u32)),
+/// Returns the default MTU of a framing, if it has one.
+fn default_mtu(framing: LinkFraming) -> Option<u32> {
+    match framing {
+        LinkFraming::Kind(
+            FramingKind::Ethernet | FramingKind::Ppp | FramingKind::PppCompressed,
+        ) => Some(ETHERNET_AND_PPP),
+        other => longest_packet(other),
     }
+}
+
+/// Returns the longest packet that a framing can carry, if it has a limit below that of IP.
+fn longest_packet(framing: LinkFraming) -> Option<u32> {
+    let encapsulation = match framing {
+        LinkFraming::Kind(FramingKind::Mpe | FramingKind::MpePadding) => Encapsulation::Mpe,
+        LinkFraming::Kind(FramingKind::Ule | FramingKind::UlePadding) => Encapsulation::Ule,
+        LinkFraming::Kind(_) | LinkFraming::Bytes(_) => return None,
+    };
+    Some(encapsulation.longest_packet() as u32)
 }
 
 /// Settings of a direction that exclude some changes.
@@ -287,13 +294,12 @@ impl<'a> LinkTable<'a> {
         let of_link = [
             ("arp", false, link.arp.is_some()),
             ("fragment", false, link.fragment == Some(true)),
-            (
-                "framing",
-                false,
-                link.framing.is_some_and(|of| of != LinkFraming::None),
-            ),
         ];
-        let ends = given![acks, compression, tunnel];
+        let mut ends = given![acks, compression, tunnel, framing];
+        // "none" may be given.
+        let framing = &mut ends[3];
+        framing.1 &= own.and_then(|own| own.framing) != Some(LinkFraming::NONE);
+        framing.2 &= link.framing != Some(LinkFraming::NONE);
         let given = ends
             .into_iter()
             .chain(of_link)
@@ -307,6 +313,42 @@ impl<'a> LinkTable<'a> {
         }
     }
 
+    /// Returns the MTU: what the file gives, or the smaller default of the two framings.
+    fn mtu(&self, forward: &Direction, backward: Option<&Direction>) -> Result<Option<u32>, Fault> {
+        let refuse = |message: String| Err(fault(&["links", self.name, "mtu"], message));
+        let both = || std::iter::once(forward).chain(backward);
+        // A limit of the framing includes a tunnel's header.
+        let inner = |direction: &Direction, limit: u32| {
+            limit - if direction.tunnel { 65_535 - TUNNELLED } else { 0 }
+        };
+        let Some(Mtu(mtu)) = self.link.mtu else {
+            let defaults = both().filter_map(|direction| {
+                let limit = default_mtu(direction.framing)?;
+                Some(match longest_packet(direction.framing) {
+                    Some(limit) => inner(direction, limit),
+                    None => limit,
+                })
+            });
+            return Ok(defaults.min());
+        };
+        if !MTU.contains(&mtu.0.get()) {
+            let (least, most) = (MTU.start(), MTU.end());
+            return refuse(format!(r#"expected "{least} B" to "{most} B", got "{mtu}""#));
+        }
+        let bytes = mtu.0.get() as u32;
+        for direction in both() {
+            if let Some(limit) = longest_packet(direction.framing) {
+                let limit = inner(direction, limit);
+                if bytes > limit {
+                    return refuse(format!(
+                        r#"expected at most "{limit} B" with this framing, got "{mtu}""#
+                    ));
+                }
+            }
+        }
+        Ok(Some(bytes))
+    }
+
     /// Returns the address resolution. Answers need both directions, and a tunnel excludes it,
     /// because a tunnel joins IP nodes.
     fn arp(&self, forward: &Direction, backward: Option<&Direction>) -> Result<Option<Arp>, Fault> {
@@ -317,7 +359,7 @@ impl<'a> LinkTable<'a> {
             let key = [&["links", self.name, "arp"], key].concat();
             Err(fault(&key, message))
         };
-        if self.link.framing != Some(LinkFraming::Ethernet) {
+        if forward.framing != LinkFraming::ETHERNET {
             let message = r#"has no effect: only framing = "ethernet" has link addresses"#;
             return refuse(&[], message.to_owned());
         }
@@ -325,6 +367,10 @@ impl<'a> LinkTable<'a> {
             let message = "expected both directions: on a one_way link no answer comes back";
             return refuse(&[], message.to_owned());
         };
+        if backward.framing != LinkFraming::ETHERNET {
+            let message = r#"expected framing = "ethernet" in both directions"#;
+            return refuse(&[], message.to_owned());
+        }
         if forward.tunnel || backward.tunnel {
             let message =
                 "expected no tunnel on the link: there is no address resolution in a tunnel";
@@ -374,12 +420,11 @@ impl<'a> LinkTable<'a> {
             .map(|queue| queue.kind);
         let (acks, tunnel) = self.acks(way, kind.unwrap_or(QueueKind::DropTail))?;
         let compression = self.compression(way, tunnel)?;
-        let framing = self
-            .link
-            .framing
-            .is_some_and(|framing| framing != LinkFraming::None);
+        let framing = self.framing(way, compression)?;
         let framed = PacketConstraints {
-            keeps_order: tunnel || compression != Compression::None || framing,
+            keeps_order: tunnel
+                || compression != Compression::None
+                || framing != LinkFraming::NONE,
             compacts: matches!(acks, Acks::Compaction { .. }),
         };
         let (changes, acm) = self.changes(way, self.files, &framed)?;
@@ -389,6 +434,7 @@ impl<'a> LinkTable<'a> {
             acks,
             tunnel,
             compression,
+            framing,
             changes: changes.map(Arc::new),
             acm: acm.map(Arc::new),
         })
@@ -425,6 +471,7 @@ impl<'a> LinkTable<'a> {
             access,
             acks: parts.acks,
             compression: parts.compression,
+            framing: parts.framing,
             tunnel: parts.tunnel,
             changes: parts.changes,
             acm: parts.acm,
@@ -552,6 +599,21 @@ impl<'a> LinkTable<'a> {
         Ok(compression)
     }
 
+    fn framing(&self, way: Way, compression: Compression) -> Result<LinkFraming, Fault> {
+        let own = self.own(way).and_then(|own| own.framing);
+        let framing = own.or(self.link.framing).unwrap_or(LinkFraming::NONE);
+        if framing.is_dvb() && compression != Compression::None {
+            let message = format!(
+                r#"expected "none", "ethernet", "ppp", "ppp-compressed" or a size with compression = "{compression}": MPE, ULE and GSE carry whole IP packets"#
+            );
+            return Err(Fault::new(
+                self.path(way, own.is_some(), &["framing"]),
+                message,
+            ));
+        }
+        Ok(framing)
+    }
+
     fn errors(&self, way: Way) -> Result<Errors, Fault> {
         let own = self.own(way).and_then(|own| own.errors.as_ref());
         let Some(errors) = own.or(self.link.errors.as_ref()) else {
@@ -601,6 +663,7 @@ impl<'a> LinkTable<'a> {
             queue,
             errors,
             redundancy,
+            framing,
             access,
             acks,
             compression,
@@ -633,6 +696,7 @@ struct Parts {
     acks: Acks,
     tunnel: bool,
     compression: Compression,
+    framing: LinkFraming,
     changes: Option<Arc<Changes>>,
     acm: Option<Arc<Acm>>,
 }

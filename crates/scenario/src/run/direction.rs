@@ -1,21 +1,22 @@
 //! One direction of a scenario's link in the engine's type.
 
 use bentpipe_link::{
-    Access, DropTail, Ends, ErrorModel, FarEnd, Limit, QueueDiscipline, Queueing, Settings,
+    Access, DropTail, Ends, ErrorModel, FarEnd, Framing, Limit, QueueDiscipline, Queueing, Settings,
     Streams, TrafficClass,
 };
 use bentpipe_middlebox::ack::{
     self, Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings,
 };
 use bentpipe_middlebox::{
-    DataCompression, Ethernet, Fragmenter, Gate, HeaderCompression, HeaderCompressionSettings,
-    Reassembler, ReassemblySettings, Stages, Terminal, TunnelEntry, TunnelExit,
+    DataCompression, Encapsulation, Ethernet, FixedFraming, Fragmenter, Gate, Gse,
+    HeaderCompression, HeaderCompressionSettings, Reassembler, ReassemblySettings, Stages, Terminal,
+    TransportStream, TunnelEntry, TunnelExit,
 };
 use bentpipe_types::{Address, RandomStream, Tunnel};
 use bentpipe_wire::vj;
 
 use crate::queue::QueueContext;
-use crate::schema::{Compression, FilterMode, LinkFraming, Spacing};
+use crate::schema::{Compression, FilterMode, FramingKind, LinkFraming, Spacing};
 use crate::{
     Acks, Carrier, Direction, Gateway, Link, NodeKind, Queue, RandomErrors, Scenario, WaterMarks,
     Way,
@@ -95,12 +96,26 @@ fn ends(
         (None, Some(entry)) => ends.framings.push(Box::new(entry)),
         (None, None) => {}
     }
+    let framing = framing(direction.framing);
+    let is_serial = direction.framing.is_serial();
     match direction.compression {
-        Compression::None => {}
-        Compression::V42bis => ends.framings.push(Box::new(DataCompression::v42bis())),
+        Compression::None => ends.framings.extend(framing),
+        // A modem compresses all that its serial line carries.
+        Compression::V42bis => {
+            let modem: Box<dyn Framing> = Box::new(DataCompression::v42bis());
+            if is_serial {
+                ends.framings.extend(framing.into_iter().chain([modem]));
+            } else {
+                ends.framings.extend([modem].into_iter().chain(framing));
+            }
+        }
         Compression::Rfc1144 => {
             let settings = HeaderCompressionSettings {
-                framing: vj::LinkFraming::Slip,
+                framing: if is_serial {
+                    vj::LinkFraming::None
+                } else {
+                    vj::LinkFraming::Slip
+                },
                 flows: FLOWS,
                 ..HeaderCompressionSettings::default()
             };
@@ -108,11 +123,8 @@ fn ends(
                 Ok(compression) => ends.framings.push(Box::new(compression)),
                 Err(_) => debug_assert!(false, "the default number of slots is possible"),
             }
+            ends.framings.extend(framing);
         }
-    }
-    match link.framing {
-        LinkFraming::None => {}
-        LinkFraming::Ethernet => ends.framings.push(Box::new(Ethernet::default())),
     }
     // A host forwards for no other node.
     let is_host = scenario.tcp_of(from).is_some();
@@ -176,6 +188,28 @@ fn reassembler(scenario: &Scenario, node: usize) -> Box<dyn FarEnd> {
     let at = (!hybrid).then(|| address(node));
     let settings = ReassemblySettings::default();
     Box::new(Reassembler::new(at, settings))
+}
+
+/// Returns the framing of a direction, if it has one.
+fn framing(framing: LinkFraming) -> Option<Box<dyn Framing>> {
+    let cells = |encapsulation, packing| -> Option<Box<dyn Framing>> {
+        Some(Box::new(TransportStream::new(encapsulation, packing)))
+    };
+    let kind = match framing {
+        LinkFraming::Kind(kind) => kind,
+        LinkFraming::Bytes(bytes) => return Some(Box::new(FixedFraming::new(u64::from(bytes)))),
+    };
+    match kind {
+        FramingKind::None => None,
+        FramingKind::Ethernet => Some(Box::new(Ethernet::default())),
+        FramingKind::Ppp => Some(Box::new(FixedFraming::PPP)),
+        FramingKind::PppCompressed => Some(Box::new(FixedFraming::PPP_COMPRESSED)),
+        FramingKind::Mpe => cells(Encapsulation::Mpe, true),
+        FramingKind::MpePadding => cells(Encapsulation::Mpe, false),
+        FramingKind::Ule => cells(Encapsulation::Ule, true),
+        FramingKind::UlePadding => cells(Encapsulation::Ule, false),
+        FramingKind::Gse => Some(Box::new(Gse)),
+    }
 }
 
 /// Returns the queue that removes acknowledgments, if one is configured.

@@ -6,13 +6,13 @@ use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
+use super::framing::LinkFraming;
 use super::{
     AccessFile, AcksFile, AcmFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile,
     StepFile, TraceFile,
 };
 use crate::quantity::{Delay, Length, Mtu, Probability, QueueLimit, Rate, Redundancy};
 use crate::scalar::inline_schema;
-use bentpipe_types::words;
 
 /// Defines a table that has the keys of a direction in addition to its own: its first keys, the
 /// basic keys of a direction, more of its own, the other keys of a direction, and its last keys.
@@ -47,6 +47,11 @@ macro_rules! with_direction_keys {
             /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667.
             /// Default: 1.
             pub redundancy: Option<Redundancy>,
+            /// Framing of packets: a kind, or a size such as "6 B" that is added to each packet
+            /// instead (up to "1 kB"). With `compression`, "none" and "ethernet" add SLIP's byte to
+            /// compressed headers (RFC 1144); "ppp" or a size is all framing that there is. MPE,
+            /// ULE and GSE carry whole IP packets, without `compression`. Default: "none".
+            pub framing: Option<LinkFraming>,
             /// Whether the direction may always send, or gets capacity from a hub. In a fade
             /// (`schedule`, `traces`, `fading`) with a hub, the same bits take more of the carrier.
             /// Default: it may always send.
@@ -115,7 +120,8 @@ with_direction_keys! {
             /// "128 B" to "65535 B" ("65515 B" in a tunnel, whose header is in the packet, too), or
             /// a kind of network (gaid1998, table 1): "hyperchannel" 65535, "token-ring-16" 17914,
             /// "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500, "ieee-802.3" 1492, "x.25" 576,
-            /// "point-to-point" 296 B. Default: no limit; on Ethernet 1500 B.
+            /// "point-to-point" 296 B. Default: no limit; with `framing` "ethernet" or "ppp" 1500 B,
+            /// "mpe" 4080 B, "ule" 32756 B, which MPE and ULE do not exceed (less a tunnel's 20 B).
             pub mtu: Option<Mtu>,
             /// Fragment packets longer than `mtu` (RFC 791): no sender uses shorter packets for
             /// this link, and no packet is refused. Fragments are queued, transmitted and lost one
@@ -123,10 +129,8 @@ with_direction_keys! {
             /// hybrid gateway, or at the end of the link's tunnel, whose outer packets are
             /// fragmented. Default: false.
             pub fragment: Option<bool>,
-            /// Framing of packets. Default: "none".
-            pub framing: Option<LinkFraming>,
             /// Resolve the link address of the other end before packets are sent to it (RFC 826;
-            /// with ip = "v6" by neighbour discovery, RFC 4861). Needs `framing = "ethernet"` and
+            /// with ip = "v6" by neighbour discovery, RFC 4861). Needs `framing = "ethernet"` in
             /// both directions. Default: addresses are known from the topology, as from a static
             /// table.
             pub arp: Option<ArpFile>,
@@ -147,17 +151,6 @@ with_direction_keys! {
     DirectionFile { {} {} {} }
 }
 
-words! {
-    /// Framing of packets on a link.
-    LinkFraming {
-        /// None: rates and lengths are those of IP packets.
-        None = "none",
-        /// Ethernet frames: 18 bytes of header and check sequence, at least 46 bytes of packet, and
-        /// 20 bytes of preamble and gap. Link addresses are known from the topology, unless `arp`
-        /// is set.
-        Ethernet = "ethernet",
-    }
-}
 
 /// Address resolution between the two ends of a link. A packet for an unknown address waits for the
 /// reply to a request. The request is sent up to three times, 1 s apart; then the packets that wait

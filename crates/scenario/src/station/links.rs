@@ -85,11 +85,6 @@ pub(super) fn real(
         // For a router the kernel sends the ICMP errors about long packets: it has addresses.
         mtu: acts_on_connections(scenario, gateway).then_some(side.mtu),
         fragments: false,
-        framing: if side.shaped {
-            link.framing
-        } else {
-            LinkFraming::None
-        },
         arp: None,
         forward,
         backward: Some(backward),
@@ -122,6 +117,7 @@ pub(super) fn open() -> Direction {
         redundancy: Redundancy::NONE,
         acks: Acks::None,
         compression: Compression::None,
+        framing: LinkFraming::NONE,
         tunnel: false,
         changes: None,
         acm: None,
@@ -188,6 +184,7 @@ fn shaped(
         rate: direction.rate,
         queue: direction.queue.clone(),
         redundancy: direction.redundancy,
+        framing: direction.framing,
         acks: match direction.acks {
             // The far end is on another machine.
             Acks::Reconstruction { marks, .. } => Acks::Suppression(marks),
