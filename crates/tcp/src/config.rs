@@ -64,6 +64,9 @@ pub struct Config {
     /// Maximum delay of an acknowledgment while waiting for a second segment; at most 500 ms by
     /// RFC 9293 section 3.8.6.3. `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Span>,
+    /// Number of full segments that are acknowledged together, at least 2 (RFC 5681 section 4.2
+    /// allows at most 2).
+    pub ack_every: u32,
     /// Acknowledgments that are not delayed.
     pub quick_acks: QuickAcks,
     /// Nagle's algorithm (RFC 9293 section 3.7.4) with Minshall's modification, as in Linux: holds
@@ -85,6 +88,10 @@ pub struct Config {
     pub rto_rule: RtoRule,
     /// Start of the retransmission timer.
     pub rto_from: RtoFrom,
+    /// Granularity of the clock that measures round trips and runs the retransmission timer (RFC
+    /// 6298 section 4), with `RtoRule::Rfc6298`, in multiples of [`GRANULE`](crate::GRANULE), 255
+    /// at most. `None`: exact times, and G of 1 ms.
+    pub timer_granularity: Option<Span>,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: EcnMode,
     /// Maximum number of timeouts of one segment before the connection is closed
@@ -185,6 +192,7 @@ impl Default for Config {
             timestamps: true,
             sack: true,
             delayed_ack: Some(Span::from_millis(40)),
+            ack_every: 2,
             quick_acks: QuickAcks::First(0),
             nagle: true,
             blocking_writes: false,
@@ -194,6 +202,7 @@ impl Default for Config {
             maximum_rto: Span::from_secs(120),
             rto_rule: RtoRule::Linux,
             rto_from: RtoFrom::Acknowledgment,
+            timer_granularity: None,
             ecn: EcnMode::Accept,
             maximum_retransmissions: 15,
             user_timeout: None,

@@ -76,6 +76,7 @@ pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use receive_buffer_autotuning::memory_for;
 pub use recovery::RecoveryKind;
+pub use rtt::GRANULE;
 pub use sender_limits::{Limit, LimitedTimes};
 pub use slow_start::SlowStartKind;
 pub use socket::{

@@ -11,6 +11,9 @@ use crate::linux_ticks;
 /// millisecond is the granularity of a host's clock and of timestamps.
 const CLOCK_GRANULARITY: u64 = 1_000_000;
 
+/// Unit of a coarser granularity (`Config::timer_granularity`).
+pub const GRANULE: Span = Span::from_millis(10);
+
 /// Value of a round-trip time that was not measured.
 const UNMEASURED: Span = Span::from_nanos(u64::MAX);
 
@@ -32,6 +35,8 @@ pub(crate) struct RttEstimator {
     rule: RtoRule,
     // See `LinuxQuirks::timer_ticks`.
     in_ticks: bool,
+    // Granularity of the clock, in `GRANULE`s, or 0.
+    granularity: u8,
     // Linux's icsk_backoff: number of doublings of the zero-window probe interval.
     probe_backoff: u8,
     // Minimum so far; `UNMEASURED` before the first sample.
@@ -55,6 +60,9 @@ impl RttEstimator {
         Self {
             rule: config.rto_rule,
             in_ticks: config.linux_quirks.timer_ticks,
+            granularity: config.timer_granularity.map_or(0, |granularity| {
+                u8::try_from(granularity.as_nanos() / GRANULE.as_nanos()).unwrap_or(u8::MAX)
+            }),
             minimum: config.minimum_rto.as_nanos().min(maximum),
             maximum,
             smoothed: 0,
@@ -189,6 +197,7 @@ impl RttEstimator {
     }
 
     fn rfc6298(&mut self, rtt: u64) {
+        let rtt = self.in_granules(rtt);
         if self.smoothed == 0 {
             // RFC 6298 section 2.2: the first sample.
             self.smoothed = rtt;
@@ -203,8 +212,22 @@ impl RttEstimator {
         // the RFC).
         // RFC 6298 section 4: the variance term is at least G. RFC 6298 section 1: no setting of
         // this rule is more aggressive, except a lower minimum.
-        let base = self.smoothed + (4 * self.variation).max(CLOCK_GRANULARITY);
+        let least = CLOCK_GRANULARITY.max(self.granularity());
+        let base = self.smoothed + (4 * self.variation).max(least);
         self.base = base.max(self.minimum).min(self.maximum);
+    }
+
+    /// Rounds a round-trip time up to a multiple of the granularity, if there is one.
+    fn in_granules(&self, rtt: u64) -> u64 {
+        match self.granularity() {
+            0 => rtt,
+            granularity => rtt.div_ceil(granularity) * granularity,
+        }
+    }
+
+    /// The granularity of the clock in nanoseconds, or 0.
+    fn granularity(&self) -> u64 {
+        u64::from(self.granularity) * GRANULE.as_nanos()
     }
 
     /// tcp_rtt_estimator of Linux 6. With a sample per acknowledgment, RFC 6298's gains would
@@ -280,6 +303,25 @@ mod tests {
         rtt.on_sample(Span::from_millis(600), 2, 2);
         assert_eq!(rtt.smoothed(), Some(Span::from_millis(425)));
         assert_eq!(rtt.rto(), Span::from_millis(425 + 4 * 200));
+    }
+
+    /// RFC 6298 section 4: with ticks of 500 ms a round trip of 600 ms is measured as a second, and
+    /// the variance term is a tick at least.
+    #[test]
+    fn a_coarse_clock_rounds_round_trips_up() {
+        let mut rtt = RttEstimator::new(&Config {
+            rto_rule: RtoRule::Rfc6298,
+            minimum_rto: Span::ZERO,
+            timer_granularity: Some(Span::from_millis(500)),
+            ..Config::default()
+        });
+        rtt.on_sample(Span::from_millis(600), 1, 1);
+        assert_eq!(rtt.smoothed(), Some(Span::from_secs(1)));
+        assert_eq!(rtt.rto(), Span::from_secs(3));
+        for n in 2..1000 {
+            rtt.on_sample(Span::from_millis(501), n, n);
+        }
+        assert_eq!(rtt.rto(), Span::from_millis(1500));
     }
 
     #[test]

@@ -492,7 +492,7 @@ def _flow_path(
             largest_window_bytes = min(largest_window_bytes, LARGEST_UNSCALED_WINDOW)
     threshold_bytes = sender["initial_slow_start_threshold_bytes"]
     delayed_ack_s = receiver["delayed_ack_s"]
-    segments_per_ack = 1 if delayed_ack_s is None else 2
+    segments_per_ack = 1 if delayed_ack_s is None else int(receiver["ack_every"])
     counts_bytes_in_avoidance = sender["congestion_avoidance"] == "byte-counting"
     return FlowPath(
         flow=flow["name"],

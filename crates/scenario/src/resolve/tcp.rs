@@ -2,14 +2,14 @@
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    BufferSizes, Config, HYSTART_LIMIT, KeepAlive, LinuxQuirks, NewRenoKind, RecoveryKind,
+    BufferSizes, Config, GRANULE, HYSTART_LIMIT, KeepAlive, LinuxQuirks, NewRenoKind, RecoveryKind, RtoRule,
     SlowStartKind, memory_for,
 };
 use bentpipe_types::{Bytes, IpVersion, Span};
 
 use super::fault;
 use crate::document::Fault;
-use crate::quantity::{Buffer, Length, Pacing, QuickAcks, Size, Window};
+use crate::quantity::{Buffer, DelayedAck, Length, Pacing, QuickAcks, Size, Window};
 use crate::schema::hints;
 use crate::schema::{
     CongestionControlName, IpName, KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile,
@@ -95,8 +95,10 @@ fn resolve_settings(
     segment(&mut tcp, defaults.ip)?;
     buffers(&mut tcp, defaults, grows)?;
     timeouts(file)?;
+    tcp.config.timer_granularity = timer_granularity(file)?;
     window_rule(&mut tcp)?;
     profile(&mut tcp);
+    delayed_acknowledgments(&tcp.file)?;
     linux_buffer_for_window(&mut tcp, grows);
     slow_start(&mut tcp)?;
     retransmission_limits(file)?;
@@ -241,6 +243,47 @@ fn timeouts(file: &TcpFile) -> Result<(), Refusal> {
             let message = format!(r#"expected at most maximum_rto ("{ceiling}"), got "{rto}""#);
             return refuse(key, message);
         }
+    }
+    Ok(())
+}
+
+/// Returns the granularity of the retransmission timer, if the file gives one.
+fn timer_granularity(file: &TcpFile) -> Result<Option<Span>, Refusal> {
+    let Some(granularity) = file.timer_granularity else {
+        return Ok(None);
+    };
+    let key = "timer_granularity";
+    let is_multiple = granularity.0.as_nanos().is_multiple_of(GRANULE.as_nanos());
+    if !(GRANULE..=Span::from_secs(1)).contains(&granularity.0) || !is_multiple {
+        let message = format!(r#"expected "10 ms", "20 ms" and so on to "1 s", got "{granularity}""#);
+        return refuse(key, message);
+    }
+    if file.rto_rule != RtoRule::Rfc6298 || file.profile == Profile::Linux {
+        let message = r#"has no effect: only rto_rule = "rfc6298" with profile "rfc" has it"#;
+        return refuse(key, message.to_owned());
+    }
+    Ok(Some(granularity.0))
+}
+
+/// Most segments that are acknowledged together.
+const MOST_PER_ACK: u32 = 1000;
+
+fn delayed_acknowledgments(file: &TcpFile) -> Result<(), Refusal> {
+    let every = file.ack_every;
+    if !(2..=MOST_PER_ACK).contains(&every) {
+        let message = format!("expected 2 to {MOST_PER_ACK}, got {every}");
+        return refuse("ack_every", message);
+    }
+    if every == 2 {
+        return Ok(());
+    }
+    if file.delayed_ack == DelayedAck::Off {
+        let message = r#"has no effect with delayed_ack = "off""#;
+        return refuse("ack_every", message.to_owned());
+    }
+    if file.quick_acks == Some(QuickAcks::Auto) {
+        let message = r#"has no effect with quick_acks = "auto", which is Linux's own rule"#;
+        return refuse("ack_every", message.to_owned());
     }
     Ok(())
 }

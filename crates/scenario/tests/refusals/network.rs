@@ -232,6 +232,26 @@ fn sense() {
             r#"geo.toml:8: hosts.server.tcp.minimum_rto: expected at least "1 ms", got "0 s""#,
         ),
         (
+            "mss = \"1448 B\"",
+            "timer_granularity = \"500 ms\"",
+            r#"geo.toml:8: hosts.server.tcp.timer_granularity: has no effect: only rto_rule = "rfc6298" with profile "rfc" has it"#,
+        ),
+        (
+            "mss = \"1448 B\"",
+            "timer_granularity = \"2 s\"",
+            r#"geo.toml:8: hosts.server.tcp.timer_granularity: expected "10 ms", "20 ms" and so on to "1 s", got "2 s""#,
+        ),
+        (
+            "mss = \"1448 B\"",
+            "ack_every = 1",
+            "geo.toml:8: hosts.server.tcp.ack_every: expected 2 to 1000, got 1",
+        ),
+        (
+            "mss = \"1448 B\"",
+            "ack_every = 4\ndelayed_ack = \"off\"",
+            r#"geo.toml:8: hosts.server.tcp.ack_every: has no effect with delayed_ack = "off""#,
+        ),
+        (
             r#"interval = "100 ms""#,
             r#"interval = "1 us""#,
             r#"geo.toml:36: probes.interval: expected a longer time between records: 4 series every "1 us" are 80000004 records, above 20000000"#,

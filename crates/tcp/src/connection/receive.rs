@@ -599,15 +599,16 @@ impl Connection {
     }
 
     /// Delays an acknowledgment (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2): one for every
-    /// second full segment, or at the latest after the configured delay.
+    /// second full segment (`Config::ack_every`), or at the latest after the configured delay.
     #[inline]
     pub(super) fn delay_acknowledgment(&mut self, length: u32, now: Time) {
         let receive = &mut self.receive;
         if length > receive.largest_segment {
             receive.largest_segment = length;
         }
-        // As in Linux: more than one full segment is unacknowledged.
-        if receive.next - receive.last_acknowledged > u64::from(receive.largest_segment) {
+        // As in Linux: more than one full segment is unacknowledged, or one less than `ack_every`.
+        let delayed = u64::from(self.sender.config.ack_every - 1);
+        if receive.next - receive.last_acknowledged > delayed * u64::from(receive.largest_segment) {
             receive.acknowledge_now = true;
             return;
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -53,8 +53,12 @@ NAMES: Final = {
     SPACING: "compaction with spacing",
     FILTER: "CAKE's ACK filter",
     RECONSTRUCTION: "suppression and reconstruction",
+    "v42bis": "V.42bis",
 }
 PAPERS: Final = (UNMODIFIED, COMPRESSION, SUPPRESSION, COMPACTION)
+# Section 3.3: a modem's data compression, which the paper does not simulate.
+V42BIS: Final = "v42bis"
+V42BIS_KEYS: Final[Mapping[str, object]] = {f"{_RETURN}.compression": "v42bis"}
 
 FIGURE_12_BPS: Final = 32_000
 # Figure 11: 9.6 kbit/s to 430 kbit/s.
@@ -87,6 +91,29 @@ QUEUE_NAMES: Final = {
     "fair": "fair queueing (DRR)",
 }
 
+# Changes of both ends' TCP, without any on the return link: sections 3.1 and 7, and BSD's clock.
+_SERVER: Final = "hosts.server.tcp"
+_CLIENT: Final = "hosts.client.tcp"
+PACED: Final = "paced"
+COARSE: Final = "coarse timer"
+TCP_CHANGES: Final[Mapping[str, Mapping[str, object]]] = {
+    # The sender's alternative to ACK spacing (section 7): the window opens over a round trip.
+    PACED: {f"{_SERVER}.pacing": "on"},
+    COARSE: {f"{_SERVER}.timer_granularity": "500 ms"},
+    **{
+        f"an ACK for {every}{', bytes counted' if growth == 'byte-counting' else ''}": {
+            f"{_CLIENT}.ack_every": every,
+            f"{_CLIENT}.delayed_ack": "500 ms",
+            f"{_SERVER}.slow_start": growth,
+            f"{_SERVER}.congestion_avoidance": (
+                "byte-counting" if growth == "byte-counting" else "per-acknowledgment"
+            ),
+        }
+        for every in (2, 8, 64)
+        for growth in ("standard", "byte-counting")
+    },
+}
+
 # Beyond the paper: the sender's window rules of the table.
 TODAYS_RULES: Final = ("cubic", "bbr1", "bbr3")
 RULE_NAMES: Final = {
@@ -109,33 +136,42 @@ DISTURBANCES: Final = (CLEAN, LOSSES, TWO_WAY)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timer:
-    """The retransmission timer, which the paper does not specify.
+class Open:
+    """What the paper leaves open of its TCP and of the return link.
 
-    `counted_from` is "acknowledgment" if every ACK restarts it (RFC 6298 section 5), or
-    "oldest-segment" if it runs from the transmission of each segment (RFC 793 section 3.7).
+    * `counted_from`: "acknowledgment" if every ACK restarts the retransmission timer (RFC 6298
+      section 5), or "oldest-segment" if it runs from the transmission of each segment (RFC 793
+      section 3.7).
+    * `minimum_s`: the shortest retransmission timeout.
+    * `initial_segments`: the initial window. The paper says one segment; BSD's first ACK opened it
+      to two before the first data.
+    * `framing_bytes`: bytes that the return link adds to each packet.
+
+    The defaults are one of the settings with the most published values (`open_settings.csv`).
     """
 
-    counted_from: str = "acknowledgment"
-    minimum_s: float = 2.0
+    counted_from: str = "oldest-segment"
+    minimum_s: float = 3.0
+    initial_segments: int = 2
+    framing_bytes: int = 6
 
-
-TIMERS: Final = tuple(
-    Timer(counted_from=counted_from, minimum_s=minimum_s)
-    for counted_from in ("acknowledgment", "oldest-segment")
-    for minimum_s in (1.0, 1.5, 2.0, 3.0)
-)
+    @property
+    def setting(self) -> dict[str, str | int | float]:
+        """The values by name, as in `open_settings.csv`."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Download:
     """One to three downloads by satellite.
 
-    `rule` is "reno" for the paper's TCP, else the window rule of a current TCP. `stagger_s` is the
-    time between the sessions' starts. `disturbance` applies to current TCP.
+    `tcp_change` is a key of `TCP_CHANGES`, or empty. `rule` is "reno" for the paper's TCP, else the
+    window rule of a current TCP. `stagger_s` is the time between the sessions' starts.
+    `disturbance` applies to current TCP.
     """
 
     method: str = UNMODIFIED
+    tcp_change: str = ""
     return_bps: int = SLOW_BPS
     sessions: int = 1
     rule: str = "reno"
@@ -143,7 +179,7 @@ class Download:
     queue: str | None = None
     disturbance: str = CLEAN
     seed: int = 1
-    timer: Timer = field(default_factory=Timer)
+    left_open: Open = field(default_factory=Open)
     duration_s: int = DURATION_S
     sampled: bool = True
 
@@ -153,7 +189,8 @@ class Download:
             "duration": f"{self.duration_s} s",
             "seed": self.seed,
             f"{_RETURN}.rate": f"{self.return_bps} bit/s",
-            **METHODS[self.method],
+            **(V42BIS_KEYS if self.method == V42BIS else METHODS[self.method]),
+            **(TCP_CHANGES[self.tcp_change] if self.tcp_change else {}),
         }
         for session in range(2, self.sessions + 1):
             flow = f"flows.session-{session}"
@@ -175,8 +212,11 @@ class Download:
             # 0.5 Mbit/s: half of the wide link, so that the upload does not congest it.
             keys["hosts.client.tcp.send_buffer"] = "32 kB"
         if self.rule == "reno":
-            keys["hosts.server.tcp.rto_from"] = self.timer.counted_from
-            keys["hosts.server.tcp.minimum_rto"] = f"{round(1e3 * self.timer.minimum_s)} ms"
+            keys[f"{_SERVER}.rto_from"] = self.left_open.counted_from
+            keys[f"{_SERVER}.minimum_rto"] = f"{round(1e3 * self.left_open.minimum_s)} ms"
+            keys[f"{_SERVER}.initial_window"] = f"{self.left_open.initial_segments} segments"
+            if self.left_open.framing_bytes:
+                keys[f"{_RETURN}.framing"] = f"{self.left_open.framing_bytes} B"
         keys["probes.series"] = list(self._series())
         file = "dvb.toml" if self.rule == "reno" else "today.toml"
         return Scenario(path=_FOLDER / file).with_settings(keys)
@@ -195,13 +235,14 @@ def single(method: str) -> Download:
     return Download(method=method)
 
 
-def timed(download: Download, timer: Timer) -> Download:
-    """Return the same with another retransmission timer."""
-    return replace(download, timer=timer)
+def with_open(download: Download, left_open: Open) -> Download:
+    """Return the same with other values of what the paper leaves open."""
+    return replace(download, left_open=left_open)
 
 
-# Figure 8.
+# Figure 8, and the same with a sender that paces its segments.
 FAST: Final = Download(return_bps=FAST_BPS)
+FAST_PACED: Final = replace(FAST, tcp_change=PACED)
 
 
 def shared(method: str, return_bps: int) -> Download:
@@ -241,12 +282,19 @@ def undisturbed_return(method: str, rule: str, disturbance: str) -> list[Downloa
     return [replace(download, seed=seed) for seed in LOSS_SEEDS]
 
 
-def timer_downloads() -> list[Download]:
-    """Return the runs for which the paper states timeouts."""
-    return [
-        *(single(method) for method in PAPERS),
-        *(shared(method, FIGURE_12_BPS) for method in PAPERS),
-    ]
+def tcp_changes() -> dict[str, Download]:
+    """Return one download with each change of TCP, and nothing modified on the return link."""
+    return {name: Download(tcp_change=name, sampled=False) for name in TCP_CHANGES}
+
+
+def paced_compaction() -> Download:
+    """Return a download with compaction whose sender paces, as section 7 suggests."""
+    return replace(single(COMPACTION), tcp_change=PACED)
+
+
+def modem() -> list[Download]:
+    """Return one download and three with a modem's data compression."""
+    return [single(V42BIS), shared(V42BIS, FIGURE_12_BPS)]
 
 
 def every_cell(quick: bool) -> list[Download]:
@@ -254,8 +302,10 @@ def every_cell(quick: bool) -> list[Download]:
     rates = QUICK_RATES_BPS if quick else RETURN_RATES_BPS
     rules = TODAYS_RULES[:1] if quick else TODAYS_RULES
     cells = [single(method) for method in METHODS]
-    cells += [timed(download, timer) for timer in TIMERS for download in timer_downloads()]
-    cells.append(FAST)
+    cells += [FAST, FAST_PACED, *tcp_changes().values(), *modem()]
+    # With compression and no queue, for the length of an ACK.
+    cells.append(replace(FAST, method=COMPRESSION))
+    cells.append(paced_compaction())
     cells += [shared(method, rate) for method in METHODS for rate in rates]
     cells += [
         staggered(queue, rate, stagger_s)

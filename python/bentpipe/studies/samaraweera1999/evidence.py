@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Packets that arrive within this time are a burst; the link sends 2 packets in it.
 BURST_S = 0.02
+# Until then no ACK has come back.
+_FIRST_S = 0.5
 
 
 class Evidence(Runs[Download]):
@@ -91,6 +93,44 @@ class Evidence(Runs[Download]):
         ends = np.arange(after_s + BURST_S, float(download.duration_s), BURST_S)
         grown = queue.at(ends) - queue.at(ends - BURST_S)
         return float(grown.max())
+
+    def sent_mb(self, download: Download) -> float:
+        """Return the sender's highest position in its stream, MB."""
+        return float(self.sent(download).values.max()) / 1e6
+
+    def ack_bytes(self, download: Download) -> float:
+        """Return the mean length of a packet on the return link, with framing."""
+        back = self.direction(download, "return")
+        return back.bytes_delivered / back.packets_delivered
+
+    def reduction(self, download: Download, unmodified: Download) -> float:
+        """Return the share by which a method shortens ACKs, framing included."""
+        return 1.0 - self.ack_bytes(download) / self.ack_bytes(unmodified)
+
+    def crossing(self, late: Download, early: Download) -> tuple[float, float]:
+        """Return the time and the sent bytes (MB) at which `late` overtakes `early` for good.
+
+        Both are NaN if it stays behind, and 0 if it is ahead from the beginning.
+        """
+        times = np.arange(_FIRST_S, float(late.duration_s), BURST_S)
+        one = self.sent(late).at(times)
+        other = self.sent(early).at(times)
+        behind = np.flatnonzero(one <= other)
+        if not len(behind):
+            return 0.0, 0.0
+        last = int(behind[-1])
+        if last == len(times) - 1:
+            return np.nan, np.nan
+        return float(times[last]), float(one[last]) / 1e6
+
+    def queue_peak(self, download: Download) -> int:
+        """Return the longest queue of the satellite interface, packets."""
+        return int(self.direction(download, "forward").queue_max_packets)
+
+    def return_queue_s(self, download: Download) -> float:
+        """Return the transmission time of the longest return queue, in mean packets."""
+        packets = self.direction(download, "return").queue_max_packets
+        return 8.0 * packets * self.ack_bytes(download) / download.return_bps
 
     def queue_of_pipe(self, download: Download) -> float:
         """Return the longest queue of the satellite interface over the bandwidth-delay product."""

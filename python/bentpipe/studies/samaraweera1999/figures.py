@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.evidence import Curve
 from bentpipe.studies.samaraweera1999 import cells
@@ -17,7 +18,6 @@ from bentpipe.studies.samaraweera1999.cells import (
     PAPERS,
     QUEUES,
     SPACING,
-    SUPPRESSION,
     Download,
     shared,
     single,
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Columns = dict[str, list[Value]]
+# Payload that the satellite link carries.
+_MOST_MBPS: Final = cells.FORWARD_BPS * cells.PAYLOAD_BYTES / cells.PACKET_BYTES / 1e6
+# Bins of a queue over a run of a minute: half a second, about a round trip.
+_BINS: Final = 120
 STYLES = ("-", "--", "-.", ":", "-", "--", "-.")
 
 
@@ -56,7 +60,14 @@ def append(columns: Columns, **more: Sequence[Value]) -> None:
         columns.setdefault(name, []).extend(values)
 
 
-def _rows(columns: Columns, samples: Curve, /, **keys: str) -> None:
+def add_row(columns: Columns, row: Mapping[str, Value]) -> None:
+    """Append a row to the columns."""
+    for name, value in row.items():
+        columns.setdefault(name, []).append(value)
+
+
+def rows(columns: Columns, samples: Curve, /, **keys: str) -> None:
+    """Append a curve's samples to the columns."""
     values = {name: [value] * len(samples.times_s) for name, value in keys.items()}
     append(columns, **values, time_s=samples.times_s.tolist(), value=samples.values.tolist())
 
@@ -72,7 +83,7 @@ def _curves(
     for name, download in downloads.items():
         curve = of(download)
         found[name] = Curve(times_s=curve.times_s, values=curve.values * scale)
-        _rows(columns, found[name], curve=name)
+        rows(columns, found[name], curve=name)
     return columns, found
 
 
@@ -91,6 +102,39 @@ def _draw_curves(
         )
 
 
+def _draw_envelope(axes: Axes, curve: Curve, *, index: int, name: str, end_s: float) -> None:
+    """Draw a queue that changes faster than a figure shows: its range and its mean per bin."""
+    edges = np.linspace(0.0, end_s, _BINS + 1)
+    starts = np.searchsorted(curve.times_s, edges[:-1])
+    count = np.searchsorted(curve.times_s, edges[-1])
+    values = curve.values[:count]
+    low = np.minimum.reduceat(values, starts)
+    high = np.maximum.reduceat(values, starts)
+    mean = np.add.reduceat(values, starts) / np.diff(np.append(starts, count))
+    centres = 0.5 * (edges[:-1] + edges[1:])
+    colour = COLOURS[index]
+    axes.fill_between(centres, low, high, color=colour, alpha=0.3, linewidth=0.0)
+    axes.plot(centres, mean, STYLES[index], color=colour, linewidth=1.2, label=f"{name}: mean")
+
+
+def _queue_panels(
+    canvas: Canvas, curves: Mapping[str, Curve], indices: Sequence[int], *, y_label: str
+) -> None:
+    """Draw queues in panels of one scale, one below the other."""
+    panels = new_axes(canvas, rows=len(curves))
+    top = 1.05 * max(float(curve.values.max()) for curve in curves.values())
+    for axes, index, (name, curve) in zip(panels, indices, curves.items(), strict=True):
+        _draw_envelope(axes, curve, index=index, name=name, end_s=cells.DURATION_S)
+        axes.set_title(name)
+        axes.set_xlim(0.0, cells.DURATION_S)
+        axes.set_ylim(0.0, top)
+        axes.set_ylabel(y_label)
+    panels[-1].set_xlabel("time (s)")
+
+
+_RANGE: Final = "Shaded: the range within half a second; line: its mean."
+
+
 def _index(method: str) -> int:
     return list(METHODS).index(method)
 
@@ -106,6 +150,8 @@ def _single_figure(
     y_label: str,
     end_s: float = cells.DURATION_S,
     top: float | None = None,
+    line: tuple[float, str] | None = None,
+    at_s: float | None = None,
 ) -> Figure:
     downloads = {NAMES[method]: single(method) for method in methods}
     columns, curves = _curves(downloads, of, scale=scale)
@@ -116,6 +162,11 @@ def _single_figure(
         _draw_curves(axes, curves, indices=indices)
         axes.set_xlim(0.0, end_s)
         axes.set_ylim(0.0, top)
+        if line is not None:
+            axes.axhline(line[0], color="grey", linewidth=1.0, linestyle=":", label=line[1])
+        if at_s is not None:
+            late = curves[NAMES[COMPACTION]]
+            published.mark(axes, at_s, float(late.at(at_s)), label=f"paper: {at_s:g} s")
         axes.set_xlabel("time (s)")
         axes.set_ylabel(y_label)
         legend_below(canvas, axes, columns=4)
@@ -130,12 +181,13 @@ def _figure_3(evidence: Evidence) -> Figure:
     return _single_figure(
         number="3",
         title="The congestion window over time",
-        caption=f"{_ONE} The send buffer is 720 kB: a window beyond it does nothing more.",
+        caption=f"{_ONE} The send buffer of 720 kB limits what is in flight: a larger window has "
+        "no effect.",
         methods=PAPERS,
         of=evidence.window,
         scale=1e-3,
         y_label="congestion window (kB)",
-        top=1e3,
+        line=(cells.BUFFER_BYTES / 1e3, "send buffer"),
     )
 
 
@@ -143,11 +195,13 @@ def _figure_4(evidence: Evidence) -> Figure:
     return _single_figure(
         number="4",
         title="How far the sender has got, over time",
-        caption=f"{_ONE} The gradient is the throughput.",
+        caption=f"{_ONE} The gradient is the throughput. Marked: where compaction passes header "
+        "compression, as the paper says.",
         methods=PAPERS,
         of=evidence.sent,
         scale=1e-6,
         y_label="sequence number sent (MB)",
+        at_s=4.0,
     )
 
 
@@ -170,11 +224,11 @@ def _figure_5(evidence: Evidence) -> Figure:
             axes.plot(
                 found, amounts / 1e6, STYLES[index], color=COLOURS[index], label=NAMES[method]
             )
-        axes.axhline(1.2, color="grey", linestyle=":", label="1.2 MB")
+        published.band(axes, 1.2, 1.2, label="paper: suppression passes at 1.2 MB")
         axes.set_xlim(0.0, 20.0)
         axes.set_ylim(0.0, amounts[-1] / 1e6)
         axes.set(xlabel="time (s)", ylabel="bytes sent (MB)")
-        legend_below(canvas, axes, columns=5)
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="5",
@@ -195,19 +249,24 @@ def _figure_6(evidence: Evidence) -> Figure:
         scale=1e-3,
         y_label="congestion window (kB)",
         end_s=8.0,
-        top=1e3,
     )
 
 
 def _figure_7(evidence: Evidence) -> Figure:
-    return _single_figure(
-        number="7",
+    downloads = {NAMES[method]: single(method) for method in (COMPACTION, SPACING)}
+    columns, curves = _curves(downloads, evidence.queue)
+
+    def draw(canvas: Canvas) -> None:
+        indices = [_index(COMPACTION), _index(SPACING)]
+        _queue_panels(canvas, curves, indices, y_label="queue (packets)")
+
+    return Figure(
+        id="7",
         title="The satellite interface's queue, one session",
-        caption=_ONE,
-        methods=(COMPACTION, SPACING),
-        of=evidence.queue,
-        scale=1.0,
-        y_label="queue (packets)",
+        caption=f"{_ONE} {_RANGE}",
+        columns=columns,
+        draw=draw,
+        height=5.2,
     )
 
 
@@ -215,20 +274,20 @@ def _figure_8(evidence: Evidence) -> Figure:
     queue = evidence.queue(cells.FAST)
     window = evidence.window(cells.FAST)
     columns: Columns = {}
-    _rows(columns, queue, curve="queue (packets)")
-    _rows(columns, window, curve="congestion window (B)")
+    rows(columns, queue, curve="queue (packets)")
+    rows(columns, window, curve="congestion window (B)")
 
     def draw(canvas: Canvas) -> None:
         above, below = new_axes(canvas, rows=2)
         above.plot(queue.times_s, queue.values, color=COLOURS[0], drawstyle="steps-post")
         half = 0.5 * cells.PIPE_SEGMENTS
-        above.axhline(half, color="grey", linestyle=":", label="half of the pipe")
+        published.band(above, half, half, label="paper: half of the bandwidth-delay product")
         above.set_ylabel("queue (packets)")
         above.set_ylim(bottom=0.0)
         above.legend(loc="lower right")
         below.plot(window.times_s, window.values / 1e3, color=COLOURS[1], drawstyle="steps-post")
         below.set_ylabel("window (kB)")
-        below.set_ylim(0.0, 1e3)
+        below.set_ylim(bottom=0.0)
         below.set_xlabel("time (s)")
         for axes in (above, below):
             axes.set_xlim(0.0, 15.0)
@@ -248,19 +307,16 @@ def _figure_9(evidence: Evidence) -> Figure:
     columns, curves = _curves(downloads, evidence.queue)
 
     def draw(canvas: Canvas) -> None:
-        (axes,) = new_axes(canvas)
-        _draw_curves(axes, curves, indices=[_index(COMPACTION), _index(SPACING)])
-        axes.set_xlim(0.0, cells.DURATION_S)
-        axes.set_ylim(bottom=0.0)
-        axes.set(xlabel="time (s)", ylabel="queue (packets)")
-        legend_below(canvas, axes, columns=2)
+        indices = [_index(COMPACTION), _index(SPACING)]
+        _queue_panels(canvas, curves, indices, y_label="queue (packets)")
 
     return Figure(
         id="9",
         title="The satellite interface's queue, three sessions",
-        caption="Three downloads that start together, 9.6 kbit/s back.",
+        caption=f"Three downloads that start together, 9.6 kbit/s back. {_RANGE}",
         columns=columns,
         draw=draw,
+        height=5.2,
     )
 
 
@@ -269,7 +325,7 @@ def _figure_10(evidence: Evidence) -> Figure:
     for queue in QUEUES:
         for session in (1, 2, 3):
             curve = evidence.sent(staggered(queue, cells.SLOW_BPS), session)
-            _rows(columns, curve, queue=queue, curve=f"session-{session}")
+            rows(columns, curve, queue=queue, curve=f"session-{session}")
 
     def draw(canvas: Canvas) -> None:
         panels = new_axes(canvas, rows=2, columns=2)
@@ -287,9 +343,7 @@ def _figure_10(evidence: Evidence) -> Figure:
             axes.set_title(f"{cells.QUEUE_NAMES[queue]}: Jain's index {index:.2f}")
             axes.set_xlim(0.0, cells.STAGGERED_DURATION_S)
             axes.set_ylim(bottom=0.0)
-        for axes in panels[2:]:
             axes.set_xlabel("time (s)")
-        for axes in panels[::2]:
             axes.set_ylabel("sequence number (MB)")
         legend_below(canvas, panels[0], columns=3)
 
@@ -342,7 +396,10 @@ def _figure_11(evidence: Evidence) -> Figure:
         axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
         axes.set_ylim(0.0, 10.0)
-        axes.set(xlabel="return rate (kbit/s)", ylabel="goodput of all sessions (Mbit/s)")
+        axes.axhline(_MOST_MBPS, color="grey", linewidth=1.0, linestyle=":", label="link's payload")
+        axes.set(
+            xlabel="rate of the return link (kbit/s)", ylabel="goodput of all sessions (Mbit/s)"
+        )
         legend_below(canvas, axes, columns=3)
 
     return Figure(
@@ -365,19 +422,21 @@ def _figure_12(evidence: Evidence) -> Figure:
 
     def draw(canvas: Canvas) -> None:
         above, below = new_axes(canvas, rows=2)
-        for axes, shown in ((above, PAPERS), (below, (SUPPRESSION, COMPACTION))):
-            found = {NAMES[method]: curves[NAMES[method]] for method in shown}
-            _draw_curves(axes, found, indices=[_index(method) for method in shown])
+        for axes, shown in ((above, PAPERS[:2]), (below, PAPERS[2:])):
+            for method in shown:
+                name = NAMES[method]
+                _draw_envelope(
+                    axes, curves[name], index=_index(method), name=name, end_s=cells.DURATION_S
+                )
             axes.set_xlim(0.0, cells.DURATION_S)
             axes.set_ylim(bottom=0.0)
-            axes.set_ylabel("queue (ACKs)")
-        below.set_xlabel("time (s)")
-        legend_below(canvas, above, columns=4)
+            axes.set(xlabel="time (s)", ylabel="queue (ACKs)")
+            axes.legend(loc="upper right")
 
     return Figure(
         id="12",
         title="The return interface's queue, 32 kbit/s back",
-        caption="Three downloads that start together. Below: those two again, larger.",
+        caption=f"Three downloads that start together; the scales differ. {_RANGE}",
         columns=columns,
         draw=draw,
         height=5.6,

@@ -3,7 +3,7 @@
 use bentpipe_types::{Flags, Span};
 
 use crate::testing::Single;
-use crate::{Config, QuickAcks};
+use crate::{Config, QuickAcks, RtoRule};
 
 fn receiver(config: Config) -> Single {
     Single::established(&config, 65_535)
@@ -23,6 +23,48 @@ fn acknowledges_every_second_segment_or_after_the_delay() {
     tcp.wait(Span::from_millis(1));
     assert_eq!(tcp.sent_acks(), [4345]);
     assert_eq!(tcp.tcp.next_deadline(), None);
+}
+
+#[test]
+fn acknowledges_every_nth_segment_or_after_the_delay() {
+    let mut tcp = receiver(Config {
+        ack_every: 4,
+        ..Config::default()
+    });
+    for n in 0..3 {
+        tcp.data(1 + 1448 * n, 1448);
+        assert!(tcp.sent().is_empty(), "{n}");
+    }
+    tcp.data(1 + 1448 * 3, 1448);
+    assert_eq!(tcp.sent_acks(), [1 + 1448 * 4]);
+    tcp.data(1 + 1448 * 4, 1448);
+    tcp.wait(Span::from_millis(40));
+    assert_eq!(tcp.sent_acks(), [1 + 1448 * 5]);
+}
+
+/// A timer with a granularity of 500 ms expires at the first multiple of 500 ms after its time.
+#[test]
+fn a_coarse_timer_expires_at_a_tick() {
+    let retransmitted_after = |granularity: Option<Span>| {
+        let mut tcp = receiver(Config {
+            timer_granularity: granularity,
+            rto_rule: RtoRule::Rfc6298,
+            ..Config::default()
+        });
+        tcp.wait(Span::from_millis(130));
+        tcp.write(100);
+        tcp.sent();
+        (1..2000).find(|_| {
+            tcp.wait(Span::from_millis(10));
+            !tcp.sent().is_empty()
+        })
+    };
+    // The first timeout is 1 s (RFC 6298 section 2.1).
+    assert_eq!(retransmitted_after(None), Some(100));
+    assert_eq!(
+        retransmitted_after(Some(Span::from_millis(500))),
+        Some(100 + 37)
+    );
 }
 
 #[test]

@@ -150,8 +150,8 @@ impl Sender {
         expired
     }
 
-    /// Whether the main timer has expired. With Linux's timer granularity, it expires at the first
-    /// tick after its time. The tick is only computed now, because most retransmission timers are
+    /// Whether the main timer has expired. With ticks (Linux's or `Config::timer_granularity`), it
+    /// expires at the first tick after its time. The tick is only computed now, because most retransmission timers are
     /// restarted before they expire.
     #[inline]
     fn is_main_timer_due(&mut self, now: Time) -> bool {
@@ -163,6 +163,12 @@ impl Sender {
                 .config
                 .clock
                 .later_expiry(self.timers.at, self.rtt.rto());
+            self.timers.set(Purpose::RetransmitWithTick, at);
+        } else if self.timers.purpose == Purpose::Retransmit
+            && let Some(tick) = self.config.timer_granularity
+        {
+            let ticks = self.timers.at.as_nanos().div_ceil(tick.as_nanos().max(1));
+            let at = Time::from_nanos(ticks * tick.as_nanos().max(1));
             self.timers.set(Purpose::RetransmitWithTick, at);
         }
         self.timers.at <= now
