@@ -11,7 +11,14 @@ import pytest
 from bentpipe.studies import get
 from bentpipe.studies.open_settings import committed
 from bentpipe.studies.samaraweera1999 import cells, open_settings
-from bentpipe.studies.samaraweera1999.cells import METHODS, QUEUES, Download, Open, every_cell, shared
+from bentpipe.studies.samaraweera1999.cells import (
+    METHODS,
+    QUEUES,
+    Download,
+    Open,
+    every_cell,
+    shared,
+)
 
 FIGURES = (
     *("3", "4", "5", "6", "7", "8", "9", "10", "11", "12"),
@@ -74,6 +81,29 @@ def test_numbers_in_claims_are_those_of_the_search() -> None:
     count = sum(factor >= 2.0 for factor in factors)
     assert f"in {count} of the {len(factors)} settings" in claim.reason
     assert f"up to {max(factors):.1f} times" in claim.changed
+
+
+def test_numbers_in_causes_are_those_of_the_search() -> None:
+    rows = committed(STUDY)
+    causes = {each.id: each.cause.text for each in get(STUDY).claims if each.cause}
+
+    def reached(name: str, least: float, *, framed: bool) -> tuple[int, int]:
+        some = [row for row in rows if bool(row.setting["framing_bytes"]) == framed]
+        return sum(row.measured[name] >= least for row in some), len(some)
+
+    ratio = "slow_compaction_over_reconstruction"
+    met, of = reached(ratio, 0.98, framed=False)
+    assert f"in {met} of {of} settings" in causes["rates-highest"]
+    assert reached(ratio, 0.98, framed=True) == (0, 160)
+    assert all(row.measured["three_times_empty"] == 0 for row in rows)
+    assert all(row.measured["three_largest_queue_acks"] > 15 for row in rows)
+    ours = Open().setting
+    for row in rows:
+        if all(row.setting[name] == ours[name] for name in ("initial_segments", "framing_bytes")):
+            restarted = row.setting["counted_from"] == "acknowledgment"
+            floor = 4.0 if restarted else 6.0
+            is_long = float(row.setting["minimum_s"]) >= floor
+            assert (row.measured["three_compression_timeouts"] == 0) == is_long
 
 
 def test_compaction_has_no_timeouts_in_figure_12(reproduction: Path) -> None:

@@ -15,6 +15,7 @@ _FOLDER: Final = Path(__file__).parent
 FORWARD_BPS: Final = 10_000_000
 PACKET_BYTES: Final = 1064
 PAYLOAD_BYTES: Final = 1024
+PAYLOAD_BPS: Final = FORWARD_BPS * PAYLOAD_BYTES // PACKET_BYTES
 ROUND_TRIP_S: Final = 0.48
 # 10 Mbit/s for 480 ms.
 PIPE_BYTES: Final = 600_000
@@ -95,10 +96,12 @@ QUEUE_NAMES: Final = {
 _SERVER: Final = "hosts.server.tcp"
 _CLIENT: Final = "hosts.client.tcp"
 PACED: Final = "paced"
+PACED_AT_RATE: Final = "paced at the link's rate"
 COARSE: Final = "coarse timer"
 TCP_CHANGES: Final[Mapping[str, Mapping[str, object]]] = {
     # The sender's alternative to ACK spacing (section 7): the window opens over a round trip.
     PACED: {f"{_SERVER}.pacing": "on"},
+    PACED_AT_RATE: {f"{_SERVER}.pacing": f"{PAYLOAD_BPS} bit/s"},
     COARSE: {f"{_SERVER}.timer_granularity": "500 ms"},
     **{
         f"an ACK for {every}{', bytes counted' if growth == 'byte-counting' else ''}": {
@@ -243,6 +246,7 @@ def with_open(download: Download, left_open: Open) -> Download:
 # Figure 8, and the same with a sender that paces its segments.
 FAST: Final = Download(return_bps=FAST_BPS)
 FAST_PACED: Final = replace(FAST, tcp_change=PACED)
+FAST_PACED_AT_RATE: Final = replace(FAST, tcp_change=PACED_AT_RATE)
 
 
 def shared(method: str, return_bps: int) -> Download:
@@ -302,7 +306,7 @@ def every_cell(quick: bool) -> list[Download]:
     rates = QUICK_RATES_BPS if quick else RETURN_RATES_BPS
     rules = TODAYS_RULES[:1] if quick else TODAYS_RULES
     cells = [single(method) for method in METHODS]
-    cells += [FAST, FAST_PACED, *tcp_changes().values(), *modem()]
+    cells += [FAST, FAST_PACED, FAST_PACED_AT_RATE, *tcp_changes().values(), *modem()]
     # With compression and no queue, for the length of an ACK.
     cells.append(replace(FAST, method=COMPRESSION))
     cells.append(paced_compaction())

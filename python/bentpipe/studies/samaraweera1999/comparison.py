@@ -125,7 +125,11 @@ def _methods(evidence: Evidence, rule: str, *, number: str) -> Table:
 
 
 def _slow_start(evidence: Evidence) -> Figure:
-    downloads = {"each ACK sends at once": cells.FAST, "paced": cells.FAST_PACED}
+    downloads = {
+        "each ACK sends at once": cells.FAST,
+        "twice the window per round trip": cells.FAST_PACED,
+        "the link's rate at most": cells.FAST_PACED_AT_RATE,
+    }
     queues = {name: evidence.queue(download) for name, download in downloads.items()}
     columns: Columns = {}
     for name, queue in queues.items():
@@ -140,10 +144,10 @@ def _slow_start(evidence: Evidence) -> Figure:
                 color=COLOURS[index],
                 drawstyle="steps-post",
                 linewidth=1.0,
-                label=f"{name}: up to {evidence.queue_peak(downloads[name])} packets",
+                label=f"{name}: {evidence.burst_peak(downloads[name]):.0f} packets",
             )
         half = 0.5 * cells.PIPE_SEGMENTS
-        published.band(axes, half, half, label="paper: half of the bandwidth-delay product")
+        published.band(axes, half, half, label="paper: half of the pipe")
         axes.set_xlim(0.0, 10.0)
         axes.set_ylim(bottom=0.0)
         axes.set(xlabel="time (s)", ylabel="queue at the satellite interface (packets)")
@@ -153,8 +157,10 @@ def _slow_start(evidence: Evidence) -> Figure:
         id="A6",
         title="Bursts of slow start, and a sender that paces",
         caption="One download, 430 kbit/s back, nothing modified. The paper leaves slow start's "
-        "bursts to future research (section 7). A sender that spreads twice its window over a "
-        "round trip sends no burst for each burst of ACKs. Not in the paper.",
+        "bursts to future research (section 7). A sender that paces sends no burst for each burst "
+        "of ACKs; the numbers are the longest queues that empty within two round trips. As long as "
+        "the window doubles, its rate is still twice the link's, unless it knows that rate. Not in "
+        "the paper.",
         columns=columns,
         draw=draw,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from bentpipe.studies.evidence import Curve, Floats, Runs
 from bentpipe.studies.samaraweera1999.cells import (
     PIPE_BYTES,
+    ROUND_TRIP_S,
     STAGGERED_DURATION_S,
     STAGGERS_S,
     Download,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Packets that arrive within this time are a burst; the link sends 2 packets in it.
 BURST_S = 0.02
+# End of figure 12's first transient, in seconds.
+SETTLED_S = 10.0
 # Until then no ACK has come back.
 _FIRST_S = 0.5
 
@@ -123,14 +126,26 @@ class Evidence(Runs[Download]):
             return np.nan, np.nan
         return float(times[last]), float(one[last]) / 1e6
 
-    def queue_peak(self, download: Download) -> int:
-        """Return the longest queue of the satellite interface, packets."""
-        return int(self.direction(download, "forward").queue_max_packets)
+    def mean_rtt_s(self, download: Download) -> float:
+        """Return the mean round trip that the first session's sender measured, seconds."""
+        mean_ms = self.flow(download).rtt_ms.mean
+        return np.nan if mean_ms is None else mean_ms / 1e3
 
-    def return_queue_s(self, download: Download) -> float:
-        """Return the transmission time of the longest return queue, in mean packets."""
-        packets = self.direction(download, "return").queue_max_packets
-        return 8.0 * packets * self.ack_bytes(download) / download.return_bps
+    def burst_peak(self, download: Download) -> float:
+        """Return the longest queue of the satellite interface that empties within two round trips.
+
+        Those of slow start do. A queue that stays is that of a window larger than the pipe.
+        """
+        queue = self.queue(download)
+        empty = np.flatnonzero(queue.values == 0.0)
+        peaks = np.maximum.reduceat(queue.values, empty)[:-1]
+        lasting_s = np.diff(queue.times_s[empty])
+        return float(peaks[lasting_s <= 2.0 * ROUND_TRIP_S].max())
+
+    def times_empty(self, download: Download) -> int:
+        """Return how often the return queue empties after the first transient."""
+        queue = self.queue(download, "return").between(SETTLED_S, download.duration_s)
+        return int(((queue[:-1] > 0) & (queue[1:] == 0)).sum())
 
     def queue_of_pipe(self, download: Download) -> float:
         """Return the longest queue of the satellite interface over the bandwidth-delay product."""

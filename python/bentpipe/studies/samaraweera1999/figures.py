@@ -148,8 +148,9 @@ def _single_figure(
     of: Callable[[Download], Curve],
     scale: float,
     y_label: str,
+    start_s: float = 0.0,
     end_s: float = cells.DURATION_S,
-    top: float | None = None,
+    logarithmic: bool = False,
     line: tuple[float, str] | None = None,
     at_s: float | None = None,
 ) -> Figure:
@@ -160,8 +161,13 @@ def _single_figure(
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
         _draw_curves(axes, curves, indices=indices)
-        axes.set_xlim(0.0, end_s)
-        axes.set_ylim(0.0, top)
+        axes.set_xlim(start_s, end_s)
+        if logarithmic:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(
+                0.0, 1.05 * max(each.until(end_s).values.max() for each in curves.values())
+            )
         if line is not None:
             axes.axhline(line[0], color="grey", linewidth=1.0, linestyle=":", label=line[1])
         if at_s is not None:
@@ -188,6 +194,7 @@ def _figure_3(evidence: Evidence) -> Figure:
         scale=1e-3,
         y_label="congestion window (kB)",
         line=(cells.BUFFER_BYTES / 1e3, "send buffer"),
+        logarithmic=True,
     )
 
 
@@ -243,12 +250,14 @@ def _figure_6(evidence: Evidence) -> Figure:
     return _single_figure(
         number="6",
         title="The congestion window with compaction, and with spacing",
-        caption=f"{_ONE} Without spacing the window grows in leaps.",
+        caption=f"{_ONE} From the beginning of compaction on. Without spacing the window grows in "
+        "leaps.",
         methods=(COMPACTION, SPACING),
         of=evidence.window,
         scale=1e-3,
         y_label="congestion window (kB)",
-        end_s=8.0,
+        start_s=4.0,
+        end_s=6.5,
     )
 
 
@@ -287,7 +296,9 @@ def _figure_8(evidence: Evidence) -> Figure:
         above.legend(loc="lower right")
         below.plot(window.times_s, window.values / 1e3, color=COLOURS[1], drawstyle="steps-post")
         below.set_ylabel("window (kB)")
-        below.set_ylim(bottom=0.0)
+        below.set_yscale("log")
+        below.axhline(cells.BUFFER_BYTES / 1e3, color="grey", linestyle=":", label="send buffer")
+        below.legend(loc="lower right")
         below.set_xlabel("time (s)")
         for axes in (above, below):
             axes.set_xlim(0.0, 15.0)
@@ -400,7 +411,7 @@ def _figure_11(evidence: Evidence) -> Figure:
         axes.set(
             xlabel="rate of the return link (kbit/s)", ylabel="goodput of all sessions (Mbit/s)"
         )
-        legend_below(canvas, axes, columns=3)
+        legend_below(canvas, axes, columns=2)
 
     return Figure(
         id="11",

@@ -27,15 +27,13 @@ from bentpipe.studies.samaraweera1999.cells import (
     single,
     today,
 )
-from bentpipe.studies.samaraweera1999.evidence import Evidence, jain
+from bentpipe.studies.samaraweera1999.evidence import SETTLED_S, Evidence, jain
 from bentpipe.studies.study import Claim, Measurement, measuring
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Measure = Callable[[Evidence, Claim], Measurement]
-# End of figure 12's first transient, in seconds.
-_SETTLED_S: Final = 10.0
 _HARMLESS: Final = (SUPPRESSION, COMPACTION, SPACING)
 
 
@@ -143,18 +141,18 @@ def _compaction_passes_all(evidence: Evidence, _: Claim) -> Measurement:
 
 def _compaction_no_timeout(evidence: Evidence, _: Claim) -> Measurement:
     timeouts = {each: evidence.timeouts(single(each)) for each in (COMPACTION, UNMODIFIED)}
-    queues_s = {each: evidence.return_queue_s(single(each)) for each in timeouts}
+    rtts_s = {each: evidence.mean_rtt_s(single(each)) for each in timeouts}
     parts = [
-        f"{NAMES[each]}: {timeouts[each]} timeouts, return queue up to {queues_s[each]:.2f} s"
+        f"{NAMES[each]}: {timeouts[each]} timeouts, mean round trip {rtts_s[each]:.2f} s"
         for each in timeouts
     ]
     return Measurement(
         measured="; ".join(parts),
         values={
             "timeouts": [timeouts[COMPACTION]],
-            "queue_s": [queues_s[COMPACTION]],
+            "rtt_s": [rtts_s[COMPACTION]],
             "timeouts_unmodified": [timeouts[UNMODIFIED]],
-            "queue_unmodified_s": [queues_s[UNMODIFIED]],
+            "rtt_unmodified_s": [rtts_s[UNMODIFIED]],
         },
     )
 
@@ -162,7 +160,7 @@ def _compaction_no_timeout(evidence: Evidence, _: Claim) -> Measurement:
 def _spacing(of: Callable[[str], Download]) -> Measure:
     def measured(evidence: Evidence, _: Claim) -> Measurement:
         whole = [evidence.largest_burst(of(m)) for m in (COMPACTION, SPACING)]
-        settled = [evidence.largest_burst(of(m), _SETTLED_S) for m in (COMPACTION, SPACING)]
+        settled = [evidence.largest_burst(of(m), SETTLED_S) for m in (COMPACTION, SPACING)]
         return Measurement(
             measured=f"{settled[0]:.0f} packets without and {settled[1]:.0f} with spacing; over "
             f"the whole run, slow start included, {whole[0]:.0f} and {whole[1]:.0f}",
@@ -218,8 +216,8 @@ def _fair_queues(evidence: Evidence, _: Claim) -> Measurement:
 def _queue_unmodified(evidence: Evidence, _: Claim) -> Measurement:
     download = shared(UNMODIFIED, cells.FIGURE_12_BPS)
     timeouts = evidence.timeouts(download)
-    queue = evidence.queue(download, "return").between(_SETTLED_S, cells.DURATION_S)
-    empties = int(((queue[:-1] > 0) & (queue[1:] == 0)).sum())
+    queue = evidence.queue(download, "return").between(SETTLED_S, cells.DURATION_S)
+    empties = evidence.times_empty(download)
     return Measurement(
         measured=f"{timeouts} timeouts; from 10 s on the queue empties {empties} times, and is up "
         f"to {queue.max():.0f} ACKs long",
@@ -230,7 +228,7 @@ def _queue_unmodified(evidence: Evidence, _: Claim) -> Measurement:
 def _queue_compression(evidence: Evidence, _: Claim) -> Measurement:
     download = shared(COMPRESSION, cells.FIGURE_12_BPS)
     timeouts = evidence.timeouts(download)
-    queue = evidence.queue(download, "return").between(_SETTLED_S, cells.DURATION_S)
+    queue = evidence.queue(download, "return").between(SETTLED_S, cells.DURATION_S)
     return Measurement(
         measured=f"{timeouts} timeouts; median queue {np.median(queue):.0f}, longest "
         f"{queue.max():.0f} ACKs",
@@ -244,7 +242,7 @@ def _queue_none(evidence: Evidence, _: Claim) -> Measurement:
     for method in (SUPPRESSION, COMPACTION):
         download = shared(method, cells.FIGURE_12_BPS)
         most = evidence.direction(download, "return").queue_max_packets
-        usual = np.median(evidence.queue(download, "return").between(_SETTLED_S, cells.DURATION_S))
+        usual = np.median(evidence.queue(download, "return").between(SETTLED_S, cells.DURATION_S))
         longest.append(most)
         parts.append(f"{NAMES[method]}: {most} ACKs at most, median {usual:.0f}")
     return Measurement(measured="; ".join(parts), values={"largest_queue_acks": longest})
@@ -381,9 +379,11 @@ def _one_setting(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _pacing(evidence: Evidence, _: Claim) -> Measurement:
-    paced, at_once = (evidence.queue_peak(each) for each in (cells.FAST_PACED, cells.FAST))
+    paced, at_once = (evidence.burst_peak(each) for each in (cells.FAST_PACED, cells.FAST))
     return Measurement(
-        measured=f"{paced} of {at_once} packets", values={"paced_over_unpaced": [paced / at_once]}
+        measured=f"{paced:.0f} of {at_once:.0f} packets in the longest queue that empties within "
+        "two round trips",
+        values={"paced_over_unpaced": [paced / at_once]},
     )
 
 

@@ -18,6 +18,7 @@ from bentpipe.studies.samaraweera1999.cells import (
     COMPACTION,
     COMPRESSION,
     PAPERS,
+    RECONSTRUCTION,
     SUPPRESSION,
     UNMODIFIED,
     Download,
@@ -74,6 +75,12 @@ def _shared(setting: Setting, method: str) -> Download:
     return replace(download, left_open=left_open(setting))
 
 
+def _slow(setting: Setting, method: str) -> Download:
+    """Return three downloads of figure 11 at its lowest rate."""
+    download = cells.shared(method, cells.SLOW_BPS)
+    return replace(download, left_open=left_open(setting))
+
+
 def _fast(setting: Setting, method: str) -> Download:
     """Return a download whose ACKs do not queue, so that few of them are duplicates."""
     return replace(_single(setting, method), return_bps=cells.FAST_BPS)
@@ -82,7 +89,8 @@ def _fast(setting: Setting, method: str) -> Download:
 def search_cells(setting: Setting) -> list[Download]:
     """Return the paper's runs of figures 3 to 5 and 12, with a setting of the search."""
     paper = [of(setting, method) for of in (_single, _shared) for method in PAPERS]
-    return [*paper, *(_fast(setting, method) for method in (UNMODIFIED, COMPRESSION))]
+    slow = [_slow(setting, method) for method in (COMPACTION, RECONSTRUCTION)]
+    return [*paper, *slow, *(_fast(setting, method) for method in (UNMODIFIED, COMPRESSION))]
 
 
 def measure(setting: Setting, outcomes: Mapping[Download, RunResult]) -> dict[str, float]:
@@ -103,6 +111,14 @@ def measure(setting: Setting, outcomes: Mapping[Download, RunResult]) -> dict[st
         "compaction_timeouts": evidence.timeouts(one[COMPACTION]),
         "compaction_crossing_s": crossing_s,
         "compaction_over_suppression": ratio(sent[COMPACTION], sent[SUPPRESSION]),
+        "slow_compaction_over_reconstruction": ratio(
+            *(evidence.goodput_bps(_slow(setting, m)) for m in (COMPACTION, RECONSTRUCTION))
+        ),
+        "three_times_empty": evidence.times_empty(three[UNMODIFIED]),
+        "three_largest_queue_acks": max(
+            evidence.direction(three[method], "return").queue_max_packets
+            for method in (SUPPRESSION, COMPACTION)
+        ),
         "three_unmodified_timeouts": evidence.timeouts(three[UNMODIFIED]),
         "three_compression_timeouts": evidence.timeouts(three[COMPRESSION]),
         "three_suppression_timeouts": evidence.timeouts(three[SUPPRESSION]),

@@ -82,7 +82,8 @@ def _remark_tcp(evidence: Evidence) -> str:
     plain = today(cells.UNMODIFIED, cells.SLOW_BPS, "reno")
     names = ("an ACK for 64", "an ACK for 64, bytes counted")
     goodputs = {"unmodified": plain, **{name: changes[name] for name in names}}
-    peaks = [evidence.queue_peak(each) for each in (cells.FAST, cells.FAST_PACED)]
+    paced_fast = (cells.FAST, cells.FAST_PACED, cells.FAST_PACED_AT_RATE)
+    peaks = [evidence.burst_peak(each) for each in paced_fast]
     compaction = cells.single(cells.COMPACTION)
     spaced, paced = (
         evidence.largest_burst(each)
@@ -93,8 +94,8 @@ def _remark_tcp(evidence: Evidence) -> str:
         f"{goodput_table(evidence, goodputs)}. A sender that paces, the alternative to ACK spacing "
         "of section 7, reduces the largest growth of the satellite interface's queue in 20 ms from "
         f"{evidence.largest_burst(compaction):.0f} packets with compaction to {paced:.0f} (ACK "
-        f"spacing: {spaced:.0f}), and slow start's queue from {peaks[0]} to {peaks[1]} packets "
-        "(figure A6)."
+        f"spacing: {spaced:.0f}), and slow start's queue from {peaks[0]:.0f} to {peaks[1]:.0f} "
+        f"packets, or to {peaks[2]:.0f} if it knows the link's rate (figure A6)."
     )
 
 
