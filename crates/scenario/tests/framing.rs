@@ -90,7 +90,7 @@ fn acknowledgments_take_the_bytes_of_their_frames() {
         let packets = back["packets_delivered"].as_f64().expect("packets");
         let mean = back["bytes_delivered"].as_f64().expect("bytes") / packets;
         // The first packets have options, or are not compressed.
-        assert!((mean / bytes - 1.0).abs() < 0.01, "{framing} {compression}: {mean} of {bytes}");
+        assert!((mean / bytes - 1.0).abs() < 0.02, "{framing} {compression}: {mean} of {bytes}");
     }
 }
 
@@ -122,11 +122,11 @@ fn framings_that_carry_no_such_packets_are_refused() {
     for (settings, expected) in [
         (
             vec![(RETURN, "\"mpe\""), (COMPRESSION, "\"rfc1144\"")],
-            r#"links.satellite.return.framing: expected "none", "ethernet", "ppp", "ppp-compressed" or a size with compression = "rfc1144""#,
+            r#"expected "none", "ethernet", "ppp", "ppp-compressed" or a size with compression = "rfc1144""#,
         ),
         (
             vec![(FORWARD, "\"mpe\""), ("links.satellite.mtu", "\"5000 B\"")],
-            r#"links.satellite.mtu: expected at most "4080 B" with this framing, got "5000 B""#,
+            r#"expected at most "4080 B" with this framing, got "5 kB""#,
         ),
         (vec![(FORWARD, "\"0 B\"")], r#"a size from "1 B" to "1 kB""#),
         (vec![(FORWARD, "\"hdlc\"")], r#""gse", or a size such as "6 B""#),
@@ -136,14 +136,14 @@ fn framings_that_carry_no_such_packets_are_refused() {
                 (FORWARD, "\"mpe\""),
                 (RETURN, "\"ppp\""),
             ],
-            "links.satellite.framing: has no effect: forward.framing and return.framing overrule it",
+            "has no effect: forward.framing and return.framing overrule it",
         ),
         (
             vec![
                 (FORWARD, "\"ethernet\""),
                 ("links.satellite.arp", "{}"),
             ],
-            r#"links.satellite.arp: expected framing = "ethernet" in both directions"#,
+            r#"expected framing = "ethernet" in both directions"#,
         ),
     ] {
         let error = Scenario::parse(NETWORK, "framing.toml", &settings).expect_err("it is refused");
