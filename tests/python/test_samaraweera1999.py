@@ -52,7 +52,6 @@ def test_every_figure_is_written(has_figures: bool) -> None:
         "spacing-one",
         "spacing-three",
         "slow-start-queue",
-        "rates-highest",
         "rates-independent",
         "never-beyond",
         "harmless-goodput",
