@@ -31,11 +31,7 @@ fn gse_bytes(length: u64) -> u64 {
     }
     let in_first = LONGEST - FRAGMENT_ID - TOTAL_LENGTH - TYPE_AND_LABEL;
     let others = (length + CHECK - in_first).div_ceil(LONGEST - FRAGMENT_ID);
-    length
-        + (FIXED_HEADER + FRAGMENT_ID) * (others + 1)
-        + TOTAL_LENGTH
-        + TYPE_AND_LABEL
-        + CHECK
+    length + (FIXED_HEADER + FRAGMENT_ID) * (others + 1) + TOTAL_LENGTH + TYPE_AND_LABEL + CHECK
 }
 
 /// Longest packet of a scenario; it has the most fragments.

@@ -157,7 +157,9 @@ impl Link {
     pub fn common_framing(&self) -> Option<LinkFraming> {
         let framing = self.forward.framing;
         let mut others = self.backward.iter();
-        others.all(|back| back.framing == framing).then_some(framing)
+        others
+            .all(|back| back.framing == framing)
+            .then_some(framing)
     }
 
     /// Returns its directions, forward first.

@@ -44,11 +44,11 @@ pub use flow::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, GroupFile,
     HttpName, PageName, TlsName, TransportName,
 };
+pub use framing::{FramingKind, LinkFraming};
 pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
 };
 pub use json::{json_schema, results_schema};
-pub use framing::{FramingKind, LinkFraming};
 pub use link::{ArpFile, Between, DirectionFile, ErrorsFile, LinkFile};
 pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};

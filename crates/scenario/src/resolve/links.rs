@@ -319,7 +319,12 @@ impl<'a> LinkTable<'a> {
         let both = || std::iter::once(forward).chain(backward);
         // A limit of the framing includes a tunnel's header.
         let inner = |direction: &Direction, limit: u32| {
-            limit - if direction.tunnel { 65_535 - TUNNELLED } else { 0 }
+            limit
+                - if direction.tunnel {
+                    65_535 - TUNNELLED
+                } else {
+                    0
+                }
         };
         let Some(Mtu(mtu)) = self.link.mtu else {
             let defaults = both().filter_map(|direction| {
@@ -333,7 +338,9 @@ impl<'a> LinkTable<'a> {
         };
         if !MTU.contains(&mtu.0.get()) {
             let (least, most) = (MTU.start(), MTU.end());
-            return refuse(format!(r#"expected "{least} B" to "{most} B", got "{mtu}""#));
+            return refuse(format!(
+                r#"expected "{least} B" to "{most} B", got "{mtu}""#
+            ));
         }
         let bytes = mtu.0.get() as u32;
         for direction in both() {
@@ -422,9 +429,7 @@ impl<'a> LinkTable<'a> {
         let compression = self.compression(way, tunnel)?;
         let framing = self.framing(way, compression)?;
         let framed = PacketConstraints {
-            keeps_order: tunnel
-                || compression != Compression::None
-                || framing != LinkFraming::NONE,
+            keeps_order: tunnel || compression != Compression::None || framing != LinkFraming::NONE,
             compacts: matches!(acks, Acks::Compaction { .. }),
         };
         let (changes, acm) = self.changes(way, self.files, &framed)?;

@@ -2,8 +2,8 @@
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    BufferSizes, Config, GRANULE, HYSTART_LIMIT, KeepAlive, LinuxQuirks, NewRenoKind, RecoveryKind, RtoRule,
-    SlowStartKind, memory_for,
+    BufferSizes, Config, GRANULE, HYSTART_LIMIT, KeepAlive, LinuxQuirks, NewRenoKind, RecoveryKind,
+    RtoRule, SlowStartKind, memory_for,
 };
 use bentpipe_types::{Bytes, IpVersion, Span};
 
@@ -255,7 +255,8 @@ fn timer_granularity(file: &TcpFile) -> Result<Option<Span>, Refusal> {
     let key = "timer_granularity";
     let is_multiple = granularity.0.as_nanos().is_multiple_of(GRANULE.as_nanos());
     if !(GRANULE..=Span::from_secs(1)).contains(&granularity.0) || !is_multiple {
-        let message = format!(r#"expected "10 ms", "20 ms" and so on to "1 s", got "{granularity}""#);
+        let message =
+            format!(r#"expected "10 ms", "20 ms" and so on to "1 s", got "{granularity}""#);
         return refuse(key, message);
     }
     if file.rto_rule != RtoRule::Rfc6298 || file.profile == Profile::Linux {

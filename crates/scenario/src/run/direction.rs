@@ -1,16 +1,16 @@
 //! One direction of a scenario's link in the engine's type.
 
 use bentpipe_link::{
-    Access, DropTail, Ends, ErrorModel, FarEnd, Framing, Limit, QueueDiscipline, Queueing, Settings,
-    Streams, TrafficClass,
+    Access, DropTail, Ends, ErrorModel, FarEnd, Framing, Limit, QueueDiscipline, Queueing,
+    Settings, Streams, TrafficClass,
 };
 use bentpipe_middlebox::ack::{
     self, Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings,
 };
 use bentpipe_middlebox::{
     DataCompression, Encapsulation, Ethernet, FixedFraming, Fragmenter, Gate, Gse,
-    HeaderCompression, HeaderCompressionSettings, Reassembler, ReassemblySettings, Stages, Terminal,
-    TransportStream, TunnelEntry, TunnelExit,
+    HeaderCompression, HeaderCompressionSettings, Reassembler, ReassemblySettings, Stages,
+    Terminal, TransportStream, TunnelEntry, TunnelExit,
 };
 use bentpipe_types::{Address, RandomStream, Tunnel};
 use bentpipe_wire::vj;

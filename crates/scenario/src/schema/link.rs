@@ -151,7 +151,6 @@ with_direction_keys! {
     DirectionFile { {} {} {} }
 }
 
-
 /// Address resolution between the two ends of a link. A packet for an unknown address waits for the
 /// reply to a request. The request is sent up to three times, 1 s apart; then the packets that wait
 /// are dropped. Requests and replies are ordinary packets: they are queued, take transmission time
