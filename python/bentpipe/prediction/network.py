@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bentpipe.prediction.access import least_wait_s, most_bps
-from bentpipe.prediction.framing import framed_bytes
 from bentpipe.prediction.changes import State, Table, averages, best, changing, states
+from bentpipe.prediction.framing import framed_bytes
 
 # RFC 2003: an outer IPv4 header.
 _TUNNEL_BYTES = 20
