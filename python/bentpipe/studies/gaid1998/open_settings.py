@@ -1,8 +1,8 @@
 """Search over what gaid1998 leaves open, for the numbers and orders that the paper states.
 
-The paper states neither the payload of a segment, nor the modem's queue, nor the delay between
-server and gateway, nor whether the host delays ACKs, nor the load of sets 3 to 5. How far the
-gateway sends beyond the host's window, and what frees the gateway's own window, are open as well.
+The paper does not state the payload of a segment, the modem's queue, the delay between server and
+gateway, delayed ACKs of the host, or the load of sets 3 to 5. How far the gateway sends beyond the
+host's window, and what frees the gateway's own window, are open as well.
 """
 
 from __future__ import annotations
