@@ -110,8 +110,8 @@ settings! {
         receive_memory: MemoryFile as "bytes" = MemoryFile::default(),
         /// Offer window scaling (RFC 7323 section 2). Without it no window exceeds 65535 B.
         window_scaling: bool => window_scaling,
-        /// Window scale to announce (RFC 7323 section 2): windows count in units of 2^scale bytes, 0
-        /// to 14. Default: the smallest that covers `receive_buffer`.
+        /// Window scale to announce (RFC 7323 section 2): windows count in units of 2^scale bytes,
+        /// 0 to 14. Default: the smallest that covers `receive_buffer`.
         window_scale: Option<u8> => window_scale,
         /// Offer timestamps (RFC 7323 section 3): 12 bytes of options in every segment if the peer
         /// agrees.
