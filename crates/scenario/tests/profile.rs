@@ -1,4 +1,4 @@
-//! `profile = "linux"`: its effects, and overrides by other keys.
+//! `profile`: its effects, and overrides by other keys.
 
 use bentpipe_scenario::quantity::QuickAcks;
 use bentpipe_scenario::schema::SlowStart;
@@ -103,4 +103,37 @@ fn the_linux_profile_converts_a_window_to_buffer_memory() {
         bare.receive_sizes,
         Some(BufferSizes::locked(24_946 * 256 / 162))
     );
+}
+
+/// Runs Reno with one packet in ten lost. Returns the number of timeouts, and the largest smoothed
+/// round-trip time in seconds.
+fn lossy(profile: &str) -> (u64, f64) {
+    let output = scenario(&[
+        ("hosts.server.tcp.profile", profile),
+        ("hosts.server.tcp.congestion_control", "reno"),
+        ("hosts.server.tcp.slow_start", "standard"),
+        ("hosts.client.tcp.delayed_ack", "off"),
+        ("links.path.forward.errors.packet_loss_rate", "0.1"),
+        ("duration", "200 s"),
+        ("probes.series", r#"["download.smoothed_rtt"]"#),
+        ("probes.interval", "100 ms"),
+    ])
+    .run(&RunOptions::default())
+    .unwrap_or_else(|error| panic!("{error}"));
+    let values = &output.series[0].values;
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    (output.summary.flows[0].timeouts, largest)
+}
+
+#[test]
+fn tcp_linux_measures_round_trips_by_the_echoes_of_duplicates() {
+    let tcp = server(&[("hosts.server.tcp.profile", "ns-2-tcp-linux")]);
+    assert_eq!(tcp.file.slow_start, Some(SlowStart::Standard));
+    let (rfc_timeouts, rfc_smoothed) = lossy("rfc");
+    let (timeouts, smoothed) = lossy("ns-2-tcp-linux");
+    // The path has a round trip of 300 ms and hardly any queue.
+    assert!(rfc_smoothed < 0.35, "{rfc_smoothed}");
+    assert!(smoothed > 0.4, "{smoothed}");
+    // Timeouts come after a longer time, so that there are fewer.
+    assert!(timeouts < rfc_timeouts, "{timeouts} {rfc_timeouts}");
 }

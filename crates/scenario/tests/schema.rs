@@ -176,8 +176,8 @@ ip = "v6"
 congestion_control = "enhanced-hybla"
 channel_capacity = "100 Mbit/s"
 bandwidth_filter = "westwood"
-hybla = { reference_rtt = "25 ms", initial_threshold = "bandwidth-estimate", after_loss = "quarter", after_timeout = "rho" }
-westwood = { after_loss = "at-least-half" }
+hybla = { reference_rtt = "25 ms", initial_threshold = "bandwidth-estimate", channel_capacity = "packet-pairs", after_loss = "quarter", after_timeout = "rho" }
+westwood = { after_loss = "at-least-half", time_constant = "0.5 s" }
 pacing = "10 Mbit/s"
 recovery = "newreno"
 proportional_rate_reduction = false

@@ -93,6 +93,8 @@ quantities! {
         Acknowledged = "acknowledged" in "B" => |connection| connection.acknowledged_offset() as f64,
         /// Stream offset after the last byte delivered in order to the receiving application.
         Delivered = "delivered" in "B",
+        /// Bytes of the stream that reached the receiver, in order or not, each counted once.
+        Received = "received" in "B",
         /// Mean of the round-trip times that the sender has measured since the last sample.
         MeasuredRtt = "measured_rtt" in "s",
         /// Smoothed round-trip time.
@@ -113,7 +115,7 @@ quantities! {
 impl FlowQuantity {
     /// Whether it is read at the receiving host.
     pub(crate) fn is_receivers(self) -> bool {
-        matches!(self, Self::Delivered | Self::Goodput)
+        matches!(self, Self::Delivered | Self::Received | Self::Goodput)
     }
 
     /// Whether each value is an average since the previous one. Such a quantity has no value at an

@@ -123,13 +123,13 @@ pub struct Config {
     pub congestion_control: CongestionControlKind,
     /// Settings of Hybla and Enhanced Hybla.
     pub hybla: HyblaSettings,
-    /// Settings of Westwood+.
+    /// Settings of Westwood+ and of Westwood of 2001.
     pub westwood: WestwoodSettings,
     /// The bottleneck capacity that Enhanced Hybla assumes. `None`: it is estimated from the
     /// delivery rate.
     pub channel_capacity: Option<BitRate>,
-    /// Filter for the bandwidth samples of Enhanced Hybla.
-    pub bandwidth_filter: BandwidthFilter,
+    /// Filter for the bandwidth samples of Westwood+ and Enhanced Hybla. `None`: the rule's own.
+    pub bandwidth_filter: Option<BandwidthFilter>,
     /// Pacing.
     pub pacing: PacingKind,
     /// Loss recovery.
@@ -165,6 +165,11 @@ pub struct Config {
     pub ip_version: IpVersion,
     /// Linux behaviours without settings of their own.
     pub linux_quirks: LinuxQuirks,
+    /// Behaviour of ns-2's TCP-Linux (Wei and Cao 2006) without settings of its own: every duplicate
+    /// acknowledgment gives a round-trip sample by its echo and restarts the retransmission timer,
+    /// the end of recovery clears the scoreboard, and the window grows by a segment when it equals
+    /// the slow-start threshold.
+    pub tcp_linux: bool,
     /// The host's clock.
     pub clock: HostClock,
     /// Uses the fast paths for common segments (Van Jacobson's header prediction) and omits work
@@ -217,7 +222,7 @@ impl Default for Config {
             hybla: HyblaSettings::default(),
             westwood: WestwoodSettings::default(),
             channel_capacity: None,
-            bandwidth_filter: BandwidthFilter::LastSample,
+            bandwidth_filter: None,
             pacing: PacingKind::AsRule,
             recovery: RecoveryKind::Sack,
             proportional_rate_reduction: true,
@@ -236,6 +241,7 @@ impl Default for Config {
             time_wait: Span::from_secs(60),
             ip_version: IpVersion::V4,
             linux_quirks: LinuxQuirks::NONE,
+            tcp_linux: false,
             clock: HostClock::default(),
             header_prediction: true,
         }

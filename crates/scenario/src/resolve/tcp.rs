@@ -1,6 +1,6 @@
 //! TCP settings of a host or a gateway.
 
-use bentpipe_tcp::congestion::WindowRule;
+use bentpipe_tcp::congestion::{ChannelCapacity, WindowRule};
 use bentpipe_tcp::{
     BufferSizes, Config, GRANULE, HYSTART_LIMIT, KeepAlive, LinuxQuirks, NewRenoKind, RecoveryKind,
     RtoRule, SlowStartKind, memory_for,
@@ -39,6 +39,8 @@ const SHORTEST_RTO: Span = Span::from_millis(1);
 const EXTRA_V6_HEADER: u64 = 20;
 /// Range of Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
+/// Range of the time constant of Westwood's filter of 2001.
+const TIME_CONSTANT: (Span, Span) = (Span::from_millis(1), Span::from_secs(100));
 
 /// Defaults that differ between hosts and gateways.
 #[derive(Clone, Copy, Debug)]
@@ -304,8 +306,14 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
         let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
         return Err(Refusal(vec!["hybla", "reference_rtt"], message));
     }
+    let time_constant = file.westwood.time_constant;
+    if !(TIME_CONSTANT.0..=TIME_CONSTANT.1).contains(&time_constant.0) {
+        let message = format!(r#"expected "1 ms" to "100 s", got "{time_constant}""#);
+        return Err(Refusal(vec!["westwood", "time_constant"], message));
+    }
     if let CongestionControlName::BuiltIn(rule) = file.congestion_control
         && rule.needs_capacity()
+        && file.hybla.channel_capacity == ChannelCapacity::Configured
         && file.channel_capacity.is_none()
     {
         let message = format!(r#"missing; expected a rate such as "100 Mbit/s" for "{rule}""#);
@@ -319,7 +327,7 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
 /// and `quick_acks`.
 fn profile(tcp: &mut TcpSettings) {
     let (linux_quirks, quick_acks, newreno) = match tcp.file.profile {
-        Profile::Rfc => (
+        Profile::Rfc | Profile::TcpLinux => (
             LinuxQuirks::NONE,
             QuickAcks::First(0),
             NewRenoKind::Impatient,
@@ -333,6 +341,7 @@ fn profile(tcp: &mut TcpSettings) {
         ),
     };
     tcp.config.linux_quirks = linux_quirks;
+    tcp.config.tcp_linux = tcp.file.profile == Profile::TcpLinux;
     tcp.config.newreno = *tcp.file.newreno.get_or_insert(newreno);
     tcp.config.quick_acks = (*tcp.file.quick_acks.get_or_insert(quick_acks)).into();
 }
@@ -360,6 +369,7 @@ fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     let file = &mut tcp.file;
     let cubic = CongestionControlName::BuiltIn(WindowRule::Cubic);
     let usual = match file.profile {
+        Profile::TcpLinux => SlowStart::Standard,
         _ if file.congestion_control != cubic => SlowStart::ByteCounting,
         Profile::Rfc => SlowStart::HyStart,
         Profile::Linux => SlowStart::LinuxHyStart,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bentpipe_tcp::congestion::{
-    AfterLoss, AfterTimeout, HyblaSettings, InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
-    WindowRule,
+    AfterLoss, AfterTimeout, ChannelCapacity, HyblaSettings, InitialThreshold, WestwoodAfterLoss,
+    WestwoodSettings, WindowRule,
 };
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -80,6 +80,8 @@ settings! {
         reference_rtt: Length as "s" => reference_rtt,
         /// Initial slow-start threshold.
         initial_threshold: InitialThreshold => initial_threshold,
+        /// Capacity of the bottleneck for "enhanced-hybla".
+        channel_capacity: ChannelCapacity => channel_capacity,
         /// Response to a lost segment. Not for "enhanced-hybla".
         after_loss: AfterLoss => after_loss,
         /// Response to a retransmission timeout. Not for "enhanced-hybla".
@@ -88,9 +90,12 @@ settings! {
 }
 
 settings! {
-    /// Settings of Westwood+.
+    /// Settings of Westwood+ and of Westwood of 2001.
     WestwoodFile of WestwoodSettings {
         /// Congestion window after a loss.
         after_loss: WestwoodAfterLoss => after_loss,
+        /// Time constant of the bandwidth filter of "westwood-2001". Its paper leaves it open. From
+        /// 1 ms to 100 s.
+        time_constant: Length as "s" => time_constant,
     }
 }

@@ -26,14 +26,16 @@ settings! {
         congestion_control: CongestionControlName = CongestionControlName::BuiltIn(WindowRule::Cubic),
         /// Settings of "hybla", and of the growth of "enhanced-hybla".
         hybla: HyblaFile as {} => hybla,
-        /// Settings of "westwood".
+        /// Settings of "westwood" and "westwood-2001".
         westwood: WestwoodFile as {} => westwood,
-        /// Capacity of the bottleneck for "enhanced-hybla" (CC in vanzara2014), which requires it.
-        /// It is compared with payload: a 100 Mbit/s link carries 96.5 Mbit/s of payload.
+        /// Capacity of the bottleneck for "enhanced-hybla" (CC in vanzara2014), which requires it
+        /// unless `hybla.channel_capacity` is "packet-pairs". It is compared with payload: a
+        /// 100 Mbit/s link carries 96.5 Mbit/s of payload.
         channel_capacity: Option<Rate> as "bps" = None,
-        /// How "enhanced-hybla" filters its bandwidth samples, one per round trip. The paper does
-        /// not specify it.
-        bandwidth_filter: BandwidthFilter => bandwidth_filter,
+        /// How "westwood" and "enhanced-hybla" filter their bandwidth samples, one per round trip.
+        /// Default: "westwood" for "westwood", and "last-sample" for "enhanced-hybla", whose paper
+        /// does not specify it.
+        bandwidth_filter: Option<BandwidthFilter> => bandwidth_filter,
         /// Pacing of segments. "auto": if the congestion control asks for it (BBR does). "off":
         /// never. "on": always; algorithms other than BBR pace at twice the window per round-trip
         /// time in slow start, and at 1.2 times in congestion avoidance. A rate: always, and never
@@ -236,6 +238,12 @@ words! {
         /// before the first loss. A probe of a zero window carries no data. Results of Linux's
         /// packetdrill scripts: docs/validation/packetdrill.md.
         Linux = "linux",
+        /// The sender of ns-2's TCP-Linux (Wei and Cao 2006), for papers that used it. Every
+        /// duplicate acknowledgment gives a round-trip sample by its timestamp and restarts the
+        /// retransmission timer. The end of recovery clears the scoreboard, so that data which has
+        /// arrived may be sent again. Slow start includes the threshold, except with "hybla" and
+        /// "enhanced-hybla". Other keys have the defaults of "rfc", but slow start is "standard".
+        TcpLinux = "ns-2-tcp-linux",
     }
 }
 

@@ -46,7 +46,7 @@ fn overrides() {
         (
             "hosts.server.tcp.congestion_control",
             "cubik",
-            r#"--set hosts.server.tcp.congestion_control=cubik: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "cubik"; did you mean "cubic"?"#,
+            r#"--set hosts.server.tcp.congestion_control=cubik: expected one of "reno", "westwood", "westwood-2001", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "cubik"; did you mean "cubic"?"#,
         ),
         (
             "links.satellite.forward.rate",

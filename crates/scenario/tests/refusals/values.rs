@@ -175,7 +175,7 @@ fn words() {
         (
             r#""reno""#,
             r#""rino""#,
-            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "rino"; did you mean "reno"?"#,
+            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "westwood-2001", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "rino"; did you mean "reno"?"#,
         ),
         (
             r#""newreno""#,

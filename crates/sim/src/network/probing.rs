@@ -370,6 +370,7 @@ impl Network {
         match quantity {
             // Includes datagrams, which have no connection.
             FlowQuantity::Delivered => return self.flow_delivered(flow),
+            FlowQuantity::Received => return self.flow_received(flow),
             FlowQuantity::ResponseTime => {
                 let of = |(node, end)| self.host(node)?.latest(end);
                 let latest = of(flow.opener).or_else(|| of(flow.server));
@@ -401,6 +402,16 @@ impl Network {
         }
         let has_begun = bytes > 0 || self.connection(flow.receiver).is_some();
         has_begun.then_some(bytes as f64)
+    }
+
+    /// Returns the bytes that have arrived, in order or not, each counted once.
+    fn flow_received(&self, flow: &FlowSlot) -> Option<f64> {
+        let out_of_order = |end| self.connection(end).map_or(0, |tcp| tcp.out_of_order());
+        let mut ahead = out_of_order(flow.receiver);
+        if flow.both {
+            ahead += out_of_order(flow.sender);
+        }
+        Some(self.flow_delivered(flow)? + ahead as f64)
     }
 }
 

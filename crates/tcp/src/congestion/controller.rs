@@ -3,7 +3,7 @@
 use bentpipe_types::{BitRate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::rules::{Rule, dispatch};
+use super::rules::{CongestionControlKind, Rule, dispatch};
 use super::{AckSample, Congestion, CongestionControl, CongestionSample, Window};
 use crate::config::Config;
 use crate::rate_sample::{LossSample, RateSample};
@@ -20,6 +20,8 @@ pub(crate) struct Controller {
     rule_sees_every_ack: bool,
     slow_start_sees_every_ack: bool,
     models_path: bool,
+    // Slow start includes the threshold itself: `Config::tcp_linux`.
+    includes_threshold: bool,
     rule: Rule,
     slow_start: SlowStartRule,
     // Window before the last congestion event.
@@ -47,6 +49,12 @@ impl Controller {
             rule_sees_every_ack,
             slow_start_sees_every_ack,
             models_path: dispatch!(&rule, r => r.models_path()),
+            // Hybla's modules compare strictly.
+            includes_threshold: config.tcp_linux
+                && !matches!(
+                    config.congestion_control,
+                    CongestionControlKind::Hybla | CongestionControlKind::EnhancedHybla
+                ),
             rule,
             slow_start,
         }
@@ -148,6 +156,13 @@ impl Controller {
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, sample: &AckSample) {
         let mut acknowledged = sample.acknowledged;
+        if self.includes_threshold
+            && self.window.congestion_window == self.window.slow_start_threshold
+        {
+            // Linux 2.6.22: slow start while snd_cwnd <= snd_ssthresh (tcp_reno_cong_avoid).
+            self.window.congestion_window += u64::from(self.window.segment);
+            return;
+        }
         // RFC 9438 section 4.10: a slow start below the threshold, whatever the rule.
         if self.window.in_slow_start() && !self.owns_slow_start {
             acknowledged = self.grow_in_slow_start(acknowledged, &{ *sample });

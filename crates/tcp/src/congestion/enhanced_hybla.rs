@@ -3,51 +3,46 @@
 //! Source: R. Vanzara and H. Bhatt, "Enhanced TCP Hybla and performance comparison for satellite
 //! link", IJARET 5(4) 2014, cited as `vanzara2014`.
 
-use bentpipe_types::{BitRate, Span, Time, words};
+use bentpipe_types::{BitRate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::bandwidth::{BandwidthFilter as Filter, BandwidthSamples};
-use super::hybla::HyblaGrowth;
+use super::ack_spacing::PacketPairs;
+use super::bandwidth::{BandwidthEstimator, BandwidthFilter, RoundTripBandwidth};
+use super::hybla::{ChannelCapacity, HyblaGrowth};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::Config;
-
-words! {
-    /// Filter of bandwidth samples.
-    BandwidthFilter {
-        /// No filter: the last sample is the estimate.
-        LastSample = "last-sample",
-        /// Two low-pass filters in series, each with weight 7/8 for the old value: Westwood+ in
-        /// Linux.
-        Westwood = "westwood",
-    }
-}
 
 /// Enhanced Hybla's window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EnhancedHybla {
     /// CC: capacity of the channel in bytes per second.
     channel_capacity: f64,
-    filter_kind: BandwidthFilter,
+    // Present until the estimate of the capacity is complete.
+    pairs: Option<PacketPairs>,
     growth: HyblaGrowth,
-    samples: BandwidthSamples,
-    filter: Filter,
-    last_sample: f64,
+    bandwidth: RoundTripBandwidth,
     minimum_rtt: Option<Span>,
 }
 
 impl EnhancedHybla {
-    /// Returns BWE, the bandwidth estimate in bytes per second.
-    fn bandwidth(&self) -> f64 {
-        match self.filter_kind {
-            BandwidthFilter::LastSample => self.last_sample,
-            BandwidthFilter::Westwood => self.filter.estimate(),
+    /// Estimates the capacity from the spacing of the first acknowledgments. Not in the paper, whose
+    /// section V leaves the start at a high error rate to future work.
+    #[inline(never)]
+    fn estimate_capacity(&mut self, sample: &AckSample) {
+        let Some(pairs) = &mut self.pairs else { return };
+        if let Some(capacity) = pairs.on_delivery(sample) {
+            self.channel_capacity = capacity;
+        }
+        if pairs.is_complete() {
+            self.pairs = None;
         }
     }
 
     /// Returns the threshold after a loss, in bytes: the algorithm of vanzara2014, section III.B.
     /// "packets_in_flight" is FlightSize.
-    fn after_loss(&self, flight_size: u64) -> u64 {
-        let bandwidth = self.bandwidth();
+    fn after_loss(&mut self, flight_size: u64, now: Time) -> u64 {
+        // BWE, in bytes per second.
+        let bandwidth = self.bandwidth.bandwidth(now);
         let rtt = self.minimum_rtt.map_or(0.0, Span::as_secs_f64);
         let pipe = if bandwidth < self.channel_capacity / 2.0 {
             // Residual pipe capacity = (CC - BWE) * RTTmin / seg_size.
@@ -66,14 +61,17 @@ impl BuiltIn for EnhancedHybla {
     const NEEDS_CAPACITY: bool = true;
 
     fn from_config(config: &Config) -> Self {
-        let capacity = config.channel_capacity.map_or(0, BitRate::bits_per_second);
+        let estimated = config.hybla.channel_capacity == ChannelCapacity::PacketPairs;
+        let capacity = config
+            .channel_capacity
+            .filter(|_| !estimated)
+            .map_or(0, BitRate::bits_per_second);
+        let filter = config.bandwidth_filter;
         Self {
             channel_capacity: capacity as f64 / 8.0,
-            filter_kind: config.bandwidth_filter,
+            pairs: estimated.then(PacketPairs::default),
             growth: HyblaGrowth::new(&config.hybla, config.avoidance),
-            samples: BandwidthSamples::default(),
-            filter: Filter::default(),
-            last_sample: 0.0,
+            bandwidth: RoundTripBandwidth::new(filter.unwrap_or(BandwidthFilter::LastSample)),
             minimum_rtt: None,
         }
     }
@@ -82,7 +80,7 @@ impl BuiltIn for EnhancedHybla {
 impl CongestionControl for EnhancedHybla {
     fn on_established(&mut self, window: &mut Window, rtt: Option<Span>, now: Time) {
         self.growth.on_established(window, rtt);
-        self.samples.start(now);
+        self.bandwidth.start(now);
         self.minimum_rtt = rtt;
     }
 
@@ -92,9 +90,9 @@ impl CongestionControl for EnhancedHybla {
     #[inline(always)]
     fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
         self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
-        if let Some(bandwidth) = self.samples.on_delivery(sample) {
-            self.last_sample = bandwidth;
-            self.filter.add(bandwidth);
+        self.bandwidth.on_delivery(sample);
+        if self.pairs.is_some() {
+            self.estimate_capacity(sample);
         }
     }
 
@@ -111,7 +109,8 @@ impl CongestionControl for EnhancedHybla {
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         self.growth.on_congestion();
         let least = 2 * u64::from(window.segment);
-        window.slow_start_threshold = self.after_loss(sample.flight_size).max(least);
+        let threshold = self.after_loss(sample.flight_size, sample.now);
+        window.slow_start_threshold = threshold.max(least);
         window.congestion_window = match sample.event {
             // The paper does not cover ECN; a mark is handled like a loss.
             Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
@@ -131,6 +130,7 @@ impl CongestionControl for EnhancedHybla {
 
 #[cfg(test)]
 mod tests {
+    use super::super::HyblaSettings;
     use super::*;
 
     const SEGMENT: u64 = 1448;
@@ -191,5 +191,34 @@ mod tests {
             &CongestionSample::new(Congestion::Loss, 100 * SEGMENT, Time::ZERO),
         );
         assert!(window.congestion_window > 5_000 * SEGMENT, "{window:?}");
+    }
+
+    #[test]
+    fn packet_pairs_replace_the_configured_capacity() {
+        let mut rule = EnhancedHybla::from_config(&Config {
+            channel_capacity: BitRate::new(1_000_000),
+            hybla: HyblaSettings {
+                channel_capacity: ChannelCapacity::PacketPairs,
+                ..HyblaSettings::default()
+            },
+            ..Config::default()
+        });
+        let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
+        rule.on_established(&mut window, Some(RTT), Time::ZERO);
+        // A flight of 40 segments, spaced by 120 us: 12.07 MB/s. Later ones do not count.
+        for (n, gap) in (1..=40).map(|n| (n, 120)).chain((41..=90).map(|n| (n, 50))) {
+            let mut sample = AckSample::at(Time::ZERO + RTT + Span::from_micros(gap * n), SEGMENT);
+            sample.delivered = n * SEGMENT;
+            sample.smoothed_rtt = Some(RTT);
+            sample.minimum_rtt = Some(RTT);
+            rule.on_delivery(&mut window, &sample);
+        }
+        assert_eq!(rule.channel_capacity, SEGMENT as f64 / 120e-6);
+        // Little was delivered in the first round trip: the residual capacity is nearly all.
+        rule.on_congestion(
+            &mut window,
+            &CongestionSample::new(Congestion::Loss, 90 * SEGMENT, Time::ZERO + RTT),
+        );
+        assert!(window.congestion_window > 4_900 * SEGMENT, "{window:?}");
     }
 }

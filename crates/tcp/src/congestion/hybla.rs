@@ -18,6 +18,8 @@ pub struct HyblaSettings {
     pub reference_rtt: Span,
     /// Initial slow-start threshold.
     pub initial_threshold: InitialThreshold,
+    /// Enhanced Hybla's capacity of the channel.
+    pub channel_capacity: ChannelCapacity,
     /// Reaction to a lost segment.
     pub after_loss: AfterLoss,
     /// Window after a timeout.
@@ -29,6 +31,7 @@ impl Default for HyblaSettings {
         Self {
             reference_rtt: Span::from_millis(25),
             initial_threshold: InitialThreshold::Configured,
+            channel_capacity: ChannelCapacity::Configured,
             after_loss: AfterLoss::Half,
             after_timeout: AfterTimeout::OneSegment,
         }
@@ -43,6 +46,17 @@ words! {
         /// The minimum round-trip time times the bandwidth estimated from the spacing of the first
         /// acknowledgments (Hoe 1996), or `initial_slow_start_threshold` if that is lower.
         BandwidthEstimate = "bandwidth-estimate",
+    }
+}
+
+words! {
+    /// Enhanced Hybla's capacity of the channel.
+    ChannelCapacity {
+        /// The value of `channel_capacity`.
+        Configured = "configured",
+        /// The median rate of the first 31 pairs of consecutive acknowledgments, which are spaced
+        /// by the bottleneck (packet pairs: Keshav 1991). `channel_capacity` is ignored.
+        PacketPairs = "packet-pairs",
     }
 }
 

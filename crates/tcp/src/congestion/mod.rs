@@ -24,17 +24,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::rate_sample::{LossSample, RateSample};
 
+pub use bandwidth::BandwidthFilter;
 pub use bbr::{Bbr1, Bbr3};
 use built_in::BuiltIn;
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use cubic_linux::LinuxCubic;
 pub use custom::CustomFactory;
-pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla};
-pub use hybla::{AfterLoss, AfterTimeout, Hybla, HyblaSettings, InitialThreshold};
+pub use enhanced_hybla::EnhancedHybla;
+pub use hybla::{AfterLoss, AfterTimeout, ChannelCapacity, Hybla, HyblaSettings, InitialThreshold};
 pub use reno::Reno;
 pub use rules::{CongestionControlKind, WindowRule};
-pub use westwood::{Westwood, WestwoodAfterLoss, WestwoodSettings};
+pub use westwood::{Westwood, Westwood2001, WestwoodAfterLoss, WestwoodSettings};
 
 /// The two variables that every rule changes (RFC 5681 section 3.1), in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

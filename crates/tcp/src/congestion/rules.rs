@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Bbr1, Bbr3, BuiltIn, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic,
-    Reno, Westwood,
+    Reno, Westwood, Westwood2001,
 };
 use crate::config::Config;
 
@@ -129,6 +129,10 @@ rules! { $
     /// Grows like Reno; a loss sets the window to the measured bandwidth-delay product
     /// (Westwood+).
     Westwood = "westwood" => Westwood: Westwood(Westwood);
+
+    /// Westwood as published in 2001, with a bandwidth sample per acknowledgment (Casetti and
+    /// others).
+    Westwood2001 = "westwood-2001" => Westwood2001: Westwood2001(Box<Westwood2001>);
 
     /// Grows as fast as Reno does on a path of 25 ms, whatever its round-trip time (Caini and
     /// Firrincieli 2004).

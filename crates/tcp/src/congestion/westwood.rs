@@ -1,22 +1,27 @@
-//! Westwood+: a loss sets the window to the measured bandwidth-delay product.
+//! Westwood: a loss sets the window to the measured bandwidth-delay product.
 //!
-//! Sources: L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno
-//! and Vegas TCP congestion control", ACM CCR 34(2) 2004, cited as "Westwood+". The constants are
-//! those of Linux's tcp_westwood.c.
+//! The rules differ in the estimate of the bandwidth:
+//!
+//! - Westwood of 2001, with a sample per acknowledgment: C. Casetti and others, "TCP Westwood:
+//!   Bandwidth Estimation for Enhanced Transport over Wireless Links", MobiCom 2001.
+//! - Westwood+, with a sample per round trip, which bursts of acknowledgments do not distort: L.
+//!   Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas
+//!   TCP congestion control", ACM CCR 34(2) 2004. The constants are those of Linux's
+//!   tcp_westwood.c.
 
 use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
 
-use super::bandwidth::{BandwidthFilter, BandwidthSamples};
+use super::bandwidth::{AckBandwidth, BandwidthEstimator, BandwidthFilter, RoundTripBandwidth};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Reno, Window};
 use crate::{AvoidanceKind, Config};
 
 words! {
-    /// Westwood+'s window after a loss.
+    /// Westwood's window after a loss.
     #[derive(Default)]
     WestwoodAfterLoss {
-        /// The measured bandwidth times the minimum round-trip time, however small (Grieco and
-        /// Mascolo 2004, and Linux).
+        /// The measured bandwidth times the minimum round-trip time, however small (Casetti and
+        /// others 2001, Grieco and Mascolo 2004, and Linux).
         #[default]
         Pipe = "pipe",
         /// The same, but at least half of the bytes in flight, which is also the threshold (ns-2's
@@ -25,39 +30,53 @@ words! {
     }
 }
 
-/// Settings of Westwood+.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// Settings of both Westwoods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WestwoodSettings {
     /// Window after a loss.
     pub after_loss: WestwoodAfterLoss,
+    /// Time constant of the filter of 2001.
+    pub time_constant: Span,
+}
+
+impl Default for WestwoodSettings {
+    fn default() -> Self {
+        Self {
+            after_loss: WestwoodAfterLoss::default(),
+            time_constant: Span::from_millis(500),
+        }
+    }
 }
 
 /// Westwood+'s window rule.
+pub type Westwood = WestwoodRule<RoundTripBandwidth>;
+
+/// The window rule of Westwood as published in 2001.
+pub type Westwood2001 = WestwoodRule<AckBandwidth>;
+
+/// Westwood's window rule, with an estimator of the bandwidth.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Westwood {
-    settings: WestwoodSettings,
+pub struct WestwoodRule<B> {
+    after_loss: WestwoodAfterLoss,
     reno: Reno,
-    samples: BandwidthSamples,
-    filter: BandwidthFilter,
+    bandwidth: B,
     minimum_rtt: Option<Span>,
 }
 
-impl Westwood {
+impl<B: BandwidthEstimator> WestwoodRule<B> {
     /// Creates a rule; `avoidance` is how growth in congestion avoidance is counted.
-    #[must_use]
-    pub fn new(settings: WestwoodSettings, avoidance: AvoidanceKind) -> Self {
+    fn new(after_loss: WestwoodAfterLoss, avoidance: AvoidanceKind, bandwidth: B) -> Self {
         Self {
-            settings,
+            after_loss,
             reno: Reno::new(avoidance),
-            samples: BandwidthSamples::default(),
-            filter: BandwidthFilter::default(),
+            bandwidth,
             minimum_rtt: None,
         }
     }
 
     /// Returns BWE * RTTmin in bytes, if there is an estimate.
-    fn pipe(&self) -> Option<u64> {
-        let bandwidth = self.filter.estimate();
+    fn pipe(&mut self, now: Time) -> Option<u64> {
+        let bandwidth = self.bandwidth.bandwidth(now);
         let rtt = self.minimum_rtt?.as_secs_f64();
         (bandwidth > 0.0).then_some((bandwidth * rtt) as u64)
     }
@@ -67,24 +86,36 @@ impl BuiltIn for Westwood {
     const HAS_OWN_SLOW_START: bool = false;
 
     fn from_config(config: &Config) -> Self {
-        Self::new(config.westwood, config.avoidance)
+        let filter = config.bandwidth_filter.unwrap_or(BandwidthFilter::Westwood);
+        let bandwidth = RoundTripBandwidth::new(filter);
+        Self::new(config.westwood.after_loss, config.avoidance, bandwidth)
     }
 }
 
-impl CongestionControl for Westwood {
+impl BuiltIn for Westwood2001 {
+    const HAS_OWN_SLOW_START: bool = false;
+
+    fn from_config(config: &Config) -> Self {
+        let bandwidth = AckBandwidth::new(config.westwood.time_constant);
+        Self::new(config.westwood.after_loss, config.avoidance, bandwidth)
+    }
+}
+
+impl<B> CongestionControl for WestwoodRule<B>
+where
+    B: BandwidthEstimator + std::fmt::Debug + Send,
+{
     fn on_established(&mut self, _window: &mut Window, rtt: Option<Span>, now: Time) {
-        self.samples.start(now);
+        self.bandwidth.start(now);
         self.minimum_rtt = rtt;
     }
 
     #[inline(always)]
     fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
-        // Linux restarts the minimum after a timeout, in case the route has changed. The paper's
+        // Linux restarts the minimum after a timeout, in case the route has changed. The papers'
         // RTTmin is the minimum of the whole connection.
         self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
-        if let Some(bandwidth) = self.samples.on_delivery(sample) {
-            self.filter.add(bandwidth);
-        }
+        self.bandwidth.on_delivery(sample);
     }
 
     /// Grows as in New Reno.
@@ -96,24 +127,27 @@ impl CongestionControl for Westwood {
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         let before = window.congestion_window;
         self.reno.on_congestion(window, sample);
-        // Deviation: the paper and Linux use an estimate of 0 in the first round trip, which
+        // Deviation: the papers and Linux use an estimate of 0 in the first round trip, which
         // reduces the threshold to two segments. Here a loss without an estimate halves the window,
         // as in Reno.
-        let Some(pipe) = self.pipe() else { return };
-        if self.settings.after_loss == WestwoodAfterLoss::AtLeastHalf {
+        let Some(pipe) = self.pipe(sample.now) else {
+            return;
+        };
+        if self.after_loss == WestwoodAfterLoss::AtLeastHalf {
             if sample.event != Congestion::Timeout {
                 let most = before.min(pipe);
                 window.congestion_window = window.congestion_window.max(most);
             }
             return;
         }
-        // Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), for losses and timeouts.
+        // Westwood and Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), for losses and
+        // timeouts.
         window.slow_start_threshold = pipe.max(2 * u64::from(window.segment));
         window.congestion_window = match sample.event {
-            // Westwood+: if cwnd > ssthresh then cwnd = ssthresh, at the start of recovery. Linux
-            // halves the window for recovery and sets it to the pipe at the end.
+            // If cwnd > ssthresh then cwnd = ssthresh, at the start of recovery. Linux halves the
+            // window for recovery and sets it to the pipe at the end.
             Congestion::Loss | Congestion::Ecn => before.min(window.slow_start_threshold),
-            // Westwood+: cwnd = 1.
+            // cwnd = 1.
             Congestion::Timeout => u64::from(window.segment),
         };
     }
@@ -129,7 +163,13 @@ mod tests {
 
     /// Returns a connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
     fn steady() -> Westwood {
-        let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
+        delivering(Westwood::from_config(&Config::default()))
+    }
+
+    fn delivering<B>(mut westwood: WestwoodRule<B>) -> WestwoodRule<B>
+    where
+        WestwoodRule<B>: CongestionControl,
+    {
         let mut window = Window::new(1000, 100_000, 0);
         westwood.on_established(&mut window, Some(Span::from_millis(80)), Time::ZERO);
         for n in 1..=2_000 {
@@ -174,7 +214,7 @@ mod tests {
             (Congestion::Timeout, 100_000, 100_000, (1_000, 50_000)),
         ] {
             let mut westwood = steady();
-            westwood.settings.after_loss = WestwoodAfterLoss::AtLeastHalf;
+            westwood.after_loss = WestwoodAfterLoss::AtLeastHalf;
             let mut window = Window::new(1000, before, 0);
             westwood.on_congestion(
                 &mut window,
@@ -189,7 +229,7 @@ mod tests {
     #[test]
     fn without_an_estimate_a_loss_halves_the_window() {
         let mut window = Window::new(1000, 20_000, 0);
-        let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
+        let mut westwood = Westwood::from_config(&Config::default());
         westwood.on_congestion(
             &mut window,
             &CongestionSample::new(Congestion::Loss, 20_000, Time::ZERO),
@@ -206,5 +246,41 @@ mod tests {
             &CongestionSample::new(Congestion::Loss, 600_000, Time::ZERO),
         );
         assert_eq!(window.slow_start_threshold, 120_000);
+    }
+
+    #[test]
+    fn the_rule_of_2001_sets_the_window_to_its_own_estimate() {
+        let now = Time::ZERO + Span::from_millis(2_000);
+        // After two seconds, exp(-4) of the step is missing: 98.2% of 80,000 B.
+        for (event, before, expected) in [
+            (Congestion::Loss, 100_000, (78_550, 78_550)),
+            (Congestion::Loss, 50_000, (50_000, 78_550)),
+            (Congestion::Timeout, 100_000, (1_000, 78_550)),
+        ] {
+            let mut westwood = delivering(Westwood2001::from_config(&Config::default()));
+            let mut window = Window::new(1000, before, 0);
+            westwood.on_congestion(&mut window, &CongestionSample::new(event, before, now));
+            let close = |a: u64, b: u64| a.abs_diff(b) <= b / 500;
+            assert!(close(window.congestion_window, expected.0), "{window:?}");
+            assert!(close(window.slow_start_threshold, expected.1), "{window:?}");
+        }
+    }
+
+    #[test]
+    fn an_unfiltered_estimate_is_the_last_sample() {
+        let mut westwood = delivering(Westwood::from_config(&Config {
+            bandwidth_filter: Some(BandwidthFilter::LastSample),
+            ..Config::default()
+        }));
+        // A slow round trip: 100 bytes in 200 ms.
+        for milliseconds in [2_101, 2_301, 2_302] {
+            let mut sample = AckSample::at(Time::ZERO + Span::from_millis(milliseconds), 100);
+            sample.delivered = 2_000_000 + 100 * (milliseconds / 300);
+            sample.smoothed_rtt = Some(Span::from_millis(100));
+            westwood.on_delivery(&mut Window::new(1000, 1000, 0), &sample);
+        }
+        let now = Time::ZERO + Span::from_millis(2_302);
+        assert!(westwood.pipe(now).expect("an estimate") < 1000);
+        assert!(steady().pipe(now).expect("an estimate") > 70_000);
     }
 }

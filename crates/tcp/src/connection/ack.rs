@@ -376,6 +376,9 @@ impl Sender {
             rtt = self.measure_sacked(report, now);
             self.delivered.add(self.newly_reported(report));
         }
+        if self.config.tcp_linux {
+            self.measure_echo_of_duplicate(packet, now);
+        }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);

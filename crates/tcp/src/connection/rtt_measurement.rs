@@ -25,6 +25,10 @@ impl Sender {
             SackReport::Blocks(_) => self.scoreboard.delivered().measured()?,
         };
         self.rtt.note_minimum(measured.latest);
+        if self.config.tcp_linux {
+            self.recovery.on_rtt(measured.latest, now);
+            return Some(measured.latest);
+        }
         self.record_rtt(measured.earliest, measured.latest, now);
         // tcp_clean_rtx_queue in Linux: segments sent before the (last) transmission of the first
         // outstanding segment arrive only now, so the first segment is not late. Segments sent
@@ -37,6 +41,27 @@ impl Sender {
             self.replace_early_timer(now);
         }
         Some(measured.latest)
+    }
+
+    /// Takes the round-trip sample of a duplicate acknowledgment from its echo, and restarts the
+    /// retransmission timer, as ns-2's TCP-Linux does (`LinuxTcpAgent::time_processing`). The echo
+    /// belongs to the last in-order segment, so that the samples grow during recovery.
+    #[inline(never)]
+    pub(super) fn measure_echo_of_duplicate(&mut self, packet: &Packet, now: Time) {
+        let Some(echo) = self.echo(packet).filter(|&echo| echo != 0) else {
+            return;
+        };
+        let milliseconds = self.config.clock.timestamp(now).wrapping_sub(echo);
+        if milliseconds > i32::MAX as u32 {
+            return;
+        }
+        let rtt = Span::from_millis(u64::from(milliseconds));
+        let send = &self.send.sequence;
+        self.rtt.on_sample(rtt, send.unacknowledged, send.next);
+        if self.timers.retransmits() {
+            self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+            self.replace_early_timer(now);
+        }
     }
 
     #[inline]

@@ -35,6 +35,7 @@ pub struct Selective {
     probes: bool,
     undoes_without_retransmissions_out: bool,
     probes_are_no_retransmissions: bool,
+    clears_scoreboard: bool,
     detection: Detection,
     pub(super) progress: RecoveryProgress,
     probe: TailLossProbe,
@@ -132,6 +133,7 @@ impl Selective {
                 .linux_quirks
                 .undoes_without_retransmissions_out,
             probes_are_no_retransmissions: config.linux_quirks.probes_are_no_retransmissions,
+            clears_scoreboard: config.tcp_linux,
         }
     }
 
@@ -271,6 +273,14 @@ impl LossRecovery for Selective {
         }
         if left {
             self.exit_recovery();
+            if self.clears_scoreboard {
+                board.clear_marks();
+                return if was_fast {
+                    Reaction::Exit { limit: None }
+                } else {
+                    Reaction::Grow
+                };
+            }
         }
         let recovering = !self.progress.is_open();
         let lost = self.detection.detect(ack, send, board, recovering);

@@ -1,8 +1,8 @@
 //! Random connection settings: every window rule, recovery, slow start and pacing.
 
 use bentpipe_tcp::congestion::{
-    AfterLoss, AfterTimeout, BandwidthFilter, HyblaSettings, InitialThreshold, WestwoodAfterLoss,
-    WestwoodSettings, WindowRule,
+    AfterLoss, AfterTimeout, BandwidthFilter, ChannelCapacity, HyblaSettings, InitialThreshold,
+    WestwoodAfterLoss, WestwoodSettings, WindowRule,
 };
 use bentpipe_tcp::{
     AvoidanceKind, BufferSizes, Config, EcnMode, IdleRestart, KeepAlive, LinuxQuirks, NewRenoKind,
@@ -23,6 +23,7 @@ fn hybla(dice: &mut Dice) -> HyblaSettings {
     HyblaSettings {
         reference_rtt: Span::from_millis(dice.between(1, 200)),
         initial_threshold: dice.pick(InitialThreshold::ALL),
+        channel_capacity: dice.pick(ChannelCapacity::ALL),
         after_loss: dice.pick(AfterLoss::ALL),
         after_timeout: dice.pick(AfterTimeout::ALL),
     }
@@ -112,9 +113,10 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         hybla: hybla(dice),
         westwood: WestwoodSettings {
             after_loss: dice.pick(WestwoodAfterLoss::ALL),
+            time_constant: Span::from_millis(dice.between(1, 5_000)),
         },
         channel_capacity: Some(rate(dice, 1_000_000_000)),
-        bandwidth_filter: dice.pick(BandwidthFilter::ALL),
+        bandwidth_filter: dice.coin().then(|| dice.pick(BandwidthFilter::ALL)),
         pacing: pacing(dice),
         recovery: dice.pick(&[
             RecoveryKind::Reno,
@@ -140,6 +142,7 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         path_mtu_discovery: dice.pick(PathMtuDiscovery::ALL),
         base_mss: dice.pick(&[512, 1024, 1400]),
         linux_quirks: dice.pick(&[LinuxQuirks::NONE, LinuxQuirks::ALL]),
+        tcp_linux: dice.one_in(8),
         ..Config::default()
     }
 }

@@ -34,6 +34,31 @@ fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_congestion_avoidance
     }
 }
 
+#[test]
+fn slow_start_of_tcp_linux_includes_the_threshold() {
+    for (rule, tcp_linux, expected) in [
+        (CongestionControlKind::Reno, false, 2500),
+        (CongestionControlKind::Reno, true, 3000),
+        (CongestionControlKind::Westwood, true, 3000),
+        // rho^2 / W with rho = 1.
+        (CongestionControlKind::Hybla, true, 2500),
+    ] {
+        let config = Config {
+            congestion_control: rule,
+            initial_slow_start_threshold: Some(2000),
+            avoidance: AvoidanceKind::PerAcknowledgment,
+            tcp_linux,
+            ..Config::default()
+        };
+        let mut controller = Controller::new(&config, SEGMENT, 2000);
+        controller.on_ack(&AckSample::at(Time::ZERO, 1000));
+        assert_eq!(controller.window().congestion_window, expected);
+        // Above the threshold, the rule decides.
+        controller.on_ack(&AckSample::at(Time::ZERO, 1000));
+        assert!(controller.window().congestion_window < expected + 500);
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Ack { bytes: u64, rtt: Option<u64> },

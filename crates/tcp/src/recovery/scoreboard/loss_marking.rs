@@ -315,6 +315,37 @@ impl Scoreboard {
         self.restart_detection();
     }
 
+    /// Discards what is known about all outstanding segments, also which of them have arrived, as
+    /// ns-2's TCP-Linux does at the end of recovery (`ScoreBoard1::ClearScoreBoard`).
+    ///
+    /// Walks all outstanding segments.
+    pub fn clear_marks(&mut self) {
+        for number in self.ring.first..self.ring.next {
+            let segment = self.ring.get_mut(number);
+            segment.flags &= !(SACKED | LOST | RETRANSMITTED);
+            segment.skip = 0;
+        }
+        self.sacked = 0;
+        self.sacked_segments = 0;
+        self.sacked_runs = 0;
+        self.lost = 0;
+        self.retransmitted = 0;
+        self.retransmitted_segments = 0;
+        self.to_send = 0;
+        if self.ring.first < self.ring.next {
+            let start = self.ring.get(self.ring.first).start;
+            self.forward = start;
+            self.forward_before = start;
+        }
+        let loss_state = LossState::of(&mut self.loss_state);
+        loss_state.retransmissions.clear();
+        loss_state.lost_again.clear();
+        loss_state.previous.forget();
+        self.sum_short();
+        self.count_merged();
+        self.restart_detection();
+    }
+
     /// Sorts the retransmissions in flight in send order.
     pub(super) fn sort_retransmissions(&mut self) {
         let last = self.transmissions;

@@ -511,6 +511,22 @@ fn everything_is_retransmitted_to_a_reneging_receiver() {
     assert_eq!(first.map(|lost| lost.position), Some(1001));
 }
 
+#[test]
+fn cleared_marks_leave_everything_in_flight_and_to_be_sacked_again() {
+    let mut board = ten();
+    for _ in 0..2 {
+        board.sack(blocks(&[(5001, 6001)]).as_slice(), 1, wire(1), 10_001);
+        assert_eq!((board.sacked(), board.delivered().bytes()), (1000, 1000));
+        board.mark_after_timeout(None, at(5));
+        assert_eq!((board.lost(), board.pipe(10_000)), (9000, 0));
+        board.clear_marks();
+        assert_eq!((board.sacked(), board.sacked_segments()), (0, 0));
+        assert_eq!((board.lost(), board.has_lost_to_send()), (0, false));
+        assert_eq!((board.forward(), board.pipe(10_000)), (1, 10_000));
+        board.acknowledge(1, arrival(100));
+    }
+}
+
 /// The memory for steady work does not grow: nothing is allocated once the window has been full.
 #[test]
 fn memory_is_bounded_by_the_outstanding_data() {
