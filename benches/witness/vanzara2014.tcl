@@ -35,6 +35,7 @@ array set options {
     min_rto_s               1.0
     rtt0_ms                 25
     trace_window            0
+    trace_packets           -
 }
 source [file join [file dirname [info script]] options.tcl]
 set packet_bytes [expr {$options(mss) + $options(header_bytes)}]
@@ -114,6 +115,11 @@ if {$options(bit_error_rate) > 0} {
     $errors set enable_ 0
     set packet_time_s [expr {8.0 * $packet_bytes / $options(rate_bps)}]
     $ns at [expr {$options(round_trip_s) / 2.0 + 1.5 * $packet_time_s}] "$errors set enable_ 1"
+}
+
+# "+ time ... sequence" when a data packet is offered to the link, "r ..." when it arrives.
+if {$options(trace_packets) ne "-"} {
+    $ns trace-queue $server $client [open $options(trace_packets) w]
 }
 
 # --- the transfer --------------------------------------------------------------

@@ -362,3 +362,47 @@ def test_invalid_emulate_requests_print_one_line() -> None:
 def test_missing_privileges_are_reported_in_one_line() -> None:
     with pytest.raises(WorkError, match="nothing can be emulated here"):
         bentpipe.emulate(short())
+
+
+@live
+def test_enhanced_hybla_estimates_the_capacity_of_a_real_path() -> None:
+    """vanzara2014, section V, leaves the test over a real path to future work."""
+    estimated = {"hybla.channel_capacity": "packet-pairs"}
+    estimated["hybla.initial_threshold"] = "bandwidth-estimate"
+    told = {"channel_capacity": "20 Mbit/s"}
+    goodputs = []
+    for tcp in (estimated, told):
+        scenario = _lossy_satellite().with_settings(
+            {f"hosts.server.tcp.{key}": value for key, value in tcp.items()}
+        )
+        simulated = bentpipe.run(scenario).flow().bytes_delivered
+        emulated = bentpipe.emulate(scenario, attach={"server": "our"}).flow().bytes_delivered
+        # The kernel's clock spaces packets and acknowledgments less evenly than the simulator.
+        assert emulated == pytest.approx(simulated, rel=0.2)
+        goodputs.append(emulated)
+    # Nothing is gained by knowing the capacity.
+    assert goodputs[0] > 0.85 * goodputs[1]
+
+
+def _lossy_satellite() -> Scenario:
+    tcp = {
+        "congestion_control": "enhanced-hybla",
+        "hybla": {"channel_capacity": "packet-pairs"},
+        "send_buffer": "16 MiB",
+        "proportional_rate_reduction": False,
+    }
+    link = {
+        "between": ["server", "client"],
+        "rate": "20 Mbit/s",
+        "delay": "150 ms",
+        "forward": {"errors": {"packet_loss_rate": 0.01}},
+    }
+    return Scenario.of(
+        {
+            "name": "lossy-satellite",
+            "duration": "10 s",
+            "hosts": {"server": {"tcp": tcp}, "client": {"tcp": {"receive_buffer": "16 MiB"}}},
+            "links": {"satellite": link},
+            "flows": {"download": {"from": "server", "to": "client", "app": {"kind": "bulk"}}},
+        }
+    )

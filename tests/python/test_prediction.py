@@ -270,7 +270,7 @@ def test_loss_law_of_the_congestion_control_matches_the_simulation(
     assert low < answer.throughput_bps / goodput_bps < high
 
 
-@pytest.mark.parametrize("control", ["westwood", "bbr", "bbr3"])
+@pytest.mark.parametrize("control", ["westwood", "westwood-2001", "bbr", "bbr3"])
 def test_congestion_control_without_a_loss_law_has_no_loss_estimate(control: str) -> None:
     settings: dict[str, object] = {
         "links.satellite.forward.errors.packet_loss_rate": 1e-3,
@@ -431,7 +431,9 @@ def test_datagram_source_is_limited_by_its_direction_alone(
     assert drawn.estimates_bps == {}
 
 
-@pytest.mark.parametrize("control", ["reno", "westwood", "cubic", "hybla", "bbr", "bbr3"])
+@pytest.mark.parametrize(
+    "control", ["reno", "westwood", "westwood-2001", "cubic", "hybla", "bbr", "bbr3"]
+)
 @pytest.mark.parametrize("size", ["2 kB", "40 kB", "1 MB"])
 @pytest.mark.parametrize("uplink", ["1 Mbit/s", "2400 bit/s"])
 def test_congestion_controls_stay_within_the_limits(

@@ -4,10 +4,14 @@ Compares with the recorded runs of `benches/witness/vanzara2014.json`, and a few
 a script, it compares the whole record and prints the table::
 
     python -m tests.python.test_witness_linux_tcp
+
+With `--traces`, it runs the cells outside of ns-2's range in both programs, and prints what their
+packet traces show.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +30,7 @@ HYBLA_TOLERANCE = 0.15
 
 
 witness = load_script(SCRIPT)
+traces = load_script(SCRIPT.with_name("vanzara2014_traces.py"))
 RECORDED: Mapping[Any, Mapping[int, Any]] = witness.recorded()
 # CUBIC 2.1 without a threshold overruns the queue and never recovers: linux_tcp.md.
 MEANINGLESS = {
@@ -48,6 +53,8 @@ class Twin:
     cell: Any
     seed: int
     alike: bool = False
+    profile: str = "rfc"
+    traced: bool = False
 
     def scenario(self) -> Scenario:
         cell = self.cell
@@ -79,6 +86,10 @@ class Twin:
             settings[f"{tcp}.recovery"] = "fack"
             for feature in ("rack", "tail_loss_probe", "limited_transmit", "f_rto", "undo"):
                 settings[f"{tcp}.{feature}"] = False
+        settings[f"{tcp}.profile"] = self.profile
+        if self.traced:
+            series = ("sent_segment", "received_segment")
+            settings["probes.series"] = [f"transfer.{each}" for each in series]
         template = Path(vanzara2014.__file__).parent / "satellite.toml"
         return Scenario(path=template).with_settings(settings)
 
@@ -194,8 +205,50 @@ def test_ns2_output_matches_the_record(rule: str) -> None:
     assert witness.simulate(cell, seed=seed) == RECORDED[cell][seed]
 
 
+def packets(twin: Twin) -> list[Any]:
+    """Return the data packets of a transfer in bentpipe, as the link was offered them."""
+    series = simulate([twin])[twin].series
+    segments = []
+    for name in ("sent_segment", "received_segment"):
+        each = series[f"transfer.{name}"]
+        sequences = each.values // twin.cell.mss_bytes
+        segments.append([(float(t), int(s)) for t, s in zip(each.times_s, sequences, strict=True)])
+    found: list[Any] = traces.matched(*segments)
+    return found
+
+
+@pytest.mark.skipif(not witness.ns2.available(), reason="ns-2 is not installed (no `ns` on PATH)")
+def test_only_ns2_retransmits_data_that_has_arrived() -> None:
+    """Hybla at 1e-5: TCP-Linux clears its scoreboard when recovery ends."""
+    (cell,) = [
+        cell
+        for cell in QUICK
+        if (cell.congestion_control, cell.bit_error_rate) == ("hybla", witness.BIT_ERROR_RATES[-1])
+    ]
+    theirs = traces.summary(traces.in_ns2(cell, seed=1, duration_s=cell.duration_s))
+    ours = traces.summary(packets(Twin(cell=cell, seed=1, traced=True)))
+    assert theirs.lost == pytest.approx(RECORDED[cell][1].error_drops, abs=5)
+    assert theirs.needless > 0.1 * theirs.retransmitted
+    assert ours.needless < 0.01 * ours.retransmitted
+
+
+def print_traces() -> None:
+    """Print what the packet traces of both programs show for the cells outside the range."""
+    for cell in QUICK:
+        if (cell.congestion_control, cell.bit_error_rate) not in OUTSIDE_OWN:
+            continue
+        print(f"{cell.congestion_control}, {cell.bit_error_rate:g}")
+        print(
+            " ", traces.summary(traces.in_ns2(cell, seed=1, duration_s=cell.duration_s)), "(ns-2)"
+        )
+        print(" ", traces.summary(packets(Twin(cell=cell, seed=1, traced=True))), "(bentpipe)")
+
+
 def main() -> None:
     """Compare the whole record and print the tables."""
+    if "--traces" in sys.argv:
+        print_traces()
+        return
     cells = [cell for cell in RECORDED if cell not in MEANINGLESS]
     for alike in (True, False):
         print("loss recovery like TCP-Linux's" if alike else "bentpipe's own loss recovery")

@@ -95,8 +95,8 @@ def _window(filler: Filler, *, alone: bool) -> float:
 
 def _kept(filler: Filler, pipe: float, most: float) -> float:
     rule = filler.path.congestion_control
-    if rule == "westwood":
-        # Westwood reduces its window to the bandwidth-delay product.
+    if rule in {"westwood", "westwood-2001"}:
+        # Both set the window to the bandwidth-delay product.
         return pipe / (pipe + most) if math.isfinite(most) else _HALF
     return _AFTER_LOSS.get(rule, _HALF)
 

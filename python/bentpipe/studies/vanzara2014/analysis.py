@@ -12,7 +12,6 @@ from bentpipe.studies.vanzara2014.figures import figures
 from bentpipe.studies.vanzara2014.judgement import judgement_figures
 from bentpipe.studies.vanzara2014.measurements import measure
 from bentpipe.studies.vanzara2014.remarks import remarks
-from bentpipe.studies.vanzara2014.settings import Sweep
 
 if TYPE_CHECKING:
     from bentpipe.studies.vanzara2014.cells import StudyCell
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 def analyse(outcomes: Outcomes[StudyCell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
-    sweep = Sweep(evidence)
     return Analysis(
-        figures=chain(figures(evidence), judgement_figures(evidence, sweep)),
+        figures=chain(figures(evidence), judgement_figures(evidence)),
         measurements=partial(measure, evidence),
-        remarks=partial(remarks, evidence, sweep),
+        remarks=partial(remarks, evidence),
     )

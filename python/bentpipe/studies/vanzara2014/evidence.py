@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from bentpipe.errors import WorkError
 from bentpipe.studies.vanzara2014.cells import (
     DURATION_S,
-    FLOW,
+    PAYLOAD_BYTES,
     POINTS_S,
+    RECEIVED,
     SAMPLES_S,
     SEEDS,
+    SMALL_FILE_SEEDS,
+    WINDOW,
     Contest,
     StudyCell,
     Transfer,
@@ -62,6 +65,18 @@ class Sharing:
     queueing_delay_s: float
 
 
+def _at(times_s: Floats, values: Floats, wanted_s: Floats) -> Floats:
+    """Return the samples at the wanted times; a sample holds until the next one."""
+    index = np.searchsorted(times_s, wanted_s + 1e-9, side="right") - 1
+    return np.append(values, 0.0)[index]
+
+
+def received_bits(outcome: RunResult, times_s: Floats = TIMES_S) -> Floats:
+    """Return the bits received by each time, in order or not, each counted once."""
+    series = outcome.series[RECEIVED]
+    return 8.0 * _at(series.times_s, series.values, times_s)
+
+
 class Evidence:
     """The outcomes of the study's cells."""
 
@@ -80,7 +95,8 @@ class Evidence:
         WorkError
             There is none.
         """
-        found = [each for each in over_seeds(transfer, SEEDS) if each in self.outcomes]
+        seeds = SMALL_FILE_SEEDS if transfer.file_bytes is not None else SEEDS
+        found = [each for each in over_seeds(transfer, seeds) if each in self.outcomes]
         if not found:
             raise WorkError(f"not simulated: {transfer.scenario().command()}")
         return found
@@ -89,29 +105,27 @@ class Evidence:
         """Return the result of a transfer."""
         return self.outcomes[transfer].flow()
 
-    def delivered_bits(self, transfer: Transfer, times_s: Floats = TIMES_S) -> Floats:
-        """Return the bits delivered by each time, up to the end of a transfer of ten minutes."""
-        series = self.outcomes[transfer].series[f"{FLOW}.delivered"]
-        # A sample holds until the next one.
-        index = np.searchsorted(series.times_s, times_s + 1e-9, side="right") - 1
-        values = np.append(series.values, 0.0)[index]
-        values[-1] = self.flow(transfer).bytes_delivered
-        return 8.0 * values
+    def received_bits(self, transfer: Transfer, times_s: Floats = TIMES_S) -> Floats:
+        """Return the bits received by each time of a transfer of ten minutes, in order or not."""
+        return received_bits(self.outcomes[transfer], times_s)
+
+    def window_packets(self, transfer: Transfer) -> Floats:
+        """Return the congestion window at each of `SECONDS`, in packets."""
+        series = self.outcomes[transfer].series[WINDOW]
+        return _at(series.times_s, series.values, SECONDS) / PAYLOAD_BYTES
 
     def curves_bps(self, transfer: Transfer) -> Floats:
         """Return goodputs from the start to each of `TIMES_S`, one row a seed."""
-        return np.array([self.delivered_bits(each) / TIMES_S for each in self.transfers(transfer)])
+        return np.array([self.received_bits(each) / TIMES_S for each in self.transfers(transfer)])
 
     def rates_bps(self, transfer: Transfer) -> Floats:
         """Return goodputs in each interval that ends at one of `TIMES_S`, one row a seed."""
-        rows = [
-            np.diff(self.delivered_bits(each), prepend=0.0) for each in self.transfers(transfer)
-        ]
+        rows = [np.diff(self.received_bits(each), prepend=0.0) for each in self.transfers(transfer)]
         return np.array(rows) / POINTS_S
 
     def reached_s(self, transfer: Transfer, rate_bps: float) -> float:
         """Return the first time at which a second's goodput reaches a rate; infinity if never."""
-        rates = np.diff(self.delivered_bits(transfer, SECONDS), prepend=0.0) / SAMPLES_S
+        rates = np.diff(self.received_bits(transfer, SECONDS), prepend=0.0) / SAMPLES_S
         there = np.flatnonzero(rates >= rate_bps)
         return float(SECONDS[there[0]]) if len(there) else float("inf")
 
@@ -122,7 +136,7 @@ class Evidence:
         """
         flow = self.flow(transfer)
         if transfer.file_bytes is None:
-            return 8.0 * flow.bytes_delivered / DURATION_S
+            return float(self.received_bits(transfer, TIMES_S[-1:])[0]) / DURATION_S
         if flow.transfer_time_s is None:
             raise WorkError(f"a transfer didn't end: {transfer.scenario().command()}")
         return 8.0 * transfer.file_bytes / flow.transfer_time_s

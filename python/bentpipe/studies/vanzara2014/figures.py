@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.study import Figure, Value
 from bentpipe.studies.vanzara2014 import cells
-from bentpipe.studies.vanzara2014.cells import NAMES, RULES, Transfer
+from bentpipe.studies.vanzara2014.cells import (
+    BOTH_DIRECTIONS,
+    MAIN,
+    NAMES,
+    RULES,
+    Setting,
+    Transfer,
+)
 from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence, Spread
+from bentpipe.studies.vanzara2014.settings import FIGURE_7_HYBLA_MBPS, MARKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 Columns = dict[str, list[Value]]
+BOTH: Final = "Enhanced Hybla, CC 200 Mbit/s"
+# Curves by name: rule, setting and line style. Dashes show a curve that another one covers.
+_CURVES: Final[Mapping[str, tuple[str, Setting, str]]] = {
+    **{NAMES[rule]: (rule, MAIN, "--" if rule == "enhanced-hybla" else "-") for rule in RULES},
+    BOTH: ("enhanced-hybla", BOTH_DIRECTIONS, ":"),
+}
+_DIAMONDS: Final = "Diamonds: values of the paper's text, bounds at their value."
 _BANDS = "Lines are medians over seeds, bands reach from quartile to quartile."
 
 
@@ -62,14 +78,21 @@ def spread_rows(
 
 
 def draw_spreads(
-    axes: Axes, x: Sequence[float], spreads: Sequence[Spread], *, index: int, label: str
+    axes: Axes,
+    x: Sequence[float],
+    spreads: Sequence[Spread],
+    *,
+    index: int,
+    label: str,
+    style: str = "-",
 ) -> None:
     """Draw medians as a line with symbols, and quartiles as a band, in Mbit/s."""
     colour = COLOURS[index]
     axes.plot(
         x,
         [each.median / 1e6 for each in spreads],
-        MARKERS[index] + "-",
+        MARKERS[index],
+        linestyle=style,
         color=colour,
         label=label,
     )
@@ -88,43 +111,69 @@ def bound_bps(rate: float) -> float:
     return float(cells.CAPACITY_BPS * (1.0 - rate) ** (8 * cells.PACKET_BYTES))
 
 
+def _curves(
+    evidence: Evidence, rate: float, **fixed: int
+) -> Iterator[tuple[str, str, Setting, Transfer]]:
+    """Yield name, rule, setting and transfer of each simulated curve."""
+    for name, (rule, setting, _) in _CURVES.items():
+        transfer = Transfer(rule=rule, bit_error_rate=rate, setting=setting, **fixed)
+        if evidence.has(transfer):
+            yield name, rule, setting, transfer
+
+
+def capacity_of(rule: str, setting: Setting) -> int | None:
+    """Return the CC of a curve, in bit/s; None if its rule has none."""
+    return setting.channel_capacity_bps if rule == "enhanced-hybla" else None
+
+
+def mark_published(axes: Axes, figure: str) -> None:
+    """Mark the values that the text gives for a figure."""
+    x, y = zip(*MARKS[figure], strict=True)
+    published.mark(axes, x, y)
+
+
 def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
-    curves = {rule: evidence.curves_bps(Transfer(rule=rule, bit_error_rate=rate)) for rule in RULES}
     columns: Columns = {}
-    quartiles = {rule: np.percentile(rows, (25, 50, 75), axis=0) for rule, rows in curves.items()}
-    for rule, (low, middle, high) in quartiles.items():
+    quartiles = {}
+    for name, rule, setting, transfer in _curves(evidence, rate):
+        rows = evidence.curves_bps(transfer)
+        low, middle, high = quartiles[name] = np.percentile(rows, (25, 50, 75), axis=0)
         append(
             columns,
             congestion_control=[rule] * len(TIMES_S),
+            channel_capacity_bps=[capacity_of(rule, setting)] * len(TIMES_S),
             time_s=TIMES_S.tolist(),
             goodput_median_bps=middle.tolist(),
             goodput_lower_quartile_bps=low.tolist(),
             goodput_upper_quartile_bps=high.tolist(),
-            runs=[len(curves[rule])] * len(TIMES_S),
+            runs=[len(rows)] * len(TIMES_S),
         )
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (rule, (low, middle, high)) in enumerate(quartiles.items()):
+        for index, (name, (low, middle, high)) in enumerate(quartiles.items()):
             axes.plot(
                 TIMES_S,
                 middle / 1e6,
-                MARKERS[index] + "-",
-                markevery=5,
+                MARKERS[index],
+                linestyle=_CURVES[name][2],
+                # Symbols of curves that coincide lie beside each other.
+                markevery=(index, 6),
                 color=COLOURS[index],
-                label=NAMES[rule],
+                label=name,
             )
             axes.fill_between(
                 TIMES_S, low / 1e6, high / 1e6, color=COLOURS[index], alpha=0.2, linewidth=0
             )
         _bound(axes, bound_bps(rate))
+        mark_published(axes, number)
         if rate >= 1e-6:
             axes.set_yscale("log")
         else:
             axes.set_ylim(0.0, 102.0)
         axes.set_xlim(0.0, float(TIMES_S[-1]))
         axes.set(xlabel="time (s)", ylabel="cumulative goodput (Mbit/s)")
-        legend_below(canvas, axes, columns=4)
+        legend_below(canvas, axes, columns=3)
 
     scale = " The axis is logarithmic here, not in the paper." if rate >= 1e-6 else ""
     return Figure(
@@ -132,7 +181,7 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
         title=f"Performance for BER = {exponent(rate)}",
         caption="Goodput from the start to each time: 100 Mbit/s, 600 ms. "
         f"{_BANDS if rate else 'Nothing is random here: one run each.'} Dotted: the payload that "
-        f"the link carries and errors leave.{scale}",
+        f"the link carries and errors leave. {_DIAMONDS}{scale}",
         columns=columns,
         draw=draw,
     )
@@ -144,25 +193,36 @@ def _bound(axes: Axes, bps: float) -> None:
 
 def _round_trips(evidence: Evidence) -> Figure:
     rate = cells.FIGURE_7_RATE
-    spreads: dict[str, dict[int, Spread]] = {rule: {} for rule in RULES}
-    for rule in RULES:
-        for round_trip_ms in cells.FIGURE_7_ROUND_TRIPS_MS:
-            transfer = Transfer(rule=rule, bit_error_rate=rate, round_trip_ms=round_trip_ms)
-            if evidence.has(transfer):
-                spreads[rule][round_trip_ms] = evidence.spread(transfer)
+    spreads: dict[str, dict[int, Spread]] = {}
     columns: Columns = {}
-    for rule, points in spreads.items():
+    for round_trip_ms in cells.FIGURE_7_ROUND_TRIPS_MS:
+        for name, _, _, transfer in _curves(evidence, rate, round_trip_ms=round_trip_ms):
+            spreads.setdefault(name, {})[round_trip_ms] = evidence.spread(transfer)
+    for name, points in spreads.items():
+        rule, setting, _ = _CURVES[name]
         spread_rows(
-            columns, list(points.values()), congestion_control=rule, round_trip_ms=list(points)
+            columns,
+            list(points.values()),
+            congestion_control=rule,
+            channel_capacity_bps=capacity_of(rule, setting),
+            round_trip_ms=list(points),
         )
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (rule, points) in enumerate(spreads.items()):
-            draw_spreads(axes, list(points), list(points.values()), index=index, label=NAMES[rule])
+        for index, (name, points) in enumerate(spreads.items()):
+            draw_spreads(
+                axes,
+                list(points),
+                list(points.values()),
+                index=index,
+                label=name,
+                style=_CURVES[name][2],
+            )
+        published.band(axes, FIGURE_7_HYBLA_MBPS, FIGURE_7_HYBLA_MBPS, label="paper: Hybla")
         axes.set_ylim(0.0, 102.0)
         axes.set(xlabel="round-trip time (ms)", ylabel="goodput over 600 s (Mbit/s)")
-        legend_below(canvas, axes, columns=4)
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="7",
@@ -176,21 +236,31 @@ def _round_trips(evidence: Evidence) -> Figure:
 
 def _error_rates(evidence: Evidence) -> Figure:
     spreads: dict[str, dict[float, Spread]] = {}
-    for rule in RULES:
-        transfers = [Transfer(rule=rule, bit_error_rate=each) for each in cells.FIGURE_8_RATES]
-        spreads[rule] = {
-            each.bit_error_rate: evidence.spread(each) for each in transfers if evidence.has(each)
-        }
     columns: Columns = {}
-    for rule, points in spreads.items():
+    for rate in cells.FIGURE_8_RATES:
+        for name, _, _, transfer in _curves(evidence, rate):
+            spreads.setdefault(name, {})[rate] = evidence.spread(transfer)
+    for name, points in spreads.items():
+        rule, setting, _ = _CURVES[name]
         spread_rows(
-            columns, list(points.values()), congestion_control=rule, bit_error_rate=list(points)
+            columns,
+            list(points.values()),
+            congestion_control=rule,
+            channel_capacity_bps=capacity_of(rule, setting),
+            bit_error_rate=list(points),
         )
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (rule, points) in enumerate(spreads.items()):
-            draw_spreads(axes, list(points), list(points.values()), index=index, label=NAMES[rule])
+        for index, (name, points) in enumerate(spreads.items()):
+            draw_spreads(
+                axes,
+                list(points),
+                list(points.values()),
+                index=index,
+                label=name,
+                style=_CURVES[name][2],
+            )
         rates = np.geomspace(1e-11, 1e-5, 60)
         axes.plot(
             rates,
@@ -199,51 +269,70 @@ def _error_rates(evidence: Evidence) -> Figure:
             linestyle=":",
             label="bound: what errors leave",
         )
+        mark_published(axes, "8")
         axes.set_xscale("log")
         axes.set_ylim(0.0, 102.0)
         axes.set(xlabel="bit error rate", ylabel="goodput over 600 s (Mbit/s)")
-        legend_below(canvas, axes, columns=4)
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="8",
         title="Effect of the BER on goodput, RTT = 600 ms",
-        caption=f"Ten minutes each. {_BANDS}",
+        caption=f"Ten minutes each. {_BANDS} {_DIAMONDS}",
         columns=columns,
         draw=draw,
     )
 
 
+def _seeds_shown(rate: float) -> str:
+    if not rate:
+        return "Nothing is random here: one run each."
+    small = cells.SMALL_FILE_BYTES // 1_000_000
+    return f"{_BANDS} Sizes up to {small} MB have {len(cells.SMALL_FILE_SEEDS)} seeds."
+
+
 def _file_sizes(evidence: Evidence, number: str, rate: float) -> Figure:
-    spreads: Mapping[str, dict[int, Spread]] = {rule: {} for rule in RULES}
-    for rule in RULES:
-        for size in cells.FILE_BYTES:
-            transfer = Transfer(rule=rule, bit_error_rate=rate, file_bytes=size)
-            if evidence.has(transfer):
-                spreads[rule][size] = evidence.spread(transfer)
+    spreads: dict[str, dict[int, Spread]] = {}
     columns: Columns = {}
-    for rule, points in spreads.items():
+    for size in cells.FILE_BYTES:
+        for name, _, _, transfer in _curves(evidence, rate, file_bytes=size):
+            spreads.setdefault(name, {})[size] = evidence.spread(transfer)
+    for name, points in spreads.items():
+        rule, setting, _ = _CURVES[name]
         spread_rows(
-            columns, list(points.values()), congestion_control=rule, file_bytes=list(points)
+            columns,
+            list(points.values()),
+            congestion_control=rule,
+            channel_capacity_bps=capacity_of(rule, setting),
+            file_bytes=list(points),
         )
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (rule, points) in enumerate(spreads.items()):
+        for index, (name, points) in enumerate(spreads.items()):
             megabytes = [size / 1e6 for size in points]
-            draw_spreads(axes, megabytes, list(points.values()), index=index, label=NAMES[rule])
+            draw_spreads(
+                axes,
+                megabytes,
+                list(points.values()),
+                index=index,
+                label=name,
+                style=_CURVES[name][2],
+            )
+        mark_published(axes, number)
         axes.set_xscale("log")
         ticks = {0.05: "50 kB", 0.5: "500 kB", 5: "5 MB", 50: "50 MB", 500: "500 MB", 2000: "2 GB"}
         axes.set_xticks(list(ticks), labels=list(ticks.values()))
         axes.set_xticks([], minor=True)
         axes.set_ylim(0.0, 102.0)
         axes.set(xlabel="file size", ylabel="goodput (Mbit/s)")
-        legend_below(canvas, axes, columns=4)
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id=number,
         title=f"Performance for different file sizes, RTT = 600 ms, BER = {exponent(rate)}",
         caption="File over time from the first data segment to the last byte. "
-        f"{_BANDS if rate else 'Nothing is random here: one run each.'}",
+        f"{_seeds_shown(rate)} {_DIAMONDS}",
         columns=columns,
         draw=draw,
     )

@@ -11,7 +11,13 @@ import numpy as np
 from bentpipe.studies.judging import ratio, steps
 from bentpipe.studies.study import Claim, Measurement, measuring
 from bentpipe.studies.vanzara2014 import cells
-from bentpipe.studies.vanzara2014.cells import CONTESTS, FLOW_COUNTS, RULES, Contest, Transfer
+from bentpipe.studies.vanzara2014.cells import (
+    FLOW_COUNTS,
+    RULES,
+    Contest,
+    Transfer,
+    with_capacity_share,
+)
 from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
 from bentpipe.studies.vanzara2014.figures import bound_bps, exponent
 
@@ -69,10 +75,14 @@ def _westwood_later(evidence: Evidence, _: Claim) -> Measurement:
 def _westwood_stays_below(evidence: Evidence, _: Claim) -> Measurement:
     curve = np.median(evidence.curves_bps(_over("westwood", 1e-8)), axis=0) / 1e6
     where = int(curve.argmax())
+    control = (
+        float(np.median(evidence.curves_bps(_over("westwood-2001", 1e-8)), axis=0).max()) / 1e6
+    )
     return Measurement(
         measured=f"highest median {curve[where]:.1f} Mbit/s, at {TIMES_S[where]:g} s; at 600 s "
-        f"{_shown(evidence, _over('westwood', 1e-8))} Mbit/s",
-        values={"highest_mbps": [float(curve.max())]},
+        f"{_shown(evidence, _over('westwood', 1e-8))} Mbit/s; control: Westwood of 2001 "
+        f"{control:.1f} Mbit/s",
+        values={"highest_mbps": [float(curve.max())], "highest_of_2001_mbps": [control]},
     )
 
 
@@ -98,7 +108,11 @@ def _westwood_ahead(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _peak_time(evidence: Evidence, claim: Claim) -> Measurement:
-    curve = np.median(evidence.curves_bps(_over("enhanced-hybla", 1e-6)), axis=0) / 1e6
+    return _time_of_peak(evidence, claim, _over("enhanced-hybla", 1e-6))
+
+
+def _time_of_peak(evidence: Evidence, claim: Claim, transfer: Transfer) -> Measurement:
+    curve = np.median(evidence.curves_bps(transfer), axis=0) / 1e6
     then = float(curve[int((TIMES_S == 240).argmax())])
     first = TIMES_S[np.flatnonzero(curve >= (1.0 - claim.tolerance) * curve.max())[0]]
     return Measurement(
@@ -109,7 +123,11 @@ def _peak_time(evidence: Evidence, claim: Claim) -> Measurement:
 
 
 def _after_200_s(evidence: Evidence, _: Claim) -> Measurement:
-    rates = evidence.rates_bps(_over("enhanced-hybla", 1e-5))[:, TIMES_S > 200].mean(axis=1) / 1e6
+    return _from_200_s(evidence, _over("enhanced-hybla", 1e-5))
+
+
+def _from_200_s(evidence: Evidence, transfer: Transfer) -> Measurement:
+    rates = evidence.rates_bps(transfer)[:, TIMES_S > 200].mean(axis=1) / 1e6
     low, middle, high = np.percentile(rates, (25, 50, 75))
     bound = bound_bps(1e-5) / 1e6
     return Measurement(
@@ -263,35 +281,104 @@ def _erasure_bound(evidence: Evidence, _: Claim) -> Measurement:
     )
 
 
-def _wrong_capacity(evidence: Evidence, _: Claim) -> Measurement:
-    told = {
-        factor: Transfer(
-            rule="enhanced-hybla",
-            bit_error_rate=1e-6,
-            setting=cells.MAIN if factor == 1.0 else cells.wrong_capacity(factor),
+def _both(rate: float, file_bytes: int | None = None) -> Transfer:
+    """Return Enhanced Hybla with CC of both directions."""
+    return Transfer(
+        rule="enhanced-hybla",
+        bit_error_rate=rate,
+        file_bytes=file_bytes,
+        setting=cells.BOTH_DIRECTIONS,
+    )
+
+
+def _both_over_time(*rates: float) -> Measure:
+    """Measure goodputs over ten minutes with CC of both directions."""
+
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
+        found = {rate: _both(rate) for rate in rates}
+        listed = ", ".join(f"{_shown(evidence, each)} ({exponent(r)})" for r, each in found.items())
+        values = [evidence.median_bps(each) / 1e6 for each in found.values()]
+        return Measurement(measured=f"{listed} Mbit/s", values={"goodput_mbps": values})
+
+    return measured
+
+
+def _both_after_200_s(evidence: Evidence, _: Claim) -> Measurement:
+    return _from_200_s(evidence, _both(1e-5))
+
+
+def _both_peak_time(evidence: Evidence, claim: Claim) -> Measurement:
+    return _time_of_peak(evidence, claim, _both(1e-6))
+
+
+def _both_files(rate: float) -> Measure:
+    """Measure files of 500 MB and more with CC of both directions."""
+
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
+        found = {size: _both(rate, size) for size in cells.LARGE_FILE_BYTES}
+        simulated = {size: each for size, each in found.items() if evidence.has(each)}
+        listed = ", ".join(
+            f"{_shown(evidence, each)} ({_size(size)})" for size, each in simulated.items()
         )
-        for factor in (0.5, 0.8, 1.0)
-    }
-    values = [evidence.median_bps(each) for each in told.values()]
-    listed = ", ".join(f"{_shown(evidence, each)} ({f:.0%})" for f, each in told.items())
-    return Measurement(measured=f"{listed} Mbit/s", values={"step_to_the_next": steps(values)})
+        values = [evidence.median_bps(each) / 1e6 for each in simulated.values()]
+        return Measurement(measured=f"{listed} Mbit/s", values={"goodput_mbps": values})
+
+    return measured
+
+
+def _estimated_capacity(evidence: Evidence, _: Claim) -> Measurement:
+    shares = {}
+    for rate in cells.RATES:
+        estimated = Transfer(rule="enhanced-hybla", bit_error_rate=rate, setting=cells.ESTIMATED)
+        shares[rate] = ratio(
+            evidence.median_bps(estimated), evidence.median_bps(_over("enhanced-hybla", rate))
+        )
+    listed = ", ".join(f"{share:.3f} ({exponent(rate)})" for rate, share in shares.items())
+    return Measurement(
+        measured=f"of the goodput with a configured capacity: {listed}",
+        values={"share_of_configured": list(shares.values())},
+    )
+
+
+def _half_is_fixed(evidence: Evidence, _: Claim) -> Measurement:
+    """Measure goodput over half of CC, where losses are continuous and where they are rare."""
+    shares = {}
+    for factor in (0.5, 0.8, 1.0):
+        told = with_capacity_share(factor, 1e-6)
+        half = factor * cells.LINK_BPS / 2.0
+        shares[factor] = evidence.median_bps(told) / half
+    control = evidence.median_bps(with_capacity_share(1.0, 1e-8)) / (cells.LINK_BPS / 2.0)
+    listed = ", ".join(f"{share:.2f} ({factor:.0%})" for factor, share in shares.items())
+    return Measurement(
+        measured=f"{listed} of half of CC at 1e-6; control: {control:.2f} at 1e-8",
+        values={"share_of_half": list(shares.values()), "share_at_1e_8": [control]},
+    )
 
 
 def _starves(evidence: Evidence, _: Claim) -> Measurement:
     parts = []
-    indices: list[float] = []
-    for subject, rival in CONTESTS:
-        if subject != "enhanced-hybla":
-            continue
+    shares: list[float] = []
+    controls: list[float] = []
+    for rival in ("reno", "cubic"):
         found = {}
         for flows in FLOW_COUNTS:
-            sharing = evidence.sharing(Contest(subject=subject, rival=rival, flows=flows))
-            if sharing is not None:
-                found[flows] = sharing.jain
-        indices += found.values()
-        listed = ", ".join(f"{jain:.2f} ({flows} flows)" for flows, jain in found.items())
-        parts.append(f"with {cells.NAMES[rival]} {listed}")
-    return Measurement(measured="; ".join(parts), values={"jain_index": indices})
+            own = evidence.sharing(Contest(subject=rival, rival=rival, flows=flows))
+            beside = evidence.sharing(Contest(subject="enhanced-hybla", rival=rival, flows=flows))
+            if own is None or beside is None:
+                continue
+            # The later half in both contests, so that the head start is the same.
+            found[flows] = beside.rival_bps / own.rival_bps
+            controls.append(own.rival_bps * flows / cells.CAPACITY_BPS)
+        shares += found.values()
+        listed = ", ".join(f"{share:.1%} ({flows} flows)" for flows, share in found.items())
+        parts.append(f"{cells.NAMES[rival]} {listed}")
+    return Measurement(
+        measured="of the goodput beside its own kind: "
+        + "; ".join(parts)
+        + f"; control: beside its own kind, a later flow has {min(controls):.0%} to "
+        f"{max(controls):.0%} of an equal share",
+        values={"share_of_control": shares, "control_share": controls},
+    )
 
 
 _MEASURES: Final[Mapping[str, Measure]] = {
@@ -327,7 +414,13 @@ _MEASURES: Final[Mapping[str, Measure]] = {
     "files-1e-7-hybla": _file_goodput(("hybla",), 1e-7, (100_000_000, *_LARGE)),
     "files-1e-7-enhanced": _file_goodput(("enhanced-hybla",), 1e-7, _LARGE),
     "erasure-bound": _erasure_bound,
-    "wrong-capacity": _wrong_capacity,
+    "both-ber": _both_over_time(1e-8, 1e-7, 1e-6),
+    "both-ber1e-6-time": _both_peak_time,
+    "both-ber1e-5": _both_after_200_s,
+    "both-files-1e-8": _both_files(1e-8),
+    "both-files-1e-7": _both_files(1e-7),
+    "wrong-capacity": _half_is_fixed,
+    "estimated-capacity": _estimated_capacity,
     "starves-rivals": _starves,
 }
 

@@ -320,11 +320,23 @@ impl Scoreboard {
     ///
     /// Walks all outstanding segments.
     pub fn clear_marks(&mut self) {
+        let watches = self.has_request(WATCH_RETRANSMISSIONS);
+        let loss_state = LossState::of(&mut self.loss_state);
+        loss_state.retransmissions.clear();
+        loss_state.lost_again.clear();
+        loss_state.previous.forget();
         for number in self.ring.first..self.ring.next {
             let segment = self.ring.get_mut(number);
             segment.flags &= !(SACKED | LOST | RETRANSMITTED);
             segment.skip = 0;
+            // Loss of these is only detected through the queue.
+            if watches && segment.is(EVER_RETRANSMITTED) {
+                loss_state
+                    .retransmissions
+                    .push_back((number, segment.order));
+            }
         }
+        self.sort_retransmissions();
         self.sacked = 0;
         self.sacked_segments = 0;
         self.sacked_runs = 0;
@@ -337,10 +349,6 @@ impl Scoreboard {
             self.forward = start;
             self.forward_before = start;
         }
-        let loss_state = LossState::of(&mut self.loss_state);
-        loss_state.retransmissions.clear();
-        loss_state.lost_again.clear();
-        loss_state.previous.forget();
         self.sum_short();
         self.count_merged();
         self.restart_detection();
