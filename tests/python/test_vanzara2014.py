@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from bentpipe.scenario import Scenario
 from bentpipe.studies import get
+from bentpipe.studies.open_settings import committed
 from bentpipe.studies.runner import simulate
 from bentpipe.studies.vanzara2014.cells import (
     BOTH_DIRECTIONS,
@@ -93,7 +95,7 @@ def test_every_setting_resolves_to_its_scenario() -> None:
 
 def test_settings_unused_without_errors_give_equal_runs() -> None:
     """Westwood without errors: these settings are the main one's run, since they are the same."""
-    unused = {
+    unused: dict[str, dict[str, Any]] = {
         "NewReno": {"recovery": "newreno"},
         "FACK": {"recovery": "fack"},
         "no RACK": {"rack": False},
@@ -214,6 +216,19 @@ def test_witness_table_is_that_of_the_recorded_runs() -> None:
             goodputs = [each.goodput_bps(cell) / 1e6 for each in outcomes.values()]
             mean = sum(goodputs) / len(goodputs)
             assert found == pytest.approx((mean, min(goodputs), max(goodputs)), rel=1e-5)
+
+
+def test_numbers_of_causes_are_measured() -> None:
+    """A cause of kind "setting" names goodputs of table A1."""
+    measured = {f"{value:.3g}" for row in committed(STUDY) for value in row.measured.values()}
+    causes = [claim.cause for claim in get(STUDY).claims if claim.cause is not None]
+    settings = [cause for cause in causes if cause.kind == "setting"]
+    assert len(settings) > 4
+    for cause in settings:
+        named = re.findall(r"([\d.]+) Mbit/s", cause.text)
+        found = [each for each in named if each not in {"100", "200"}]
+        assert found or "both" in cause.text, cause.text
+        assert set(found) <= measured, cause.text
 
 
 def test_quick_run_has_a_subset_of_the_cells() -> None:

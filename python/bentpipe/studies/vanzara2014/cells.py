@@ -380,7 +380,11 @@ def _every_cell(
     # In the order of the figures: each is drawn while the runs of the next are simulated. Beside
     # the paper's time series, a quick run has one seed of everything.
     fewer = chosen if len(chosen) >= len(SEEDS) else chosen[:1]
-    cells: list[StudyCell] = [*_grid(RULES, RATES, chosen), *_grid(RULES, low_rates, fewer)]
+    cells: list[StudyCell] = [
+        *_grid(RULES, RATES, chosen),
+        *_grid(("enhanced-hybla",), RATES, fewer, setting=BOTH_DIRECTIONS),
+        *_grid(RULES, low_rates, fewer),
+    ]
     for rule in RULES:
         for round_trip_ms in round_trips_ms:
             transfer = Transfer(
@@ -391,7 +395,6 @@ def _every_cell(
             for size in sizes:
                 transfer = Transfer(rule=rule, bit_error_rate=rate, file_bytes=size)
                 cells += over_seeds(transfer, _seeds_of_file(size, fewer))
-    cells += _grid(("enhanced-hybla",), RATES, fewer, setting=BOTH_DIRECTIONS)
     for rate in FILES.values():
         for size in LARGE_FILE_BYTES:
             cells += over_seeds(

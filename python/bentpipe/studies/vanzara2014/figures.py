@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Columns = dict[str, list[Value]]
+# Without the diamond, which marks published values.
+SYMBOLS: Final = tuple(each for each in MARKERS if each != "D")
 BOTH: Final = "Enhanced Hybla, CC 200 Mbit/s"
 # Curves by name: rule, setting and line style. Dashes show a curve that another one covers.
 _CURVES: Final[Mapping[str, tuple[str, Setting, str]]] = {
@@ -91,7 +93,7 @@ def draw_spreads(
     axes.plot(
         x,
         [each.median / 1e6 for each in spreads],
-        MARKERS[index],
+        SYMBOLS[index],
         linestyle=style,
         color=colour,
         label=label,
@@ -155,7 +157,7 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
             axes.plot(
                 TIMES_S,
                 middle / 1e6,
-                MARKERS[index],
+                SYMBOLS[index],
                 linestyle=_CURVES[name][2],
                 # Symbols of curves that coincide lie beside each other.
                 markevery=(index, 6),

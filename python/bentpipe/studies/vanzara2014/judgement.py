@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.studies.open_settings import Row, committed
 from bentpipe.studies.study import Figure, Table
 from bentpipe.studies.vanzara2014 import cells
@@ -21,6 +21,7 @@ from bentpipe.studies.vanzara2014.cells import (
 )
 from bentpipe.studies.vanzara2014.evidence import SECONDS
 from bentpipe.studies.vanzara2014.figures import (
+    SYMBOLS,
     Columns,
     append,
     bound_bps,
@@ -145,7 +146,7 @@ def _wrong_capacities(evidence: Evidence) -> Figure:
             draw_spreads(
                 goodput, percent, spreads[rate], index=index, label=f"BER {exponent(rate)}"
             )
-            delay.plot(percent, delays[rate], MARKERS[index] + "-", color=COLOURS[index])
+            delay.plot(percent, delays[rate], SYMBOLS[index] + "-", color=COLOURS[index])
         for axes in (goodput, delay):
             axes.set_xlabel("what Enhanced Hybla is told\n(% of the link's 100 Mbit/s)")
             axes.set_xticks(percent, labels=[f"{each:.0f}" for each in percent])
@@ -205,7 +206,7 @@ def _sharing(evidence: Evidence) -> Figure:
                 "color": COLOURS[index],
                 "label": f"{NAMES[subject]} and {NAMES[rival]}",
             }
-            marker = MARKERS[index] + "-"
+            marker = SYMBOLS[index] + "-"
             jain.plot(list(found), [each.jain for each in found.values()], marker, **style)
             waits = [1e3 * each.queueing_delay_s for each in found.values()]
             delay.plot(list(found), waits, marker, **style)
@@ -265,7 +266,7 @@ def _start(evidence: Evidence) -> Figure:
             axes.plot(
                 times_s,
                 bps / 1e6,
-                MARKERS[index],
+                SYMBOLS[index],
                 linestyle=_STARTS[name][1],
                 markevery=(5 * index % 10, 10),
                 color=COLOURS[index],

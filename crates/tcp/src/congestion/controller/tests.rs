@@ -2,8 +2,8 @@ use bentpipe_types::BitRate;
 use proptest::prelude::*;
 
 use super::super::{
-    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControlKind, HyblaSettings,
-    InitialThreshold, WestwoodAfterLoss, WestwoodSettings, WindowRule,
+    AfterLoss, AfterTimeout, BandwidthFilter, ChannelCapacity, CongestionControlKind,
+    HyblaSettings, InitialThreshold, WestwoodAfterLoss, WestwoodSettings, WindowRule,
 };
 use super::*;
 use crate::pacing::rate_of_window;
@@ -101,12 +101,14 @@ fn operation() -> impl Strategy<Value = Operation> {
 fn config() -> impl Strategy<Value = Config> {
     let hybla = (
         prop::sample::select(InitialThreshold::ALL),
+        prop::sample::select(ChannelCapacity::ALL),
         prop::sample::select(AfterLoss::ALL),
         prop::sample::select(AfterTimeout::ALL),
     )
         .prop_map(
-            |(initial_threshold, after_loss, after_timeout)| HyblaSettings {
+            |(initial_threshold, channel_capacity, after_loss, after_timeout)| HyblaSettings {
                 initial_threshold,
+                channel_capacity,
                 after_loss,
                 after_timeout,
                 ..HyblaSettings::default()
@@ -122,8 +124,11 @@ fn config() -> impl Strategy<Value = Config> {
         .prop_map(|(rule, hybla, after_loss, bandwidth_filter, rate)| Config {
             congestion_control: rule.into(),
             hybla,
-            westwood: WestwoodSettings { after_loss },
-            bandwidth_filter,
+            westwood: WestwoodSettings {
+                after_loss,
+                ..WestwoodSettings::default()
+            },
+            bandwidth_filter: Some(bandwidth_filter),
             channel_capacity: BitRate::new(rate),
             ..Config::default()
         })
