@@ -173,7 +173,8 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
             axes.set_yscale("log")
         else:
             axes.set_ylim(0.0, 102.0)
-        axes.set_xlim(0.0, float(TIMES_S[-1]))
+        # Room for the marks at the end.
+        axes.set_xlim(0.0, 1.02 * float(TIMES_S[-1]))
         axes.set(xlabel="time (s)", ylabel="cumulative goodput (Mbit/s)")
         legend_below(canvas, axes, columns=3)
 
