@@ -98,11 +98,13 @@ def compared(
     cells: Iterable[Any],
     *,
     alike: bool = False,
+    profile: str = "rfc",
     outcomes: Mapping[Any, Mapping[int, Any]] = RECORDED,
 ) -> dict[Any, Any]:
     """Return the comparison of each cell, our goodputs beside ns-2's."""
     twins = {
-        cell: [Twin(cell=cell, seed=seed, alike=alike) for seed in outcomes[cell]] for cell in cells
+        cell: [Twin(cell=cell, seed=seed, alike=alike, profile=profile) for seed in outcomes[cell]]
+        for cell in cells
     }
     results = simulate([twin for each in twins.values() for twin in each])
     ours = {
