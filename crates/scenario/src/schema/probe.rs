@@ -13,8 +13,8 @@ use crate::quantity::{Interval, Length};
 ///
 /// The tables below list the quantities. A quantity of a flow is FLOW.NAME, one of a link direction
 /// LINK.forward.NAME or LINK.return.NAME, one of a host or gateway NODE.NAME. Totals count from the
-/// start of the run. For a flow with several connections, delivered, received and goodput are totals; the
-/// others are those of the connection that was opened last.
+/// start of the run. For a flow with several connections, delivered, received and goodput are
+/// totals; the others are those of the connection that was opened last.
 ///
 /// If a flow or a link was created several times (`count`), FLOW.goodput stands for FLOW-1.goodput,
 /// FLOW-2.goodput and so on.
