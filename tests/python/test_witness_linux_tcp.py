@@ -185,8 +185,8 @@ OUTSIDE_ALIKE = _BOTH
 OUTSIDE_OWN = _BOTH
 
 
-# With the sender of TCP-Linux, Westwood+ and Reno at 1e-6 lie within. Hybla's ranges overlap at 1e-5,
-# and its mean is 25% above.
+# With the sender of TCP-Linux, Westwood+ and Reno at 1e-6 lie within. Hybla's ranges overlap at
+# 1e-5, and its mean is 25% above.
 OUTSIDE_PROFILE = _BOTH - {("westwood", 1e-6), ("reno", 1e-6)}
 TCP_LINUX = "ns-2-tcp-linux"
 
