@@ -205,8 +205,8 @@ def _remark_judgement(evidence: Evidence) -> str:
     beside = "; ".join(f"{exponent(rate)}: {goodputs(rate)}" for rate in cells.RATES)
     return (
         f"Our judgement. Beside others, in Mbit/s by BER: {beside}. BBR needs no capacity and "
-        "comes near; BBR 3 takes more than 2% of losses for congestion, whatever they are. Enhanced "
-        "Hybla is as good as the capacity that it is told: at a BER of 1e-6 it has "
+        "comes near; BBR 3 takes more than 2% of losses for congestion, whatever they are. "
+        "Enhanced Hybla is as good as the capacity that it is told: at a BER of 1e-6 it has "
         f"{listed} Mbit/s with that share of it. It takes no account of other flows: "
         f"{'; '.join(shares)}. Figure A4 has rivals of the same kind as controls. The subject "
         "always starts first, and there is one run of each."
