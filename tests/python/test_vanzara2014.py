@@ -104,7 +104,6 @@ def test_settings_unused_without_errors_give_equal_runs() -> None:
         "window": {"westwood_after_loss": "pipe"},
         "filter": {"westwood_filter": "last-sample"},
         "2001": {"westwood_rule": "westwood-2001"},
-        "profile": {"profile": "ns-2-tcp-linux"},
     }
     cells = {}
     for name, options in unused.items():
@@ -140,6 +139,7 @@ def test_enhanced_hybla_ignores_capacity_without_errors() -> None:
     unused = {each for each in settings if each != MAIN and each.as_far_as_used(0.0) == MAIN}
     assert {each.channel_capacity_bps for each in unused} >= {LINK_BPS // 2, LINK_BPS, 2 * LINK_BPS}
     unused = {replace(MAIN, channel_capacity_bps=each.channel_capacity_bps) for each in unused}
+    unused.discard(MAIN)
     assert len(unused) > 4
     assert not any(each.as_far_as_used(1e-8) == MAIN for each in unused)
     outcomes = simulate([Told(each) for each in (MAIN, eightfold, *unused)])

@@ -147,7 +147,6 @@ class Setting:
                 westwood_rule=MAIN.westwood_rule,
                 westwood_after_loss=MAIN.westwood_after_loss,
                 westwood_filter=MAIN.westwood_filter,
-                profile=MAIN.profile,
             )
         return setting
 
