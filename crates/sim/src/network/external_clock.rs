@@ -3,6 +3,7 @@
 use bentpipe_types::{Agent, DropReason, PacketRef, PacketStore, Time};
 
 use super::Network;
+use super::fast::FastPaths;
 use crate::NodeId;
 use crate::node::Node;
 
@@ -27,15 +28,14 @@ impl Network {
     /// Processes events up to and including `until`, at most `budget` of them, without ending the
     /// run. Returns true if `until` was reached.
     pub fn advance(&mut self, until: Time, budget: u64) -> bool {
-        self.begin();
-        self.disable_all_run_ahead();
+        self.begin(None);
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
         for _ in 0..budget {
             let Some((at, component)) = self.schedule.first().filter(|(at, _)| *at <= until) else {
                 self.now = self.now.max(until);
                 self.schedule.keep_up(self.now);
-                self.settle(self.now);
+                FastPaths::catch_up(self, self.now);
                 return true;
             };
             self.now = at;

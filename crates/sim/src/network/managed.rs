@@ -3,6 +3,7 @@
 use bentpipe_link::{Direction, Managed, Verdict, Watch};
 use bentpipe_types::{PacketRef, PacketStore, Time};
 
+use super::fast::{FastPaths, Scope};
 use super::{DirectionSlot, Network, RECEIVING, SENDING};
 use crate::Tap;
 use crate::schedule::ComponentId;
@@ -30,13 +31,10 @@ impl Watch for AtTaps<'_> {
 impl DirectionSlot {
     /// Returns the next event of a direction that is not a plain drop-tail queue, but not before
     /// `now`.
-    fn next_event(&self, now: Time) -> Option<Time> {
+    pub(super) fn next_event(&self, now: Time) -> Option<Time> {
         match &self.direction {
             Direction::Managed(managed) => managed.next_event().map(|at| at.max(now)),
-            Direction::Queued(queued) => {
-                let all = [self.next_exit(), queued.next_arrival()];
-                all.into_iter().flatten().min()
-            }
+            Direction::Queued(queued) => queued.next_arrival(),
             Direction::Fifo(_) => None,
         }
     }
@@ -86,7 +84,7 @@ impl Network {
     /// Enters the next event of such a queue, unless an entry exists: offered packets never make it
     /// earlier.
     #[inline]
-    pub(super) fn schedule_queue(&mut self, index: u16) {
+    fn schedule_queue(&mut self, index: u16) {
         if self.directions[usize::from(index)].rare.scheduled.is_none() {
             self.reschedule_direction(index);
         }
@@ -94,7 +92,7 @@ impl Network {
 
     /// Makes every event of this direction observable from now on.
     pub(super) fn observe(&mut self, index: u16) {
-        self.disable_run_ahead_around(index);
+        FastPaths::disable(self, Scope::Around(index));
         let slot = &mut self.directions[usize::from(index)];
         slot.direction.attend(self.now, &mut self.packets);
         self.reschedule_direction(index);

@@ -1,16 +1,12 @@
 //! The engine: processes events in order.
 
-mod chained_queues;
 mod external_clock;
-mod host_run_ahead;
-mod link_chain;
+mod fast;
 mod managed;
 mod multicast;
 mod outcome;
 mod packet_hop;
-mod prefetch;
 mod probing;
-mod queue_history;
 mod segments;
 mod slots;
 
@@ -24,9 +20,9 @@ use crate::Tap;
 use crate::node::NodeId;
 use crate::schedule::Schedule;
 use crate::tap::End;
-use host_run_ahead::Lookahead;
+use fast::FastPaths;
 use probing::Probes;
-use slots::{ANYWHERE, RECEIVING, SENDING};
+use slots::{RECEIVING, SENDING};
 
 pub use external_clock::Departure;
 pub(crate) use multicast::{MANY, MulticastReceiver, MulticastReceivers};
@@ -92,13 +88,7 @@ pub struct Network {
     ended: Option<Time>,
     /// Packets that have left the network and were not taken yet.
     departed: Vec<Departure>,
-    /// Directions with a single upstream direction, from which chains are formed at the start of
-    /// the run.
-    upstream: Vec<(u16, u16)>,
-    /// Directions of chains with queues other than drop-tail, which must be brought up to date
-    /// before they are read.
-    chained_queues: Vec<u16>,
-    lookahead: Lookahead,
+    fast: FastPaths,
 }
 
 impl Default for Network {
@@ -135,9 +125,7 @@ impl Network {
             last_activity: Time::ZERO,
             ended: None,
             departed: Vec::new(),
-            upstream,
-            chained_queues: Vec::new(),
-            lookahead: Lookahead::default(),
+            fast: FastPaths::new(upstream),
         };
         for index in 0..network.nodes.len() {
             network.reschedule(index as u16);
@@ -222,34 +210,13 @@ impl Network {
 
     /// Processes events up to and including `until`, at most `budget` of them.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
-        self.begin();
-        self.begin_lookahead(until);
+        self.begin(Some(until));
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
-        let is_large = self.is_large();
         let mut left = budget;
-        loop {
-            if left == 0 {
-                return Progress::Running;
-            }
-            let horizon = self.lookahead.horizon;
-            let first = self.schedule.first().filter(|(at, _)| *at <= horizon);
-            if self.lookahead.must_run_hosts(first) {
-                left = self.run_all_hosts(left);
-                continue;
-            }
-            let Some((at, component)) = first else {
-                if self.move_horizon(until) {
-                    continue;
-                }
-                return self.end(until);
-            };
+        while let Some((at, component)) = FastPaths::before_event(self, until, &mut left) {
             debug_assert!(at >= self.now, "time runs forward");
-            left -= 1;
             self.now = at;
-            if is_large {
-                self.fetch_next_arrivals();
-            }
             if component.0 < nodes {
                 self.on_arrival(component.0);
             } else if component != sampler {
@@ -264,15 +231,20 @@ impl Network {
                 self.sample();
             }
         }
+        if left == 0 {
+            Progress::Running
+        } else {
+            self.end(until)
+        }
     }
 
-    /// Prepares the first run, when probes and taps are known.
+    /// Prepares a run up to `until`, or with an external clock. Probes and taps are known by now.
     #[inline]
-    fn begin(&mut self) {
+    fn begin(&mut self, until: Option<Time>) {
         if !std::mem::replace(&mut self.probes.settled, true) {
             self.settle_probes();
-            self.make_chains();
         }
+        FastPaths::begin(self, until);
     }
 
     /// Processes events up to and including `until`, and ends the run.
@@ -281,20 +253,17 @@ impl Network {
     }
 
     fn end(&mut self, until: Time) -> Progress {
-        self.settle(until);
+        FastPaths::catch_up(self, until);
         // If only connections in TIME-WAIT and keep-alive timers are left, the run ended with the
         // last activity.
         let quiet = self.nothing_is_scheduled() || self.is_quiet();
         let ended = if quiet {
-            let last_activity = self.last_activity.max(self.lookahead.last_activity);
-            self.last_end().max(last_activity)
+            self.last_end().max(self.last_activity)
         } else {
             until
         };
-        // A host that ran ahead may have processed a deadline since, at which it had nothing to
-        // send.
-        let clocks = self.nodes.iter().map(|slot| slot.clock);
-        self.now = clocks.fold(self.now.max(ended), Time::max);
+        // A host may have processed a deadline since, at which it had nothing to send.
+        self.now = FastPaths::read_outs(self).latest_clock().max(ended);
         self.ended = Some(ended);
         self.finish_probes(ended);
         Progress::Ended
@@ -311,14 +280,14 @@ impl Network {
     /// would have ended for lack of events.
     fn nothing_is_scheduled(&self) -> bool {
         let samples = usize::from(self.next_sample().is_some());
-        !self.schedule.exceeds(samples) && !self.lookahead.has_later_arrivals()
+        !self.schedule.exceeds(samples) && !FastPaths::read_outs(self).has_unscheduled_arrivals()
     }
 
     /// Whether the run may end at a sample of the probes, or at the deadline of a quiet agent.
     /// Invariant: whatever is still scheduled then changes no result, so that recording a run does
     /// not change it.
     fn may_end_now(&mut self) -> bool {
-        self.settle(self.now);
+        FastPaths::catch_up(self, self.now);
         self.is_quiet() && !self.awaits_capacity()
     }
 
@@ -338,7 +307,7 @@ impl Network {
 
     /// Whether no packet is in transit. Packets held by nodes may stay for ever.
     fn nothing_in_transit(&self) -> bool {
-        self.packets.held() == 0 || !self.directions.iter().any(DirectionSlot::has_events)
+        self.packets.held() == 0 || !FastPaths::read_outs(self).has_packets_in_transit()
     }
 
     /// Returns when a flow last ended: giving up a connection sends nothing.

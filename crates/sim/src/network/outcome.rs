@@ -6,6 +6,7 @@ use bentpipe_link::Direction;
 use bentpipe_tcp::Statistics;
 use bentpipe_types::{Address, Agent, Endpoint, Time};
 
+use super::fast::FastPaths;
 use super::{FlowEnd, FlowSlot, Network};
 use crate::{AgentOutcome, Counts, DirectionOutcome, FlowEndData, FlowOutcome, Outcome, Violation};
 
@@ -38,7 +39,7 @@ impl Network {
             slot.direction.settle(ended, &mut self.packets);
         }
         let by_ends = self.flows_by_ends();
-        let (direction_states, packet_hops) = self.direction_states(ended);
+        let (direction_states, packet_hops) = FastPaths::read_outs(self).direction_states(ended);
         let directions = self
             .directions
             .iter()
@@ -162,7 +163,7 @@ impl Network {
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut all_in_transit = 0;
-        let (direction_states, _) = self.direction_states(self.now);
+        let (direction_states, _) = FastPaths::read_outs(self).direction_states(self.now);
         for (slot, standing) in self.directions.iter().zip(direction_states) {
             let counters = standing.counters;
             let in_transit = standing.in_transit as u64;

@@ -4,15 +4,15 @@
 use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
 use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Room, Time};
 
-use super::queue_history::Observation;
-use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
+use super::fast::FastPaths;
+use super::{MANY, Network, RECEIVING, SENDING};
 use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
 
 /// Returns the head of a direction, and prefetches its record.
 #[inline(always)]
-pub(super) fn comes_next(direction: &Fifo, packets: &PacketStore) -> Option<Head> {
+fn comes_next(direction: &Fifo, packets: &PacketStore) -> Option<Head> {
     let head = direction.first()?;
     packets.prefetch(head.packet);
     Some(head)
@@ -22,7 +22,7 @@ impl Network {
     /// Handles the arrival of a direction's head.
     #[inline(always)]
     pub(super) fn on_arrival(&mut self, index: u16) {
-        if self.directions[usize::from(index)].is_observed() {
+        if self.directions[usize::from(index)].observed {
             self.on_observed_arrival(index);
         } else {
             self.arrive::<false>(index);
@@ -41,13 +41,13 @@ impl Network {
     /// it.
     #[inline(always)]
     fn arrive<const OBSERVED: bool>(&mut self, index: u16) {
+        if FastPaths::on_arrival(self, index) {
+            return;
+        }
         let slot = &mut self.directions[usize::from(index)];
         let Direction::Fifo(fifo) = &mut slot.direction else {
             return self.on_other_arrival(index);
         };
-        if slot.chain_routing.is_some() {
-            return self.on_exit(index);
-        }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
         let next = comes_next(fifo, &self.packets);
@@ -86,9 +86,6 @@ impl Network {
         };
         if slot.rare.scheduled != Some(self.now) {
             return self.schedule.remove_first();
-        }
-        if slot.chain_routing.is_some() {
-            return self.hand_on(index);
         }
         let arrival = queued.arrive(self.now, &mut self.packets);
         if let Some(next) = queued.first() {
@@ -224,7 +221,7 @@ impl Network {
         let Some(slot) = self.directions.get(usize::from(index)) else {
             return self.leave(from, index, packet);
         };
-        if slot.observation != Observation::None {
+        if slot.observed {
             self.transmit_observed(index, packet);
         } else if let Direction::Fifo(_) = slot.direction {
             self.queue(index, packet);
@@ -242,8 +239,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a direction that a probe or capture observes, or whose queue history is
-    /// recorded.
+    /// Offers a packet to a direction that a probe or capture observes.
     #[inline(never)]
     fn transmit_observed(&mut self, index: u16, packet: PacketRef) {
         let rare = &self.directions[usize::from(index)].rare;
@@ -255,12 +251,7 @@ impl Network {
         let Direction::Fifo(_) = self.directions[usize::from(index)].direction else {
             return self.transmit_other(index, packet);
         };
-        let length = self.packets.get(packet).length();
         let start = self.queue(index, packet);
-        let slot = &self.directions[usize::from(index)];
-        if start.is_some() && slot.observation == Observation::Interval {
-            self.record_offered(index, self.now, length);
-        }
         if let (Some(start), Some(tap)) = (start, tap) {
             self.taps[usize::from(tap)].sent(start, packet, &self.packets);
         }
@@ -269,41 +260,24 @@ impl Network {
         }
     }
 
-    /// Handles a packet that entered an empty drop-tail direction.
-    #[inline(always)]
-    pub(super) fn expect(&mut self, index: u16) {
-        let slot = &self.directions[usize::from(index)];
-        let Direction::Fifo(fifo) = &slot.direction else {
-            return;
-        };
-        (self.lookahead).expect(&mut self.schedule, index, slot.ahead, fifo);
-    }
-
     /// Offers a packet to a drop-tail queue. Returns when its transmission begins, or `None` if the
     /// queue is full.
     #[inline(always)]
-    pub(super) fn queue(&mut self, index: u16, packet: PacketRef) -> Option<Time> {
+    fn queue(&mut self, index: u16, packet: PacketRef) -> Option<Time> {
         let slot = &mut self.directions[usize::from(index)];
         let Direction::Fifo(fifo) = &mut slot.direction else {
             debug_assert!(false, "a managed direction has a queue of its own");
             return None;
         };
-        debug_assert!(slot.upstream == ANYWHERE, "it has one upstream only");
-        let leads_on = slot.chain_routing.is_some();
-        if leads_on {
-            fifo.make_room(self.now);
-        }
         let length = self.packets.get(packet).length();
         if fifo.enqueue(self.now, packet, length) == Verdict::Dropped {
             self.packets.release(packet);
             return None;
         }
-        let start = fifo.last_start();
-        if leads_on {
-            let arrival = fifo.last_arrival();
-            self.follow(index, arrival, packet, length);
-        } else if fifo.in_transit() == 1 {
-            self.expect(index);
+        let (start, arrival) = (fifo.last_start(), fifo.last_arrival());
+        let is_head = fifo.in_transit() == 1;
+        if !FastPaths::on_enqueue(self, index, arrival, packet, length) && is_head {
+            self.schedule.push(arrival, ComponentId(index));
         }
         Some(start)
     }

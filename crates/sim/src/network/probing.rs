@@ -4,6 +4,7 @@ use bentpipe_link::Direction;
 use bentpipe_types::{Agent, Series, Span, Time};
 use rustc_hash::FxHashSet;
 
+use super::fast::FastPaths;
 use super::segments::SegmentProbe;
 use super::{FlowEnd, FlowSlot, Network};
 use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
@@ -96,7 +97,7 @@ impl Network {
     }
 
     /// Returns the directions and quantities that are sampled at the interval.
-    fn sampled(&self) -> impl Iterator<Item = (u16, LinkQuantity)> {
+    pub(super) fn sampled(&self) -> impl Iterator<Item = (u16, LinkQuantity)> {
         let directions = self.probes.sampled.iter().map(|probe| probe.target);
         directions.filter_map(|target| match target {
             ProbeTarget::Direction(index, quantity) => Some((index as u16, quantity)),
@@ -109,22 +110,21 @@ impl Network {
         self.sampled().map(|(index, _)| index).collect()
     }
 
-    /// At the start of the run: lets sampled directions be observed at each event only if their
-    /// maximum backlog cannot be determined otherwise.
+    /// At the start of the run: lets sampled directions be observed at each event if their maximum
+    /// backlog cannot be determined otherwise. It follows from a drop-tail queue's history
+    /// ([`FastPaths::sample`]), and other unmanaged queues store it.
     #[cold]
     pub(super) fn settle_probes(&mut self) {
         for (index, quantity) in self.sampled().collect::<Vec<_>>() {
             let is_most = quantity == LinkQuantity::QueueMax;
             let slot = &mut self.directions[usize::from(index)];
             let is_managed = matches!(slot.direction, Direction::Managed(_));
-            if self.probes.observe || is_most && (is_managed || slot.is_observed()) {
+            if self.probes.observe || is_most && (is_managed || slot.observed) {
                 self.observe(index);
                 if is_most {
                     self.directions[usize::from(index)].watch();
                     self.probes.peaks.push((index, 0));
                 }
-            } else if is_most && matches!(slot.direction, Direction::Fifo(_)) {
-                slot.begin_recording();
             }
         }
     }
@@ -243,19 +243,18 @@ impl Network {
         let now = self.now;
         let slot = &mut self.directions[index];
         slot.direction.settle(now, &mut self.packets);
-        let value = match (quantity, &mut slot.rare.history) {
-            (LinkQuantity::Queue, Some(history)) => history.waiting_packets(now) as f64,
-            (LinkQuantity::QueueBytes, Some(history)) => history.waiting_bytes(now) as f64,
-            (LinkQuantity::QueueMax, Some(history)) => history.take_most(now) as f64,
-            (LinkQuantity::QueueMax, None) => self.take_peak(index),
-            (LinkQuantity::Utilization, history) => {
-                let busy = match history {
-                    Some(history) => history.busy(now),
-                    None => slot.direction.busy(now),
-                };
-                rate(probe, busy.as_secs_f64(), elapsed)
+        let sample = FastPaths::sample(self, index, quantity);
+        let slot = &mut self.directions[index];
+        let value = match (quantity, sample) {
+            (LinkQuantity::Utilization, busy) => {
+                let busy = busy.unwrap_or_else(|| slot.direction.busy(now).as_secs_f64());
+                rate(probe, busy, elapsed)
             }
-            (LinkQuantity::Granted, _) => rate(probe, slot.direction.granted_bits(now)?, elapsed),
+            (_, Some(value)) => value,
+            (LinkQuantity::QueueMax, None) => self.take_peak(index),
+            (LinkQuantity::Granted, None) => {
+                rate(probe, slot.direction.granted_bits(now)?, elapsed)
+            }
             _ => {
                 slot.direction.advance(now, |_, _, _| {});
                 self.direction_value(index, quantity)

@@ -3,9 +3,8 @@
 use bentpipe_link::{Direction, Settings};
 use bentpipe_types::{Agent, Port, RandomStream, Time};
 
-use super::link_chain::ChainRouting;
+use super::fast::{ANYWHERE, ChainRouting, QueueHistory, Shortcuts};
 use super::multicast::{MANY, MulticastReceivers};
-use super::queue_history::{Observation, QueueHistory};
 use crate::node::Node;
 
 /// The direction behind each port of a node, or `u16::MAX` behind a port that only receives.
@@ -44,7 +43,7 @@ impl PortDirections {
 pub(crate) struct NodeSlot {
     /// Its earliest schedule entry; later ones are stale.
     pub(super) scheduled: Option<Time>,
-    /// For a host that runs ahead: time of its last activity.
+    /// Time of its last deadline or, for a host that runs ahead, of its last event.
     pub(super) clock: Time,
     pub(super) ways: PortDirections,
     /// Whether a probe observes each of its events.
@@ -80,7 +79,7 @@ impl NodeSlot {
         Some(at)
     }
 
-    /// Returns the node's next deadline; for a host that ran ahead, not before its own clock.
+    /// Returns the node's next deadline, but not before its own clock.
     #[inline(always)]
     pub(super) fn deadline(&self) -> Option<Time> {
         self.node.next_deadline().map(|at| at.max(self.clock))
@@ -95,17 +94,18 @@ impl NodeSlot {
 /// the first.
 #[repr(C, align(64))]
 pub(crate) struct DirectionSlot {
-    /// Present if it is the upstream of others in a chain: only packets that leave the chain at its
-    /// end are events.
+    /// The module `fast` alone reads this field, `upstream` and `shortcuts`. Present if the direction
+    /// is the upstream of others in a chain: only packets that leave the chain at its end are
+    /// events.
     pub(super) chain_routing: Option<Box<ChainRouting>>,
     pub(super) to: u16,
     pub(super) to_port: Port,
     /// The upstream direction in a chain, or [`ANYWHERE`].
     pub(super) upstream: u16,
-    /// Observation; one byte to test for the many unobserved directions.
-    pub(super) observation: Observation,
-    /// Whether its host runs ahead, so that arrivals are not in the schedule.
-    pub(super) ahead: bool,
+    /// Fast paths that apply.
+    pub(super) shortcuts: Shortcuts,
+    /// Whether a capture or an every-change probe observes every event.
+    pub(super) observed: bool,
     pub(super) direction: Direction,
     pub(super) rare: Box<RarelyNeeded>,
 }
@@ -126,7 +126,7 @@ pub(super) struct RarelyNeeded {
     pub(super) receivers: Option<Box<MulticastReceivers>>,
     /// Whether a probe records every change of its queue.
     pub(super) watched: bool,
-    /// Queue history, where it is recorded.
+    /// Queue history, where the module `fast` records it.
     pub(super) history: Option<Box<QueueHistory>>,
     /// The earliest schedule entry; later ones are stale. The only entry of a drop-tail direction
     /// is the arrival of its head.
@@ -135,9 +135,6 @@ pub(super) struct RarelyNeeded {
 
 pub(super) const SENDING: usize = 0;
 pub(super) const RECEIVING: usize = 1;
-
-/// Marks a direction without a single upstream direction.
-pub(super) const ANYWHERE: u16 = u16::MAX;
 
 impl DirectionSlot {
     pub(crate) fn new(name: String, to: u16, to_port: Port, settings: Settings) -> Self {
@@ -167,8 +164,8 @@ impl DirectionSlot {
             to,
             to_port,
             upstream: ANYWHERE,
-            observation: Observation::None,
-            ahead: false,
+            shortcuts: Shortcuts::NONE,
+            observed: false,
             direction,
             rare: Box::new(RarelyNeeded {
                 name,
@@ -184,19 +181,13 @@ impl DirectionSlot {
     /// Adds a probe of every change of the queue.
     pub(super) fn watch(&mut self) {
         self.rare.watched = true;
-        self.observation = Observation::EveryEvent;
+        self.observed = true;
     }
 
     /// Sets or removes the capture at one end.
     pub(super) fn set_tap(&mut self, end: usize, tap: Option<u16>) {
         let rare = &mut *self.rare;
         rare.taps[end] = tap;
-        self.observation = if rare.watched || rare.taps.iter().any(Option::is_some) {
-            Observation::EveryEvent
-        } else if rare.history.is_some() {
-            Observation::Interval
-        } else {
-            Observation::None
-        };
+        self.observed = rare.watched || rare.taps.iter().any(Option::is_some);
     }
 }

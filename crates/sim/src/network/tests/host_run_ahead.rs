@@ -23,7 +23,11 @@ fn at(milliseconds: u64) -> Time {
 /// Returns the number of hosts that run ahead, once the run has begun.
 fn number_that_run_ahead(mut network: Network) -> usize {
     network.run(at(0), 1);
-    network.directions.iter().filter(|slot| slot.ahead).count()
+    network
+        .directions
+        .iter()
+        .filter(|slot| slot.runs_ahead())
+        .count()
 }
 
 #[test]

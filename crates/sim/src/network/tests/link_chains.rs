@@ -9,6 +9,7 @@ use bentpipe_link::{
 use bentpipe_types::{PacketRef, PacketStore};
 
 use super::*;
+use crate::network::fast::FastPaths;
 use crate::{End, Progress, Tap};
 
 /// Records of a capture: sent or received, time, and the packet's numbers.
@@ -256,7 +257,7 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
         for slot in &mut network.directions {
             slot.direction.settle(network.now, &mut network.packets);
         }
-        let (direction_states, hops) = network.direction_states(until);
+        let (direction_states, hops) = FastPaths::read_outs(&network).direction_states(until);
         told.push(format!(
             "{:?} {hops} hops {direction_states:?}",
             network.now()

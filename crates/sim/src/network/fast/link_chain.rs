@@ -1,46 +1,41 @@
-//! Fast path: link chains, directions in a row of which each receives all its packets from the
-//! previous one.
+//! Link chains: directions in a row of which each receives all its packets from the previous one.
 //!
 //! The passage of a packet through a chain of drop-tail directions is computed when it enters the
 //! first one: departures, backlog at the next direction, room in its queue. Only the arrival at the
 //! chain's end is in the schedule. Later directions are therefore ahead of time: they contain
 //! packets that reach them later. Reading the current state leaves these out
-//! ([`Network::direction_states`]).
+//! (`read_outs.rs`).
 //!
-//! Contract:
-//! - It equals the plain engine, also for simultaneous events. An arrival within a chain is visible
-//!   only to the next direction, which receives from nobody else; and since a packet takes time to
-//!   cross a direction, its event at the end is always entered before that time.
+//! - The order of simultaneous events is that of the plain engine. An arrival within a chain is
+//!   visible only to the next direction, which receives from nobody else; and since a packet takes
+//!   time to cross a direction, its event at the end is always entered before that time.
 //! - A packet that leaves the chain midway (another direction, a refusal by the router, a full
 //!   queue) is an event at that direction.
 //! - Queues other than drop-tail: `chained_queues.rs`.
-//! - The property test `tests/chains.rs` compares both.
 
 use std::collections::VecDeque;
 
-use bentpipe_link::{Counters, Direction, Fifo, Verdict};
-use bentpipe_types::{Address, ByAddress, Bytes, DropReason, PacketRef, Port, Span, Time};
-use rustc_hash::FxHashSet;
+use bentpipe_link::{Direction, Fifo, Verdict};
+use bentpipe_types::{Address, ByAddress, Bytes, DropReason, PacketRef, Port, Time};
 
-use super::queue_history::Observation;
-use super::{ANYWHERE, DirectionSlot, Network};
+use super::{DirectionSlot, Network, Shortcuts};
 use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
 
 /// A packet that leaves a chain before its end.
 #[derive(Debug)]
-pub(super) struct Exit {
+struct Exit {
     at: Time,
     packet: PacketRef,
-    way: Way,
+    fate: Fate,
 }
 
 /// Fate of such a packet at the router.
 #[derive(Debug)]
-enum Way {
+enum Fate {
     /// It is sent out of this port, whose direction is not in the chain.
-    On(Port),
+    Forwarded(Port),
     /// It is refused by the router.
     Refused(Refusal),
     /// It is dropped by this direction, whose queue is full.
@@ -59,7 +54,7 @@ enum Hop {
 
 /// Routing cache of a direction in a chain: the next direction, or where packets leave.
 #[derive(Debug, Default)]
-pub(super) struct ChainRouting {
+pub(in crate::network) struct ChainRouting {
     /// Destination of the previous packet, and the direction that it took.
     last: Option<(Address, u16)>,
     /// Directions of all earlier destinations, and whether they lead further in the chain.
@@ -81,23 +76,25 @@ impl ChainRouting {
         self.last = Some((destination, next));
         Some(next)
     }
-}
 
-/// Current state of a direction's packets.
-#[derive(Debug)]
-pub(super) struct DirectionState {
-    pub(super) counters: Counters,
-    pub(super) in_transit: usize,
-    /// Time for which the transmitter has worked.
-    pub(super) busy: Span,
+    /// Returns the number of packets that leave the chain here up to `now`.
+    pub(super) fn exits_due(&self, now: Time) -> usize {
+        self.exits.iter().take_while(|exit| exit.at <= now).count()
+    }
 }
 
 impl DirectionSlot {
+    /// Whether other directions follow it in a chain.
+    #[inline(always)]
+    pub(super) fn leads_on(&self) -> bool {
+        self.chain_routing.is_some()
+    }
+
     /// Returns the queue of an unobserved drop-tail direction, whose packets' times are known when
     /// they are offered.
     pub(super) fn plain(&self) -> Option<&Fifo> {
         match &self.direction {
-            Direction::Fifo(fifo) if !self.is_observed() => Some(fifo),
+            Direction::Fifo(fifo) if !self.observed => Some(fifo),
             _ => None,
         }
     }
@@ -123,7 +120,7 @@ impl DirectionSlot {
     /// nothing observes it.
     fn may_follow(&self) -> bool {
         match &self.direction {
-            Direction::Fifo(fifo) => !self.is_observed() && fifo.takes_time(),
+            Direction::Fifo(fifo) => !self.observed && fifo.takes_time(),
             Direction::Queued(queued) => queued.takes_time(),
             Direction::Managed(_) => false,
         }
@@ -133,7 +130,7 @@ impl DirectionSlot {
     /// nothing observes it.
     fn may_lead(&self) -> bool {
         match &self.direction {
-            Direction::Fifo(fifo) => !self.is_observed() && fifo.is_error_free(),
+            Direction::Fifo(fifo) => !self.observed && fifo.is_error_free(),
             Direction::Queued(queued) => queued.is_error_free(),
             Direction::Managed(_) => false,
         }
@@ -141,19 +138,12 @@ impl DirectionSlot {
 }
 
 impl Network {
-    /// Disables chains: every arrival is an event, and probes observe every event, with the same
-    /// results. For tests; before the run and before probes are added.
-    pub fn without_chains(&mut self) {
-        self.upstream.clear();
-        self.probes.observe = true;
-    }
-
     /// Forms chains of the unobserved directions with a single upstream direction, at the start of
     /// the run when probes and captures are known.
     #[cold]
     pub(super) fn make_chains(&mut self) {
         let sampled = self.sampled_directions();
-        for (index, upstream) in std::mem::take(&mut self.upstream) {
+        for (index, upstream) in std::mem::take(&mut self.fast.upstream) {
             let [slot, before] = [index, upstream].map(|each| &self.directions[usize::from(each)]);
             let router = &self.nodes[usize::from(before.to)];
             if before.may_lead()
@@ -168,9 +158,53 @@ impl Network {
                 }
                 let before = &mut self.directions[usize::from(upstream)];
                 before.chain_routing.get_or_insert_default();
+                before.shortcuts.set(Shortcuts::LEADS_ON);
             }
         }
         self.find_chained_queues();
+    }
+
+    /// Handles a packet that has entered a drop-tail direction whose queue history is recorded.
+    /// Returns false if its arrival at the end of the direction is an ordinary event.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn enqueue_recorded(
+        &mut self,
+        index: u16,
+        arrival: Time,
+        packet: PacketRef,
+        length: Bytes,
+    ) -> bool {
+        self.record_offered(index, self.now, length);
+        let slot = &mut self.directions[usize::from(index)];
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            debug_assert!(false, "only drop-tail queues have a history");
+            return false;
+        };
+        if slot.shortcuts.has(Shortcuts::LEADS_ON) {
+            fifo.make_room(self.now);
+            self.follow(index, arrival, packet, length);
+            return true;
+        }
+        let runs_ahead = slot.shortcuts.has(Shortcuts::RUNS_AHEAD);
+        if runs_ahead && fifo.in_transit() == 1 {
+            self.expect(index);
+        }
+        runs_ahead
+    }
+
+    /// Handles the schedule entry of a direction that leads on: of the first packet that leaves the
+    /// chain at its end, or of its queue.
+    #[inline(never)]
+    pub(super) fn on_chain_entry(&mut self, index: u16) {
+        let slot = &self.directions[usize::from(index)];
+        if matches!(slot.direction, Direction::Fifo(_)) {
+            self.on_exit(index);
+        } else if slot.rare.scheduled == Some(self.now) {
+            self.hand_on(index);
+        } else {
+            self.schedule.remove_first();
+        }
     }
 
     /// Takes a packet that was queued at the first direction of a chain, and arrives at its end at
@@ -189,10 +223,13 @@ impl Network {
                 Some(next) if !counted => next,
                 _ => match self.find_next(index, packet) {
                     Ok(next) => next,
-                    Err(way) => return self.exit(index, at, packet, way),
+                    Err(fate) => return self.exit(index, at, packet, fate),
                 },
             };
-            if self.directions[usize::from(next)].observation == Observation::Interval {
+            if self.directions[usize::from(next)]
+                .shortcuts
+                .has(Shortcuts::RECORDED)
+            {
                 return self.follow_recorded(index, next, at, packet, length);
             }
             match self.hop(index, next, at, packet, length) {
@@ -215,7 +252,7 @@ impl Network {
             fifo.make_room(self.now);
         }
         if fifo.offer(at, packet, length) == Verdict::Dropped {
-            self.exit(index, at, packet, Way::Dropped(next));
+            self.exit(index, at, packet, Fate::Dropped(next));
             return Hop::Leaves;
         }
         self.packet_hops += 1;
@@ -248,31 +285,22 @@ impl Network {
         }
     }
 
-    /// Records a packet offered at this time in the direction's queue history.
-    #[inline(never)]
-    pub(super) fn record_offered(&mut self, index: u16, at: Time, length: Bytes) {
-        let slot = &mut self.directions[usize::from(index)];
-        if let (Some(history), Direction::Fifo(fifo)) = (&mut slot.rare.history, &slot.direction) {
-            history.note(self.now, at, fifo, length);
-        }
-    }
-
     /// Returns the next direction of a packet at the end of another, if it is in the chain.
     #[inline(never)]
-    fn find_next(&mut self, index: u16, packet: PacketRef) -> Result<u16, Way> {
+    fn find_next(&mut self, index: u16, packet: PacketRef) -> Result<u16, Fate> {
         let slot = &self.directions[usize::from(index)];
         let router = &self.nodes[usize::from(slot.to)];
         let Node::Router(routes) = &router.node else {
             debug_assert!(false, "a chain leads through routers");
-            return Err(Way::Refused(Refusal::Drop(DropReason::NoRoute)));
+            return Err(Fate::Refused(Refusal::Drop(DropReason::NoRoute)));
         };
         let port = routes
             .way(packet, &mut self.packets)
-            .map_err(Way::Refused)?;
+            .map_err(Fate::Refused)?;
         let next = router.ways.behind(port);
         let follows = |slot: &DirectionSlot| slot.upstream == index;
         if !self.directions.get(usize::from(next)).is_some_and(follows) {
-            return Err(Way::On(port));
+            return Err(Fate::Forwarded(port));
         }
         let destination = self.packets.get(packet).destination.address;
         let leads_on = self.directions[usize::from(next)].chain_routing.is_some();
@@ -299,13 +327,13 @@ impl Network {
 
     /// Records that a packet will leave the chain at the end of this direction.
     #[inline(never)]
-    fn exit(&mut self, index: u16, at: Time, packet: PacketRef, way: Way) {
+    fn exit(&mut self, index: u16, at: Time, packet: PacketRef, fate: Fate) {
         let Some(chain_routing) = &mut self.directions[usize::from(index)].chain_routing else {
             debug_assert!(false, "it leads on");
             return;
         };
         let is_first = chain_routing.exits.is_empty();
-        chain_routing.exits.push_back(Exit { at, packet, way });
+        chain_routing.exits.push_back(Exit { at, packet, fate });
         // Behind a selecting queue the first exit is entered after all packets have been taken on.
         let slot = &self.directions[usize::from(index)];
         if is_first && matches!(slot.direction, Direction::Fifo(_)) {
@@ -314,8 +342,7 @@ impl Network {
     }
 
     /// Handles the event of the first packet that leaves a chain at the end of this direction.
-    #[inline(never)]
-    pub(super) fn on_exit(&mut self, index: u16) {
+    fn on_exit(&mut self, index: u16) {
         let exits = self.directions[usize::from(index)].chain_routing.as_ref();
         let second = exits.and_then(|chain_routing| chain_routing.exits.get(1));
         self.schedule.first_goes_on(second.map(|next| next.at));
@@ -336,73 +363,18 @@ impl Network {
         };
         self.packet_hops += 1;
         self.last_activity = self.now;
-        match exit.way {
-            Way::On(port) => {
+        match exit.fate {
+            Fate::Forwarded(port) => {
                 let behind = self.nodes[usize::from(router)].ways.behind(port);
                 self.transmit(router, behind, exit.packet);
             }
-            Way::Refused(refusal) => self.refuse(router, exit.packet, refusal),
-            Way::Dropped(next) => {
+            Fate::Refused(refusal) => self.refuse(router, exit.packet, refusal),
+            Fate::Dropped(next) => {
                 if let Direction::Fifo(fifo) = &mut self.directions[usize::from(next)].direction {
                     fifo.count_dropped(1);
                 }
                 self.packets.release(exit.packet);
             }
         }
-    }
-
-    /// Returns, for each direction, how many packets it contains that reach it after the current
-    /// time.
-    fn ahead(&self) -> Vec<usize> {
-        let not_left = |slot: &DirectionSlot| match (&slot.chain_routing, &slot.direction) {
-            (Some(_), Direction::Fifo(fifo)) => fifo.arriving_after(self.now).collect(),
-            (Some(_), Direction::Queued(queued)) => queued.in_flight().collect(),
-            _ => FxHashSet::default(),
-        };
-        let not_left: Vec<FxHashSet<PacketRef>> = self.directions.iter().map(not_left).collect();
-        let ahead = |slot: &DirectionSlot| match &slot.direction {
-            Direction::Fifo(fifo) if slot.upstream != ANYWHERE => {
-                let before = &not_left[usize::from(slot.upstream)];
-                let coming = fifo.arriving_after(self.now);
-                coming.take_while(|packet| before.contains(packet)).count()
-            }
-            Direction::Queued(queued) => queued.expected(),
-            _ => 0,
-        };
-        self.directions.iter().map(ahead).collect()
-    }
-
-    /// Returns the current state of each direction, with its transmitter's work up to `ended`, and
-    /// the number of packet-hops.
-    pub(super) fn direction_states(&self, ended: Time) -> (Vec<DirectionState>, u64) {
-        let ahead = self.ahead();
-        let hops = self.packet_hops - ahead.iter().map(|each| *each as u64).sum::<u64>();
-        let standing = |(slot, ahead): (&DirectionSlot, usize)| match &slot.direction {
-            Direction::Fifo(fifo) => {
-                let in_transit = match &slot.chain_routing {
-                    Some(chain_routing) => {
-                        // A packet due right now is still here until its event.
-                        let due = chain_routing
-                            .exits
-                            .iter()
-                            .take_while(|exit| exit.at <= self.now);
-                        fifo.arriving_after(self.now).count() + due.count()
-                    }
-                    None => fifo.in_transit(),
-                } - ahead;
-                DirectionState {
-                    counters: fifo.counters_without(ahead, in_transit),
-                    in_transit,
-                    busy: fifo.busy_without(ahead, ended),
-                }
-            }
-            other => DirectionState {
-                counters: other.counters(),
-                in_transit: other.in_transit(),
-                busy: other.busy(ended),
-            },
-        };
-        let all = self.directions.iter().zip(ahead).map(standing).collect();
-        (all, hops)
     }
 }

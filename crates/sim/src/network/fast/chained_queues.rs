@@ -1,4 +1,4 @@
-//! Fast path: queues other than drop-tail in link chains.
+//! Queues other than drop-tail in link chains.
 //!
 //! Such a queue's decision about a packet depends on later arrivals until the packet departs.
 //! Packets are therefore announced to it, and it is brought up to date no later than the next
@@ -10,11 +10,12 @@ use bentpipe_types::{PacketRef, Time};
 
 use super::prefetch::NextEnds;
 use super::{ANYWHERE, DirectionSlot, Network};
+use crate::schedule::ComponentId;
 
 impl DirectionSlot {
     /// Whether the direction is in a chain and has a queue other than drop-tail.
     fn is_chained_queue(&self) -> bool {
-        let is_chained = self.upstream != ANYWHERE || self.chain_routing.is_some();
+        let is_chained = self.upstream != ANYWHERE || self.leads_on();
         is_chained && matches!(self.direction, Direction::Queued(_))
     }
 }
@@ -24,7 +25,7 @@ impl Network {
     pub(super) fn find_chained_queues(&mut self) {
         let slots = self.directions.iter().zip(0..);
         let queues = slots.filter(|(slot, _)| slot.is_chained_queue());
-        self.chained_queues = queues.map(|(_, index)| index).collect();
+        self.fast.chained_queues = queues.map(|(_, index)| index).collect();
     }
 
     /// Announces a packet to the queue, which accepts it when it is brought up to date.
@@ -36,8 +37,9 @@ impl Network {
         queued.expect(at, packet);
         self.packet_hops += 1;
         // The last packet of all will have been offered when the run ends.
-        self.lookahead.last_activity = self.lookahead.last_activity.max(at);
-        self.schedule_queue(index);
+        let last_activity = &mut self.fast.lookahead.last_activity;
+        *last_activity = (*last_activity).max(at);
+        self.schedule_chained_queue(index);
     }
 
     /// Handles the schedule entry of such a queue. Takes on all packets that it has transmitted,
@@ -64,7 +66,21 @@ impl Network {
         if slot.next_exit().is_some_and(|at| at <= self.now) {
             self.leave_chain(index);
         }
-        self.schedule_queue(index);
+        self.schedule_chained_queue(index);
+    }
+
+    /// Enters the next event of such a queue, unless an entry exists: its next arrival, or the next
+    /// packet that leaves the chain at its end.
+    fn schedule_chained_queue(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        if slot.rare.scheduled.is_some() {
+            return;
+        }
+        let all = [slot.next_exit(), slot.next_event(self.now)];
+        if let Some(at) = all.into_iter().flatten().min() {
+            slot.rare.scheduled = Some(at);
+            self.schedule.push(at, ComponentId(index));
+        }
     }
 
     /// Brings a queue up to a time.
@@ -73,10 +89,10 @@ impl Network {
         direction.settle(at, &mut self.packets);
     }
 
-    /// Brings all queues of chains up to a time, before their state is read.
-    pub(super) fn settle(&mut self, at: Time) {
-        for position in 0..self.chained_queues.len() {
-            self.catch_up(self.chained_queues[position], at);
+    /// Brings all queues of chains up to a time.
+    pub(super) fn settle_chained_queues(&mut self, at: Time) {
+        for position in 0..self.fast.chained_queues.len() {
+            self.catch_up(self.fast.chained_queues[position], at);
         }
     }
 }

@@ -7,21 +7,11 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_link::Fifo;
+use bentpipe_link::{Direction, Fifo};
 use bentpipe_types::{Bytes, Span, Time};
 
-use super::DirectionSlot;
-
-/// Observation of a direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Observation {
-    /// None, or by interval probes that need no history.
-    None,
-    /// By interval probes: the [history](QueueHistory) is recorded.
-    Interval,
-    /// By a capture or an every-change probe, at every event.
-    EveryEvent,
-}
+use super::{DirectionSlot, Network, Shortcuts};
+use crate::probe::LinkQuantity;
 
 /// A packet that was offered and not dropped.
 #[derive(Debug)]
@@ -44,7 +34,7 @@ impl Offered {
 
 /// Recorded packets in order, as far as later questions can concern them.
 #[derive(Debug, Default)]
-pub(super) struct QueueHistory {
+pub(in crate::network) struct QueueHistory {
     offered: VecDeque<Offered>,
     /// Number of these whose transmission had begun when the last one was offered.
     begun: usize,
@@ -61,7 +51,7 @@ pub(super) struct QueueHistory {
 impl QueueHistory {
     /// Records a packet that is offered `at` this time and will be transmitted. Times before `now`
     /// are no longer needed.
-    pub(super) fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
+    fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
         if self.offered.len() == self.offered.capacity() {
             self.forget_before(now);
         }
@@ -79,6 +69,18 @@ impl QueueHistory {
             waiting: before_it + u64::from(start > at),
         });
         self.bytes += length.get();
+    }
+
+    /// Returns the present value of a quantity, if it follows from the history. For utilization:
+    /// the seconds for which the transmitter has worked.
+    pub(super) fn read(&mut self, quantity: LinkQuantity, now: Time) -> Option<f64> {
+        match quantity {
+            LinkQuantity::Queue => Some(self.waiting_packets(now) as f64),
+            LinkQuantity::QueueBytes => Some(self.waiting_bytes(now) as f64),
+            LinkQuantity::QueueMax => Some(self.take_most(now) as f64),
+            LinkQuantity::Utilization => Some(self.busy(now).as_secs_f64()),
+            _ => None,
+        }
     }
 
     #[inline(never)]
@@ -107,12 +109,12 @@ impl QueueHistory {
     }
 
     /// Returns the backlog in packets.
-    pub(super) fn waiting_packets(&self, now: Time) -> u64 {
+    fn waiting_packets(&self, now: Time) -> u64 {
         self.waits_at(now).len() as u64
     }
 
     /// Returns the backlog in bytes.
-    pub(super) fn waiting_bytes(&self, now: Time) -> u64 {
+    fn waiting_bytes(&self, now: Time) -> u64 {
         let waits = self.waits_at(now);
         let before = |place| {
             self.offered
@@ -123,7 +125,7 @@ impl QueueHistory {
     }
 
     /// Returns for how long the transmitter has worked by now.
-    pub(super) fn busy(&mut self, now: Time) -> Span {
+    fn busy(&mut self, now: Time) -> Span {
         self.forget_before(now);
         let under_way = self.offered.front();
         self.busy + under_way.map_or(Span::ZERO, |first| now.since(first.start))
@@ -131,7 +133,7 @@ impl QueueHistory {
 
     /// Returns the maximum backlog since the previous call. The current backlog begins the next
     /// interval.
-    pub(super) fn take_most(&mut self, now: Time) -> u64 {
+    fn take_most(&mut self, now: Time) -> u64 {
         self.forget_before(now);
         let come = self.offered.partition_point(|each| each.at <= now);
         let new = self.offered.range(self.looked_at.min(come)..come);
@@ -143,17 +145,34 @@ impl QueueHistory {
 }
 
 impl DirectionSlot {
-    /// Whether a capture or an every-change probe observes the direction.
-    #[inline(always)]
-    pub(super) fn is_observed(&self) -> bool {
-        self.observation == Observation::EveryEvent
+    /// Starts recording the history, unless every event is observed anyway.
+    pub(super) fn begin_recording(&mut self) {
+        if !self.observed && !self.shortcuts.has(Shortcuts::RECORDED) {
+            self.shortcuts.set(Shortcuts::RECORDED);
+            self.rare.history = Some(Box::default());
+        }
+    }
+}
+
+impl Network {
+    /// At the start of the run: records the history of unobserved drop-tail directions whose
+    /// maximum backlog is sampled.
+    #[cold]
+    pub(super) fn record_sampled_maxima(&mut self) {
+        for (index, quantity) in self.sampled().collect::<Vec<_>>() {
+            let slot = &mut self.directions[usize::from(index)];
+            if quantity == LinkQuantity::QueueMax && matches!(slot.direction, Direction::Fifo(_)) {
+                slot.begin_recording();
+            }
+        }
     }
 
-    /// Starts recording the history.
-    pub(super) fn begin_recording(&mut self) {
-        if self.observation == Observation::None {
-            self.observation = Observation::Interval;
-            self.rare.history = Some(Box::default());
+    /// Records a packet offered at this time in the direction's queue history.
+    #[inline(never)]
+    pub(super) fn record_offered(&mut self, index: u16, at: Time, length: Bytes) {
+        let slot = &mut self.directions[usize::from(index)];
+        if let (Some(history), Direction::Fifo(fifo)) = (&mut slot.rare.history, &slot.direction) {
+            history.note(self.now, at, fifo, length);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Fast path: hosts that run ahead.
+//! Hosts that run ahead.
 //!
 //! All packets for a host behind a single drop-tail direction are known as soon as they are offered
 //! to that direction. The host therefore processes them at once, at their own times, ahead of the
@@ -10,20 +10,13 @@
 //! This is the conservative lookahead of parallel simulation (Chandy and Misra, 1979; Bryant, 1977)
 //! on one processor. It saves schedule operations, and a host's state is loaded into the cache once
 //! for many packets.
-//!
-//! Contract:
-//! - It equals the plain engine, as the property test of chains verifies.
-//! - Hosts run ahead up to a horizon: at most the end of the run and the next probe sample.
-//! - It is disabled for hosts with every-change probes, at captures, and for applications that
-//!   reach their peers beside the network.
 
 use bentpipe_host::Host;
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Room, Span, Time};
 
 use super::prefetch::{NextConnections, NextEnds};
-use super::queue_history::Observation;
-use super::{ANYWHERE, DirectionSlot, Network, NodeSlot};
+use super::{ANYWHERE, DirectionSlot, Network, NodeSlot, Shortcuts};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
 
@@ -53,7 +46,7 @@ pub(super) struct Lookahead {
     /// Whether hosts that can run ahead have been determined.
     begun: bool,
     /// Whether there are any.
-    tells: bool,
+    runs_ahead: bool,
     /// Events up to and including this time may be processed.
     pub(super) horizon: Time,
     /// Directions with packets to deliver up to the horizon.
@@ -107,9 +100,9 @@ impl Lookahead {
     fn offer_sent<const LEADS_ON: bool>(
         &mut self,
         schedule: &mut Schedule,
-        way: u16,
+        outgoing_index: u16,
         ahead: bool,
-        said: &mut Fifo,
+        outgoing: &mut Fifo,
         at: Time,
         cx: &mut Ctx<'_>,
     ) {
@@ -118,21 +111,21 @@ impl Lookahead {
             position += 1;
             debug_assert_eq!(port, Port(0), "it has one port");
             if LEADS_ON {
-                said.make_room(at);
+                outgoing.make_room(at);
             }
             let length = cx.packets.get(packet).length();
-            if said.enqueue(at, packet, length) == Verdict::Dropped {
+            if outgoing.enqueue(at, packet, length) == Verdict::Dropped {
                 cx.packets.release(packet);
-                position = drop_not_shorter(said, length, position, cx);
+                position = drop_not_shorter(outgoing, length, position, cx);
             } else if LEADS_ON {
-                let goes_on = (said.last_arrival(), packet, length);
+                let goes_on = (outgoing.last_arrival(), packet, length);
                 self.pass_on.push(goes_on);
-            } else if said.in_transit() == 1 {
-                self.expect(schedule, way, ahead, said);
+            } else if outgoing.in_transit() == 1 {
+                self.expect(schedule, outgoing_index, ahead, outgoing);
             }
         }
         cx.outbox.clear();
-        debug_assert_eq!(cx.room.unmade, 0, "one was made that has no place");
+        debug_assert_eq!(cx.room.unmade, 0, "a packet without room was created");
     }
 
     /// After the horizon has moved: makes directions ready, in the order of memory.
@@ -166,8 +159,8 @@ impl Lookahead {
 /// it, from this position up to the first shorter one, and counts those that the host did not
 /// create. Returns the position of the shorter one.
 #[inline(never)]
-fn drop_not_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
-    said.count_dropped(std::mem::take(&mut cx.room.unmade));
+fn drop_not_shorter(outgoing: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
+    outgoing.count_dropped(std::mem::take(&mut cx.room.unmade));
     let rest = cx.outbox.get(from..).unwrap_or_default();
     for (number, (_, packet)) in rest.iter().enumerate() {
         // In a window that overflows the queue, the first packets have left the cache.
@@ -177,10 +170,18 @@ fn drop_not_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_
         if cx.packets.get(*packet).length() < length {
             return from + number;
         }
-        said.count_dropped(1);
+        outgoing.count_dropped(1);
         cx.packets.release(*packet);
     }
     cx.outbox.len()
+}
+
+impl DirectionSlot {
+    /// Whether its host runs ahead.
+    #[inline(always)]
+    pub(in crate::network) fn runs_ahead(&self) -> bool {
+        self.shortcuts.has(Shortcuts::RUNS_AHEAD)
+    }
 }
 
 impl NodeSlot {
@@ -196,19 +197,13 @@ impl NodeSlot {
 }
 
 impl Network {
-    /// Disables the fast path: every arrival at a host is an event, with the same results. For
-    /// tests; before the run.
-    pub fn without_lookahead(&mut self) {
-        self.lookahead.begun = true;
-    }
-
     /// Prepares to run up to `until`.
     pub(super) fn begin_lookahead(&mut self, until: Time) {
-        if !self.lookahead.begun {
-            self.lookahead.begun = true;
+        if !self.fast.lookahead.begun {
+            self.fast.lookahead.begun = true;
             self.find_hosts_that_run_ahead();
         }
-        self.lookahead.horizon = self.lookahead.horizon.min(until);
+        self.fast.lookahead.horizon = self.fast.lookahead.horizon.min(until);
     }
 
     /// Determines the hosts that can run ahead, at the start of the run when probes and captures
@@ -224,22 +219,34 @@ impl Network {
             return;
         }
         // For each node, the direction that leads to it, if there is exactly one.
-        let mut heard = vec![(0_u32, 0_u16); self.nodes.len()];
+        let mut incoming = vec![(0_u32, 0_u16); self.nodes.len()];
         for (slot, index) in self.directions.iter().zip(0..) {
-            let (count, last) = &mut heard[usize::from(slot.to)];
+            let (count, last) = &mut incoming[usize::from(slot.to)];
             (*count, *last) = (*count + 1, index);
         }
-        for (node, (count, index)) in self.nodes.iter().zip(heard) {
+        for (node, (count, index)) in self.nodes.iter().zip(incoming) {
             let slot = |index: u16| self.directions.get(usize::from(index));
             let takes_time = |slot: &DirectionSlot| slot.plain().is_some_and(Fifo::takes_time);
-            // Only if no queue history is recorded for the outgoing direction.
-            let said = node.only_direction().and_then(slot);
-            let unnoted = said.filter(|said| said.observation == Observation::None);
-            if count == 1 && slot(index).is_some_and(takes_time) && unnoted.is_some_and(takes_time)
-            {
-                self.directions[usize::from(index)].ahead = true;
-                self.lookahead.tells = true;
+            let outgoing = node.only_direction().and_then(slot);
+            let unrecorded =
+                outgoing.filter(|outgoing| !outgoing.shortcuts.has(Shortcuts::RECORDED));
+            let may_send = unrecorded.is_some_and(takes_time);
+            if count == 1 && slot(index).is_some_and(takes_time) && may_send {
+                let slot = &mut self.directions[usize::from(index)];
+                slot.shortcuts.set(Shortcuts::RUNS_AHEAD);
+                self.fast.lookahead.runs_ahead = true;
             }
+        }
+    }
+
+    /// Handles a packet that entered an empty drop-tail direction: its host runs ahead, or an event
+    /// is entered.
+    #[inline(always)]
+    pub(super) fn expect(&mut self, index: u16) {
+        let slot = &self.directions[usize::from(index)];
+        if let Direction::Fifo(fifo) = &slot.direction {
+            let runs_ahead = slot.runs_ahead();
+            (self.fast.lookahead).expect(&mut self.schedule, index, runs_ahead, fifo);
         }
     }
 
@@ -248,10 +255,10 @@ impl Network {
     pub(super) fn run_all_hosts(&mut self, mut left: u64) -> u64 {
         let is_large = self.is_large();
         while left > 0
-            && let Some(index) = self.lookahead.ready.pop()
+            && let Some(index) = self.fast.lookahead.ready.pop()
         {
             if is_large {
-                self.fetch_for(&self.lookahead.ready);
+                self.fetch_for(&self.fast.lookahead.ready);
             }
             let to = self.directions[usize::from(index)].to;
             left = if self.host(to).is_some_and(Host::sleeps) {
@@ -260,7 +267,7 @@ impl Network {
                 self.run_host::<false>(index, left)
             };
         }
-        let lookahead = &mut self.lookahead;
+        let lookahead = &mut self.fast.lookahead;
         lookahead.events = 0;
         if lookahead.ready.is_empty() {
             lookahead.earliest = Time::NEVER;
@@ -276,12 +283,12 @@ impl Network {
     pub(super) fn run_host<const SLEEPS: bool>(&mut self, index: u16, budget: u64) -> u64 {
         let to = self.directions[usize::from(index)].to;
         let quiet = self.nothing_arrives_before(index);
-        let way = self.nodes[usize::from(to)].ways.first;
-        let onto = self.directions.get(usize::from(way));
-        let leads_on = onto.is_some_and(|slot| slot.chain_routing.is_some());
-        let said = onto.and_then(|slot| slot.plain());
-        let cramped = said.is_some_and(Fifo::is_cramped);
-        let most = said.map_or(u64::MAX, Fifo::most_at_once);
+        let outgoing_index = self.nodes[usize::from(to)].ways.first;
+        let onto = self.directions.get(usize::from(outgoing_index));
+        let leads_on = onto.is_some_and(DirectionSlot::leads_on);
+        let outgoing = onto.and_then(|slot| slot.plain());
+        let cramped = outgoing.is_some_and(Fifo::is_cramped);
+        let most = outgoing.map_or(u64::MAX, Fifo::most_at_once);
         let mut connections = self.next_connections(index);
         let mut left = budget;
         let next = loop {
@@ -308,7 +315,7 @@ impl Network {
             if left < before {
                 self.note_activity_at(to);
             }
-            let goes_on = self.lookahead.pass_on.len() >= CHAIN_BATCH;
+            let goes_on = self.fast.lookahead.pass_on.len() >= CHAIN_BATCH;
             let met = if goes_on || left == 0 {
                 None
             } else {
@@ -321,19 +328,19 @@ impl Network {
                 }
             }
             if goes_on {
-                self.pass_on(way);
+                self.pass_on(outgoing_index);
             } else if met.is_none() {
                 break next;
             }
         };
         if leads_on {
-            self.pass_on(way);
+            self.pass_on(outgoing_index);
         }
         match next {
-            Some(at) if at > self.lookahead.horizon => {
-                self.lookahead.later.push((at, index));
+            Some(at) if at > self.fast.lookahead.horizon => {
+                self.fast.lookahead.later.push((at, index));
             }
-            Some(_) => self.lookahead.ready.push(index),
+            Some(_) => self.fast.lookahead.ready.push(index),
             None => (),
         }
         self.reschedule(to);
@@ -343,7 +350,7 @@ impl Network {
     /// Records activity at a node by its own clock.
     fn note_activity_at(&mut self, node: u16) {
         let clock = self.nodes[usize::from(node)].clock;
-        self.lookahead.last_activity = self.lookahead.last_activity.max(clock);
+        self.fast.lookahead.last_activity = self.fast.lookahead.last_activity.max(clock);
     }
 
     /// Returns a time before which nothing arrives at the end of this direction except what was
@@ -379,16 +386,16 @@ impl Network {
         left: &mut u64,
     ) -> Option<Time> {
         let node = &mut self.nodes[usize::from(to)];
-        let way = node.ways.first;
-        let places = [usize::from(index), usize::from(way)];
+        let outgoing_index = node.ways.first;
+        let places = [usize::from(index), usize::from(outgoing_index)];
         let Ok([from, onto]) = self.directions.get_disjoint_mut(places) else {
-            debug_assert!(false, "a host does not hear what it says");
+            debug_assert!(false, "a host's two directions are one");
             return None;
         };
-        let (Node::Host(host), Direction::Fifo(heard), Direction::Fifo(said)) =
+        let (Node::Host(host), Direction::Fifo(incoming), Direction::Fifo(outgoing)) =
             (&mut node.node, &mut from.direction, &mut onto.direction)
         else {
-            debug_assert!(false, "nobody else is told ahead");
+            debug_assert!(false, "only hosts between drop-tail directions run ahead");
             return None;
         };
         let mut cx = Ctx {
@@ -400,13 +407,13 @@ impl Network {
             room: Room::of(most),
         };
         let many_come = cx.packets.held() > FEW_PACKETS;
-        let mut next = heard.first();
+        let mut next = incoming.first();
         while let Some(head) = next {
             let at = head.arrival;
             let is_due = |deadline: Time| deadline.max(node.clock) < at;
-            let stops = at > self.lookahead.horizon
+            let stops = at > self.fast.lookahead.horizon
                 || *left == 0
-                || LEADS_ON && self.lookahead.pass_on.len() >= CHAIN_BATCH;
+                || LEADS_ON && self.fast.lookahead.pass_on.len() >= CHAIN_BATCH;
             // At the same time, arrivals precede deadlines.
             if stops || host.next_deadline().is_some_and(is_due) {
                 break;
@@ -414,16 +421,16 @@ impl Network {
             *left -= 1;
             (cx.now, node.clock) = (at, at);
             if LIMITED_ROOM {
-                cx.room.packets = said.most_at(at);
+                cx.room.packets = outgoing.most_at(at);
             }
             if let Some(connections) = &mut connections {
-                connections.fetch_further(heard, host, cx.packets);
+                connections.fetch_further(incoming, host, cx.packets);
             }
-            let arrival = heard.take(head);
-            if many_come && let Some(packet) = heard.behind_first(PREFETCH_DISTANCE - 1) {
+            let arrival = incoming.take(head);
+            if many_come && let Some(packet) = incoming.behind_first(PREFETCH_DISTANCE - 1) {
                 cx.packets.prefetch(packet);
             }
-            next = heard.first();
+            next = incoming.first();
             match arrival {
                 Arrival::Delivered(packet) => {
                     self.packet_hops += 1;
@@ -435,11 +442,11 @@ impl Network {
                 }
                 Arrival::Lost(packet) => cx.packets.release(packet),
             }
-            (self.lookahead).offer_sent::<LEADS_ON>(
+            (self.fast.lookahead).offer_sent::<LEADS_ON>(
                 &mut self.schedule,
-                way,
-                onto.ahead,
-                said,
+                outgoing_index,
+                onto.shortcuts.has(Shortcuts::RUNS_AHEAD),
+                outgoing,
                 at,
                 &mut cx,
             );
@@ -458,14 +465,14 @@ impl Network {
         most: u64,
     ) -> Option<bool> {
         let node = &mut self.nodes[usize::from(to)];
-        let is_due = |at: &Time| *at < until && *at <= self.lookahead.horizon;
+        let is_due = |at: &Time| *at < until && *at <= self.fast.lookahead.horizon;
         let at = node.deadline().filter(is_due)?;
         node.clock = at;
-        let way = node.ways.first;
-        let onto = self.directions.get_mut(usize::from(way))?;
-        let (Node::Host(host), Direction::Fifo(said)) = (&mut node.node, &mut onto.direction)
+        let outgoing_index = node.ways.first;
+        let onto = self.directions.get_mut(usize::from(outgoing_index))?;
+        let (Node::Host(host), Direction::Fifo(outgoing)) = (&mut node.node, &mut onto.direction)
         else {
-            debug_assert!(false, "nobody else is told ahead");
+            debug_assert!(false, "only hosts between drop-tail directions run ahead");
             return None;
         };
         let mut cx = Ctx {
@@ -478,11 +485,25 @@ impl Network {
         };
         host.on_deadline(&mut cx);
         let sends = !cx.outbox.is_empty();
-        let (lookahead, schedule) = (&mut self.lookahead, &mut self.schedule);
+        let (lookahead, schedule) = (&mut self.fast.lookahead, &mut self.schedule);
         if leads_on {
-            lookahead.offer_sent::<true>(schedule, way, onto.ahead, said, at, &mut cx);
+            lookahead.offer_sent::<true>(
+                schedule,
+                outgoing_index,
+                onto.shortcuts.has(Shortcuts::RUNS_AHEAD),
+                outgoing,
+                at,
+                &mut cx,
+            );
         } else {
-            lookahead.offer_sent::<false>(schedule, way, onto.ahead, said, at, &mut cx);
+            lookahead.offer_sent::<false>(
+                schedule,
+                outgoing_index,
+                onto.shortcuts.has(Shortcuts::RUNS_AHEAD),
+                outgoing,
+                at,
+                &mut cx,
+            );
         }
         Some(sends)
     }
@@ -490,18 +511,18 @@ impl Network {
     /// Passes a host's packets on behind the first direction of their chain. The network's clock is
     /// still before they were sent: a later direction must not have transmitted packets that it
     /// transmits only afterwards.
-    fn pass_on(&mut self, way: u16) {
-        let mut pass_on = std::mem::take(&mut self.lookahead.pass_on);
+    fn pass_on(&mut self, outgoing_index: u16) {
+        let mut pass_on = std::mem::take(&mut self.fast.lookahead.pass_on);
         let mut ends = self.is_large().then(NextEnds::new);
         for (position, (arrival, packet, length)) in pass_on.iter().copied().enumerate() {
             if let Some(ends) = &mut ends {
                 let later = pass_on.get(position + NextEnds::PREFETCH_DISTANCE);
-                self.fetch_end(ends, way, later.map(|(_, packet, _)| *packet));
+                self.fetch_end(ends, outgoing_index, later.map(|(_, packet, _)| *packet));
             }
-            self.follow(way, arrival, packet, length);
+            self.follow(outgoing_index, arrival, packet, length);
         }
         pass_on.clear();
-        self.lookahead.pass_on = pass_on;
+        self.fast.lookahead.pass_on = pass_on;
     }
 
     /// After all events up to the horizon: moves the horizon, if anything remains to be done up to
@@ -509,21 +530,21 @@ impl Network {
     #[inline(never)]
     pub(super) fn move_horizon(&mut self, until: Time) -> bool {
         let event = self.schedule.first().map(|(at, _)| at);
-        let told = self.lookahead.later.iter().map(|(at, _)| *at);
-        let next = told.chain(event).min();
+        let later = self.fast.lookahead.later.iter().map(|(at, _)| *at);
+        let next = later.chain(event).min();
         let Some(first) = next.filter(|at| *at <= until) else {
             return false;
         };
         let bounds = [Some(until), self.next_sample()];
-        self.lookahead.horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
-        debug_assert!(self.lookahead.horizon >= first, "it moves on");
-        self.lookahead.get_ready();
+        self.fast.lookahead.horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
+        debug_assert!(self.fast.lookahead.horizon >= first, "it moves on");
+        self.fast.lookahead.get_ready();
         true
     }
 
     /// Disables the fast path for hosts at both ends of a direction that is observed from now on.
     pub(super) fn disable_run_ahead_around(&mut self, index: u16) {
-        if !self.lookahead.tells {
+        if !self.fast.lookahead.runs_ahead {
             return;
         }
         for other in 0..self.directions.len() as u16 {
@@ -539,21 +560,26 @@ impl Network {
     /// Turns arrivals from this direction into events.
     fn disable_run_ahead(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
-        let ready = &mut self.lookahead.ready;
-        if std::mem::take(&mut slot.ahead)
+        let ready = &mut self.fast.lookahead.ready;
+        let runs_ahead = slot.runs_ahead();
+        slot.shortcuts.clear(Shortcuts::RUNS_AHEAD);
+        if runs_ahead
             && let Direction::Fifo(fifo) = &slot.direction
             && let Some(at) = fifo.next_arrival()
         {
             ready.retain(|ready| *ready != index);
-            self.lookahead.later.retain(|(_, later)| *later != index);
+            self.fast
+                .lookahead
+                .later
+                .retain(|(_, later)| *later != index);
             self.schedule.push(at, ComponentId(index));
         }
     }
 
     /// Turns all arrivals into events, for an external clock.
     pub(super) fn disable_all_run_ahead(&mut self) {
-        self.lookahead.begun = true;
-        if std::mem::take(&mut self.lookahead.tells) {
+        self.fast.lookahead.begun = true;
+        if std::mem::take(&mut self.fast.lookahead.runs_ahead) {
             for index in 0..self.directions.len() {
                 self.disable_run_ahead(index as u16);
             }

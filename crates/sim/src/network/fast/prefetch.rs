@@ -29,7 +29,7 @@ const STEPS: [(usize, Step); 5] = [
 ];
 
 /// Packets prefetched before a host runs; later ones are prefetched while it runs.
-const TOLD_AT_ONCE: u64 = super::host_run_ahead::PREFETCH_DISTANCE;
+const AT_ONCE: u64 = super::host_run_ahead::PREFETCH_DISTANCE;
 
 /// Number of packets by which prefetching of a connection precedes its packet.
 const PREFETCH_DISTANCE: usize = 10;
@@ -44,13 +44,13 @@ pub(super) struct NextConnections {
 impl NextConnections {
     /// Looks up the connections of the first packets of this direction.
     #[inline(never)]
-    fn new(heard: &Fifo, host: &Host<Ranges>, packets: &PacketStore) -> Self {
+    fn new(incoming: &Fifo, host: &Host<Ranges>, packets: &PacketStore) -> Self {
         let mut next = Self {
             places: [0; 16],
             looked_at: 0,
         };
         for number in 0..PREFETCH_DISTANCE {
-            next.fetch(heard, number as u64, host, packets);
+            next.fetch(incoming, number as u64, host, packets);
         }
         next
     }
@@ -59,22 +59,23 @@ impl NextConnections {
     #[inline(never)]
     pub(super) fn fetch_further(
         &mut self,
-        heard: &Fifo,
+        incoming: &Fifo,
         host: &Host<Ranges>,
         packets: &PacketStore,
     ) {
-        self.fetch(heard, PREFETCH_DISTANCE as u64, host, packets);
+        self.fetch(incoming, PREFETCH_DISTANCE as u64, host, packets);
     }
 
     /// Looks up the packet `behind` positions after the first, and prefetches for it and earlier
     /// ones.
     #[inline(always)]
-    fn fetch(&mut self, heard: &Fifo, behind: u64, host: &Host<Ranges>, packets: &PacketStore) {
-        if let Some(packet) = heard.behind_first(behind + 4) {
+    fn fetch(&mut self, incoming: &Fifo, behind: u64, host: &Host<Ranges>, packets: &PacketStore) {
+        if let Some(packet) = incoming.behind_first(behind + 4) {
             packets.prefetch(packet);
         }
         let slots = self.places.len();
-        let place = (heard.behind_first(behind)).and_then(|packet| host.place_of(packet, packets));
+        let place =
+            (incoming.behind_first(behind)).and_then(|packet| host.place_of(packet, packets));
         self.places[self.looked_at % slots] = place.unwrap_or(u32::MAX);
         for (later, step) in STEPS {
             if let Some(number) = self.looked_at.checked_sub(later) {
@@ -136,8 +137,9 @@ impl DirectionSlot {
     /// Prefetches the records of the next packets to arrive.
     #[inline]
     fn fetch_packets(&self, packets: &PacketStore) {
-        for number in 0..TOLD_AT_ONCE {
-            let Some(packet) = (self.plain()).and_then(|heard| heard.behind_first(number)) else {
+        for number in 0..AT_ONCE {
+            let Some(packet) = (self.plain()).and_then(|incoming| incoming.behind_first(number))
+            else {
                 break;
             };
             packets.prefetch(packet);
@@ -178,8 +180,8 @@ impl Network {
         let Node::Host(host) = &self.nodes[usize::from(slot.to)].node else {
             return None;
         };
-        let heard = slot.plain().filter(|_| host.has_many_connections())?;
-        Some(NextConnections::new(heard, host, &self.packets))
+        let incoming = slot.plain().filter(|_| host.has_many_connections())?;
+        Some(NextConnections::new(incoming, host, &self.packets))
     }
 
     /// Prefetches for the hosts behind these directions, which run last to first.
@@ -212,10 +214,10 @@ impl Network {
     /// Prefetches ends of the chain for later packets of this direction. `packet` is the one [that
     /// many positions later](NextEnds::PREFETCH_DISTANCE).
     #[inline(always)]
-    pub(super) fn fetch_end(&self, ends: &mut NextEnds, way: u16, packet: Option<PacketRef>) {
+    pub(super) fn fetch_end(&self, ends: &mut NextEnds, first: u16, packet: Option<PacketRef>) {
         let known_end = |packet| {
             let destination = self.packets.get(packet).destination.address;
-            self.known_end(way, destination)
+            self.known_end(first, destination)
         };
         let end = packet.and_then(known_end).unwrap_or(ANYWHERE);
         if let Some(slot) = self.directions.get(usize::from(end)) {
