@@ -15,7 +15,7 @@ use bentpipe_host::Host;
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Room, Span, Time};
 
-use super::prefetch::{NextConnections, NextEnds};
+use super::prefetch::{NextConnections, NextEnds, RECORD_DISTANCE};
 use super::{ANYWHERE, DirectionSlot, Network, NodeSlot, Shortcuts};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
@@ -28,10 +28,6 @@ const STEP: Span = Span::from_secs(1);
 /// Few enough that the packets are still in the cache, and many enough to prefetch some hosts while
 /// others run.
 const EVENTS_PER_BATCH: u32 = 1024;
-
-/// Number of packets by which a packet's record is prefetched before its host processes it. On a
-/// long link packets have left the cache, and one is processed in less time than memory takes.
-pub(super) const PREFETCH_DISTANCE: u64 = 6;
 
 /// With fewer packets in the network, prefetching costs more than it saves (1% of a run with small
 /// windows).
@@ -427,7 +423,7 @@ impl Network {
                 connections.fetch_further(incoming, host, cx.packets);
             }
             let arrival = incoming.take(head);
-            if many_come && let Some(packet) = incoming.behind_first(PREFETCH_DISTANCE - 1) {
+            if many_come && let Some(packet) = incoming.behind_first(RECORD_DISTANCE - 1) {
                 cx.packets.prefetch(packet);
             }
             next = incoming.first();

@@ -28,8 +28,10 @@ const STEPS: [(usize, Step); 5] = [
     (8, Step::Last),
 ];
 
-/// Packets prefetched before a host runs; later ones are prefetched while it runs.
-const AT_ONCE: u64 = super::host_run_ahead::PREFETCH_DISTANCE;
+/// Number of packets by which a packet's record is prefetched before its host processes it. On a
+/// long link packets have left the cache, and one is processed in less time than memory takes. That
+/// many are prefetched before a host runs; later ones are prefetched while it runs.
+pub(super) const RECORD_DISTANCE: u64 = 6;
 
 /// Number of packets by which prefetching of a connection precedes its packet.
 const PREFETCH_DISTANCE: usize = 10;
@@ -137,7 +139,7 @@ impl DirectionSlot {
     /// Prefetches the records of the next packets to arrive.
     #[inline]
     fn fetch_packets(&self, packets: &PacketStore) {
-        for number in 0..AT_ONCE {
+        for number in 0..RECORD_DISTANCE {
             let Some(packet) = (self.plain()).and_then(|incoming| incoming.behind_first(number))
             else {
                 break;
