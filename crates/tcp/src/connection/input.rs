@@ -2,11 +2,8 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
-use super::header_prediction::{FastPath, SenderKind, TakenPath};
+use super::fast::General;
 use super::receive::UNSET;
-use super::specialization::{
-    General, LossFree, PacedLossFree, PacedRecovering, Recovering, SimpleLossFree, SimpleRecovering,
-};
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, State};
 use crate::reassembly::Range;
@@ -19,9 +16,6 @@ const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 /// RFC 7323 section 5.5: age after which TS.Recent is invalid (24 days).
 const TIMESTAMP_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
 
-/// Flags that a segment on the fast path must not have.
-const SPECIAL_FLAGS: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
-
 impl Connection {
     /// Processes an arriving segment. `KEPT`: the feeder of the stream keeps its bytes.
     #[inline(always)]
@@ -31,54 +25,10 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         self.sender.statistics.segments_received += 1;
-        let packet = cx.packets.get(reference);
-        match self.fast_path() {
-            FastPath::Text => {
-                if let Some(start) = self.is_pure_data(packet) {
-                    return self.process_pure_data(reference, start, cx);
-                }
-            }
-            FastPath::Acknowledgment(manner) => {
-                if let Some(newly) = self.is_pure_acknowledgment(packet, cx.now) {
-                    match manner {
-                        SenderKind::Simple => {
-                            self.process_pure_acknowledgment::<SimpleLossFree, KEPT>(
-                                reference, newly, cx,
-                            );
-                        }
-                        SenderKind::Unpaced => {
-                            self.process_pure_acknowledgment::<LossFree, KEPT>(
-                                reference, newly, cx,
-                            );
-                        }
-                        SenderKind::Paced => {
-                            self.process_pure_acknowledgment::<PacedLossFree, KEPT>(
-                                reference, newly, cx,
-                            );
-                        }
-                    }
-                    return None;
-                }
-            }
-            FastPath::Duplicate(manner) => {
-                if self.is_pure_duplicate(packet, cx.now) {
-                    match manner {
-                        SenderKind::Simple => {
-                            self.process_pure_duplicate::<SimpleRecovering>(reference, cx)
-                        }
-                        SenderKind::Unpaced => {
-                            self.process_pure_duplicate::<Recovering>(reference, cx)
-                        }
-                        SenderKind::Paced => {
-                            self.process_pure_duplicate::<PacedRecovering>(reference, cx)
-                        }
-                    }
-                    return None;
-                }
-            }
-            FastPath::None | FastPath::Unknown => {}
+        match self.process_predicted::<KEPT>(reference, cx) {
+            Some(accepted) => accepted,
+            None => self.process_on_general_path(reference, cx),
         }
-        self.process_on_general_path(reference, cx)
     }
 
     /// Processes a segment on the general path.
@@ -90,78 +40,15 @@ impl Connection {
     ) -> Option<Accepted> {
         self.invalidate_fast_path();
         let packet = *cx.packets.get(reference);
-        let accepted = match self.check_ordinary(&packet) {
-            Some(start) => {
-                TakenPath::Ordinary.count();
-                let sack = packet
-                    .has_sack_blocks()
-                    .then(|| cx.packets.sack_blocks(reference));
-                cx.packets.release(reference);
-                self.process_ordinary_segment(&packet, start, sack.as_ref(), cx)
-            }
+        let accepted = match self.process_ordinary(reference, &packet, cx) {
+            Some(accepted) => accepted,
             None => self.process_unusual_segment(reference, &packet, cx),
         };
         self.check_space::<General>(cx.now);
         accepted
     }
 
-    /// Processes a segment that passes every check, like
-    /// [`process_by_rfc_steps`](Self::process_by_rfc_steps).
-    #[inline]
-    fn process_ordinary_segment(
-        &mut self,
-        packet: &Packet,
-        start: i64,
-        sack: Option<&SackBlocks>,
-        cx: &mut Ctx<'_>,
-    ) -> Option<Accepted> {
-        let mut accepted = None;
-        let asks = self.reconsiders_delayed_ack(packet);
-        if self.acknowledgment(packet, sack, cx.now) {
-            self.update_timestamp(packet, start, cx.now);
-            if self.sender.send.fin_acknowledged() {
-                self.fin_acknowledged(cx);
-            }
-            if self.receive.reader_gone && packet.payload_length > 0 {
-                self.reset_for_data(packet, cx);
-            } else if packet.payload_length > 0 {
-                accepted = self.accept_data(packet, start, cx.now);
-            }
-            if asks {
-                self.reconsider_delayed_ack(cx.now);
-            }
-        }
-        self.output(cx);
-        accepted
-    }
-
-    /// Header prediction: checks that the connection is established, that the segment is in the
-    /// window or is an acknowledgment, and that it has no other features except SACK blocks. Such a
-    /// segment passes every check of the general path. Returns its distance from RCV.NXT.
-    #[inline]
-    fn check_ordinary(&self, packet: &Packet) -> Option<i64> {
-        let timestamps = match packet.timestamps() {
-            Some((value, _)) => {
-                self.sender.negotiated.timestamps
-                    && value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0
-            }
-            None => !self.sender.negotiated.timestamps,
-        };
-        let start = i64::from(packet.sequence.distance_from(self.receive.wire()));
-        let end = start + i64::from(packet.payload_length);
-        let ordinary = self.sender.config.header_prediction
-            && matches!(self.state, State::Established | State::FinWait1)
-            && !packet.flags.has(SPECIAL_FLAGS)
-            && !self.sender.ecn.is_on()
-            && packet.flags.has(Flags::ACK)
-            && start >= 0
-            && end <= self.receive.window() as i64
-            && self.receive.fin == UNSET
-            && timestamps
-            && (self.sender.negotiated.sack || !packet.has_sack_blocks());
-        ordinary.then_some(start)
-    }
-
+    /// Processes a segment that [does not pass every check](Self::process_ordinary).
     fn process_unusual_segment(
         &mut self,
         reference: PacketRef,

@@ -8,8 +8,7 @@
 //! |---|---|
 //! | `open` | RFC 9293 section 3.5: the handshake, of either side, and simultaneous open |
 //! | `input` | RFC 9293 section 3.10.7: processing of an arriving segment |
-//! | `header_prediction` | fast paths for the most common segments |
-//! | `specialization` | preconditions under which a fast path is compiled |
+//! | `fast` | fast paths, and their contract |
 //! | `ack` | RFC 9293 section 3.10.7.4 step 5, RFC 5681, RFC 6298: acknowledgments |
 //! | `receive` | RFC 9293 section 3.10.7.4 step 7: data, advertised window, ACK policy |
 //! | `sender` | RFC 9293 section 3.8: state of the sending half |
@@ -23,17 +22,15 @@
 //! | `icmp` | RFC 9293 section 3.9.2.2: ICMP errors |
 //! | `path_mtu` | RFC 1191, RFC 4821: path MTU discovery |
 //! | `close` | RFC 9293 section 3.6: FIN, half-close, RST, TIME-WAIT |
-//! | `prefetch` | loads a connection into the cache before its packet arrives |
 //! | `suspend` | saving idle connections in compact form |
 //! | `proxy` | operations for a gateway that splits a connection into two |
 
 mod ack;
-mod cache_layout;
 mod close;
 mod ecn;
 mod events;
+mod fast;
 mod fast_open;
-mod header_prediction;
 mod icmp;
 mod info;
 mod input;
@@ -44,17 +41,14 @@ mod open;
 mod output;
 mod path_model;
 mod path_mtu;
-mod prefetch;
 mod proxy;
 mod receive;
 mod receive_buffer_pruning;
 mod retransmit;
-mod retransmit_equal_segments;
 mod rtt_measurement;
 mod send_buffer;
 mod send_state;
 mod sender;
-mod specialization;
 mod state;
 mod suspend;
 mod timers;
@@ -72,13 +66,12 @@ use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::socket::Feed;
 use crate::statistics::Statistics;
+use fast::FastPath;
 use fast_open::FastOpenState;
-use header_prediction::FastPath;
-pub(crate) use header_prediction::TakenPath;
+use receive::Receive;
 
 #[cfg(test)]
-pub(crate) use header_prediction::TAKEN_PATHS;
-use receive::Receive;
+pub(crate) use fast::{TAKEN_PATHS, TakenPath};
 
 pub use close::reset_reply;
 pub use events::Events;
@@ -103,7 +96,7 @@ pub struct Accepted {
 
 /// One end of a TCP connection.
 ///
-/// The order of the fields, and of those of its parts, is chosen for the cache (`cache_layout`):
+/// The order of the fields, and of those of its parts, is chosen for the cache (`fast/cache_layout.rs`):
 /// fields needed for nearly every segment are adjacent. A connection that receives a packet only
 /// now and then is no longer in the cache, and each cache line costs a memory access. Fields that
 /// both the sending and the receiving half need for each segment lie where the two halves meet.
@@ -231,13 +224,9 @@ impl Connection {
         {
             self.sender.check_app_limited();
         }
-        let held_up = self.is_held_back(cx.now);
         let waited = self.sender.send.writer_waits;
         let waits = accepted < bytes && !self.sender.send.fin;
-        if held_up {
-            self.queue_written(accepted, waits, cx.now);
-            TakenPath::Write.count();
-        } else {
+        if !self.queue_held_back(accepted, waits, cx.now) {
             self.queue_and_send(accepted, waits, cx);
         }
         if waited && !self.sender.send.writer_waits {

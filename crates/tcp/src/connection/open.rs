@@ -6,8 +6,8 @@ use bentpipe_types::{
     Ctx, Endpoint, Flags, Packet, PacketRef, Port, SackBlocks, Seq, Span, SynOptions, Time,
 };
 
+use super::fast::FastPath;
 use super::fast_open::{FastOpenState, Opening, PassiveFastOpen};
-use super::header_prediction::FastPath;
 use super::receive::Receive;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, Sender, State};
@@ -123,7 +123,7 @@ impl Connection {
             feed: None,
             state: State::SynSent,
             events: Events::NONE,
-            fast_path: FastPath::Unknown,
+            fast_path: FastPath::default(),
             passive: false,
             syn_answered_again: false,
             egress,

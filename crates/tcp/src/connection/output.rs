@@ -2,10 +2,9 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
-use super::header_prediction::FastPath;
+use super::fast::{General, NewDataOnly, Specialization};
 use super::next_segment::NextSegment;
 use super::send_buffer::Burst;
-use super::specialization::{General, NewDataOnly, Specialization};
 use super::{Connection, Sender, State};
 use crate::config::IdleRestart;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
@@ -357,7 +356,7 @@ impl Connection {
             self.sender.send.small_end = end - u64::from(fin);
         }
         self.sender.scoreboard.measure_last(end);
-        self.fast_path = FastPath::Unknown;
+        self.invalidate_fast_path();
     }
 
     /// Enters interactive mode if the segment being sent is an answer to received data.

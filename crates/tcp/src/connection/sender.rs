@@ -10,9 +10,9 @@ use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::ecn::EcnState;
+use super::fast::{General, Specialization};
 use super::path_mtu::PathMtu;
 use super::send_state::SendState;
-use super::specialization::{General, Specialization};
 use super::timers::Timers;
 use crate::Config;
 use crate::congestion::Controller;
@@ -371,6 +371,32 @@ impl Sender {
     pub fn in_flight(&self) -> u64 {
         self.recovery
             .in_flight(&self.send.sequence, &self.scoreboard)
+    }
+
+    /// Whether the sender paces, or measures the delivery rate.
+    #[inline]
+    pub(super) fn is_paced(&self) -> bool {
+        self.pacer.is_on() || self.delivery_rate.is_some()
+    }
+
+    /// Whether loss recovery is inactive. All outstanding data is then in flight.
+    #[inline]
+    pub(super) fn is_loss_free(&self) -> bool {
+        let sequence = &self.send.sequence;
+        let quiet = self.recovery.is_loss_free(sequence, &self.scoreboard);
+        debug_assert!(!quiet || self.in_flight() == sequence.outstanding());
+        quiet
+    }
+
+    /// Bytes in flight. `quiet`: recovery is known to be [loss-free](Self::is_loss_free), so that
+    /// all outstanding data is in flight.
+    #[inline(always)]
+    pub(super) fn in_flight_if(&self, quiet: bool) -> u64 {
+        if quiet {
+            self.send.sequence.outstanding()
+        } else {
+            self.in_flight()
+        }
     }
 
     /// Bytes that may be in flight: the congestion window, or in fast recovery the window of

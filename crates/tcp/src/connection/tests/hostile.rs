@@ -5,7 +5,7 @@ use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use super::super::header_prediction::{TAKEN_PATHS, TakenPath};
+use super::super::fast::{TAKEN_PATHS, TakenPath};
 use crate::congestion::{AfterTimeout, HyblaSettings, InitialThreshold, WindowRule};
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{

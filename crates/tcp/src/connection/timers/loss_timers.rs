@@ -5,7 +5,7 @@ use bentpipe_types::{Span, Time};
 
 use super::Early;
 use crate::connection::Sender;
-use crate::connection::specialization::Specialization;
+use crate::connection::fast::Specialization;
 use crate::linux_ticks;
 use crate::recovery::{Arrival, LossRecovery, tail_loss_timeout};
 

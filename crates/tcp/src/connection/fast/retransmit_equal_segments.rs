@@ -7,16 +7,15 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, Port};
 
-use super::header_prediction::TakenPath;
-use super::specialization::General;
-use super::{Connection, Sender};
+use super::{General, TakenPath};
+use crate::connection::{Connection, Sender};
 use crate::recovery::{LossRecovery, Recovery};
 
 impl Connection {
     /// Retransmits the lost segments that follow the one just retransmitted, as long as they are
     /// full segments, the windows admit them, and `allowance` is not exceeded. Returns how many
     /// bytes were sent.
-    pub(super) fn retransmit_equal_segments(
+    pub(in crate::connection) fn retransmit_equal_segments(
         &mut self,
         window: u64,
         allowance: u64,

@@ -8,7 +8,7 @@
 
 use std::mem::offset_of;
 
-use super::Connection;
+use crate::connection::Connection;
 
 const LINE: usize = 64;
 

@@ -7,8 +7,8 @@
 
 use bentpipe_types::{fetch, fetch_behind};
 
-use super::Connection;
 use super::cache_layout::{ALL, NEARLY_ALWAYS};
+use crate::connection::Connection;
 
 impl Connection {
     /// Prefetches the fields of the connection that nearly every segment needs.

@@ -1,106 +1,19 @@
 //! Header prediction: fast paths for the most common segments, made of the same steps as the
 //! general path.
 //!
-//! Each fast path is checked before any state changes, and has the same result as the general path.
-//! [`Config::header_prediction`](crate::Config::header_prediction) turns all of them off; a
-//! property test compares hostile cases packet by packet.
-//!
-//! The conditions on the connection are evaluated once and cached in a [`FastPath`] until anything
-//! other than the fast path itself changes the connection. The idea is Van Jacobson's (two
-//! comparisons in BSD); Linux has `pred_flags`.
+//! The idea is Van Jacobson's (two comparisons in BSD); Linux has `pred_flags`.
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
-use super::ack::{Acknowledged, SackReport};
-use super::receive::UNSET;
-use super::specialization::{NewDataOnly, PacedLossFree, PacedRecovering, Specialization};
-use super::{Accepted, Connection, Events, Sender, State};
+use super::{FastPath, SenderKind, Specialization, TakenPath};
+use crate::connection::ack::{Acknowledged, SackReport};
+use crate::connection::receive::UNSET;
+use crate::connection::{Accepted, Connection, Events, Sender, State};
 use crate::recovery::{LossRecovery, Reaction, WholeSegments};
 
-/// The fast path that the connection's state allows for the next segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum FastPath {
-    /// Not evaluated yet: the connection has changed.
-    #[default]
-    Unknown,
-    /// No fast path.
-    None,
-    /// Data for an end that has nothing to send and can only answer with an acknowledgment.
-    Text,
-    /// An acknowledgment for a sender without losses.
-    Acknowledgment(SenderKind),
-    /// A duplicate acknowledgment with SACK blocks for a sender in fast recovery.
-    Duplicate(SenderKind),
-}
-
-/// Sender variants for which the fast paths are compiled separately.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SenderKind {
-    /// The sender [paces](Sender::is_paced).
-    Paced,
-    /// The sender does not pace.
-    Unpaced,
-    /// The sender does not pace and the connection [is simple](Connection::is_simple).
-    Simple,
-}
-
-/// Fast paths, counted in tests to check that each of them is taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TakenPath {
-    /// In-order data.
-    Text,
-    /// Out-of-order data.
-    TextAhead,
-    /// An acknowledgment of the first outstanding data.
-    Acknowledgment,
-    /// Like `Acknowledgment`, at a sender that paces or has model-based congestion control.
-    PacedAcknowledgment,
-    /// A duplicate acknowledgment with SACK blocks, in fast recovery.
-    Duplicate,
-    /// Like `Duplicate`, at a sender that paces or has model-based congestion control.
-    PacedDuplicate,
-    /// Any segment in the window that passes every check; SACK blocks are allowed.
-    Ordinary,
-    /// A write while at least a full segment is unsent.
-    Write,
-    /// Expiry of the pacing timer.
-    Paced,
-    /// An acknowledgment of whole segments that were sent once, at a sender that does not pace.
-    WholeSegments,
-    /// Retransmission of a lost segment with the same properties as the one just retransmitted.
-    Alike,
-    /// A write while at least a full segment is unsent, from a socket that keeps no bytes.
-    Refill,
-}
-
-#[cfg(test)]
-thread_local! {
-    /// Number of times each fast path was taken.
-    pub(crate) static TAKEN_PATHS: std::cell::Cell<[u64; 12]> = const { std::cell::Cell::new([0; 12]) };
-}
-
-impl TakenPath {
-    #[inline(always)]
-    pub(super) fn count(self) {
-        #[cfg(test)]
-        {
-            let mut taken = TAKEN_PATHS.get();
-            taken[self as usize] += 1;
-            TAKEN_PATHS.set(taken);
-        }
-    }
-}
-
 impl Connection {
-    /// Invalidates the cached fast path. To be called after any change that
-    /// [`determine_fast_path`](Self::determine_fast_path) depends on.
-    #[inline]
-    pub(super) fn invalidate_fast_path(&mut self) {
-        self.fast_path = FastPath::Unknown;
-    }
-
     /// Determines the fast path that the connection's state allows.
-    fn determine_fast_path(&self) -> FastPath {
+    pub(super) fn determine_fast_path(&self) -> FastPath {
         let sender = &self.sender;
         let established = matches!(self.state, State::Established | State::FinWait1)
             && self.receive.fin == UNSET
@@ -139,20 +52,6 @@ impl Connection {
             && !quirks.pingpong_mode
             && !quirks.timer_ticks
             && !quirks.counts_short_segments
-    }
-
-    /// The current fast path, evaluated if necessary.
-    #[inline]
-    pub(super) fn fast_path(&mut self) -> FastPath {
-        if self.fast_path == FastPath::Unknown {
-            self.fast_path = self.determine_fast_path();
-        }
-        debug_assert_eq!(
-            self.fast_path,
-            self.determine_fast_path(),
-            "a change without invalidation of the fast path"
-        );
-        self.fast_path
     }
 
     /// Whether the segment has no special flags or options, and its timestamp is not older than the
@@ -235,37 +134,6 @@ impl Connection {
             && !self.sender.path_mtu.is_active(now)
             && !self.reconsiders_delayed_ack(packet);
         only.then_some(acknowledged as u64)
-    }
-
-    /// Fast path for the pacing timer, if no other timer has expired. Sends delayed segments where
-    /// [an acknowledgment](FastPath::Acknowledgment) or [a duplicate](FastPath::Duplicate) is
-    /// expected and there is more to send. Returns false if it did nothing.
-    #[inline]
-    pub(super) fn run_pacing_timer(&mut self, cx: &mut Ctx<'_>) -> bool {
-        if !self.sender.timers.only_pacing_expired(cx.now) {
-            return false;
-        }
-        let quiet = match self.fast_path() {
-            FastPath::Acknowledgment(SenderKind::Paced) => true,
-            FastPath::Duplicate(SenderKind::Paced) => false,
-            _ => return false,
-        };
-        let sender = &mut self.sender;
-        if sender.send.is_idle()
-            || sender.send.sequence.next >= sender.send.end
-            || sender.path_mtu.is_active(cx.now)
-        {
-            return false;
-        }
-        TakenPath::Paced.count();
-        sender.timers.pace(None);
-        if quiet {
-            self.transmit_paced::<PacedLossFree>(None, cx);
-        } else {
-            self.transmit_paced::<PacedRecovering>(None, cx);
-        }
-        self.sender.update_early_timer::<NewDataOnly>(true, cx.now);
-        true
     }
 
     /// Fast path of [`Self::process_ordinary_segment`] for a pure acknowledgment.
@@ -403,32 +271,9 @@ impl Connection {
         self.check_space::<K>(cx.now);
     }
 
-    /// Whether at least a full segment is unsent and held back by the window, so that a further
-    /// write sends nothing. Conservatively false in these cases:
-    ///
-    /// * A path MTU probe needs more than a full segment.
-    /// * A lost segment may be retransmitted where no new data may be sent.
-    /// * Duplicates may have sent less than they could, with short segments.
-    /// * The pacing timer may have just expired.
-    /// * Linux's burst deferral waits for more than a segment.
-    #[inline(always)]
-    pub(super) fn is_held_back(&self, now: Time) -> bool {
-        let sender = &self.sender;
-        let nothing_else = match self.fast_path {
-            FastPath::Acknowledgment(_) => true,
-            _ => self.has_only_new_data_to_send(),
-        };
-        nothing_else
-            && !sender.timers.pacing_expired(now)
-            && !sender.config.linux_quirks.sends_in_bursts
-            && sender.send.unsent() >= u64::from(sender.negotiated.segment)
-            && !sender.send.is_idle()
-            && !sender.path_mtu.is_active(now)
-    }
-
     /// Whether only new data is to be sent.
     #[inline(never)]
-    fn has_only_new_data_to_send(&self) -> bool {
+    pub(super) fn has_only_new_data_to_send(&self) -> bool {
         self.sender.config.header_prediction
             && !self.receive.acknowledge_now
             && self.sender.is_loss_free()
@@ -460,31 +305,5 @@ impl Sender {
     #[inline]
     fn is_recovering_with_sack(&self) -> bool {
         self.recovery.uses_sack() && self.recovery.is_recovering()
-    }
-
-    /// Whether the sender paces, or measures the delivery rate.
-    #[inline]
-    pub(super) fn is_paced(&self) -> bool {
-        self.pacer.is_on() || self.delivery_rate.is_some()
-    }
-
-    /// Whether loss recovery is inactive. All outstanding data is then in flight.
-    #[inline]
-    pub(super) fn is_loss_free(&self) -> bool {
-        let sequence = &self.send.sequence;
-        let quiet = self.recovery.is_loss_free(sequence, &self.scoreboard);
-        debug_assert!(!quiet || self.in_flight() == sequence.outstanding());
-        quiet
-    }
-
-    /// Bytes in flight. `quiet`: recovery is known to be [loss-free](Self::is_loss_free), so that
-    /// all outstanding data is in flight.
-    #[inline(always)]
-    pub(super) fn in_flight_if(&self, quiet: bool) -> u64 {
-        if quiet {
-            self.send.sequence.outstanding()
-        } else {
-            self.in_flight()
-        }
     }
 }
