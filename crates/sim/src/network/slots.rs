@@ -94,9 +94,9 @@ impl NodeSlot {
 /// the first.
 #[repr(C, align(64))]
 pub(crate) struct DirectionSlot {
-    /// The module `fast` alone reads this field, `upstream` and `shortcuts`. Present if the direction
-    /// is the upstream of others in a chain: only packets that leave the chain at its end are
-    /// events.
+    /// Present if the direction is the upstream of others in a chain. Only packets that leave the
+    /// chain at its end are then events. The module `fast` alone reads this field, `upstream` and
+    /// `shortcuts`.
     pub(super) chain_routing: Option<Box<ChainRouting>>,
     pub(super) to: u16,
     pub(super) to_port: Port,

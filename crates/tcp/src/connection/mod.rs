@@ -96,10 +96,11 @@ pub struct Accepted {
 
 /// One end of a TCP connection.
 ///
-/// The order of the fields, and of those of its parts, is chosen for the cache (`fast/cache_layout.rs`):
-/// fields needed for nearly every segment are adjacent. A connection that receives a packet only
-/// now and then is no longer in the cache, and each cache line costs a memory access. Fields that
-/// both the sending and the receiving half need for each segment lie where the two halves meet.
+/// The order of the fields, and of those of its parts, is chosen for the cache
+/// (`fast/cache_layout.rs`): fields needed for nearly every segment are adjacent. A connection that
+/// receives a packet only now and then is no longer in the cache, and each cache line costs a
+/// memory access. Fields that both the sending and the receiving half need for each segment lie
+/// where the two halves meet.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Connection {

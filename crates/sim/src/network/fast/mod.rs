@@ -3,13 +3,13 @@
 //! Contract:
 //! - Equal to: the plain engine, byte for byte. Results, series, captures and the order of
 //!   simultaneous events are the same.
-//! - Disabled: where a capture or an every-change probe observes a direction or node; hosts also
-//!   with an external clock, on broadcast links, and for applications that reach their peers beside
-//!   the network. A direction joins a chain only if no error, gateway or device interferes.
-//! - Lookahead: a host runs ahead to the horizon, which is at most the end of the run, the next
-//!   sample, and one second after the next event; and to its next deadline only as far as no packet
+//! - Disabled: where a capture or an every-change probe observes a direction or node. Chains also
+//!   end at errors, gateways and devices. Hosts do not run ahead with an external clock, with
+//!   broadcast links, or if their applications reach peers beside the network.
+//! - Lookahead: a host runs ahead up to the horizon. That is the end of the run, the next sample,
+//!   or one second after the next event, whichever is first. A deadline is processed if no packet
 //!   can arrive before it.
-//! - Catch up: code that reads the state of queues calls [`FastPaths::catch_up`] first, and reads
+//! - Catch up: code that reads the state of queues calls [`FastPaths::catch_up`] first. It reads
 //!   packets in transit through [`FastPaths::read_outs`], since directions hold packets that reach
 //!   them later.
 //! - Tests: `tests/link_chains.rs` compares random networks with [`Network::without_chains`] and

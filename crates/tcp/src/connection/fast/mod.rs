@@ -9,8 +9,8 @@
 //! - Lookahead: none. A fast path handles one segment, write or timer, at its time. It is checked
 //!   before any state changes.
 //! - Catch up: code that changes what `determine_fast_path` depends on calls
-//!   [`invalidate_fast_path`](Connection::invalidate_fast_path). A debug build verifies that at each
-//!   segment.
+//!   [`invalidate_fast_path`](Connection::invalidate_fast_path). A debug build verifies that at
+//!   each segment.
 //! - Tests: `tests/hostile.rs` compares random cases with and without fast paths and verifies that
 //!   each was taken; `socket/tests.rs` does so for a socket's feed.
 //!
@@ -22,7 +22,7 @@
 //! | [`process_ordinary`](Connection::process_ordinary) | for one that no fast path has handled |
 //! | [`run_pacing_timer`](Connection::run_pacing_timer) | when a timer has expired |
 //! | [`queue_held_back`](Connection::queue_held_back) | for a write |
-//! | [`retransmit_equal_segments`](Connection::retransmit_equal_segments) | after a retransmission |
+//! | [`retransmit_equal_segments`](Connection::retransmit_equal_segments) | for lost segments |
 //! | [`invalidate_fast_path`](Connection::invalidate_fast_path) | after a change |
 //! | [`prefetch`](Connection::prefetch) and its steps | by the host, before a packet arrives |
 //!
