@@ -186,8 +186,7 @@ OUTSIDE_OWN = _BOTH
 
 
 # With the sender of TCP-Linux, Westwood+ and Reno at 1e-6 lie within. Hybla's ranges overlap at
-# 1e-5, and its mean is 25% above. CUBIC at 1e-5 is 24% above instead of within: its timeouts are
-# fewer, as Reno's are.
+# 1e-5, and its mean is 25% above. CUBIC at 1e-5 is 24% above instead of within (not traced).
 OUTSIDE_PROFILE = _BOTH - {("westwood", 1e-6), ("reno", 1e-6)} | {("cubic", 1e-5)}
 TCP_LINUX = "ns-2-tcp-linux"
 
