@@ -16,6 +16,7 @@ mod delay_queues;
 mod ecn;
 mod fast_open;
 mod fragments;
+mod framing;
 mod hybrid;
 mod ipv6;
 mod listed_kinds;
