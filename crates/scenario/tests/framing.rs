@@ -90,7 +90,10 @@ fn acknowledgments_take_the_bytes_of_their_frames() {
         let packets = back["packets_delivered"].as_f64().expect("packets");
         let mean = back["bytes_delivered"].as_f64().expect("bytes") / packets;
         // The first packets have options, or are not compressed.
-        assert!((mean / bytes - 1.0).abs() < 0.02, "{framing} {compression}: {mean} of {bytes}");
+        assert!(
+            (mean / bytes - 1.0).abs() < 0.02,
+            "{framing} {compression}: {mean} of {bytes}"
+        );
     }
 }
 
@@ -112,7 +115,10 @@ fn a_direction_overrides_the_framing_of_the_link() {
     assert_eq!(link["mtu_bytes"], Value::Null);
     let mtu = |settings: &[(&str, &str)]| resolved(settings)["mtu_bytes"].clone();
     assert_eq!(mtu(&[("links.satellite.framing", "\"mpe\"")]), 4080);
-    assert_eq!(mtu(&[("links.satellite.framing", "\"ule-padding\"")]), 32_756);
+    assert_eq!(
+        mtu(&[("links.satellite.framing", "\"ule-padding\"")]),
+        32_756
+    );
     let tunnel = ("links.satellite.forward.tunnel", "true");
     assert_eq!(mtu(&[("links.satellite.framing", "\"mpe\""), tunnel]), 4060);
 }
@@ -129,7 +135,10 @@ fn framings_that_carry_no_such_packets_are_refused() {
             r#"expected at most "4080 B" with this framing, got "5 kB""#,
         ),
         (vec![(FORWARD, "\"0 B\"")], r#"a size from "1 B" to "1 kB""#),
-        (vec![(FORWARD, "\"hdlc\"")], r#""gse", or a size such as "6 B""#),
+        (
+            vec![(FORWARD, "\"hdlc\"")],
+            r#""gse", or a size such as "6 B""#,
+        ),
         (
             vec![
                 ("links.satellite.framing", "\"ppp\""),
@@ -139,10 +148,7 @@ fn framings_that_carry_no_such_packets_are_refused() {
             "has no effect: forward.framing and return.framing overrule it",
         ),
         (
-            vec![
-                (FORWARD, "\"ethernet\""),
-                ("links.satellite.arp", "{}"),
-            ],
+            vec![(FORWARD, "\"ethernet\""), ("links.satellite.arp", "{}")],
             r#"expected framing = "ethernet" in both directions"#,
         ),
     ] {
@@ -150,7 +156,10 @@ fn framings_that_carry_no_such_packets_are_refused() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     // The place in the file.
-    let text = NETWORK.replace(r#"rate = "1 Mbit/s", delay = "20 ms" }"#, r#"rate = "1 Mbit/s", delay = "20 ms", framing = "hdlc" }"#);
+    let text = NETWORK.replace(
+        r#"rate = "1 Mbit/s", delay = "20 ms" }"#,
+        r#"rate = "1 Mbit/s", delay = "20 ms", framing = "hdlc" }"#,
+    );
     let error = Scenario::parse(&text, "framing.toml", &[]).expect_err("no such framing");
     assert!(error.to_string().starts_with("framing.toml:15:"), "{error}");
 }
