@@ -66,8 +66,8 @@ enum BlackHoleStage {
     /// whether they are.
     ProbingShort { long: u32, mtu: u32, since: Time },
     /// Short packets were acknowledged, the last at `last_seen`. Whole packets are sent again.
-    /// `first_whole` is the end of the first one that was closer to `long` than to `mtu`, if it was sent while
-    /// the path was up.
+    /// `first_whole` is the end of the first one that was closer to `long` than to `mtu`, if it was
+    /// sent while the path was up.
     ShortArrived {
         long: u32,
         mtu: u32,

@@ -20,8 +20,9 @@ const GAIN: f64 = 0.25;
 pub(super) const MIN_BYTES_CARRIED: u64 = 64 << 10;
 
 impl PathMemory {
-    /// Learns from a connection that has ended or has doubled the bytes it carried. `largest_window` is
-    /// its largest congestion window; at its end the window is often small again, after an idle period.
+    /// Learns from a connection that has ended or has doubled the bytes it carried.
+    /// `largest_window` is its largest congestion window; at its end the window is often small
+    /// again, after an idle period.
     pub(super) fn learn(&mut self, connection: &Connection, largest_window: u64) {
         if connection.acknowledged_offset() < MIN_BYTES_CARRIED {
             return;

@@ -184,8 +184,9 @@ impl NetworkBuilder {
         self.nodes[usize::from(node.0)].kind = NodeKind::Custom(agent);
     }
 
-    /// Adds a node that represents hosts outside the network: see [`Network::inject`] and
-    /// [`Network::departures`].
+    /// Adds a node that represents hosts outside the network: see
+    /// [`Network::inject`](crate::Network::inject) and
+    /// [`Network::departures`](crate::Network::departures).
     pub fn attached(&mut self, name: &str) -> NodeId {
         self.node(name, NodeKind::Attached)
     }
@@ -216,8 +217,8 @@ impl NetworkBuilder {
         self.nodes[usize::from(host.0)].sleeps = true;
     }
 
-    /// Makes a host that [sleeps when idle](Self::sleeps_when_idle) draw its wake-up delays from the
-    /// network's seed: see `Host::draw_wake_ups`.
+    /// Makes a host that [sleeps when idle](Self::sleeps_when_idle) draw its wake-up delays from
+    /// the network's seed: see `Host::draw_wake_ups`.
     pub fn draws_wake_ups(&mut self, host: NodeId) {
         self.nodes[usize::from(host.0)].draws_wake_ups = true;
     }

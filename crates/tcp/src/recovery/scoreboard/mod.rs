@@ -86,7 +86,8 @@ pub struct Scoreboard {
     /// Number of SACKed runs below the cursor.
     runs_below: u32,
     retransmitted_segments: u32,
-    // Flags: WATCH_RETRANSMISSIONS, IGNORE_ECHO_OF_SACKED. One byte, so that `clock` fits beside it.
+    // Flags: WATCH_RETRANSMISSIONS, IGNORE_ECHO_OF_SACKED. One byte, so that `clock` fits beside
+    // it.
     requests: u8,
     watched: bool,
     clock: HostClock,
