@@ -42,7 +42,7 @@ pub(crate) enum Node {
     Attached(Attached),
     Custom(Box<dyn Agent + Send>),
     /// Another node with a processor or address resolution.
-    ProcessingAndArp(Box<ProcessingAndArp>),
+    ProcessingAndArp(Box<ProcessingAndArp<Node>>),
 }
 
 impl Node {

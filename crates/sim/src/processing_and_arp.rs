@@ -7,13 +7,12 @@ use bentpipe_types::{
 };
 
 use crate::address_resolution::{ArpSettings, Neighbour};
-use crate::node::Node;
 
 /// A node with its decorator. Arriving and outgoing packets share one processor, as all packets of
 /// a node in gaid1998 pass its IP module (section 6.1). Address resolution is below IP and does not
 /// use the processor.
-pub(crate) struct ProcessingAndArp {
-    node: Node,
+pub(crate) struct ProcessingAndArp<N> {
+    node: N,
     processor: Option<Processor<Way>>,
     dropped: u64,
     /// Address resolution by port; `None`, and ports beyond the end, need none.
@@ -29,9 +28,9 @@ enum Way {
     Out(Port),
 }
 
-impl ProcessingAndArp {
+impl<N: Agent> ProcessingAndArp<N> {
     pub(crate) fn new(
-        node: Node,
+        node: N,
         processing: Option<Processing>,
         arp_settings: Vec<Option<ArpSettings>>,
     ) -> Self {
@@ -47,16 +46,16 @@ impl ProcessingAndArp {
         }
     }
 
-    pub(crate) fn node(&self) -> &Node {
+    pub(crate) fn node(&self) -> &N {
         &self.node
     }
 
-    pub(crate) fn node_mut(&mut self) -> &mut Node {
+    pub(crate) fn node_mut(&mut self) -> &mut N {
         &mut self.node
     }
 
     /// Runs the node and processes what it emits.
-    fn run(&mut self, cx: &mut Ctx<'_>, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
+    fn run(&mut self, cx: &mut Ctx<'_>, run: impl FnOnce(&mut N, &mut Ctx<'_>)) {
         let before = cx.outbox.len();
         run(&mut self.node, cx);
         let mut emitted = std::mem::take(&mut self.emitted);
@@ -86,7 +85,7 @@ impl ProcessingAndArp {
     }
 }
 
-impl Agent for ProcessingAndArp {
+impl<N: Agent> Agent for ProcessingAndArp<N> {
     fn routes(&mut self, routes: bentpipe_types::Routes) {
         self.node.routes(routes);
     }
