@@ -42,30 +42,34 @@ fn acknowledges_every_nth_segment_or_after_the_delay() {
     assert_eq!(tcp.sent_acks(), [1 + 1448 * 5]);
 }
 
-/// A timer with a granularity of 500 ms expires at the first multiple of 500 ms after its time.
+/// A timer with a granularity of 500 ms expires at multiples of 500 ms, whenever it is set. Without,
+/// it expires after the timeout.
 #[test]
 fn a_coarse_timer_expires_at_a_tick() {
-    let retransmitted_after = |granularity: Option<Span>| {
+    let expires_at_ms = |granularity: Option<Span>, written_at_ms: u64| {
         let mut tcp = receiver(Config {
             timer_granularity: granularity,
             rto_rule: RtoRule::Rfc6298,
+            tail_loss_probe: false,
             ..Config::default()
         });
-        tcp.wait(Span::from_millis(130));
+        tcp.wait(Span::from_millis(written_at_ms));
         tcp.write(100);
         tcp.sent();
-        (1..2000).find(|_| {
+        let mut at_ms = written_at_ms;
+        while tcp.sent().is_empty() {
             tcp.wait(Span::from_millis(10));
-            !tcp.sent().is_empty()
-        })
+            at_ms += 10;
+        }
+        at_ms
     };
-    // The handshake took no time, so that the minimum applies.
-    assert_eq!(retransmitted_after(None), Some(20));
-    // With ticks it took half a second: 500 + 4 x 250 ms from 130 ms on, rounded up to 2 s.
-    assert_eq!(
-        retransmitted_after(Some(Span::from_millis(500))),
-        Some(200 - 13)
-    );
+    assert_eq!(expires_at_ms(None, 230), expires_at_ms(None, 130) + 100);
+    let tick = Some(Span::from_millis(500));
+    let first = expires_at_ms(tick, 130);
+    for written_at_ms in (140..700).step_by(70) {
+        let at_ms = expires_at_ms(tick, written_at_ms);
+        assert_eq!(at_ms % 500, first % 500, "{written_at_ms}");
+    }
 }
 
 #[test]
