@@ -65,8 +65,6 @@ def html_of(result: RunResult) -> str:
 def html_of_sweep(result: SweepResult) -> str:
     """Return the sweep's points as a table, and its figure if it has one to three axes."""
     from bentpipe.errors import RequestError
-    from bentpipe.plot.sweep_plot import sweep_figure
-    from bentpipe.sweeps.curves import curves
 
     points = result.points()
     axes = list(points[0].labels) if points else []
@@ -91,7 +89,7 @@ def html_of_sweep(result: SweepResult) -> str:
     table = _table(headings, rows, most=_MOST_POINTS, more_at="table and dataset")
     try:
         plots = any(point.goodput_bps for point in points)
-        figure = _svg(sweep_figure(curves(result, points=points))) if plots else ""
+        figure = _svg(result.plot(points=points)) if plots else ""
     except RequestError:
         figure = ""
     return _view(repr(result)[1:-1], table, figure)

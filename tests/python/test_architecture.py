@@ -39,12 +39,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         *BASE,
     },
     # Ranges over several runs of a scenario.
-    "seed_ranges": {"results", "scenario", *BASE},
+    "seed_ranges": {"application_metrics", "results", "scenario", "sweeps", *BASE},
     # A result as another tool's data file; a test of its in the place of flows.
     "flent": {"results", "scenario", *BASE},
     # Representations of a result elsewhere; imported when they are requested.
     "frames": {"probe_file", "results", "series"},
-    "notebook": {"advice", "plot", "prediction", "results", "sweeps", *BASE},
+    "notebook": {
+        *("advice", "application_metrics", "plot", "prediction", "results", "sweeps"),
+        *BASE,
+    },
     "emulation": {"_native", "congestion", "results", "scenario", *BASE},
     "comparison": {
         *("emulation", "prediction", "results", "scenario", "application_metrics", "seed_ranges"),
@@ -56,8 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {
-        *("arrow_columns", "model", "plot", "prediction", "report", "results", "scenario"),
-        *("sweeps", *BASE),
+        *("_native", "arrow_columns", "model", "plot", "prediction", "probe_file", "report"),
+        *("results", "scenario", "sweeps", *BASE),
     },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
     "advice": {

@@ -13,11 +13,10 @@ from markupsafe import Markup
 
 from bentpipe.files import atomic_write
 from bentpipe.report.inline_svg import inline_svg
-from bentpipe.studies.study import CAUSES, SOURCES, Table, tally
 
 if TYPE_CHECKING:
     from bentpipe.studies.runner import DrawnFigure, Reproduced, Reproduction
-    from bentpipe.studies.study import Value
+    from bentpipe.studies.study import Table, Value
 
 _FOLDER = Path(__file__).parent
 # A sentence ends before a capital letter: "0.5 s" and "fig. 4" are inside of one.
@@ -34,14 +33,11 @@ def write_report(reproduction: Reproduction, path: Path) -> None:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "cause": CAUSES.__getitem__,
         "first_sentence": first_sentence,
         "inline": _inline,
         "ranges": ranges,
         "rows": _rows,
         "shown": shown,
-        "source": SOURCES.__getitem__,
-        "tally": tally,
     }
     page = environment.get_template("report.html").render(
         reproduction=reproduction,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bentpipe.files import atomic_write
 from bentpipe.studies.provenance import Provenance
 from bentpipe.studies.simulations import Awaited, simulate, simulations
-from bentpipe.studies.study import Verdict
+from bentpipe.studies.study import Verdict, tally
 from bentpipe.sweeps.local import cores
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ class Reproduced:
     simulation_s: float
     analysis_s: float
 
+    @property
+    def tally(self) -> str:
+        """How many claims hold: those of the paper, and our own."""
+        return tally(self.verdicts)
+
     def evidence(self, verdict: Verdict) -> list[DrawnFigure]:
         """Return the figures and tables that a claim names and that this run has."""
         return [drawn for each in verdict.claim.figures for drawn in self._named(each)]
@@ -85,6 +90,11 @@ class Reproduction:
     def verdicts(self) -> list[Verdict]:
         """All claims with their measurements."""
         return [verdict for each in self.studies for verdict in each.verdicts]
+
+    @property
+    def tally(self) -> str:
+        """How many claims hold: those of the papers, and our own."""
+        return tally(self.verdicts)
 
     def inconsistencies(self) -> list[str]:
         """Return a line for each claim whose stated cause contradicts its verdict.

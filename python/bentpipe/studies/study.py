@@ -69,6 +69,11 @@ class Cause:
         if not self.text.strip():
             raise ValueError("a cause without a text")
 
+    @property
+    def kind_in_words(self) -> str:
+        """The kind as a reader sees it."""
+        return CAUSES[self.kind]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
@@ -105,6 +110,11 @@ class Claim:
     def is_published(self) -> bool:
         """Whether the paper makes the claim; all others are our own."""
         return self.source == PAPER
+
+    @property
+    def source_in_words(self) -> str:
+        """The source as a reader sees it."""
+        return SOURCES[self.source]
 
 
 @dataclass(frozen=True, kw_only=True)

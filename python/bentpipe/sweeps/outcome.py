@@ -136,11 +136,11 @@ class SweepResult:
             )
         return found
 
-    def plot(self, metric: str | None = None) -> Figure:
+    def plot(self, metric: str | None = None, *, points: Sequence[Point] | None = None) -> Figure:
         """Return goodput, or a metric such as "pages.page_load_ms.p50", along the axes.
 
         A second axis has one curve per value, a third one panel per value. Axes with one value are
-        left out.
+        left out. `points` are those of `points()`, if they are known already.
 
         Raises
         ------
@@ -151,7 +151,8 @@ class SweepResult:
         from bentpipe.sweeps.curves import curves
         from bentpipe.sweeps.metric import parse_metric
 
-        return sweep_figure(curves(self, parse_metric(metric, self.sweep) if metric else None))
+        chosen = parse_metric(metric, self.sweep) if metric else None
+        return sweep_figure(curves(self, chosen, points=points))
 
     def points(self) -> list[Point]:
         """Return medians and quartiles over the seeds, for each place on the other axes."""

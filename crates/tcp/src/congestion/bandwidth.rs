@@ -255,7 +255,7 @@ mod tests {
             let now = feed(&mut estimator, count, interval, 1448);
             let rate = 1448e6 / interval as f64;
             let seconds = now.since(Time::ZERO).as_secs_f64();
-            let closed = rate * (1.0 - (-seconds / 0.5).exp());
+            let closed = rate * (1.0 - libm::exp(-seconds / 0.5));
             // Tustin's method uses the mean of two samples, and there is none before the first.
             let first = 0.5 * interval as f64 / 1e6 / 0.5;
             let found = estimator.bandwidth(now);
