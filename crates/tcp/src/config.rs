@@ -165,10 +165,10 @@ pub struct Config {
     pub ip_version: IpVersion,
     /// Linux behaviours without settings of their own.
     pub linux_quirks: LinuxQuirks,
-    /// Behaviour of ns-2's TCP-Linux (Wei and Cao 2006) without settings of its own: every duplicate
-    /// acknowledgment gives a round-trip sample by its echo and restarts the retransmission timer,
-    /// the end of recovery clears the scoreboard, and the window grows by a segment when it equals
-    /// the slow-start threshold.
+    /// Behaviour of ns-2's TCP-Linux (Wei and Cao 2006) without settings of its own: every
+    /// duplicate acknowledgment gives a round-trip sample by its echo and restarts the
+    /// retransmission timer, the end of recovery clears the scoreboard, and the window grows by a
+    /// segment when it equals the slow-start threshold.
     pub tcp_linux: bool,
     /// The host's clock.
     pub clock: HostClock,

@@ -120,8 +120,9 @@ with_direction_keys! {
             /// "128 B" to "65535 B" ("65515 B" in a tunnel, whose header is in the packet, too), or
             /// a kind of network (gaid1998, table 1): "hyperchannel" 65535, "token-ring-16" 17914,
             /// "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500, "ieee-802.3" 1492, "x.25" 576,
-            /// "point-to-point" 296 B. Default: no limit; with `framing` "ethernet" or "ppp" 1500 B,
-            /// "mpe" 4080 B, "ule" 32756 B, which MPE and ULE do not exceed (less a tunnel's 20 B).
+            /// "point-to-point" 296 B. Default: no limit; with `framing` "ethernet" or "ppp" 1500
+            /// B, "mpe" 4080 B, "ule" 32756 B, which MPE and ULE do not exceed (less a tunnel's 20
+            /// B).
             pub mtu: Option<Mtu>,
             /// Fragment packets longer than `mtu` (RFC 791): no sender uses shorter packets for
             /// this link, and no packet is refused. Fragments are queued, transmitted and lost one

@@ -125,10 +125,10 @@ settings! {
         /// is acknowledged at once. Linux adapts it between 40 and 200 ms. At most 500 ms (RFC 9293
         /// section 3.8.6.3); 200 ms in BSD and in many papers.
         delayed_ack: DelayedAck as "s" => delayed_ack,
-        /// Acknowledge at once after this many full segments, 2 to 1000. RFC 5681 section 4.2 allows
-        /// at most 2; more reduce the load of a slow return link, and slow the growth of the window
-        /// unless `slow_start` is "byte-counting" (samaraweera1999, section 3.1). `delayed_ack`
-        /// still applies.
+        /// Acknowledge at once after this many full segments, 2 to 1000. RFC 5681 section 4.2
+        /// allows at most 2; more reduce the load of a slow return link, and slow the growth of the
+        /// window unless `slow_start` is "byte-counting" (samaraweera1999, section 3.1).
+        /// `delayed_ack` still applies.
         ack_every: u32 => ack_every,
         /// Acknowledgments sent without delay: this many at the start of a connection, or "auto":
         /// those that Linux does not delay (at the start, while the window opens, after an idle
@@ -163,9 +163,10 @@ settings! {
         rto_rule: RtoRule => rto_rule,
         /// The event from which a retransmission timeout counts.
         rto_from: RtoFrom => rto_from,
-        /// Granularity of the clock that measures round trips and runs the retransmission timer (RFC
-        /// 6298 section 4), with `rto_rule` "rfc6298": round trips are measured in whole ticks, and
-        /// the timer expires at a tick. "10 ms" to "1 s" in steps of 10 ms; "500 ms" in BSD. Default: exact times.
+        /// Granularity of the clock that measures round trips and runs the retransmission timer
+        /// (RFC 6298 section 4), with `rto_rule` "rfc6298": round trips are measured in whole
+        /// ticks, and the timer expires at a tick. "10 ms" to "1 s" in steps of 10 ms; "500 ms" in
+        /// BSD. Default: exact times.
         timer_granularity: Option<Length> as "s" = None,
         /// Explicit congestion notification: queues that mark (RED with `ecn = true`) need not
         /// drop.

@@ -13,11 +13,11 @@ const FIRST_PAIRS: usize = 3;
 /// Capacity estimate by packet pairs: the median of the rates of the first pairs of consecutive
 /// acknowledgments.
 ///
-/// Sources: S. Keshav, "A control-theoretic approach to flow control", SIGCOMM 1991, for the rate of
-/// a pair; V. Paxson, "End-to-end Internet packet dynamics", SIGCOMM 1997, for the need of a robust
-/// statistic over many pairs. A lost packet halves the rate of one pair, a pause between bursts
-/// lowers it, and acknowledgments compressed on their way raise it. The median tolerates all of
-/// these in less than half of the pairs.
+/// Sources: S. Keshav, "A control-theoretic approach to flow control", SIGCOMM 1991, for the rate
+/// of a pair; V. Paxson, "End-to-end Internet packet dynamics", SIGCOMM 1997, for the need of a
+/// robust statistic over many pairs. A lost packet halves the rate of one pair, a pause between
+/// bursts lowers it, and acknowledgments compressed on their way raise it. The median tolerates all
+/// of these in less than half of the pairs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PacketPairs {
     // Rates in payload bytes per second.

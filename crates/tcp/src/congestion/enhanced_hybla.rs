@@ -25,8 +25,8 @@ pub struct EnhancedHybla {
 }
 
 impl EnhancedHybla {
-    /// Estimates the capacity from the spacing of the first acknowledgments. Not in the paper, whose
-    /// section V leaves the start at a high error rate to future work.
+    /// Estimates the capacity from the spacing of the first acknowledgments. Not in the paper,
+    /// whose section V leaves the start at a high error rate to future work.
     #[inline(never)]
     fn estimate_capacity(&mut self, sample: &AckSample) {
         let Some(pairs) = &mut self.pairs else { return };

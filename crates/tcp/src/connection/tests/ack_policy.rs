@@ -42,8 +42,8 @@ fn acknowledges_every_nth_segment_or_after_the_delay() {
     assert_eq!(tcp.sent_acks(), [1 + 1448 * 5]);
 }
 
-/// A timer with a granularity of 500 ms expires at multiples of 500 ms, whenever it is set. Without,
-/// it expires after the timeout.
+/// A timer with a granularity of 500 ms expires at multiples of 500 ms, whenever it is set.
+/// Without, it expires after the timeout.
 #[test]
 fn a_coarse_timer_expires_at_a_tick() {
     let expires_at_ms = |granularity: Option<Span>, written_at_ms: u64| {

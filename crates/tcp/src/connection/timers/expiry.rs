@@ -151,8 +151,8 @@ impl Sender {
     }
 
     /// Whether the main timer has expired. With ticks (Linux's or `Config::timer_granularity`), it
-    /// expires at the first tick after its time. The tick is only computed now, because most retransmission timers are
-    /// restarted before they expire.
+    /// expires at the first tick after its time. The tick is only computed now, because most
+    /// retransmission timers are restarted before they expire.
     #[inline]
     fn is_main_timer_due(&mut self, now: Time) -> bool {
         if self.timers.at > now {
