@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 COMPARE_DURATIONS = frozenset(
     {
         "test_access.py",
+        "test_crashes.py",
         "test_emulation_applications.py",
         "test_emulation_paths.py",
         "test_gateway_pair.py",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from .boxes import Box, Gateway, fetch, gateway, listen, live, row, wait_until
+from .live import repeated_after_stall
 from .test_gateway_many import ASKS, SERVES
 
 pytestmark = live
@@ -188,6 +189,7 @@ def test_multiplexed_segments_fit_a_smaller_path_mtu(file: Path, ends: tuple[str
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=["IPv4", "IPv6"])
+@repeated_after_stall
 def test_connections_open_before_the_peer_gateway_starts(file: Path, ends: tuple[str, str]) -> None:
     with (
         row("server", "hub", "sky", "terminal", "client") as (server, first, sky, second, client),
