@@ -376,8 +376,8 @@ impl Sender {
             rtt = self.measure_sacked(report, now);
             self.delivered.add(self.newly_reported(report));
         }
-        // ns-2's sender has no FIN. A gateway may withhold the acknowledgment of a FIN for long, and
-        // samples of its duplicates would end the backoff of each retransmission.
+        // ns-2's sender has no FIN. If a gateway withholds the acknowledgment of a FIN, samples of
+        // duplicates would end the backoff of each retransmission.
         if self.config.tcp_linux && self.send.has_outstanding_data() {
             self.measure_echo_of_duplicate(packet, now);
         }
