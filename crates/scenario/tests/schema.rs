@@ -18,7 +18,7 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
     for (keyword, argument) in keywords {
         let found = match keyword.as_str() {
             "$schema" | "title" | "description" | "default" | "examples" | "format"
-            | "definitions" => None,
+            | "x-quantities" | "definitions" => None,
             "$ref" => {
                 let pointer = argument
                     .as_str()
@@ -218,7 +218,6 @@ minimum_rto = "1 s"
 maximum_rto = "64 s"
 rto_rule = "rfc6298"
 rto_from = "oldest-segment"
-timer_granularity = "500 ms"
 ecn = "request"
 maximum_retransmissions = 12
 maximum_syn_retransmissions = 5
@@ -226,6 +225,7 @@ time_wait = "4 min"
 [hosts.client]
 count = 2
 processing = { time = "20 us" }
+tcp = { timer_granularity = "500 ms" }
 [gateways.hub]
 kind = "router"
 icmp = false

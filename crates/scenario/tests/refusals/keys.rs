@@ -35,7 +35,7 @@ fn keys() {
         (
             r#"delay = "200 ms""#,
             r#"delay = "200 ms", ack_timeout = "1 s""#,
-            "geo.toml:18: links.satellite.return.ack_timeout: unknown key; known here: rate, delay, queue, errors, redundancy, access, acks, compression, tunnel, schedule, schedule_every, traces, acm, outages, fading, duplication, corruption, reordering, in_order",
+            "geo.toml:18: links.satellite.return.ack_timeout: unknown key; known here: rate, delay, queue, errors, redundancy, framing, access, acks, compression, tunnel, schedule, schedule_every, traces, acm, outages, fading, duplication, corruption, reordering, in_order",
         ),
         (
             r#"kind = "router""#,
