@@ -225,7 +225,7 @@ time_wait = "4 min"
 [hosts.client]
 count = 2
 processing = { time = "20 us" }
-tcp = { timer_granularity = "500 ms" }
+tcp = { rto_rule = "rfc6298", timer_granularity = "500 ms" }
 [gateways.hub]
 kind = "router"
 icmp = false

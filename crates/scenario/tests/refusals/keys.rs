@@ -45,12 +45,12 @@ fn keys() {
         (
             "congestion_control",
             "window",
-            "geo.toml:6: hosts.server.tcp.window: unknown key; closest: window_validation, initial_window, window_scaling, window_scale, ... (48 in all: bentpipe explain hosts.server.tcp)",
+            "geo.toml:6: hosts.server.tcp.window: unknown key; closest: window_validation, initial_window, window_scaling, window_scale, ... (50 in all: bentpipe explain hosts.server.tcp)",
         ),
         (
             "congestion_control",
             "slow-start-ssthresh",
-            "geo.toml:6: hosts.server.tcp.slow-start-ssthresh: unknown key; closest: slow_start, slow_start_limit, initial_slow_start_threshold, ... (48 in all: bentpipe explain hosts.server.tcp)",
+            "geo.toml:6: hosts.server.tcp.slow-start-ssthresh: unknown key; closest: slow_start, slow_start_limit, initial_slow_start_threshold, ... (50 in all: bentpipe explain hosts.server.tcp)",
         ),
         (
             "name = \"geo\"\n",
