@@ -340,7 +340,9 @@ mod tests {
             }
             let found = at_once.bandwidth(now + Span::from_millis(gap));
             let expected = stepwise.bandwidth(now + Span::from_millis(gap));
-            prop_assert!((found - expected).abs() <= 1e-9 * expected.abs(), "{found} {expected}");
+            // After long gaps the estimate is below the smallest normal number and loses precision.
+            let error = 1e-9 * expected.abs() + f64::MIN_POSITIVE;
+            prop_assert!((found - expected).abs() <= error, "{found} {expected}");
         }
     }
 
