@@ -41,8 +41,9 @@ NICE = 10
 
 
 def file_of(node_id: str) -> str:
-    """Return the name of the file that a test is in."""
-    return Path(node_id.partition("::")[0]).name
+    """Return the path of the file that a test is in, below the folder of all tests."""
+    path = node_id.partition("::")[0]
+    return path.partition("tests/python/")[2] or path
 
 
 @functools.cache
