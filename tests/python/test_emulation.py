@@ -41,7 +41,7 @@ def test_kernel_transfer_matches_the_simulation() -> None:
     data = comparison.to_data()
     assert data.keys() == {"predict", "run", "range", "emulate", "difference", "groups"}
     assert data["emulate"]["late_ms"].keys() == {"mean", "p99", "p999", "max"}
-    simulated = data["run"]["flows"][0].keys() - {"limited_s", "path_mtu"}
+    simulated = data["run"]["flows"][0].keys() - {"limited_s", "path_mtu", "control_timeouts"}
     assert simulated <= data["emulate"]["flows"][0].keys()
 
 

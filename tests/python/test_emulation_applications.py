@@ -181,7 +181,7 @@ def test_applications_over_kernel_sockets_match_the_simulation() -> None:
     assert list(simulated) == list(real) == list(APPLICATIONS)
     for name, flow in simulated.items():
         assert_flows_match(flow, real[name])
-        assert flow.keys() - {"limited_s", "path_mtu"} <= real[name].keys()
+        assert flow.keys() - {"limited_s", "path_mtu", "control_timeouts"} <= real[name].keys()
     # And compared, by the flow and by the group: what is told, on both clocks.
     for key, of in (("difference", data["difference"]), ("groups", data["groups"])):
         told = of["web"]["application"] if key == "difference" else of["web"]
