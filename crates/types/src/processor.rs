@@ -28,6 +28,15 @@ pub struct Processor<P = Port> {
     done_at: Time,
 }
 
+impl Processing {
+    /// Gauge of the packets in the processor.
+    pub const GAUGE: Gauge = Gauge::new(
+        "processing",
+        "packets",
+        "Packets that wait for the node's processor or are being processed.",
+    );
+}
+
 impl<P> Processor<P> {
     /// Creates an idle processor.
     #[must_use]
@@ -89,11 +98,7 @@ pub struct Served<A> {
 
 impl Served<()> {
     /// Gauges of the processor.
-    pub const GAUGES: &'static [Gauge] = &[Gauge::new(
-        "processing",
-        "packets",
-        "Packets that wait for the node's processor or are being processed.",
-    )];
+    pub const GAUGES: &'static [Gauge] = &[Processing::GAUGE];
 }
 
 impl<A: Agent> Served<A> {

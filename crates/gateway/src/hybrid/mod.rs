@@ -48,8 +48,8 @@ use std::sync::Arc;
 
 use bentpipe_tcp::Config;
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, IcmpError, PacketRef, Port, Processor,
-    Routes, Time,
+    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, IcmpError, PacketRef, Port,
+    Processing, Processor, Routes, Time,
 };
 
 use crate::crash::VolatileAgent;
@@ -109,11 +109,7 @@ pub const GAUGES: &[Gauge] = &[
         "s",
         "Mean deviation of the round-trip times to the host.",
     ),
-    Gauge::new(
-        "processing",
-        "packets",
-        "Packets that wait for the gateway's processor or are being processed.",
-    ),
+    Processing::GAUGE,
 ];
 
 /// A gateway that acknowledges on behalf of hybrid hosts.

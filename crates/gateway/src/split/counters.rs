@@ -3,7 +3,7 @@
 use std::mem;
 
 use bentpipe_tcp::{Connection, Payload, Rings, Socket};
-use bentpipe_types::{Gauge, Port, StreamCheck};
+use bentpipe_types::{Gauge, Port, Processing, StreamCheck};
 
 use super::Split;
 use super::multiplex::MultiplexedConnection;
@@ -301,11 +301,7 @@ pub const GAUGES: &[Gauge] = &[
         "B",
         "Sum of the windows advertised to the hosts.",
     ),
-    Gauge::new(
-        "processing",
-        "packets",
-        "Packets that wait for the gateway's processor or are being processed.",
-    ),
+    Processing::GAUGE,
 ];
 
 /// Returns the value of one of [`GAUGES`]. Windows are sums over all connections, of congestion
