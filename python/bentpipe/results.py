@@ -292,7 +292,7 @@ class Summary:
 
 
 class Output(Protocol):
-    """What the simulator returns: the summary, and the probes that are not in a file."""
+    """Output of the simulator: the summary, and the probes that are not in a file."""
 
     @property
     def summary_json(self) -> str:

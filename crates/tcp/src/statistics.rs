@@ -11,7 +11,7 @@ use crate::sender_limits::LimitedTimes;
 pub struct Statistics {
     /// Retransmission timeouts (of data, SYN or FIN).
     pub timeouts: u64,
-    /// Of these, timeouts while a SYN or FIN, but no data, was outstanding.
+    /// Timeouts while a SYN or FIN, but no data, was outstanding; `timeouts` includes them.
     pub control_timeouts: u32,
     /// Path MTU probes: longer segments sent.
     pub path_mtu_probes: u32,

@@ -93,8 +93,8 @@ pub struct FlowSummary {
     pub segments_retransmitted: u64,
     /// Retransmission timeouts of data, SYN or FIN.
     pub timeouts: u64,
-    /// Of these, timeouts of a SYN or FIN alone. They occur without loss if a gateway confirms the
-    /// opening or closing of a connection end to end.
+    /// Timeouts of a SYN or FIN alone, which `timeouts` includes. They occur without loss if a
+    /// gateway confirms the opening or closing of a connection end to end.
     pub control_timeouts: u64,
     /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
