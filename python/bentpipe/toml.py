@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 # A byte-order mark, which some editors write at the beginning of a file.
-MARK: Final = "\N{BYTE ORDER MARK}"
+MARK: Final = "\ufeff"
 # Greatest depth of keys, as in the simulator's reader; tomllib's time is quadratic in it.
 _GREATEST_DEPTH: Final = 80
 # Strings, which may contain many dots or be part of a key, and comments.
