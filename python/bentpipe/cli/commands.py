@@ -45,6 +45,10 @@ _SNAP: Final = option(
     least=1,
     most=65535,
 )
+_WORKERS: Final = option(
+    "--workers", "N", "Simulations at a time. [default: one per core]", kind=int, least=1
+)
+_DASK: Final = option("--dask", "ADDRESS", "Simulate on the cluster of this Dask scheduler.")
 _JSON: Final = flag("--json", "Print one JSON object and nothing else.")
 
 COMMANDS: Final = {
@@ -204,13 +208,7 @@ COMMANDS: Final = {
             "file": _FILE,
             "settings": _SETTINGS,
             "plot": option("--plot", "FILE.svg", "Plot what each remedy gives.", kind=Path),
-            "workers": option(
-                "--workers",
-                "N",
-                "Simulations at a time. [default: one per core]",
-                kind=int,
-                least=1,
-            ),
+            "workers": _WORKERS,
             "seeds": option(
                 "--seeds",
                 "N",
@@ -253,14 +251,8 @@ COMMANDS: Final = {
             "out": option(
                 "--out", "DIR", "Where the report goes.", kind=Path, default=Path("reproduction")
             ),
-            "workers": option(
-                "--workers",
-                "N",
-                "Simulations at a time. [default: one per core]",
-                kind=int,
-                least=1,
-            ),
-            "dask": option("--dask", "ADDRESS", "Simulate on the cluster of this Dask scheduler."),
+            "workers": _WORKERS,
+            "dask": _DASK,
             "as_json": _JSON,
         },
         (
@@ -286,7 +278,7 @@ COMMANDS: Final = {
                 "--workers", "N", "Cells at a time. [default: one per core]", kind=int
             ),
             "resume": flag("--resume", "Go on with a sweep that was cut short."),
-            "dask": option("--dask", "ADDRESS", "Simulate on the cluster of this Dask scheduler."),
+            "dask": _DASK,
             "series": flag("--series", "Keep every cell's probes, too."),
             "metric": option(
                 "--metric",
