@@ -8,9 +8,8 @@ the number measured for each published one, and how many of them lie within tole
 from __future__ import annotations
 
 import csv
-import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
@@ -19,14 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from bentpipe.errors import WorkError
 from bentpipe.files import atomic_write
-from bentpipe.results import run
+from bentpipe.studies.simulations import Awaited, simulations
 from bentpipe.studies.study import CellT
-from bentpipe.sweeps.local import cores
-from bentpipe.sweeps.stopping import deferred_interrupts, result_of
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
-    from bentpipe.scenario import Scenario
     from bentpipe.studies.judging import Expectation
 
 # Name of the column with the number of published values that a setting meets.
@@ -118,25 +114,15 @@ class OpenSettings(Generic[CellT]):
             A simulation failed.
         """
         settings = self.settings if settings is None else settings
-        needed = [{cell: cell.scenario() for cell in self.cells(each)} for each in settings]
-        # A result is kept until the last setting that needs it.
-        last = {scenario: at for at, cells in enumerate(needed) for scenario in cells.values()}
         rows = []
-        stopped = threading.Event()
-        pool = ThreadPoolExecutor(max_workers=workers or cores())
-        try:
-            with deferred_interrupts() as look:
-                runs = {each: pool.submit(_simulate, each, stopped) for each in last}
-                for index, cells in enumerate(needed):
-                    outcomes = {cell: result_of(runs[of], look) for cell, of in cells.items()}
-                    rows.append(self.judged(settings[index], outcomes))
-                    on_row(rows[-1])
-                    for scenario in set(cells.values()):
-                        if last[scenario] == index:
-                            del runs[scenario]
-        finally:
-            stopped.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+        with simulations(workers) as running:
+            groups = deque(running.begin([self.cells(each) for each in settings]))
+            for setting in settings:
+                # A result is kept until the last setting that needs it.
+                outcomes = Awaited(groups.popleft())
+                outcomes.wait()
+                rows.append(self.judged(setting, outcomes))
+                on_row(rows[-1])
         return rows
 
     def best(self, rows: Sequence[Row]) -> list[Row]:
@@ -205,14 +191,3 @@ def committed(key: str) -> list[Row]:
     """Return the committed rows of a study's search."""
     search, path = search_of(key)
     return search.read(path)
-
-
-def _simulate(scenario: Scenario, stopped: threading.Event) -> RunResult:
-    def look(*_: float) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-
-    try:
-        return run(scenario, default_probes=False, progress=look)
-    except (ValueError, RuntimeError) as error:
-        raise WorkError(f"{error}; to see it again: {scenario.command()}") from error

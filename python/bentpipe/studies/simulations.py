@@ -165,7 +165,7 @@ class _OnCluster:
                     else:
                         future.set_result(_result(outcome))
         except BaseException as error:  # noqa: BLE001
-            # Whoever waits for a result receives the error in its place.
+            # Every pending future gets the error, so that no caller waits for ever.
             for _, future in runs:
                 if not future.done():
                     future.set_exception(error)
@@ -203,7 +203,7 @@ class Awaited(Mapping[_CellT, RunResult]):
         self,
         futures: Futures[_CellT],
         *,
-        on_done: Callable[[], None],
+        on_done: Callable[[], None] = lambda: None,
         on_all: Callable[[], None] = lambda: None,
     ) -> None:
         self._futures = futures
