@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from bentpipe.studies.judging import Expectation, Values, holds
 
@@ -199,40 +199,43 @@ def tally(verdicts: Iterable[Verdict]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure and its numbers: columns of equal length."""
+class _Exhibit:
+    """A figure or a table: columns of equal length by their heads, with a number and a caption."""
+
+    kind: ClassVar[str]
 
     id: str
     title: str
     caption: str
     columns: Mapping[str, Sequence[Value]]
+
+    @property
+    def name(self) -> str:
+        """The name of its files and of its place in the report."""
+        return f"{self.kind}-{self.id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(_Exhibit):
+    """A figure and its numbers."""
+
+    kind = "figure"
+
     draw: Callable[[Canvas], None]
     width: float = 7.2
     height: float = 4.4
 
-    @property
-    def name(self) -> str:
-        """The name of its files and of its place in the report."""
-        return f"figure-{self.id}"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table, its columns by their heads; an HTML table in the report.
+class Table(_Exhibit):
+    """A table, shown as an HTML table in the report.
 
     `marked` says by column which values the report emphasises.
     """
 
-    id: str
-    title: str
-    caption: str
-    columns: Mapping[str, Sequence[Value]]
-    marked: Mapping[str, Sequence[bool]] = field(default_factory=dict)
+    kind = "table"
 
-    @property
-    def name(self) -> str:
-        """The name of its files and of its place in the report."""
-        return f"table-{self.id}"
+    marked: Mapping[str, Sequence[bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,13 @@ import numpy as np
 
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.scenario import Scenario
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from bentpipe.results import RunResult
+    from bentpipe.studies.columns import Columns
     from bentpipe.studies.gaid1998.evidence import Evidence
 
 _LIMIT: Final = {"limit": "500 kB"}
@@ -78,7 +79,7 @@ def centre_figure(evidence: Evidence) -> Figure:
         next(group for group in result.summary.groups if group.name == "files").goodput_bps
         for result in results.values()
     ]
-    columns: dict[str, list[Value]] = {"queue": list(results)}
+    columns: Columns = {"queue": list(results)}
     for what, seconds in waits.items():
         columns[f"{what} (s)"] = list(seconds)
     columns["files_bps"] = list(files)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import add, empty
 from bentpipe.studies.gaid1998.cells import (
     BEYOND_DURATION_S,
     BEYOND_LOSSES,
@@ -36,9 +37,7 @@ def goodput_bps(evidence: Evidence, cell: RemedyDownload) -> float:
 
 def remedies_figure(evidence: Evidence) -> Figure:
     """Return the figure that compares remedies."""
-    columns: dict[str, list[Value]] = {
-        name: [] for name in ("network", "hosts", "loss", "method", "goodput_bps")
-    }
+    columns = empty("network", "hosts", "loss", "method", "goodput_bps")
     groups = [
         (network, hosts, loss) for network in NETWORKS for hosts in HOSTS for loss in BEYOND_LOSSES
     ]
@@ -49,9 +48,7 @@ def remedies_figure(evidence: Evidence) -> Figure:
                 evidence, RemedyDownload(method=method, network=network, hosts=hosts, loss=loss)
             )
             values[method].append(rate)
-            row: tuple[Value, ...] = (network, hosts, loss, method, rate)
-            for name, value in zip(columns, row, strict=True):
-                columns[name].append(value)
+            add(columns, network, hosts, loss, method, rate)
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)

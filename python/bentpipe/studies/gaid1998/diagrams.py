@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.studies.columns import Columns, add, empty
 from bentpipe.studies.gaid1998.cells import FITTED, Download, first_segments
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ def _diagram(
     height: float,
 ) -> Figure:
     """Return a diagram of boxes and arrows; its data are the arrows."""
-    columns: dict[str, list[Value]] = {
+    columns: Columns = {
         "from": [edge.start for edge in edges],
         "to": [edge.end for edge in edges],
         "event": [edge.label.replace("\n", " ") for edge in edges],
@@ -219,9 +220,7 @@ _FIRST_S: Final = 1.6
 
 def _policies(evidence: Evidence) -> Figure:
     """Return figure 6: the first segments of two runs, between server, gateway and host."""
-    columns: dict[str, list[Value]] = {
-        name: [] for name in ("policy", "what", "from", "to", "sent_s", "received_s")
-    }
+    columns = empty("policy", "what", "from", "to", "sent_s", "received_s")
     arrows: dict[str, list[tuple[str, float, float, float, float]]] = {}
     for policy, cell in (
         ("standard TCP/IP", first_segments(gateway=False)),
@@ -229,7 +228,8 @@ def _policies(evidence: Evidence) -> Figure:
     ):
         arrows[policy] = _arrows(evidence, cell)
         for what, start, end, sent_s, received_s in arrows[policy]:
-            row: tuple[Value, ...] = (
+            add(
+                columns,
                 policy,
                 what,
                 _NODES[start],
@@ -237,8 +237,6 @@ def _policies(evidence: Evidence) -> Figure:
                 sent_s,
                 received_s,
             )
-            for name, value in zip(columns, row, strict=True):
-                columns[name].append(value)
 
     def draw(canvas: Canvas) -> None:
         for axes, (policy, lines) in zip(new_axes(canvas, columns=2), arrows.items(), strict=True):
@@ -379,7 +377,7 @@ def _handshake() -> Figure:
         ("gateway", "host", "data", ""),
     )
     places = {name: x for x, name in _NODES.items()}
-    columns: dict[str, list[Value]] = {
+    columns: Columns = {
         "from": [start for start, _, _, _ in steps],
         "to": [end for _, end, _, _ in steps],
         "segment": [what for _, _, what, _ in steps],
@@ -435,7 +433,7 @@ def _network() -> Figure:
         ("satellite", "gateway to host", "10 Mbit/s", "250 ms"),
         ("modem", "host to gateway, in a tunnel", "9.6 or 29.9 kbit/s", "1 ms"),
     )
-    columns: dict[str, list[Value]] = {
+    columns: Columns = {
         name: [row[index] for row in rows]
         for index, name in enumerate(("link", "way", "rate", "delay"))
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, add_samples
 from bentpipe.studies.evidence import Curve
 from bentpipe.studies.gaid1998.cells import (
     COMMERCIAL_KBPS,
@@ -26,7 +27,7 @@ from bentpipe.studies.gaid1998.cells import (
     plain,
     standard,
 )
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -177,13 +178,10 @@ def envelope(curve: Curve, step_s: float) -> tuple[np.ndarray, Curve, np.ndarray
 
 
 def _of_panels(plan: _Plan, *, title: str, caption: str, panels: Sequence[_Panel]) -> Figure:
-    columns: dict[str, list[Value]] = {"panel": [], "curve": [], "time_s": [], "value": []}
+    columns: Columns = {}
     for panel in panels:
         for name, curve in panel.drawn().items():
-            columns["panel"] += [panel.y_label.replace("\n", " ")] * len(curve.times_s)
-            columns["curve"] += [name] * len(curve.times_s)
-            columns["time_s"] += curve.times_s.tolist()
-            columns["value"] += curve.values.tolist()
+            add_samples(columns, curve, panel=panel.y_label.replace("\n", " "), curve=name)
 
     def draw(canvas: Canvas) -> None:
         all_axes = new_axes(canvas, rows=len(panels))
@@ -381,11 +379,9 @@ def _duplicate(evidence: Evidence, plan: _Plan) -> Figure:
         "acknowledged by the host": _kbyte(evidence.curve(cell, "hub.acknowledged")),
     }
     shown = {name: each.until(_DUPLICATE_S) for name, each in {**lines, **points}.items()}
-    columns: dict[str, list[Value]] = {"curve": [], "time_s": [], "value": []}
+    columns: Columns = {}
     for name, curve in shown.items():
-        columns["curve"] += [name] * len(curve.times_s)
-        columns["time_s"] += curve.times_s.tolist()
-        columns["value"] += curve.values.tolist()
+        add_samples(columns, curve, curve=name)
     again = evidence.counted(cell, "to_host", "retransmissions")
 
     def draw(canvas: Canvas) -> None:

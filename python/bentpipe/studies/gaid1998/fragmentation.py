@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.studies.columns import add, empty
 from bentpipe.studies.gaid1998.cells import (
     FITTED,
     LARGE_SEGMENT_BYTES,
@@ -14,7 +15,7 @@ from bentpipe.studies.gaid1998.cells import (
     Download,
     Open,
 )
-from bentpipe.studies.study import Table, Value
+from bentpipe.studies.study import Table
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
@@ -95,32 +96,28 @@ def fragments(mtu_bytes: int) -> int:
 
 def mtu_table(evidence: Evidence) -> Table:
     """Return table 1, with what fragmentation costs."""
-    columns: dict[str, list[Value]] = {
-        name: []
-        for name in (
-            "network",
-            "MTU (bytes)",
-            "fragments of 1500 bytes",
-            "packets lost (%)",
-            "received without loss (Mbyte)",
-            "received with 1% loss (Mbyte)",
-        )
-    }
+    columns = empty(
+        "network",
+        "MTU (bytes)",
+        "fragments of 1500 bytes",
+        "packets lost (%)",
+        "received without loss (Mbyte)",
+        "received with 1% loss (Mbyte)",
+    )
     for name, mtu_bytes, mtu in NETWORKS:
         count = fragments(mtu_bytes)
         received = [
             evidence.received_bytes(Fragmented(mtu=mtu, loss=loss)) / 1e6
             for loss in (0.0, LOSS_RATE)
         ]
-        row: tuple[Value, ...] = (
+        add(
+            columns,
             name,
             mtu_bytes,
             count,
             100 * (1 - (1 - LOSS_RATE) ** count),
             *received,
         )
-        for head, value in zip(columns, row, strict=True):
-            columns[head].append(value)
     return Table(
         id="1",
         title="Value of the MTU depending on the network",
@@ -135,14 +132,10 @@ def mtu_table(evidence: Evidence) -> Table:
 
 def arp_table(evidence: Evidence) -> Table:
     """Return the table of the server's LAN with and without ARP."""
-    columns: dict[str, list[Value]] = {
-        name: [] for name in ("LAN", "first segment sent (ms)", "received in 100 s (Mbyte)")
-    }
+    columns = empty("LAN", "first segment sent (ms)", "received in 100 s (Mbyte)")
     for name, cell in _lans().items():
         first_s = float(evidence.curve(cell, "download.sent_segment").known().times_s[0])
-        row: tuple[Value, ...] = (name, 1e3 * first_s, evidence.received_bytes(cell) / 1e6)
-        for head, value in zip(columns, row, strict=True):
-            columns[head].append(value)
+        add(columns, name, 1e3 * first_s, evidence.received_bytes(cell) / 1e6)
     return Table(
         id="A14",
         title="ARP on the server's LAN",

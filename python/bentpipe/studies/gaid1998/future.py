@@ -12,7 +12,8 @@ from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.prediction.multicast import HEADER_BYTES, completion
 from bentpipe.prediction.network import directions
 from bentpipe.scenario import Scenario
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.columns import add, empty
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -89,9 +90,7 @@ def _wait_s(group: GroupResult, path: tuple[str, ...]) -> float:
 
 def merged_figure(evidence: Evidence) -> Figure:
     """Return the figure of merged traffic and more users."""
-    columns: dict[str, list[Value]] = {
-        name: [] for name in ("network", "what", "at the hub", "goodput_bps", "95% within (s)")
-    }
+    columns = empty("network", "what", "at the hub", "goodput_bps", "95% within (s)")
     goodputs: dict[str, list[float]] = {hub: [] for hub in _GATEWAYS}
     waits: dict[str, list[float]] = {hub: [] for hub in _GATEWAYS}
     for hub in _GATEWAYS:
@@ -99,16 +98,12 @@ def merged_figure(evidence: Evidence) -> Figure:
             for table, name in tables.items():
                 rate = _group(evidence, FutureWork(network=network, hub=hub), table).goodput_bps
                 goodputs[hub].append(rate)
-                row: tuple[Value, ...] = (network, name.replace("\n", " "), hub, rate, None)
-                for key, value in zip(columns, row, strict=True):
-                    columns[key].append(value)
+                add(columns, network, name.replace("\n", " "), hub, rate, None)
         web = FutureWork(network="hybrid-web", hub=hub)
         for what, (table, path) in _WAITS.items():
             seconds = _wait_s(_group(evidence, web, table), path)
             waits[hub].append(seconds)
-            row = (web.network, what, hub, None, seconds)
-            for key, value in zip(columns, row, strict=True):
-                columns[key].append(value)
+            add(columns, web.network, what, hub, None, seconds)
     names = [name for tables in _GOODPUTS.values() for name in tables.values()]
 
     def draw(canvas: Canvas) -> None:
@@ -183,14 +178,13 @@ def broadcast_figure(evidence: Evidence) -> Figure:
 
 def memory_figure(evidence: Evidence) -> Figure:
     """Return the figure of goodput at a bounded memory."""
-    columns: dict[str, list[Value]] = {"memory": [], "window": [], "goodput_bps": []}
+    columns = empty("memory", "window", "goodput_bps")
     curves: dict[str, list[float]] = {}
     for window in WINDOWS:
         for memory in MEMORIES:
             rate = _group(evidence, _bounded(memory, window), "download").goodput_bps
             curves.setdefault(window, []).append(rate)
-            for key, value in zip(columns, (memory, window, rate), strict=True):
-                columns[key].append(value)
+            add(columns, memory, window, rate)
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)

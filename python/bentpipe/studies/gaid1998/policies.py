@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, add, append, empty
 from bentpipe.studies.gaid1998.cells import (
     ACK_TIMEOUTS_MS,
     ADAPTIVE,
@@ -29,7 +30,7 @@ from bentpipe.studies.gaid1998.cells import (
 )
 from bentpipe.studies.gaid1998.figures import thinned
 from bentpipe.studies.gaid1998.stalls import TIMEOUT_S, timer_stalls
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -61,11 +62,14 @@ def _ack_timeouts(evidence: Evidence) -> Figure:
         ]
         for number in sets
     }
-    columns: dict[str, list[Value]] = {"set": [], "ack_timeout_ms": [], "received_mbyte": []}
+    columns: Columns = {}
     for number, amounts in received.items():
-        columns["set"] += [number] * len(amounts)
-        columns["ack_timeout_ms"] += list(ACK_TIMEOUTS_MS)
-        columns["received_mbyte"] += amounts
+        append(
+            columns,
+            set=[number] * len(amounts),
+            ack_timeout_ms=ACK_TIMEOUTS_MS,
+            received_mbyte=amounts,
+        )
     usual = ACK_TIMEOUTS_MS.index(200)
     gains = [amounts[0] / amounts[usual] - 1.0 for amounts in received.values()]
 
@@ -109,11 +113,14 @@ def _stalls(evidence: Evidence) -> Figure:
         name: evidence.curve(cell, "hub.acknowledged").known() for name, cell in cells.items()
     }
     found = {name: timer_stalls(evidence, cell) for name, cell in cells.items()}
-    columns: dict[str, list[Value]] = {"load": [], "time_s": [], "acknowledged_bytes": []}
+    columns: Columns = {}
     for name, curve in curves.items():
-        columns["load"] += [name] * len(curve.times_s)
-        columns["time_s"] += curve.times_s.tolist()
-        columns["acknowledged_bytes"] += curve.values.tolist()
+        append(
+            columns,
+            load=[name] * len(curve.times_s),
+            time_s=curve.times_s.tolist(),
+            acknowledged_bytes=curve.values.tolist(),
+        )
 
     def draw(canvas: Canvas) -> None:
         whole, excerpt = new_axes(canvas, rows=2)
@@ -188,15 +195,11 @@ def _recoveries(evidence: Evidence) -> Figure:
         ]
         for recovery in RECOVERIES
     }
-    columns: dict[str, list[Value]] = {
-        name: [] for name in ("recovery", "segment_bytes", "endless_data", "seed", "kbps")
-    }
+    columns = empty("recovery", "segment_bytes", "endless_data", "seed", "kbps")
     for recovery, by_group in rates.items():
         for (open_, endless), kbps in zip(groups.values(), by_group, strict=True):
             for seed, rate in zip(LOSS_SEEDS, kbps, strict=False):
-                row: tuple[Value, ...] = (recovery, open_.mss_bytes, endless, seed, rate)
-                for head, value in zip(columns, row, strict=True):
-                    columns[head].append(value)
+                add(columns, recovery, open_.mss_bytes, endless, seed, rate)
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
@@ -236,16 +239,13 @@ def _costs(evidence: Evidence) -> Figure:
     runs = {_ROUTER: _seeds(evidence, routed(LOSS_SEEDS[0]))}
     for recovery, name in _POLICIES.items():
         runs[name] = _seeds(evidence, lossy(recovery, LOSS_SEEDS[0]))
-    columns: dict[str, list[Value]] = {
-        name: []
-        for name in (
-            "policy",
-            "satellite_mbyte_per_mbyte",
-            "line_minutes_per_mbyte",
-            "line_price",
-            "cost_per_mbyte",
-        )
-    }
+    columns = empty(
+        "policy",
+        "satellite_mbyte_per_mbyte",
+        "line_minutes_per_mbyte",
+        "line_price",
+        "cost_per_mbyte",
+    )
     costs = {}
     for name, cells in runs.items():
         delivered = sum(evidence.received_bytes(cell) for cell in cells) / 1e6
@@ -253,9 +253,7 @@ def _costs(evidence: Evidence) -> Figure:
         minutes = len(cells) * DURATION_S / 60.0 / delivered
         costs[name] = [sent + price * minutes for price in _LINE_PRICES]
         for price, cost in zip(_LINE_PRICES, costs[name], strict=True):
-            row: tuple[Value, ...] = (name, sent, minutes, price, cost)
-            for head, value in zip(columns, row, strict=True):
-                columns[head].append(value)
+            add(columns, name, sent, minutes, price, cost)
     best = [min(costs, key=lambda name: costs[name][index]) for index in range(len(_LINE_PRICES))]
     cheapest = ", then ".join(dict.fromkeys(best))
 

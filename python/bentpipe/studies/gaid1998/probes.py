@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, add, add_samples, append, empty
 from bentpipe.studies.gaid1998.cells import (
     FACTORS,
     FITTED,
@@ -19,7 +20,7 @@ from bentpipe.studies.gaid1998.cells import (
     standard,
 )
 from bentpipe.studies.gaid1998.figures import envelope, legend_of, nested_widths, thinned
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -43,11 +44,14 @@ def _anticipation(evidence: Evidence) -> Figure:
         number: [evidence.received_bytes(anticipating(number, factor)) / 1e6 for factor in FACTORS]
         for number in sets
     }
-    columns: dict[str, list[Value]] = {"sent_at_most": [], "set": [], "received_mbyte": []}
+    columns: Columns = {}
     for number, amounts in received.items():
-        columns["sent_at_most"] += list(limits)
-        columns["set"] += [number] * len(limits)
-        columns["received_mbyte"] += amounts
+        append(
+            columns,
+            sent_at_most=list(limits),
+            set=[number] * len(limits),
+            received_mbyte=amounts,
+        )
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
@@ -91,15 +95,14 @@ def _anticipation(evidence: Evidence) -> Figure:
 
 
 def _delays(evidence: Evidence) -> Figure:
-    medians, columns = {}, _columns("set", "time_s", "least_s", "median_s", "most_s")
+    medians, columns = {}, empty("set", "time_s", "least_s", "median_s", "most_s")
     for number in SETS:
         known = evidence.curve(standard(number), "download.segment_delay").known()
         least, median, most = envelope(known.until(_SHOWN_S), _STEP_S)
         medians[number] = median
         rows = zip(median.times_s, least, median.values, most, strict=True)
         for row in rows:
-            for name, value in zip(columns, (number, *map(float, row)), strict=True):
-                columns[name].append(value)
+            add(columns, number, *map(float, row))
 
     def draw(canvas: Canvas) -> None:
         all_axes = new_axes(canvas, rows=2)
@@ -128,10 +131,6 @@ def _delays(evidence: Evidence) -> Figure:
         draw=draw,
         height=5.0,
     )
-
-
-def _columns(*names: str) -> dict[str, list[Value]]:
-    return {name: [] for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +168,7 @@ _QUANTITIES: Final = (
 
 
 def _sender(evidence: Evidence) -> Figure:
-    columns = _columns("set", "number", "time_s", "value")
+    columns: Columns = {}
     curves = {}
     for quantity in _QUANTITIES:
         for number in SETS:
@@ -177,10 +176,8 @@ def _sender(evidence: Evidence) -> Figure:
             if quantity.number == "3":
                 _, known, _ = envelope(known, 0.1)
             curves[quantity, number] = thinned(known, _SHOWN_S)
-            columns["set"] += [number] * len(known.times_s)
-            columns["number"] += [quantity.number] * len(known.times_s)
-            columns["time_s"] += known.times_s.tolist()
-            columns["value"] += (quantity.scale * known.values).tolist()
+            scaled = replace(known, values=quantity.scale * known.values)
+            add_samples(columns, scaled, set=number, number=quantity.number)
 
     def draw(canvas: Canvas) -> None:
         all_axes = new_axes(canvas, rows=len(_QUANTITIES))

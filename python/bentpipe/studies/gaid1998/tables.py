@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bentpipe.studies.gaid1998.cells import standard
-from bentpipe.studies.study import Table, Value
+from bentpipe.studies.study import Table
+
+if TYPE_CHECKING:
+    from bentpipe.studies.columns import Columns
 
 # Table 2: OPNET's macro, and the series that records it here.
 _OUTPUTS: Final = (
@@ -67,7 +70,7 @@ TABLES: Final = {
 
 def outputs_table() -> Table:
     """Return table 2, with the series that record the same."""
-    columns: dict[str, list[Value]] = {
+    columns: Columns = {
         "macro": [macro for macro, _, _ in _OUTPUTS],
         "index": [index if index < 8 else None for index in range(len(_OUTPUTS))],
         "parameter": [parameter for _, parameter, _ in _OUTPUTS],
@@ -113,7 +116,7 @@ def parameters_table(number: int) -> Table:
             f"{satellite['return']['rate_bps']:,} bit/s",
         ),
     ]
-    columns: dict[str, list[Value]] = {
+    columns: Columns = {
         "parameter": [name for name, _, _ in rows],
         "paper": [paper for _, paper, _ in rows],
         "run": [run for _, _, run in rows],

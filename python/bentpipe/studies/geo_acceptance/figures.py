@@ -6,6 +6,7 @@ from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING
 
+from bentpipe.studies.columns import Columns, add, empty
 from bentpipe.studies.geo_acceptance.cells import (
     ACCESSES,
     LOSSY,
@@ -14,7 +15,7 @@ from bentpipe.studies.geo_acceptance.cells import (
     SPLIT,
     with_losses,
 )
-from bentpipe.studies.study import Table, Value
+from bentpipe.studies.study import Table
 
 if TYPE_CHECKING:
     from bentpipe.studies.geo_acceptance.cells import Access, Transfer
@@ -38,7 +39,7 @@ def _times(evidence: Evidence, gateways: str, number: str, title: str) -> Table:
             if cell.gateways == gateways:
                 settings[cell.name] = None
                 cells[cell.name, access] = cell
-    columns: dict[str, list[Value]] = {"setting": list(settings)}
+    columns: Columns = {"setting": list(settings)}
     marked: dict[str, list[bool]] = {}
     for access in ACCESSES:
         head = _head(access)
@@ -56,14 +57,16 @@ def _times(evidence: Evidence, gateways: str, number: str, title: str) -> Table:
 
 
 def _seeds(evidence: Evidence) -> Table:
-    heads = ("access", "setting", "seeds", "below the target", "median, s", "least, s", "most, s")
-    columns: dict[str, list[Value]] = {head: [] for head in heads}
+    columns = empty(
+        "access", "setting", "seeds", "below the target", "median, s", "least, s", "most, s"
+    )
     marked: list[bool] = []
     for access in LOSSY:
         for cell in with_losses(access, SEEDS[0]):
             times_s = evidence.by_seed(cell)
             middle_s = median(times_s)
-            row: tuple[Value, ...] = (
+            add(
+                columns,
                 access.name,
                 cell.name,
                 len(times_s),
@@ -72,8 +75,6 @@ def _seeds(evidence: Evidence) -> Table:
                 min(times_s),
                 max(times_s),
             )
-            for head, value in zip(heads, row, strict=True):
-                columns[head].append(value)
             marked.append(middle_s < access.target_s)
     target_s = LOSSY[0].target_s
     return Table(

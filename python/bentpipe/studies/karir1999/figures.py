@@ -9,6 +9,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, add, append, empty
 from bentpipe.studies.karir1999 import cells, open_settings, tables
 from bentpipe.studies.karir1999.cells import (
     GATEWAYS,
@@ -20,7 +21,7 @@ from bentpipe.studies.karir1999.cells import (
     Download,
     paper,
 )
-from bentpipe.studies.study import Figure, Table, Value
+from bentpipe.studies.study import Figure, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from bentpipe.studies.evidence import Floats
     from bentpipe.studies.karir1999.evidence import Evidence
 
-Columns = dict[str, list[Value]]
 STYLES = ("-", "--", "-.", ":")
 
 
@@ -123,17 +123,20 @@ _TITLES = {"as stated": "windows as stated", "found": "windows as found"}
 def _panels(
     of: Callable[[Download], tuple[Floats, Floats]], scale: float, value: str
 ) -> tuple[Columns, Panels]:
-    columns: Columns = {"setting": [], "network": [], "time_s": [], value: []}
+    columns: Columns = {}
     panels: Panels = {}
     for setting, cell in _SETTINGS.items():
         panels[setting] = {}
         for network in NETWORKS:
             times, values = of(cell(network))
             panels[setting][network] = (times, values * scale)
-            columns["setting"] += [setting] * len(times)
-            columns["network"] += [network] * len(times)
-            columns["time_s"] += times.tolist()
-            columns[value] += (values * scale).tolist()
+            append(
+                columns,
+                setting=[setting] * len(times),
+                network=[network] * len(times),
+                time_s=times.tolist(),
+                **{value: (values * scale).tolist()},
+            )
     return columns, panels
 
 
@@ -307,14 +310,11 @@ def _windows(evidence: Evidence) -> Figure:
         cells.SATELLITE: cells.WINDOWS,
         cells.LARGE_WINDOWS: cells.LARGE_SWEEP,
     }
-    columns: Columns = {"network": [], "window_bytes": [], "link_bps": [], "rtt_ms": []}
+    columns = empty("network", "window_bytes", "link_bps", "rtt_ms")
     for network, windows in sweep.items():
         for window in windows:
             cell = Download(network=network, window=window)
-            columns["network"].append(network)
-            columns["window_bytes"].append(window)
-            columns["link_bps"].append(evidence.link_bps(cell))
-            columns["rtt_ms"].append(evidence.rtt_ms(cell))
+            add(columns, network, window, evidence.link_bps(cell), evidence.rtt_ms(cell))
 
     def draw(canvas: Canvas) -> None:
         left, right = new_axes(canvas, columns=2)

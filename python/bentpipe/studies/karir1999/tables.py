@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bentpipe.studies.columns import Columns, add, empty
 from bentpipe.studies.karir1999 import cells, open_settings
 from bentpipe.studies.karir1999.cells import (
     ERROR_RATES,
@@ -20,22 +21,20 @@ from bentpipe.studies.karir1999.cells import (
 )
 from bentpipe.studies.karir1999.evidence import jain
 from bentpipe.studies.open_settings import committed
-from bentpipe.studies.study import Table, Value
+from bentpipe.studies.study import Table
 
 if TYPE_CHECKING:
     from bentpipe.studies.karir1999.evidence import Evidence
     from bentpipe.studies.open_settings import Published
 
-Columns = dict[str, list[Value]]
-
 
 def open_parameters(evidence: Evidence) -> Table:
     """Return what else the paper leaves open, one setting at a time."""
-    columns = _empty("setting", "network", "throughput (kbit/s)", "mean RTT (ms)", "download (s)")
+    columns = empty("setting", "network", "throughput (kbit/s)", "mean RTT (ms)", "download (s)")
     for variant in OPEN:
         for network in NETWORKS:
             cell = opened(network, variant)
-            _add(
+            add(
                 columns,
                 variant,
                 NAMES[network],
@@ -53,15 +52,6 @@ def open_parameters(evidence: Evidence) -> Table:
     )
 
 
-def _empty(*names: str) -> Columns:
-    return {name: [] for name in names}
-
-
-def _add(columns: Columns, *values: Value) -> None:
-    for column, value in zip(columns.values(), values, strict=True):
-        column.append(value)
-
-
 def remedies(evidence: Evidence, size: int, number: str) -> Table:
     """Return what each remedy buys for a size of file."""
     rates = [rate for rate in RATES_BPS if evidence.has(_remedy("none", "today", rate, 0.0, size))]
@@ -69,7 +59,7 @@ def remedies(evidence: Evidence, size: int, number: str) -> Table:
     heads = [
         f"{rate / 1e6:g} Mbit/s, {_errors(errors)}" for rate in rates for errors in ERROR_RATES
     ]
-    columns = _empty("hosts", "remedy", *heads)
+    columns = empty("hosts", "remedy", *heads)
     for hosts in HOSTS:
         for remedy in REMEDIES:
             flows = [
@@ -80,7 +70,7 @@ def remedies(evidence: Evidence, size: int, number: str) -> Table:
             values = [
                 _mbps(each.goodput_bps) if large else _rounded(each.finish_s) for each in flows
             ]
-            _add(columns, hosts, REMEDY_NAMES[remedy], *values)
+            add(columns, hosts, REMEDY_NAMES[remedy], *values)
     what = (
         "50 Mbyte: goodput, Mbit/s" if large else "200 kbyte, as a page: seconds to the last byte"
     )
@@ -109,11 +99,11 @@ def pages(evidence: Evidence) -> Table:
     """Return what each remedy buys for web pages."""
     measures = ("median (s)", "nine of ten (s)")
     heads = [f"{_errors(errors)}: {each}" for errors in ERROR_RATES for each in measures]
-    columns = _empty("hosts", "remedy", *heads)
+    columns = empty("hosts", "remedy", *heads)
     for hosts, remedy in dict.fromkeys((cell.hosts, cell.remedy) for cell in cells.PAGES):
         found = [cell for cell in cells.PAGES if (cell.hosts, cell.remedy) == (hosts, remedy)]
         times = [_rounded(time, 2) for cell in found for time in evidence.page_s(cell)]
-        _add(columns, hosts, REMEDY_NAMES[remedy], *times)
+        add(columns, hosts, REMEDY_NAMES[remedy], *times)
     return Table(
         id="A5",
         title="Which remedy buys what. Twenty web pages, one after the other: seconds",
@@ -125,10 +115,10 @@ def pages(evidence: Evidence) -> Table:
 
 def handovers(evidence: Evidence) -> Table:
     """Return what each remedy buys over a LEO link with handovers."""
-    columns = _empty("hosts", "remedy", "goodput (Mbit/s)", "download (s)", "timeouts")
+    columns = empty("hosts", "remedy", "goodput (Mbit/s)", "download (s)", "timeouts")
     for cell in cells.HANDOVERS:
         flow = evidence.flow(cell)
-        _add(
+        add(
             columns,
             cell.hosts,
             REMEDY_NAMES[cell.remedy],
@@ -148,7 +138,7 @@ def handovers(evidence: Evidence) -> Table:
 
 def fleet(evidence: Evidence) -> Table:
     """Return fairness and memory of twenty downloads."""
-    columns = _empty(
+    columns = empty(
         "remedy",
         "gateways' memory (MiB)",
         "Jain's index",
@@ -161,7 +151,7 @@ def fleet(evidence: Evidence) -> Table:
         flows = evidence.flows(cell)
         ends = [flow.finish_s for flow in flows if flow.finish_s is not None]
         default = cells.DEFAULT_MEMORY_MIB if evidence.gateways(cell) else None
-        _add(
+        add(
             columns,
             REMEDY_NAMES[cell.remedy],
             cell.memory_mib or default,
@@ -183,12 +173,12 @@ def fleet(evidence: Evidence) -> Table:
 
 def ten_numbers(evidence: Evidence) -> Table:
     """Return the ten numbers of the paper beside those of this run."""
-    columns = _empty("number", "paper", "windows as stated", "windows as found", "holds")
+    columns = empty("number", "paper", "windows as stated", "windows as found", "holds")
     stated = open_settings.measure_stated(evidence).measured
     found = open_settings.measure_found(evidence).measured
     for of in open_settings.SEARCH.published.values():
         for name in of.columns:
-            _add(
+            add(
                 columns,
                 _NUMBERS[name],
                 _expected(of),
@@ -276,7 +266,7 @@ def search() -> Table:
 
 def load(evidence: Evidence) -> Table:
     """Return the load of the router, and round trips at both ends."""
-    columns = _empty(
+    columns = empty(
         "network",
         "packets that arrive at the hub (1/s)",
         "passes of its IP layer (1/s)",
@@ -287,7 +277,7 @@ def load(evidence: Evidence) -> Table:
     for network in NETWORKS:
         cell = paper(network)
         client = evidence.flows(uploads[network])[1].rtt_ms.mean if network in uploads else None
-        _add(
+        add(
             columns,
             NAMES[network],
             _rounded(evidence.hub_arrivals(cell) / evidence.end_s(cell)),

@@ -10,6 +10,7 @@ import numpy as np
 
 from bentpipe.plot.run_plots import draw_time_sequence
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, append
 from bentpipe.studies.obata2000 import cells
 from bentpipe.studies.obata2000.cells import (
     ASYMMETRIC,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-_Columns = dict[str, list[Value]]
 _NO_MEASUREMENTS = (
     "The paper's experimental points can't be measured again and are left out; simulations of a "
     "60-second connection, as in the experiment, stand in for them."
@@ -94,10 +94,10 @@ def _throughput_figure(
     """Draw figure 5 or 6: lines are formulas, symbols are simulations."""
     lines = {name: _line(network, range(2, 140)) for name, network in curves.items()}
     symbols = {name: cells.figure_cells(network, 1024) for name, network in curves.items()}
-    columns: _Columns = {}
+    columns: Columns = {}
     for name, transfers in symbols.items():
         comparison = evidence.compare(transfers)
-        _append(
+        append(
             columns,
             curve=[name] * len(transfers),
             window_segments=[each.window_segments for each in transfers],
@@ -148,8 +148,8 @@ def _vsat_figure(
     comparison = evidence.compare(transfers)
     minute_bps = [evidence.simulated_bps(each) for each in connections]
     existing = {name: existing_bps(transfers, reading=name) for name in ("published", "windowed")}
-    columns: _Columns = {}
-    _append(
+    columns: Columns = {}
+    append(
         columns,
         window_segments=[each.window_segments for each in transfers],
         window_bytes=[each.window_segments * cells.SEGMENT_BYTES for each in transfers],
@@ -165,7 +165,7 @@ def _vsat_figure(
     losing_bps = [evidence.simulated_bps(each) for each in losing]
     if losing:
         nothing: list[Value] = [None] * len(losing)
-        _append(
+        append(
             columns,
             window_segments=[each.window_segments for each in losing],
             window_bytes=[each.window_segments * cells.SEGMENT_BYTES for each in losing],
@@ -214,10 +214,10 @@ def _figure_9(evidence: Evidence) -> Figure:
     gap = cells.FIGURE_9_GAPS[0]
     result = evidence.outcomes[cells.lossy_cells()[gap]]
     probes = {name.removeprefix(f"{cells.FLOW}."): series for name, series in result.series.items()}
-    columns: _Columns = {}
+    columns: Columns = {}
     for name in ("sent", "retransmitted", "acknowledged", "delivered", "congestion_window"):
         series = probes[name]
-        _append(
+        append(
             columns,
             series=[name] * len(series.times_s),
             time_s=series.times_s.tolist(),
@@ -250,10 +250,10 @@ def _error_figure(evidence: Evidence) -> Figure:
         "figures 5 and 6": evidence.figures_5_and_6,
         "random networks": evidence.random,
     }
-    columns: _Columns = {}
+    columns: Columns = {}
     for name, comparison in groups.items():
         networks = [each.network for each in comparison.transfers]
-        _append(
+        append(
             columns,
             group=[name] * len(networks),
             downlink_bps=[each.downlink_bps for each in networks],
@@ -303,7 +303,7 @@ def _error_figure(evidence: Evidence) -> Figure:
 
 def _open_settings() -> Table:
     rows = committed("obata2000")
-    columns: _Columns = {
+    columns: Columns = {
         "ns-2's timer (ms)": [row.setting["simulated_timer_ms"] for row in rows],
         "d of the formula (ms)": [row.setting["formula_timer_ms"] for row in rows],
         "KByte (bytes)": [row.setting["kbyte"] for row in rows],
@@ -371,8 +371,3 @@ def _explain(axes: Axes, styles: Mapping[str, Mapping[str, Any]]) -> None:
     """Put line styles into the legend, apart from the colours."""
     for label, style in styles.items():
         axes.plot([], [], color="grey", label=label, **style)
-
-
-def _append(columns: _Columns, **more: Sequence[Value]) -> None:
-    for name, values in more.items():
-        columns.setdefault(name, []).extend(values)

@@ -140,7 +140,7 @@ DISTURBANCES: Final = (CLEAN, LOSSES, TWO_WAY)
 
 @dataclass(frozen=True, kw_only=True)
 class Open:
-    """What the paper leaves open of its TCP and of the return link.
+    """Settings of TCP and of the return link that the paper leaves open.
 
     * `counted_from`: "acknowledgment" if every ACK restarts the retransmission timer (RFC 6298
       section 5), or "oldest-segment" if it runs from the transmission of each segment (RFC 793

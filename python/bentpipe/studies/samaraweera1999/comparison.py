@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, add_row, add_samples
 from bentpipe.studies.open_settings import committed
 from bentpipe.studies.samaraweera1999 import cells, open_settings
 from bentpipe.studies.samaraweera1999.cells import (
@@ -17,7 +18,6 @@ from bentpipe.studies.samaraweera1999.cells import (
     Download,
     today,
 )
-from bentpipe.studies.samaraweera1999.figures import Columns, add_row, rows
 from bentpipe.studies.study import Figure, Table
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _slow_start(evidence: Evidence) -> Figure:
     queues = {name: evidence.queue(download) for name, download in downloads.items()}
     columns: Columns = {}
     for name, queue in queues.items():
-        rows(columns, queue, curve=name)
+        add_samples(columns, queue, curve=name)
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)

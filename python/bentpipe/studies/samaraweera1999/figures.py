@@ -9,6 +9,7 @@ import numpy as np
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, add_samples, append
 from bentpipe.studies.evidence import Curve
 from bentpipe.studies.samaraweera1999 import cells
 from bentpipe.studies.samaraweera1999.cells import (
@@ -24,13 +25,12 @@ from bentpipe.studies.samaraweera1999.cells import (
     staggered,
 )
 from bentpipe.studies.samaraweera1999.evidence import Evidence, jain
-from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.study import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-Columns = dict[str, list[Value]]
 # Payload that the satellite link carries.
 _MOST_MBPS: Final = cells.FORWARD_BPS * cells.PAYLOAD_BYTES / cells.PACKET_BYTES / 1e6
 # Bins of a queue over a run of a minute: half a second, about a round trip.
@@ -54,24 +54,6 @@ def figures(evidence: Evidence) -> list[Figure]:
     ]
 
 
-def append(columns: Columns, **more: Sequence[Value]) -> None:
-    """Append rows to the columns."""
-    for name, values in more.items():
-        columns.setdefault(name, []).extend(values)
-
-
-def add_row(columns: Columns, row: Mapping[str, Value]) -> None:
-    """Append a row to the columns."""
-    for name, value in row.items():
-        columns.setdefault(name, []).append(value)
-
-
-def rows(columns: Columns, samples: Curve, /, **keys: str) -> None:
-    """Append a curve's samples to the columns."""
-    values = {name: [value] * len(samples.times_s) for name, value in keys.items()}
-    append(columns, **values, time_s=samples.times_s.tolist(), value=samples.values.tolist())
-
-
 def _curves(
     downloads: Mapping[str, Download],
     of: Callable[[Download], Curve],
@@ -83,7 +65,7 @@ def _curves(
     for name, download in downloads.items():
         curve = of(download)
         found[name] = Curve(times_s=curve.times_s, values=curve.values * scale)
-        rows(columns, found[name], curve=name)
+        add_samples(columns, found[name], curve=name)
     return columns, found
 
 
@@ -283,8 +265,8 @@ def _figure_8(evidence: Evidence) -> Figure:
     queue = evidence.queue(cells.FAST)
     window = evidence.window(cells.FAST)
     columns: Columns = {}
-    rows(columns, queue, curve="queue (packets)")
-    rows(columns, window, curve="congestion window (B)")
+    add_samples(columns, queue, curve="queue (packets)")
+    add_samples(columns, window, curve="congestion window (B)")
 
     def draw(canvas: Canvas) -> None:
         above, below = new_axes(canvas, rows=2)
@@ -336,7 +318,7 @@ def _figure_10(evidence: Evidence) -> Figure:
     for queue in QUEUES:
         for session in (1, 2, 3):
             curve = evidence.sent(staggered(queue, cells.SLOW_BPS), session)
-            rows(columns, curve, queue=queue, curve=f"session-{session}")
+            add_samples(columns, curve, queue=queue, curve=f"session-{session}")
 
     def draw(canvas: Canvas) -> None:
         panels = new_axes(canvas, rows=2, columns=2)

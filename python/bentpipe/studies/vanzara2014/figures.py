@@ -9,6 +9,7 @@ import numpy as np
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, append
 from bentpipe.studies.study import Figure, Value
 from bentpipe.studies.vanzara2014 import cells
 from bentpipe.studies.vanzara2014.cells import (
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-Columns = dict[str, list[Value]]
 # Without the diamond, which marks published values.
 SYMBOLS: Final = tuple(each for each in MARKERS if each != "D")
 BOTH: Final = "Enhanced Hybla, CC 200 Mbit/s"
@@ -52,12 +52,6 @@ def figures(evidence: Evidence) -> Iterator[Figure]:
 def exponent(rate: float) -> str:
     """Return a bit error rate as text: 0, 1e-7."""
     return f"{rate:.0e}".replace("e-0", "e-") if rate else "0"
-
-
-def append(columns: Columns, **more: Sequence[Value]) -> None:
-    """Append rows to the columns."""
-    for name, values in more.items():
-        columns.setdefault(name, []).extend(values)
 
 
 def spread_rows(
@@ -194,13 +188,13 @@ def _bound(axes: Axes, bps: float) -> None:
     axes.axhline(bps / 1e6, color="grey", linestyle=":", label=f"bound: {bps / 1e6:.1f} Mbit/s")
 
 
-def _round_trips(evidence: Evidence) -> Figure:
-    rate = cells.FIGURE_7_RATE
-    spreads: dict[str, dict[int, Spread]] = {}
+# Outcomes of the seeds, by curve and by place on the x axis.
+_Spreads = Mapping[str, Mapping[float, "Spread"]]
+
+
+def _columns(spreads: _Spreads, x: str) -> Columns:
+    """Return the numbers of a figure; `x` is the name of its x axis's column."""
     columns: Columns = {}
-    for round_trip_ms in cells.FIGURE_7_ROUND_TRIPS_MS:
-        for name, _, _, transfer in _curves(evidence, rate, round_trip_ms=round_trip_ms):
-            spreads.setdefault(name, {})[round_trip_ms] = evidence.spread(transfer)
     for name, points in spreads.items():
         rule, setting, _ = _CURVES[name]
         spread_rows(
@@ -208,20 +202,35 @@ def _round_trips(evidence: Evidence) -> Figure:
             list(points.values()),
             congestion_control=rule,
             channel_capacity_bps=capacity_of(rule, setting),
-            round_trip_ms=list(points),
+            **{x: list(points)},
         )
+    return columns
+
+
+def _draw_curves(axes: Axes, spreads: _Spreads, *, unit: float = 1.0) -> None:
+    """Draw the curves; `unit` is the unit of the x axis."""
+    for index, (name, points) in enumerate(spreads.items()):
+        draw_spreads(
+            axes,
+            [x / unit for x in points],
+            list(points.values()),
+            index=index,
+            label=name,
+            style=_CURVES[name][2],
+        )
+
+
+def _round_trips(evidence: Evidence) -> Figure:
+    rate = cells.FIGURE_7_RATE
+    spreads: dict[str, dict[float, Spread]] = {}
+    for round_trip_ms in cells.FIGURE_7_ROUND_TRIPS_MS:
+        for name, _, _, transfer in _curves(evidence, rate, round_trip_ms=round_trip_ms):
+            spreads.setdefault(name, {})[round_trip_ms] = evidence.spread(transfer)
+    columns = _columns(spreads, "round_trip_ms")
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (name, points) in enumerate(spreads.items()):
-            draw_spreads(
-                axes,
-                list(points),
-                list(points.values()),
-                index=index,
-                label=name,
-                style=_CURVES[name][2],
-            )
+        _draw_curves(axes, spreads)
         published.band(axes, FIGURE_7_HYBLA_MBPS, FIGURE_7_HYBLA_MBPS, label="paper: Hybla")
         axes.set_ylim(0.0, 102.0)
         axes.set(xlabel="round-trip time (ms)", ylabel="goodput over 600 s (Mbit/s)")
@@ -239,31 +248,14 @@ def _round_trips(evidence: Evidence) -> Figure:
 
 def _error_rates(evidence: Evidence) -> Figure:
     spreads: dict[str, dict[float, Spread]] = {}
-    columns: Columns = {}
     for rate in cells.FIGURE_8_RATES:
         for name, _, _, transfer in _curves(evidence, rate):
             spreads.setdefault(name, {})[rate] = evidence.spread(transfer)
-    for name, points in spreads.items():
-        rule, setting, _ = _CURVES[name]
-        spread_rows(
-            columns,
-            list(points.values()),
-            congestion_control=rule,
-            channel_capacity_bps=capacity_of(rule, setting),
-            bit_error_rate=list(points),
-        )
+    columns = _columns(spreads, "bit_error_rate")
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (name, points) in enumerate(spreads.items()):
-            draw_spreads(
-                axes,
-                list(points),
-                list(points.values()),
-                index=index,
-                label=name,
-                style=_CURVES[name][2],
-            )
+        _draw_curves(axes, spreads)
         rates = np.geomspace(1e-11, 1e-5, 60)
         axes.plot(
             rates,
@@ -295,33 +287,15 @@ def _seeds_shown(rate: float) -> str:
 
 
 def _file_sizes(evidence: Evidence, number: str, rate: float) -> Figure:
-    spreads: dict[str, dict[int, Spread]] = {}
-    columns: Columns = {}
+    spreads: dict[str, dict[float, Spread]] = {}
     for size in cells.FILE_BYTES:
         for name, _, _, transfer in _curves(evidence, rate, file_bytes=size):
             spreads.setdefault(name, {})[size] = evidence.spread(transfer)
-    for name, points in spreads.items():
-        rule, setting, _ = _CURVES[name]
-        spread_rows(
-            columns,
-            list(points.values()),
-            congestion_control=rule,
-            channel_capacity_bps=capacity_of(rule, setting),
-            file_bytes=list(points),
-        )
+    columns = _columns(spreads, "file_bytes")
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
-        for index, (name, points) in enumerate(spreads.items()):
-            megabytes = [size / 1e6 for size in points]
-            draw_spreads(
-                axes,
-                megabytes,
-                list(points.values()),
-                index=index,
-                label=name,
-                style=_CURVES[name][2],
-            )
+        _draw_curves(axes, spreads, unit=1e6)
         mark_published(axes, number)
         axes.set_xscale("log")
         ticks = {0.05: "50 kB", 0.5: "500 kB", 5: "5 MB", 50: "50 MB", 500: "500 MB", 2000: "2 GB"}

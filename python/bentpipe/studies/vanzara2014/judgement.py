@@ -9,6 +9,7 @@ import numpy as np
 
 from bentpipe.plot import published
 from bentpipe.plot.style import COLOURS, legend_below, new_axes
+from bentpipe.studies.columns import Columns, append
 from bentpipe.studies.open_settings import Row, committed
 from bentpipe.studies.study import Figure, Table
 from bentpipe.studies.vanzara2014 import cells
@@ -23,8 +24,6 @@ from bentpipe.studies.vanzara2014.cells import (
 from bentpipe.studies.vanzara2014.evidence import SECONDS
 from bentpipe.studies.vanzara2014.figures import (
     SYMBOLS,
-    Columns,
-    append,
     bound_bps,
     draw_spreads,
     exponent,

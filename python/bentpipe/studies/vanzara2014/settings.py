@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -35,7 +35,7 @@ class PublishedGoodput:
 
     @cached_property
     def expect(self) -> Expectation:
-        """What a measured value must meet, with the tolerance."""
+        """The expectation of a measured value, which the tolerance widens."""
         if self.relation == "below":
             return Expectation(less_than=self.mbps)
         return Expectation(value=self.mbps)
@@ -74,18 +74,7 @@ class PublishedGoodput:
         return float((bits[end] - start_bits) / (self.until_s - self.after_s) / 1e6)
 
 
-def _enhanced(label: str, rate: float, mbps: float, **options: float) -> PublishedGoodput:
-    after_s = options.get("after_s", 0.0)
-    until_s = options.get("until_s", 600.0)
-    return PublishedGoodput(
-        label=label,
-        rule="enhanced-hybla",
-        bit_error_rate=rate,
-        mbps=mbps,
-        after_s=after_s,
-        until_s=until_s,
-    )
-
+_enhanced = partial(PublishedGoodput, rule="enhanced-hybla")
 
 PUBLISHED: Final[Sequence[PublishedGoodput]] = (
     PublishedGoodput(
@@ -96,7 +85,9 @@ PUBLISHED: Final[Sequence[PublishedGoodput]] = (
         after_s=90,
         until_s=100,
     ),
-    _enhanced("Enhanced, 0, 90-100 s: 96", 0.0, 96, after_s=90, until_s=100),
+    _enhanced(
+        label="Enhanced, 0, 90-100 s: 96", bit_error_rate=0.0, mbps=96, after_s=90, until_s=100
+    ),
     PublishedGoodput(
         label="Westwood, 1e-8: < 50",
         rule="westwood",
@@ -126,7 +117,7 @@ PUBLISHED: Final[Sequence[PublishedGoodput]] = (
         mbps=41,
         first_bytes=500_000_000,
     ),
-    _enhanced("Enhanced, 1e-8: 96", 1e-8, 96),
+    _enhanced(label="Enhanced, 1e-8: 96", bit_error_rate=1e-8, mbps=96),
     PublishedGoodput(label="Westwood, 1e-7: 17", rule="westwood", bit_error_rate=1e-7, mbps=17),
     PublishedGoodput(
         label="Westwood, 1e-7, 2 GB: 10",
@@ -143,7 +134,7 @@ PUBLISHED: Final[Sequence[PublishedGoodput]] = (
         mbps=11,
         first_bytes=100_000_000,
     ),
-    _enhanced("Enhanced, 1e-7: 96", 1e-7, 96),
+    _enhanced(label="Enhanced, 1e-7: 96", bit_error_rate=1e-7, mbps=96),
     PublishedGoodput(
         label="Westwood, 1e-6: < 0.5",
         rule="westwood",
@@ -151,7 +142,7 @@ PUBLISHED: Final[Sequence[PublishedGoodput]] = (
         mbps=0.5,
         relation="below",
     ),
-    _enhanced("Enhanced, 1e-6: 96", 1e-6, 96),
+    _enhanced(label="Enhanced, 1e-6: 96", bit_error_rate=1e-6, mbps=96),
     PublishedGoodput(
         label="Westwood, 1e-5: < 0.1",
         rule="westwood",
@@ -160,7 +151,7 @@ PUBLISHED: Final[Sequence[PublishedGoodput]] = (
         relation="below",
     ),
     PublishedGoodput(label="Hybla, 1e-5: 2", rule="hybla", bit_error_rate=1e-5, mbps=2),
-    _enhanced("Enhanced, 1e-5, from 200 s: 90", 1e-5, 90, after_s=200),
+    _enhanced(label="Enhanced, 1e-5, from 200 s: 90", bit_error_rate=1e-5, mbps=90, after_s=200),
 )
 
 # The goodputs of the text by figure, as points: times in s, error rates or file sizes in MB, and
