@@ -53,13 +53,14 @@ lint: lint-fast setup  ## lint-fast, clippy, mypy, the oldest supported Rust; ch
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/mypy
 
-lint-fast: setup  ## Formatting, ruff, spelling, dependencies, plain words: seconds
+lint-fast: setup  ## Formatting, ruff, spelling, dependencies, imports, plain words: seconds
 	cargo fmt --all --check
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/typos
 	$(BIN)/python tools/check_dependencies.py
 	$(BIN)/python tools/check_plain_words.py
+	$(BIN)/python tools/check_rust_imports.py
 
 format: $(STAMPS)/python  ## Format the sources
 	cargo fmt --all
