@@ -20,7 +20,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 PYTHON_SOURCES := python tests/python benches tools examples
 
 .PHONY: help setup reproduce test test-rust test-python test-slow lint lint-fast format bench \
-	wheel docs references check-docs package clean check-tools
+	wheel docs references check-docs site package clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -99,6 +99,9 @@ check-docs: setup  ## Whether `make docs` would change a file or print a warning
 	$(BIN)/python tools/rfc_table.py --check
 	$(BIN)/python tools/claims_table.py --check
 	RUSTDOCFLAGS='--deny warnings --allow rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --quiet
+
+site: setup  ## Build the documentation site in target/site, and check its links
+	$(BIN)/python tools/build_site.py target/site
 
 package:  ## Package the published crates, and compile each package; uploads nothing
 	cargo publish --dry-run --locked $(PUBLISHED:%=--package bentpipe-%)

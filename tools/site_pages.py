@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
-"""Assemble the pages of the documentation site in a folder, as mdBook reads them.
-
-    tools/site_pages.py target/site-pages
+"""The pages of the documentation site, as mdBook reads them.
 
 * docs/ and the pages of the repository's top folder that docs/SUMMARY.md names become pages.
 * Notebooks become pages, with their outputs.
@@ -17,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,6 +28,9 @@ FENCE = re.compile(r"^(`{3,}|~{3,})")
 CODE = re.compile(r"(`+)(?:.|\n)*?\1")
 LINK = re.compile(r"(?<=\]\()([^()\s]+)(?=\))")
 ENTRY = re.compile(r"^(?P<indent> *)- \[(?P<title>.*)\]\((?P<target>[^)]+)\)$")
+# A table whose last column has no head describes what the others name.
+DEFINITIONS = re.compile(r"^\|[^\n]*\|\s*\|\n\|[-:| ]+\|\n(?:\|.*\n)+", re.MULTILINE)
+BRACE = re.compile(r"^(#+ .*)\}$", re.MULTILINE)
 IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
 
@@ -59,7 +58,8 @@ def assemble(out: Path) -> None:
             text = with_folders(text)
         elif source.suffix == ".ipynb":
             text = notebook_page(json.loads(text), path)
-        path.write_text(with_site_links(text, source, places, copied), "utf-8")
+        text = with_site_links(text, source, places, copied)
+        path.write_text(with_braces(with_definitions(text)), "utf-8")
     for source in copied:
         path = pages / source_place(source)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,6 +83,8 @@ def page_places() -> dict[PurePosixPath, PurePosixPath]:
     for path in files:
         if path.suffix == ".ipynb":
             places[path] = places[path].with_suffix(".md")
+        elif path.name == "README.md":
+            places[path] = places[path].with_name("index.md")
     summary = (ROOT / SUMMARY).read_text("utf-8")
     named = {normal(DOCS / target) for target in LINK.findall(with_folders(summary))}
     for path in named - places.keys():
@@ -146,6 +148,16 @@ def with_site_links(
     )
 
 
+def with_definitions(text: str) -> str:
+    """Return a page in which lists of keys, fields and options have a class of their own."""
+    return DEFINITIONS.sub(r'<div class="definitions">\n\n\g<0>\n</div>\n', text)
+
+
+def with_braces(text: str) -> str:
+    """Return a page whose headings keep a closing brace: mdBook takes braces for attributes."""
+    return BRACE.sub(r"\1&#125;", text)
+
+
 def code_and_text(text: str) -> Iterator[tuple[bool, str]]:
     """Yield a page's parts in order, and whether each is code."""
     fence = None
@@ -169,8 +181,11 @@ def code_and_text(text: str) -> Iterator[tuple[bool, str]]:
 
 def source_place(path: PurePosixPath) -> PurePosixPath:
     """Return the place of a file that is no page: a text file, which browsers show."""
-    name = path.name if path.suffix in {".txt", ".svg", ".json"} else f"{path.name}.txt"
-    return PurePosixPath("source") / path.with_name(name)
+    if path.suffix in {".txt", ".svg", ".json"}:
+        return PurePosixPath("source") / path
+    # mdBook takes the `.md` in a name for a page.
+    name = path.name.removesuffix(".md")
+    return PurePosixPath("source") / path.with_name(f"{name}.txt")
 
 
 def normal(path: PurePosixPath) -> PurePosixPath:
@@ -205,17 +220,3 @@ def notebook_page(notebook: dict[str, Any], path: Path) -> str:
             else:
                 parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def main() -> int:
-    """Assemble the pages in the folder that the command line names."""
-    try:
-        assemble(Path(sys.argv[1]))
-    except PageError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

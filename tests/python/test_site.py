@@ -1,0 +1,97 @@
+"""The documentation site: it builds without warnings, and its links and its search work."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import load_script
+
+ROOT = Path(__file__).parents[2]
+
+builder = load_script(ROOT / "tools" / "build_site.py")
+pages = load_script(ROOT / "tools" / "site_pages.py")
+links = load_script(ROOT / "tools" / "site_links.py")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the built site; building it checks every link."""
+    if builder.mdbook() is None:
+        pytest.skip("mdbook is not installed: make setup")
+    folder = tmp_path_factory.mktemp("site")
+    builder.build(folder)
+    return folder
+
+
+def test_every_page_is_built(site: Path) -> None:
+    for source, place in pages.page_places().items():
+        if source.suffix in {".md", ".ipynb"} and source != pages.SUMMARY:
+            assert (site / place.with_suffix(".html")).is_file(), source
+
+
+def test_dead_links_and_anchors_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<p id="here"><a href="b.html#there">b</a> <a href="#here">')
+    (tmp_path / "b.html").write_text('<a href="c.html">c</a><script src="https://x.org/y.js">')
+    assert list(links.problems(tmp_path)) == [
+        "a.html:1: b.html#there: no such anchor",
+        "b.html:1: c.html: no such file",
+        "b.html:1: https://x.org/y.js: is loaded from elsewhere",
+    ]
+
+
+def test_a_page_outside_of_the_navigation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pages.with_folders
+    monkeypatch.setattr(
+        pages, "with_folders", lambda text: whole(text).replace("(pacing.md)", "(tcp.md)")
+    )
+    with pytest.raises(pages.PageError, match=r"docs/SUMMARY\.md lacks docs/pacing\.md"):
+        pages.page_places()
+
+
+def test_links_are_those_of_the_site() -> None:
+    path = pages.PurePosixPath
+    places = {path("docs/a/b.md"): path("a/b.md"), path("TOP.md"): path("project/top.md")}
+    copied: set[Path] = set()
+    text = "[`code`](../../TOP.md#x), `[no](link)` and\n```\n[no](link)\n```\n[m](../../Makefile)"
+    assert pages.with_site_links(text, path("docs/a/b.md"), places, copied) == (
+        "[`code`](../project/top.md#x), `[no](link)` and\n```\n[no](link)\n```\n"
+        "[m](../source/Makefile.txt)"
+    )
+    assert copied == {path("Makefile")}
+    with pytest.raises(pages.PageError, match=r"docs/a/b\.md: no such file: none\.md"):
+        pages.with_site_links("[x](none.md)", path("docs/a/b.md"), places, copied)
+
+
+def test_a_folder_without_a_site_is_not_emptied(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    if builder.mdbook() is None:
+        pytest.skip("mdbook is not installed: make setup")
+    with pytest.raises(builder.SiteError, match="the folder is not empty, and has no site"):
+        builder.build(tmp_path)
+    assert (tmp_path / "thesis.tex").is_file()
+
+
+# A question as a user types it, and the page or section that answers it.
+QUESTIONS = {
+    "what is ack suppression": "return-link.html",
+}
+
+
+def test_search_finds_the_answers(site: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    run = subprocess.run(
+        [node, str(ROOT / "tools" / "search_site.mjs"), str(site), *QUESTIONS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for (question, answer), line in zip(QUESTIONS.items(), run.stdout.splitlines(), strict=True):
+        first = json.loads(line)[:3]
+        assert any(url.startswith(answer) for url in first), (question, first)
