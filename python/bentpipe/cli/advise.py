@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, median
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice import advise as find_advice
 from bentpipe.advice.trials import WORTHWHILE
 from bentpipe.advice.user_experience import MOST_LISTED
+from bentpipe.advice.wording import SPELLED, full_resources, limited_by, usual_flow
 from bentpipe.cli.output import WriteErrors, check_plot, print_json
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.run_tables import apart
@@ -31,22 +29,6 @@ if TYPE_CHECKING:
 # Remedies and combinations of remedies in the first table, without --all.
 _MOST_REMEDIES: Final = 12
 _MOST_COMBINATIONS: Final = 6
-_SPELLED: Final = {
-    "downlink": "the link itself",
-    "acknowledgments": "the acknowledgments' path",
-    "capacity": "the granted capacity",
-    "slow_start": "slow start",
-    "congestion_window": "the congestion window",
-    "receive_window": "the receive window",
-    "send_buffer": "the send buffer",
-    "application": "the application",
-    "pacing": "pacing",
-    "recovery": "loss recovery",
-}
-# Limits that no setting of the sender can raise.
-_GIVES_ALL: Final = frozenset({"downlink", "acknowledgments", "capacity", "carrier", "processing"})
-# Names in a line at most.
-_MOST_NAMES: Final = 3
 
 
 def advise(
@@ -99,7 +81,7 @@ def _print(advice: Advice, *, everything: bool) -> None:
     shown = helpful if everything else _best(helpful)
     more = len(helpful) - len(shown)
     helpful = shown
-    for line in _occupied(advice.flows):
+    for line in full_resources(advice.flows):
         print()
         print_prose(line)
     experiences = _user_experience(advice)
@@ -203,7 +185,7 @@ def _print_flows(advice: Advice, *, everything: bool) -> None:
     if flows:
         table = Table(headings=("flow", "goodput", *ways), left=frozenset({2, 4}), prose=True)
         for flow in flows:
-            table.add(flow.name, format_rate(flow.goodput_bps), *_ways(flow), _limited(flow))
+            table.add(flow.name, format_rate(flow.goodput_bps), *_ways(flow), limited_by(flow))
         table.print()
     if crowds:
         if flows:
@@ -213,60 +195,13 @@ def _print_flows(advice: Advice, *, everything: bool) -> None:
         for name, members in crowds.items():
             usual = usual_flow(members)
             goodput = format_rate(usual.goodput_bps)
-            table.add(name, f"{len(members):,}", goodput, *_ways(usual), _limited(usual))
+            table.add(name, f"{len(members):,}", goodput, *_ways(usual), limited_by(usual))
         table.print()
         print("--all shows every one")
 
 
 def _ways(flow: FlowLimits) -> tuple[str, str, str, str]:
     return flow.downlink, f"{flow.downlink_used:.0%}", flow.uplink, f"{flow.uplink_used:.0%}"
-
-
-def usual_flow(flows: Sequence[FlowLimits]) -> FlowLimits:
-    """Return what is usual among flows of one kind.
-
-    The goodput is the median of all. The links are those of the first flow with the most frequent
-    verdict; their utilisation and the limits are averages over the flows with that verdict.
-    """
-    ((verdict, _),) = Counter(flow.verdict for flow in flows).most_common(1)
-    alike = [flow for flow in flows if flow.verdict == verdict]
-    names = dict.fromkeys(name for flow in alike for name in flow.limits)
-    limits = {name: fmean(flow.limits.get(name, 0.0) for flow in alike) for name in names}
-    return replace(
-        alike[0],
-        goodput_bps=median(flow.goodput_bps for flow in flows),
-        downlink_used=fmean(flow.downlink_used for flow in alike),
-        uplink_used=fmean(flow.uplink_used for flow in alike),
-        limits=dict(sorted(limits.items(), key=lambda each: -each[1])),
-    )
-
-
-def _occupied(flows: Sequence[FlowLimits]) -> Iterator[str]:
-    """Name processors and carriers that limit flows, and what that means for remedies."""
-    processors = {
-        flow.processor.name: flow.processor.used
-        for flow in flows
-        if flow.verdict == "processing" and flow.processor is not None
-    }
-    carriers = {
-        carrier.name: carrier.used for flow in flows if (carrier := flow.full_carrier) is not None
-    }
-    if processors:
-        yield (
-            f"Busy: {_used('the processor of ', processors)}. No window, queue or gateway makes a "
-            "processor faster; fewer or longer packets are less work for it."
-        )
-    if carriers:
-        yield (
-            f"Full: {_used('the carrier ', carriers)}. No setting gives a carrier more capacity; "
-            "more for one terminal is less for the others."
-        )
-
-
-def _used(what: str, used: Mapping[str, float]) -> str:
-    shown = [f"{what}{name} ({share:.0%})" for name, share in list(used.items())[:_MOST_NAMES]]
-    more = len(used) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
 def _best(ranked: Sequence[RemedyResult]) -> list[RemedyResult]:
@@ -309,29 +244,9 @@ def _gain(result: RemedyResult) -> str:
     return f"{gain} ({lowest}, {highest})"
 
 
-def _limited(flow: FlowLimits) -> str:
-    shares = _shares(flow.limits)
-    spelled = _SPELLED.get(flow.verdict, "")
-    if flow.verdict == "processing" and flow.processor is not None:
-        spelled = f"the processor of {flow.processor.name}"
-    elif (carrier := flow.full_carrier) is not None:
-        by_name = f"the carrier {carrier.name}"
-        spelled = by_name if flow.verdict == "carrier" else f"{spelled}, by {by_name}"
-    if flow.verdict in _GIVES_ALL:
-        return f"{spelled} ({shares})" if shares else spelled
-    if flow.verdict == "gateway":
-        return f"the part beyond {flow.gateway} ({shares})"
-    return shares or _SPELLED[flow.verdict]
-
-
-def _shares(limits: Mapping[str, float]) -> str:
-    shown = [(name, share) for name, share in limits.items() if share >= 0.005]
-    return ", ".join(f"{_SPELLED[name]} {share:.0%}" for name, share in shown)
-
-
 def _most(limits: Mapping[str, float]) -> str:
     for name, share in limits.items():
-        return f"{_SPELLED[name]} {share:.0%}"
+        return f"{SPELLED[name]} {share:.0%}"
     return "–"
 
 
