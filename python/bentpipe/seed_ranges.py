@@ -91,6 +91,11 @@ class SeedRuns:
         """The summary of each run."""
         return tuple(Summary.from_json(text) for text in self._texts)
 
+    def data_of(self, place: int) -> dict[str, Any]:
+        """Return the object that `bentpipe run --json` prints for the seed at a place."""
+        told: dict[str, Any] = json.loads(self._texts[place])
+        return told
+
     def goodput_bps(self, flow: str) -> Range:
         """Return the range of a flow's goodput, in bits per second.
 

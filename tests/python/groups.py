@@ -32,6 +32,7 @@ LONGEST = frozenset(
         "test_advise_seeds.py",
         "test_cli_out.py",
         "test_plots.py",
+        "test_report_command.py",
         "test_sweep.py",
         "test_sweep_dask.py",
     }

@@ -651,10 +651,10 @@ def test_many_flows_are_grouped_into_rows_by_kind(
 
 
 def test_progress_text_has_the_minimum_remaining_time() -> None:
-    from bentpipe.cli.advise import progress_text
+    from bentpipe.cli.progress import simulations_text
 
-    assert progress_text(0, 1, elapsed_s=0.5) == "0 of 1 simulations"
-    assert progress_text(10, 40, elapsed_s=20.0) == "10 of 40 simulations, at least 60 s left"
+    assert simulations_text(0, 1, elapsed_s=0.5) == "0 of 1 simulations"
+    assert simulations_text(10, 40, elapsed_s=20.0) == "10 of 40 simulations, at least 60 s left"
 
 
 def test_on_demand_terminals_are_offered_constant_or_free_capacity() -> None:

@@ -63,6 +63,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("results", "scenario", "sweeps", *BASE),
     },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
+    "scenario_report": {
+        *("_native", "advice", "application_metrics", "plot", "prediction", "report", "results"),
+        *("scenario", "seed_ranges", "studies", "sweeps", *BASE),
+    },
     "advice": {
         *(
             "_native",
@@ -91,6 +95,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "report",
             "results",
             "scenario",
+            "scenario_report",
             "seed_ranges",
         ),
         *("studies", "sweeps", "application_metrics", *BASE),

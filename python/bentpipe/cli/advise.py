@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice import advise as find_advice
@@ -15,7 +12,7 @@ from bentpipe.advice.trials import WORTHWHILE
 from bentpipe.advice.user_experience import MOST_LISTED
 from bentpipe.advice.wording import SPELLED, full_resources, limited_by, usual_flow
 from bentpipe.cli.output import WriteErrors, check_plot, print_json
-from bentpipe.cli.progress import ERASE, somebody_looks
+from bentpipe.cli.progress import simulations_progress
 from bentpipe.cli.run_tables import apart
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table, print_prose
@@ -24,7 +21,6 @@ from bentpipe.units import format_rate, format_seconds
 if TYPE_CHECKING:
     from bentpipe.advice import Advice, Experience, FlowLimits, Remedy, RemedyExperience
     from bentpipe.advice.advisor import RemedyResult
-    from bentpipe.advice.trials import Progress
 
 # Remedies and combinations of remedies in the first table, without --all.
 _MOST_REMEDIES: Final = 12
@@ -49,7 +45,7 @@ def advise(
         check_plot(plot)
     execute_files(python)
     scenario = find_scenario(file, settings)
-    with told_apart(scenario, command="advise"), _progress() as progress:
+    with told_apart(scenario, command="advise"), simulations_progress() as progress:
         advice = find_advice(
             scenario,
             workers=workers,
@@ -248,32 +244,3 @@ def _most(limits: Mapping[str, float]) -> str:
     for name, share in limits.items():
         return f"{SPELLED[name]} {share:.0%}"
     return "–"
-
-
-def progress_text(done: int, known: int, *, elapsed_s: float) -> str:
-    """Write how many simulations are done, and how long those take that are known to be needed."""
-    text = f"{done:,} of {known:,} simulations"
-    if 0 < done < known:
-        text += f", at least {format_seconds(float(round(elapsed_s * (known - done) / done)))} left"
-    return text
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    if not somebody_looks():
-        yield None
-        return
-
-    began = monotonic()
-
-    def show(done: int, known: int) -> None:
-        text = progress_text(done, known, elapsed_s=monotonic() - began)
-        sys.stderr.write(ERASE + text)
-        sys.stderr.flush()
-
-    try:
-        show(0, 1)
-        yield show
-    finally:
-        sys.stderr.write(ERASE)
-        sys.stderr.flush()

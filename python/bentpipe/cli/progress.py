@@ -172,3 +172,33 @@ def quiet_dask() -> Iterator[None]:
         yield
     finally:
         logging.disable(logging.NOTSET)
+
+
+def simulations_text(done: int, known: int, *, elapsed_s: float) -> str:
+    """Write how many simulations are done, and how long those take that are known to be needed."""
+    text = f"{done:,} of {known:,} simulations"
+    if 0 < done < known:
+        text += f", at least {format_seconds(float(round(elapsed_s * (known - done) / done)))} left"
+    return text
+
+
+@contextmanager
+def simulations_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function that shows how many simulations of those known are done; None if unseen."""
+    if not somebody_looks():
+        yield None
+        return
+
+    began = monotonic()
+
+    def show(done: int, known: int) -> None:
+        text = simulations_text(done, known, elapsed_s=monotonic() - began)
+        sys.stderr.write(ERASE + text)
+        sys.stderr.flush()
+
+    try:
+        show(0, 1)
+        yield show
+    finally:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()
