@@ -62,6 +62,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("_native", "arrow_columns", "model", "plot", "prediction", "probe_file", "report"),
         *("results", "scenario", "sweeps", *BASE),
     },
+    # A rule beside others, by the machinery of studies.
+    "evaluation": {
+        *("_native", "arrow_columns", "congestion", "plot", "report", "results", "scenario"),
+        *("studies", "sweeps", *BASE),
+    },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
     "scenario_report": {
         *("_native", "advice", "application_metrics", "plot", "prediction", "report", "results"),
@@ -87,6 +92,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "advice",
             "comparison",
             "emulation",
+            "evaluation",
             "flent",
             "keys",
             "model",

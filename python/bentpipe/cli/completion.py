@@ -1,4 +1,4 @@
-"""Completion in a shell: scenarios, keys of `--set`, studies, kinds of names."""
+"""Completion in a shell: scenarios, keys of `--set`, studies, rules, kinds of names."""
 
 from __future__ import annotations
 
@@ -105,6 +105,20 @@ def studies(incomplete: str) -> list[str]:
     from bentpipe.studies import names
 
     return [name for name in names() if name.startswith(incomplete)]
+
+
+def window_rules(incomplete: str) -> list[str]:
+    """Offer the built-in window rules."""
+    from bentpipe import _native
+
+    return [name for name in _native.lists()["congestion-controls"] if name.startswith(incomplete)]
+
+
+def criteria(incomplete: str) -> list[str]:
+    """Offer the criteria of an evaluation."""
+    from bentpipe.evaluation.verdicts import rules
+
+    return [each.id for each in rules().criteria if each.id.startswith(incomplete)]
 
 
 def kinds(incomplete: str) -> list[str]:

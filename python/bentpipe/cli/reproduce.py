@@ -5,15 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bentpipe import studies
 from bentpipe.cli.output import made_folder, print_json, writing_to
-from bentpipe.cli.progress import quiet_dask, somebody_looks
-from bentpipe.studies.runner import Progress
+from bentpipe.cli.progress import quiet_dask
+from bentpipe.cli.task_progress import task_progress
 from bentpipe.studies.runner import reproduce as run_studies
 from bentpipe.studies.study import CAUSES, tally
 
@@ -36,7 +35,7 @@ def reproduce(
     A claim that doesn't hold is a result, not a failure: the exit status is 0.
     """
     chosen = [studies.get(name) for name in dict.fromkeys(names or studies.names())]
-    with made_folder(out), writing_to(out), _progress() as progress, quiet_dask():
+    with made_folder(out), writing_to(out), task_progress() as progress, quiet_dask():
         reproduction = run_studies(
             chosen,
             out=out,
@@ -115,34 +114,3 @@ def _print_study(reproduced: Reproduced) -> None:
 def _cause(verdict: Verdict) -> str:
     cause = verdict.claim.cause
     return "cause: not stated" if cause is None else f"cause: {CAUSES[cause.kind]}. {cause.text}"
-
-
-class _Lines(Progress):
-    """Progress for a log: one line for each task that begins."""
-
-    def begin(self, task: str, total: int) -> None:
-        print(f"{task} ({total})" if total > 1 else task, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Give a progress bar on stderr if that is a terminal, and else a line for each study."""
-    if not somebody_looks():
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    class Shown(Progress):
-        def __init__(self, bars: Bars) -> None:
-            self._bars = bars
-            self._task = bars.add_task("", total=None)
-
-        def begin(self, task: str, total: int) -> None:
-            self._bars.reset(self._task, description=task, total=total)
-
-        def step(self) -> None:
-            self._bars.advance(self._task)
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        yield Shown(bars)
