@@ -87,9 +87,12 @@ docs: setup references  ## Generate the references, run the notebooks, the Rust 
 references: setup
 	$(BIN)/bentpipe schema > $(REFERENCES)/scenario.schema.json
 	$(BIN)/python tools/scenario-reference < $(REFERENCES)/scenario.schema.json > $(REFERENCES)/scenario.md
+	$(BIN)/python tools/scenario-reference --probes < $(REFERENCES)/scenario.schema.json > $(REFERENCES)/probes.md
 	$(BIN)/bentpipe schema results > $(REFERENCES)/results.schema.json
 	$(BIN)/python tools/results-reference < $(REFERENCES)/results.schema.json > $(REFERENCES)/results.md
 	$(BIN)/python tools/api_reference.py > $(REFERENCES)/api.md
+	$(BIN)/python tools/command_line_reference.py > $(REFERENCES)/command-line.md
+	$(BIN)/python tools/errors_reference.py > $(REFERENCES)/errors.md
 
 check-docs: setup  ## Whether `make docs` would change a file or print a warning; changes nothing
 	@mkdir -p target/references
