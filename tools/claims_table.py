@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/validation/claims.md, and the counts of claims in README.md.
+"""Write docs/validation/claims.md, and the counts of claims in docs/evidence.md.
 
 Usage: claims_table.py [--check]
 
@@ -20,8 +20,8 @@ from bentpipe.studies.study import Claim, Study
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/validation/claims.md")
-README = Path("README.md")
-# The sentence of README.md with the counts.
+EVIDENCE = Path("docs/evidence.md")
+# The sentence of the page with the counts.
 COUNTED = re.compile(r"\d+ of \d+ of the papers' claims and \d+ of \d+ of our own hold")
 HEAD = """# Claims of the studies
 
@@ -71,13 +71,13 @@ def row(claim: Claim) -> str:
     return f"| `{claim.id}` | {claim.source} | **does not hold** | {claim.cause.kind}: {text} |"
 
 
-def counted(readme: str, listed: Sequence[Study[Any]]) -> str:
-    """Return the text of README.md with the present counts."""
+def counted(evidence: str, listed: Sequence[Study[Any]]) -> str:
+    """Return the text of docs/evidence.md with the present counts."""
     papers, own = counts(claim for each in listed for claim in each.claims)
     sentence = f"{papers} of the papers' claims and {own} of our own hold"
-    found, number = COUNTED.subn(sentence, readme)
+    found, number = COUNTED.subn(sentence, evidence)
     if number != 1:
-        sys.exit(f"{README}: expected one sentence such as {sentence!r}, found {number}")
+        sys.exit(f"{EVIDENCE}: expected one sentence such as {sentence!r}, found {number}")
     return found
 
 
@@ -87,8 +87,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
     check = parser.parse_args().check
     listed = [studies.get(name) for name in studies.names()]
-    readme = (ROOT / README).read_text(encoding="utf-8")
-    for path, text in ((PAGE, page(listed)), (README, counted(readme, listed))):
+    evidence = (ROOT / EVIDENCE).read_text(encoding="utf-8")
+    for path, text in ((PAGE, page(listed)), (EVIDENCE, counted(evidence, listed))):
         file = ROOT / path
         if check:
             if not file.is_file() or file.read_text(encoding="utf-8") != text:

@@ -45,8 +45,8 @@ def test_committed_pages_are_up_to_date() -> None:
     listed = [studies.get(name) for name in studies.names()]
     page = (ROOT / claims_table.PAGE).read_text(encoding="utf-8")
     assert page == claims_table.page(listed), "run tools/claims_table.py"
-    readme = (ROOT / claims_table.README).read_text(encoding="utf-8")
-    assert readme == claims_table.counted(readme, listed), "run tools/claims_table.py"
+    evidence = (ROOT / claims_table.EVIDENCE).read_text(encoding="utf-8")
+    assert evidence == claims_table.counted(evidence, listed), "run tools/claims_table.py"
 
 
 @pytest.mark.slow

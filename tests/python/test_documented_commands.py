@@ -55,7 +55,7 @@ def test_pages_show_what_commands_print(name: str, present: Mapping[str, str | E
 
 
 def test_pages_for_users_run() -> None:
-    for folder in ("docs/how-to/", "docs/tutorial.md", "docs/faq.md"):
+    for folder in ("docs/how-to/", "docs/tutorial.md", "docs/faq.md", "README.md"):
         assert any(name.startswith(folder) for name in RUN), folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -65,6 +66,19 @@ def test_links_are_those_of_the_site() -> None:
     assert copied == {path("Makefile")}
     with pytest.raises(pages.PageError, match=r"docs/a/b\.md: no such file: none\.md"):
         pages.with_site_links("[x](none.md)", path("docs/a/b.md"), places, copied)
+
+
+def test_links_of_the_readme_lead_somewhere(site: Path) -> None:
+    name = pages.PurePosixPath("README.md")
+    places = pages.page_places() | {name: name}
+    text = pages.with_site_links((ROOT / name).read_text("utf-8"), name, places, set())
+    (site / "readme.html").write_text(
+        "".join(f'<a href="{link.replace(".md", ".html")}">' for link in pages.LINK.findall(text))
+    )
+    found = [each for each in links.problems(site) if each.startswith("readme.html")]
+    # The site copies no file that only the README links to, and shows its contents otherwise.
+    rest = [each for each in found if not re.search(": (source/|SUMMARY)", each)]
+    assert rest == []
 
 
 def test_a_folder_without_a_site_is_not_emptied(tmp_path: Path) -> None:
