@@ -21,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = PurePosixPath("docs")
 SUMMARY = DOCS / "SUMMARY.md"
+GLOSSARY = DOCS / "glossary.md"
 # Settings of mdBook. They are no pages.
 SETTINGS = ("book.toml", "site.css")
 
@@ -30,6 +31,7 @@ LINK = re.compile(r"(?<=\]\()([^()\s]+)(?=\))")
 ENTRY = re.compile(r"^(?P<indent> *)- \[(?P<title>.*)\]\((?P<target>[^)]+)\)$")
 # A table whose last column has no head describes what the others name.
 DEFINITIONS = re.compile(r"^\|[^\n]*\|\s*\|\n\|[-:| ]+\|\n(?:\|.*\n)+", re.MULTILINE)
+TERM = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
 BRACE = re.compile(r"^(#+ .*)\}$", re.MULTILINE)
 IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
@@ -59,6 +61,8 @@ def assemble(out: Path) -> None:
         elif source.suffix == ".ipynb":
             text = notebook_page(json.loads(text), path)
         text = with_site_links(text, source, places, copied)
+        if source == GLOSSARY:
+            text = with_terms(text)
         path.write_text(with_braces(with_definitions(text)), "utf-8")
     for source in copied:
         path = pages / source_place(source)
@@ -151,6 +155,12 @@ def with_site_links(
 def with_definitions(text: str) -> str:
     """Return a page in which lists of keys, fields and options have a class of their own."""
     return DEFINITIONS.sub(r'<div class="definitions">\n\n\g<0>\n</div>\n', text)
+
+
+def with_terms(text: str) -> str:
+    """Return the glossary with a section for each term, so that a search finds it by its name."""
+    introduction, _, rows = text.partition("| term | meaning |\n|---|---|\n")
+    return introduction + TERM.sub(r"### \g<term>\n\n\g<meaning>\n", rows)
 
 
 def with_braces(text: str) -> str:

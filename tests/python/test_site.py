@@ -92,11 +92,37 @@ def test_a_folder_without_a_site_is_not_emptied(tmp_path: Path) -> None:
 
 # A question as a user types it, and the page or section that answers it.
 QUESTIONS = {
-    "what is ack suppression": "return-link.html",
+    "why is my upload slow over a 9.6k modem": "faq.html#why-is-my-upload-or-download-slow",
+    "does a PEP help QUIC": "faq.html#does-a-pep-help-quic",
+    "how do I set delay asymmetric": "faq.html#how-do-i-set-a-different-delay",
+    "plot cwnd": "faq.html#how-do-i-plot-cwnd",
+    "what is ack suppression": "glossary.html#ack-suppression",
+    "bufferbloat": "faq.html#why-does-the-latency-grow",
+    "simulate starlink handover": "faq.html#how-do-i-simulate-starlink",
+    "rain fade adaptive modulation": "changing-paths.html",
+    "run my own congestion control in python": "faq.html#how-do-i-run-my-own",
+    "emulate iperf over satellite": "how-to/emulate-a-program.html",
+    "packet loss rate bit errors": "scenario.html#errors",
+    "unknown key did you mean": "errors.html#keys",
+    "export pcap wireshark": "faq.html#how-do-i-get-a-pcap-file",
+    "sweep on dask cluster": "sweep.html#on-a-cluster",
+    "install pepsal gateway linux interfaces": "how-to/install-a-gateway.html",
+    "which congestion control for geo satellite": "faq.html#which-congestion-control-is-best",
+    "receive window limits throughput": "faq.html#why-is-my-throughput",
+    "random seeds how many runs": "faq.html#how-many-seeds",
+    "DVB-RCS2 capacity request delay": "capacity-on-demand.html",
+    "compare with ns-3": "performance.html#beside-ns-2-and-ns-3",
+    "exit status of the command line": "command-line.html",
+    "mean opinion score of calls": "applications.html#voice",
+    "parquet columns of a sweep": "sweep.html#the-results",
+    "hybrid gateway retransmission timer": "hybrid-gateway.html",
+    "how accurate is predict": "predict.html",
+    "report for a customer": "report.html",
+    "evaluate my congestion control RFC 9743": "evaluate.html",
 }
 
 
-def test_search_finds_the_answers(site: Path) -> None:
+def test_search_has_the_answer_among_the_first_three(site: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
@@ -106,6 +132,10 @@ def test_search_finds_the_answers(site: Path) -> None:
         text=True,
         check=True,
     )
-    for (question, answer), line in zip(QUESTIONS.items(), run.stdout.splitlines(), strict=True):
-        first = json.loads(line)[:3]
-        assert any(url.startswith(answer) for url in first), (question, first)
+    found = [json.loads(line)[:3] for line in run.stdout.splitlines()]
+    missed = {
+        question: first
+        for (question, answer), first in zip(QUESTIONS.items(), found, strict=True)
+        if not any(url.startswith(answer) for url in first)
+    }
+    assert missed == {}
