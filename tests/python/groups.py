@@ -31,6 +31,7 @@ LONGEST = frozenset(
         "test_advise.py",
         "test_advise_seeds.py",
         "test_cli_out.py",
+        "test_documented_commands.py",
         "test_plots.py",
         "test_report_command.py",
         "test_sweep.py",
