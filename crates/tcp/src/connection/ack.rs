@@ -324,6 +324,7 @@ impl Sender {
             let rto = self.rtt.rto();
             let at = match self.config.rto_from {
                 RtoFrom::Acknowledgment => now + rto,
+                RtoFrom::OldestSegment if self.first_awaits_retransmission() => now + rto,
                 RtoFrom::OldestSegment => {
                     (self.scoreboard.first_sent_at().unwrap_or(now) + rto).max(now)
                 }
@@ -334,6 +335,15 @@ impl Sender {
             }
         }
         quiet
+    }
+
+    /// Whether the first outstanding segment is known to be lost and was not retransmitted since:
+    /// it waits for the pacer or a window. After a timeout, it is marked lost, or SND.NXT was set
+    /// back to it ([`RetransmitScope`](crate::recovery::RetransmitScope)).
+    #[inline(never)]
+    fn first_awaits_retransmission(&self) -> bool {
+        let sequence = &self.send.sequence;
+        sequence.next == sequence.unacknowledged || self.scoreboard.first_is_lost_to_send()
     }
 
     /// Like [`no_new_data_acknowledged`](Self::no_new_data_acknowledged), on the general path.

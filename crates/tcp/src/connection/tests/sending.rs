@@ -3,13 +3,13 @@
 mod linux_bursts;
 mod recovery_without_sack;
 
-use bentpipe_types::{Flags, Span, Time};
+use bentpipe_types::{BitRate, Flags, Span, Time};
 
 use crate::congestion::{AckSample, CongestionControl, CongestionSample, CustomFactory, Window};
 use crate::testing::Single;
 use crate::{
     AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, NewRenoKind, PacingKind,
-    RecoveryKind, SlowStartKind, State,
+    RecoveryKind, RtoFrom, SlowStartKind, State,
 };
 
 /// Settings for NewReno, for which duplicates without SACK blocks count, and with Reno's windows.
@@ -450,4 +450,47 @@ fn end_of_a_bbr_round_trip_probe_opens_the_window_at_once() {
     assert_eq!(tcp.tcp.congestion_window(), 4_000);
     tcp.write(30_000);
     assert_eq!(tcp.sent_ranges(), segments(sent..sent + 30));
+}
+
+/// After a timeout, a lost segment waits for the pacer. Its first transmission is older than the
+/// timeout, but its retransmission is not overdue.
+#[test]
+fn timeout_from_the_oldest_segment_does_not_expire_while_its_retransmission_is_paced() {
+    for &recovery in RecoveryKind::ALL {
+        // A segment of 1000 bytes every 250 ms.
+        let rate = BitRate::new(32_000).unwrap();
+        let mut tcp = sender(
+            10,
+            Config {
+                recovery,
+                sack: matches!(recovery, RecoveryKind::Sack | RecoveryKind::Fack),
+                tail_loss_probe: false,
+                f_rto: false,
+                rto_from: RtoFrom::OldestSegment,
+                pacing: PacingKind::AtMost(rate),
+                ..newreno()
+            },
+        );
+        assert_eq!(
+            tcp.sent_ranges(),
+            segments(0..10),
+            "the first ten are not paced"
+        );
+        let started = tcp.world.now;
+        while tcp.tcp.statistics().timeouts == 0 {
+            tcp.wait(Span::from_millis(1));
+        }
+        let timeout = tcp.world.now.since(started);
+        assert_eq!(tcp.sent_ranges(), segments(0..1), "{recovery:?}");
+        tcp.wait(timeout);
+        acknowledge(&mut tcp, 1);
+        tcp.wait(Span::from_millis(60));
+        assert_eq!(tcp.sent_ranges(), segments(1..2), "{recovery:?}");
+        assert_eq!(tcp.tcp.statistics().timeouts, 1, "{recovery:?}");
+        // The doubled timeout counts from the acknowledgment.
+        tcp.wait(timeout * 2 - Span::from_millis(100));
+        assert_eq!(tcp.tcp.statistics().timeouts, 1, "{recovery:?}");
+        tcp.wait(timeout);
+        assert_eq!(tcp.tcp.statistics().timeouts, 2, "{recovery:?}");
+    }
 }

@@ -10,6 +10,11 @@ impl Scoreboard {
         (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.first).sent_at)
     }
 
+    /// Whether the first outstanding segment is lost and was not retransmitted since.
+    pub(crate) fn first_is_lost_to_send(&self) -> bool {
+        self.ring.first < self.ring.next && self.ring.get(self.ring.first).is_to_be_sent()
+    }
+
     /// Time of the last transmission of the last outstanding segment.
     pub(crate) fn latest_sent_at(&self) -> Option<Time> {
         (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.next - 1).sent_at)
