@@ -10,9 +10,9 @@ Blocks of code in a page share a folder. In it,
     ```console    blocks hold commands (`$ ...`), each with its output, as a terminal shows it
 
 and all others are only shown. In an output, a line `...` stands for any lines; the others have to
-begin with the same word as those of the present output. Of a block that is run, the comment
-`<!-- needs NAME ... -->` in the line above names programs, and files of the repository, that have to
-be there, or `root`. The tests check that refreshing changes only wall times.
+begin with the same word as those of the present output. A comment `<!-- needs NAME ... -->` in the
+line above a block names programs, files of the repository or `root`: a block that lacks one of them
+is not run. The tests check that refreshing changes only wall times.
 """
 
 from __future__ import annotations
