@@ -149,8 +149,11 @@ def test_results_are_those_of_run(office: tuple[Path, dict[str, Any], str]) -> N
     assert measures["download", "transfer time"]["value"] == 1e3 * (
         download.finish_s - download.start_s
     )
-    for name, group in groups.items():
-        assert measures[name, "goodput"]["value"] == group.goodput_bps
+    assert measures["pages", "goodput together"]["value"] == groups["pages"].goodput_bps
+    assert measures["call", "goodput"]["value"] == groups["call"].goodput_bps
+    rates = sorted(flow.goodput_bps for flow in run.flows if flow.name.startswith("pages-"))
+    assert measures["pages", "goodput"]["value"] == rates[1]
+    assert measures["pages", "goodput"]["tail"] == rates[0]
     over = bentpipe.run_seeds(file, seeds=3)
     for key in (("pages", "page load"), ("call", "MOS")):
         values = [
@@ -281,6 +284,23 @@ def test_hostile_text_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     # In the description, and in the scenario's text twice.
     assert page.text.count(" ".join(hostile.split())) == 3
     assert file in page.text
+
+
+def test_goodput_stands_for_transfers_that_do_not_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a transfer is not the same with all values because some do not finish."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "sized.toml", LINE.replace('"bulk"', '"bulk", size = "700 kB"'))
+    data = json.loads(printed(["report", "sized.toml", "--json"]))
+    (told,) = data["scenarios"]
+    assert told["main"] == [["download", "transfer time"]]
+    by_kind = {each["kind"]: each for each in told["sensitivity"]}
+    for kind, what in (("delay", "transfer time"), ("rate", "goodput")):
+        values = by_kind[kind]["values"]
+        assert {each["measures"][0]["what"] for each in values} == {what}
+    text = Page(Path("report.html").read_text(encoding="utf-8")).text
+    assert "Rate of wire.forward: download, goodput, " in text
 
 
 def test_findings_are_printed(

@@ -252,6 +252,7 @@ class _Upright(_Drawing):
         def x_of(position: float) -> float:
             return _MARGIN + widest / 2 + pitch * (position - least)
 
+        bottom = y
         labels = []
         for lane in layout.lanes:
             start = centres[lane.layer] + _NODE_HEIGHT / 2
@@ -260,9 +261,9 @@ class _Upright(_Drawing):
             x = x_of(lane.position)
             # A place that an edge passes has no node to end at.
             top = start if lane.before in self.nodes else start - _NODE_HEIGHT
-            bottom = end if lane.after in self.nodes else end + _NODE_HEIGHT
+            foot = end if lane.after in self.nodes else end + _NODE_HEIGHT
             points = [(x_of(before), top), (x_of(before), start), (x, start + _SLANT)]
-            points += [(x, end - _SLANT), (x_of(after), end), (x_of(after), bottom)]
+            points += [(x, end - _SLANT), (x_of(after), end), (x_of(after), foot)]
             self.line(lane.edge, points)
             if lane.has_label:
                 labels.append((self.labels[lane.edge], x, (start + end) / 2))
@@ -272,7 +273,14 @@ class _Upright(_Drawing):
             at = x_of(layout.position[name]), centres[self.layer_of[name]]
             self.node(node, *at, self.node_width(name))
         width = x_of(most) + widest / 2 + _MARGIN
-        return self.wrapped(width, y + _MARGIN + 4, "upright")
+        told = [
+            f"{flow.name}: {flow.start} {'↔' if flow.two_way else '→'} {flow.end}"
+            for flow in self.topology.flows
+        ]
+        width = max([width, *(_LETTER * len(line) + 2 * _MARGIN for line in told)])
+        for place, line in enumerate(told, start=1):
+            self.text(_MARGIN, bottom + 12 + place * _LINE, line, kind="label", anchor="start")
+        return self.wrapped(width, bottom + 16 + len(told) * _LINE + _MARGIN, "upright")
 
 
 def _short(text: str) -> str:

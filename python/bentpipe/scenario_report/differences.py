@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from bentpipe import toml
 from bentpipe.groups import groups
+
+if TYPE_CHECKING:
+    from bentpipe.scenario import Scenario
 
 # Lists of named items in a resolved scenario.
 _LISTS: Final = ("nodes", "links", "flows")
+# Tables of a file whose keys are names chosen by the user.
+_TABLES: Final = frozenset({"hosts", "gateways", "links", "flows", "groups", "carriers", "classes"})
 # Not part of the network: names of the files, and what is recorded.
 _LEFT_OUT: Final = frozenset({"name", "description", "probes"})
 _MISSING: Final = "–"
@@ -28,7 +34,44 @@ def differences(resolved: Sequence[Mapping[str, Any]]) -> list[Difference]:
 
     An item that a scenario lacks is one difference, and not one for each of its keys.
     """
-    flat = [_flat(each) for each in resolved]
+    return _different([_flat(each) for each in resolved])
+
+
+def written_differences(scenarios: Sequence[Scenario]) -> list[Difference]:
+    """Return the keys that files have with different values, with settings applied."""
+    return _different([_flat_file(each) for each in scenarios])
+
+
+def _flat_file(scenario: Scenario) -> dict[tuple[str, str], Any]:
+    """Return the values of a file by item and key: ("links.satellite", "forward.rate")."""
+    found = _flat_document(toml.read(scenario.content()))
+    for key, value in scenario.settings:
+        try:
+            document = toml.read(f"{key} = {value}")
+        except ValueError:
+            # A value of a setting that is not TOML is a string.
+            document = toml.read(f"{key} = {toml.literal(value)}")
+        found |= _flat_document(document)
+    return found
+
+
+def _flat_document(document: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    found: dict[tuple[str, str], Any] = {}
+    for kind, value in document.items():
+        if kind in _LEFT_OUT:
+            continue
+        if kind in _TABLES and isinstance(value, Mapping):
+            for name, table in value.items():
+                found[f"{kind}.{name}", ""] = "there"
+                for key, leaf in _leaves(table):
+                    found[f"{kind}.{name}", key] = leaf
+        else:
+            for key, leaf in _leaves(value):
+                found["", ".".join(part for part in (kind, key) if part)] = leaf
+    return found
+
+
+def _different(flat: Sequence[Mapping[tuple[str, str], Any]]) -> list[Difference]:
     items = [_items(each) for each in flat]
     found = []
     for item in dict.fromkeys(name for each in items for name in each):

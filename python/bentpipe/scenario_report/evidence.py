@@ -17,6 +17,8 @@ from bentpipe.errors import RequestError, WorkError
 from bentpipe.prediction.flows import predict_resolved
 from bentpipe.scenario_report.differences import differences
 from bentpipe.scenario_report.measures import (
+    GOODPUT,
+    TRANSFER,
     Key,
     Measure,
     MeasureRange,
@@ -63,6 +65,19 @@ class Sensitivity:
     variation: Variation
     points: tuple[Varied, ...]
 
+    def keys(self, main: Sequence[Key]) -> list[Key]:
+        """Return main measures that can be compared along the variation.
+
+        Where not all transfers finish with some value, their goodput stands for their time.
+        """
+        runs = [run for each in self.points for run in each.runs]
+        return [
+            (table, GOODPUT)
+            if what == TRANSFER and not all(_all_finished(run.get((table, what))) for run in runs)
+            else (table, what)
+            for table, what in main
+        ]
+
     def to_data(self, keys: Sequence[Key]) -> dict[str, Any]:
         """Return it as plain data."""
         return {
@@ -85,6 +100,10 @@ class Sensitivity:
                 for each in self.points
             ],
         }
+
+
+def _all_finished(transfers: Measure | None) -> bool:
+    return transfers is not None and transfers.completed == transfers.begun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +163,7 @@ class Evidence:
             "over_seeds": self.runs.to_data(),
             "advise": self.advice.as_json(),
             "predict": asdict(self.prediction),
-            "sensitivity": [each.to_data(self.main) for each in self.sensitivities],
+            "sensitivity": [each.to_data(each.keys(self.main)) for each in self.sensitivities],
         }
 
 

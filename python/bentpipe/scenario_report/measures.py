@@ -20,6 +20,7 @@ Key = tuple[str, str]
 # Parts of other measures, which are not shown on their own in summaries.
 _PARTS: Final = frozenset({"first byte", "mouth to ear", "capture to display"})
 GOODPUT: Final = "goodput"
+TOGETHER: Final = "goodput together"
 TRANSFER: Final = "transfer time"
 RECEIVED: Final = "received"
 # Units whose larger values are better.
@@ -30,8 +31,8 @@ _MORE_IS_BETTER: Final = frozenset({"", "bit/s", "%"})
 class Measure:
     """A measure of a table's flows in one run.
 
-    `value` is the median of times in ms, the mean of scores, the median share received in percent,
-    or the goodput of all flows of the table together in bit/s. `tail` is the 95th percentile of
+    `value` is the median of times in ms, of shares received in percent, and of the flows' goodputs
+    in bit/s; it is the mean of scores. `tail` is the 95th percentile of
     times, and the least of scores and shares. Of `begun` items, `completed` were completed.
     """
 
@@ -123,7 +124,17 @@ def _measures_of_group(group: GroupResult, flows: Sequence[FlowResult]) -> Itera
             completed=len(durations),
             begun=len(flows),
         )
-    yield Measure(table=group.name, what=GOODPUT, unit="bit/s", value=group.goodput_bps)
+    goodputs = [each.goodput_bps for each in flows]
+    if goodputs:
+        yield Measure(
+            table=group.name,
+            what=GOODPUT,
+            unit="bit/s",
+            value=statistics.median(goodputs),
+            tail=min(goodputs) if len(goodputs) > 1 else None,
+        )
+    if len(goodputs) > 1:
+        yield Measure(table=group.name, what=TOGETHER, unit="bit/s", value=group.goodput_bps)
 
 
 def _received(group: GroupResult) -> Iterator[Measure]:
@@ -151,7 +162,7 @@ def main_measures(measures: Mapping[Key, Measure]) -> list[Key]:
         felt = [
             what
             for what in own
-            if what not in {*_PARTS, GOODPUT, TRANSFER} and _is_useful(own[what])
+            if what not in {*_PARTS, GOODPUT, TOGETHER, TRANSFER} and _is_useful(own[what])
         ]
         # A score includes the delay and the losses of its call.
         scores = [what for what in felt if what in OPINION_SCORES]

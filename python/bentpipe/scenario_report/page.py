@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bentpipe import _native
 from bentpipe.advice.remedies import Network
 from bentpipe.files import atomic_write
 from bentpipe.scenario_report import wording
 from bentpipe.scenario_report.diagram import diagram
-from bentpipe.scenario_report.differences import Difference, differences
+from bentpipe.scenario_report.differences import Difference, differences, written_differences
 from bentpipe.scenario_report.figures import panel_of, panel_svg
 from bentpipe.scenario_report.measures import GOODPUT, Key, MeasureRange, shown
 from bentpipe.scenario_report.topology import Topology, topology
@@ -167,7 +167,7 @@ class ScenarioSection:
         found = []
         for place, each in enumerate(self.evidence.sensitivities):
             figures = []
-            for number, key in enumerate(self.evidence.main[:_MOST_MEASURES]):
+            for number, key in enumerate(each.keys(self.evidence.main)[:_MOST_MEASURES]):
                 panel = panel_of([("", each)], key)
                 if panel is not None:
                     name = f"{self.prefix}-v{place}-{number}"
@@ -260,6 +260,11 @@ class Compared:
         """The keys with different values."""
         return differences([section.evidence.resolved for section in self.sections])
 
+    @cached_property
+    def written(self) -> list[Difference]:
+        """The keys of the files, with settings applied, that have different values."""
+        return written_differences([section.evidence.scenario for section in self.sections])
+
     @property
     def keys(self) -> list[Key]:
         """The main measures of all scenarios."""
@@ -326,7 +331,11 @@ class Compared:
         for place, several in enumerate(by_subject.values()):
             if len(several) < len(self.sections):
                 continue
-            for number, key in enumerate(self.keys[:_MOST_MEASURES]):
+            # A time that some scenario or value lacks is replaced by the goodput in all.
+            keys = self.keys
+            for _, each in several:
+                keys = each.keys(keys)
+            for number, key in enumerate(list(dict.fromkeys(keys))[:_MOST_MEASURES]):
                 panel = panel_of(several, key)
                 if panel is not None:
                     found.append(Markup(panel_svg(panel, name=f"compared-{place}-{number}")))
@@ -366,6 +375,7 @@ def render(report: Report) -> str:
         "seconds": format_seconds,
         "who": wording.who,
         "changed": wording.changed_items,
+        "lead": _lead,
     }
     sections = _sections(report)
     from bentpipe.studies.provenance import Provenance
@@ -381,6 +391,14 @@ def render(report: Report) -> str:
         remedy_sentence=wording.remedy_sentence,
         resources=wording.resources,
     )
+
+
+def _lead(sentence: str) -> Markup:
+    """Return a sentence whose subject, before the first colon, is bold."""
+    subject, colon, rest = sentence.partition(": ")
+    if not colon:
+        return escape(sentence)
+    return Markup("<strong>{}:</strong> {}").format(subject, rest)
 
 
 def write_report(report: Report, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bentpipe.scenario_report.evidence import Evidence, Sensitivity
     from bentpipe.scenario_report.measures import Key
     from bentpipe.scenario_report.topology import Way
+    from bentpipe.scenario_report.variations import Variation
 
 # What a measure is the time of.
 _ITEMS: Final = {
@@ -82,6 +84,8 @@ _WHY: Final = {
     "pacing": "The sender spaces its segments at a rate below that of the path.",
     "recovery": "The senders repair losses for this time.",
 }
+# Gain from which "times as much" reads better than a percentage.
+_TIMES: Final = 3.0
 # A change of a measure that is worth a sentence.
 _NOTABLE: Final = 0.05
 
@@ -120,8 +124,8 @@ def _value(measure: MeasureRange, flows: int) -> list[str]:
         told = f"{own.what} {own.shown()} of {_SCALES[own.what]} on average"
         return [told, satisfaction(own.value)] if own.what == "MOS" else [told]
     if own.what == GOODPUT:
-        together = f" by {flows:,} flows together" if flows > 1 else ""
-        return [f"{own.shown()} delivered{together}"]
+        each = f" by each of {flows:,} flows (median)" if flows > 1 else ""
+        return [f"{own.shown()} delivered{each}"]
     if own.what == RECEIVED:
         return [f"{own.shown()} of the data received, median of the receivers"]
     median = " (median)" if own.completed > 1 else ""
@@ -312,12 +316,20 @@ def changed_items(result: RemedyResult) -> str:
     return ", ".join(dict.fromkeys(parts[1] if len(parts) > 1 else parts[0] for parts in named))
 
 
+def gain_in_words(gain: float) -> str:
+    """Write a gain: "+6%", "unchanged", "37 times as much"."""
+    if gain >= _TIMES:
+        return f"{gain:.3g} times as much"
+    change = f"{gain - 1.0:+.0%}"
+    return "unchanged" if change in ("+0%", "-0%") else change
+
+
 def effect_sentence(evidence: Evidence, result: RemedyResult) -> str:
     """Return what a remedy gives, in one sentence."""
     found = sorted(effects(evidence, result), key=lambda each: -each.gain)
     better = [each.words for each in found if each.gain >= WORTHWHILE]
     worse = [each.words for each in found if each.gain <= 1.0 / WORTHWHILE]
-    goodput = f"goodput {format_rate(result.goodput_bps)} in total ({result.gain - 1.0:+.0%})"
+    goodput = f"goodput {format_rate(result.goodput_bps)} in total ({gain_in_words(result.gain)})"
     told = "; ".join([*better, goodput])
     return capital(f"{told}; but {'; '.join(worse)}." if worse else f"{told}.")
 
@@ -397,8 +409,8 @@ def remedy_sentence(evidence: Evidence) -> str:
     tried = len(evidence.advice.remedies)
     if best is None:
         if not tried:
-            return "No remedy applies to this network."
-        return f"None of the {tried:,} changes that were simulated gives 2% more."
+            return "Remedies: none applies to this network."
+        return f"Remedies: none of the {tried:,} changes that were simulated gives 2% more."
     one = best
     single = [each for each in by_party(evidence) if each.best is not None]
     if len(best.remedy.who) > 1 and together(evidence) is None and single:
@@ -407,9 +419,8 @@ def remedy_sentence(evidence: Evidence) -> str:
             key=lambda each: each.overall_gain,
         )
     return (
-        f"Of {tried:,} changes that were simulated, the best is “{one.remedy.name}”, by the "
-        f"{who(one)}: {effect_sentence(evidence, one)[:1].lower()}"
-        f"{effect_sentence(evidence, one)[1:]}"
+        f"Best remedy: “{one.remedy.name}”, by the {who(one)}. {effect_sentence(evidence, one)} "
+        f"{tried:,} changes were simulated."
     )
 
 
@@ -421,11 +432,14 @@ def is_sensitive(evidence: Evidence, sensitivity: Sensitivity) -> bool:
 def _changes(evidence: Evidence, sensitivity: Sensitivity) -> list[tuple[float, Key]]:
     """Return the ratio of the largest and the smallest value of each main measure."""
     found = []
-    for key in evidence.main:
-        values = [m.range.median for each in sensitivity.points if (m := each.measure(key))]
-        if len(values) > 1:
-            least, most = min(values), max(values)
-            found.append((most / least if least > 0.0 else (2.0 if most > 0.0 else 1.0), key))
+    points = [each for each in sensitivity.points if not each.error]
+    for key in sensitivity.keys(evidence.main):
+        values = [m.range.median for each in points if (m := each.measure(key))]
+        if not values or max(values) <= 0.0:
+            continue
+        # With some value nothing is completed.
+        is_missing = len(values) < len(points) or min(values) <= 0.0
+        found.append((math.inf if is_missing else max(values) / min(values), key))
     return found
 
 
@@ -449,13 +463,12 @@ def sensitivity_sentence(evidence: Evidence, sensitivity: Sensitivity) -> str:
     for point in (known[0], known[-1]):
         measure = point.measure(key)
         if not point.value.is_present:
-            value = _median(measure)
-            told.append(f"{value} with {_with(variation.kind, point.value.words)}")
+            told.append(f"{_median(measure)} with {_with(variation, point.value.words)}")
     now = next(each for each in known if each.value.is_present)
     present = now.measure(key)
     return (
         f"{subject}: {key[0]}, {key[1]}, {listed(told)}; {_median(present)} now, with "
-        f"{_with(variation.kind, now.value.words)}."
+        f"{_with(variation, now.value.words)}."
     )
 
 
@@ -463,8 +476,10 @@ def _median(measure: MeasureRange | None) -> str:
     return "none completed" if measure is None else measure.own.shown(measure.range.median)
 
 
-def _with(kind: str, words: str) -> str:
-    return "no losses" if kind == "losses" and words == "none" else words
+def _with(variation: Variation, words: str) -> str:
+    if variation.kind != "losses" or words != "none":
+        return words
+    return f"no {variation.subject.partition(' of ')[0]}"
 
 
 @dataclass(frozen=True, kw_only=True)
