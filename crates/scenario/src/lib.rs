@@ -30,64 +30,93 @@
 
 mod access;
 mod acks;
+mod acm;
+mod application;
+mod changes;
 mod class;
 pub mod congestion;
 mod custom;
+mod directory;
 mod document;
 mod error;
+mod fault;
+mod flow;
 mod gateway;
+mod group;
+mod hints;
+mod ip;
+pub mod limits;
+mod link;
 mod load;
-pub mod modcod;
+mod mix;
+mod named;
+mod node;
+mod probe;
 pub mod quantity;
 pub mod queue;
-mod resolve;
-mod routes;
 mod run;
-mod scalar;
 mod scenario;
 pub mod schema;
-mod serialize;
+mod settings_table;
 mod station;
 mod suggest;
-mod tcp_settings;
+mod tcp;
 mod traces;
-mod window_limit;
 
-pub use access::{Carrier, OnDemand};
-pub use acks::{Acks, WaterMarks};
+pub use access::settings::{Carrier, OnDemand};
+pub use access::summary::AccessSummary;
+pub use acks::schema::{AcksKind, FilterMode, Spacing};
+pub use acks::settings::{Acks, WaterMarks};
+pub use acm::modcod;
+pub use application::schema::AppKind;
+pub use application::settings::App;
+pub use application::summary::{
+    ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
+    PageSummary, Quantiles, ResponsesSummary, SeenSummary, TransfersSummary, VideoCallSummary,
+    VideoSummary,
+};
 pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_tcp::congestion::WindowRule;
 pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};
 pub use bentpipe_types::Series as RecordedSeries;
-pub use class::PacketClass;
+pub use class::settings::PacketClass;
+pub use class::summary::ClassSummary;
 pub use custom::CustomControls;
-pub use document::{KeyPath, Segment, key_lines};
+pub use document::parsed::key_lines;
 pub use error::ScenarioError;
-pub use gateway::{
-    Addresses, Anticipation, Crash, Gateway, HybridGateway, Multiplex, Processing, RealEnds,
-    SplitGateway, TrafficClass,
+pub use fault::{KeyPath, Segment};
+pub use flow::settings::Flow;
+pub use flow::summary::{FlowSummary, LimitedSummary, PathMtuSummary, RttSummary};
+pub use flow::table_summary::GroupSummary;
+pub use gateway::schema::GatewayKind;
+pub use gateway::settings::{
+    Addresses, Anticipation, Crash, Gateway, HybridGateway, Multiplex, RealEnds, SplitGateway,
+    TrafficClass,
 };
+pub use gateway::summary::GatewaySummary;
+pub use ip::IpName;
+pub use link::compression::Compression;
+pub use link::settings::{Arp, Direction, Errors, Link, RandomErrors, Way};
+pub use link::summary::{Counted, CountersSummary, LinkSummary};
+pub use node::processing::Processing;
+pub use node::settings::{HostSettings, Node, NodeKind};
+pub use probe::settings::{Probe, Probes, Series};
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
-pub use queue::Queue;
-pub use resolve::limits;
-pub use routes::Route;
-pub use run::{
-    AccessSummary, ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, ClassSummary,
-    Closing, Counted, CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary,
-    HeardSummary, LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary,
-    PathMtuSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
-    RunOptions, RunOutput, SeenSummary, Summary, TransfersSummary, VideoCallSummary, VideoSummary,
-};
-pub use scenario::{
-    App, Arp, Direction, Errors, Flow, HostSettings, Link, Node, NodeKind, Probe, Probes,
-    RandomErrors, Scenario, Series, Way,
-};
-pub use schema::{
-    AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,
-    QueueKind, SlowStart, Spacing, json_schema, results_schema,
-};
-pub use station::{Side, Station, StationError};
-pub use tcp_settings::TcpSettings;
+pub use queue::{Queue, QueueKind};
+pub use run::error::RunError;
+pub use run::options::{CaptureRequest, MANY_RECORDS, RunOptions, RunOutput};
+pub use run::outside::{Closing, Outside};
+pub use run::simulation::Run;
+pub use run::summary::{RESULTS_VERSION, Summary};
+pub use scenario::json_schema::{json_schema, results_schema};
+pub use scenario::routes::Route;
+pub use scenario::settings::Scenario;
+pub use station::error::StationError;
+pub use station::part::Station;
+pub use station::side::Side;
+pub use tcp::congestion::CongestionControlName;
+pub use tcp::schema::SlowStart;
+pub use tcp::settings::TcpSettings;
 #[doc(hidden)]
-pub use traces::check_trace;
-pub use traces::{ParquetReader, read_parquet_with};
+pub use traces::formats::check_trace;
+pub use traces::parquet::{ParquetReader, read_parquet_with};

@@ -4,12 +4,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::document::Document;
+use crate::application::schema::foreign_key;
+use crate::custom::CustomControls;
+use crate::document::parsed::Document;
+use crate::error::ScenarioError;
 use crate::limits::MAX_FILE_BYTES;
-use crate::resolve::resolve;
-use crate::schema::ScenarioFile;
-use crate::traces::Files;
-use crate::{CustomControls, Scenario, ScenarioError};
+use crate::scenario::resolve::resolve;
+use crate::scenario::schema::ScenarioFile;
+use crate::scenario::settings::Scenario;
+use crate::traces::files::Files;
 
 const TOO_LONG: &str = "longer than 1 MiB: not a scenario file";
 
@@ -93,7 +96,7 @@ impl Scenario {
         if text.len() as u64 > MAX_FILE_BYTES {
             return Err(ScenarioError::in_file(file, None, "", TOO_LONG));
         }
-        let document = Document::parse(text, file, overrides)?;
+        let document = Document::parse(text, file, overrides, foreign_key)?;
         let scenario: ScenarioFile = document.read()?;
         resolve(&scenario, custom, &Files::for_scenario(file))
             .map_err(|fault| document.explain(fault))

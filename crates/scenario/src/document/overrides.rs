@@ -2,9 +2,10 @@
 
 use toml::de::DeValue;
 
-use super::{Document, Entry, Node, Origin, Value, node_of};
-use crate::ScenarioError;
-use crate::error::quoted;
+use crate::document::parsed::Document;
+use crate::document::tree::{TreeEntry, TreeNode, TreeValue, node_of};
+use crate::error::{ScenarioError, quoted};
+use crate::fault::Origin;
 use crate::suggest::suggest;
 
 /// Deepest nesting; longer keys are mistakes.
@@ -52,7 +53,7 @@ const MOST_KNOWN: usize = 8;
 
 impl Document {
     /// Applies the overrides in order.
-    pub(super) fn apply(&mut self, overrides: &[(&str, &str)]) -> Result<(), ScenarioError> {
+    pub(crate) fn apply(&mut self, overrides: &[(&str, &str)]) -> Result<(), ScenarioError> {
         if overrides.is_empty() {
             return Ok(());
         }
@@ -76,7 +77,9 @@ impl Document {
     /// Returns the names in a table.
     fn names(&self, table: &str) -> Vec<String> {
         match self.root.entry(table).map(|entry| &entry.node.value) {
-            Some(Value::Table(entries)) => entries.iter().map(|each| each.key.clone()).collect(),
+            Some(TreeValue::Table(entries)) => {
+                entries.iter().map(|each| each.key.clone()).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -138,17 +141,17 @@ impl Document {
     /// Whether a link leads to a node of this name.
     fn is_linked(&self, name: &str) -> bool {
         let links = match self.root.entry("links").map(|entry| &entry.node.value) {
-            Some(Value::Table(links)) => links.as_slice(),
+            Some(TreeValue::Table(links)) => links.as_slice(),
             _ => &[],
         };
         let ends = links
             .iter()
             .filter_map(|link| match &link.node.entry("between")?.node.value {
-                Value::Array(ends) => Some(ends),
+                TreeValue::Array(ends) => Some(ends),
                 _ => None,
             });
         ends.flatten().any(|end| match &end.value {
-            Value::String(end) => {
+            TreeValue::String(end) => {
                 let member = end.rsplit_once('-').map(|(of, _)| of);
                 end == name || member == Some(name)
             }
@@ -158,7 +161,7 @@ impl Document {
 
     /// Sets `key`, a dotted path, to `value`, which is read as TOML if possible and else as a
     /// string. Missing tables on the path are created.
-    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
         let index = self.overrides.len();
         self.overrides.push(format!("{key}={value}"));
         let segments: Vec<&str> = segments(key).collect();
@@ -171,9 +174,9 @@ impl Document {
         let origin = Origin::Override(index);
         let node = match DeValue::parse(value) {
             Ok(value) => node_of(value, &|_| origin).map_err(|fault| self.explain(fault))?,
-            Err(_) => Node {
+            Err(_) => TreeNode {
                 origin,
-                value: Value::String(value.to_owned()),
+                value: TreeValue::String(value.to_owned()),
             },
         };
         match insert(&mut self.root, &segments, node, origin) {
@@ -203,7 +206,7 @@ fn named_by(key: &str) -> Option<(&str, &str)> {
 
 /// Puts `node` at the path below `root`. The error is the number of segments that lead to something
 /// other than a table.
-fn insert(root: &mut Node, path: &[&str], node: Node, origin: Origin) -> Result<(), usize> {
+fn insert(root: &mut TreeNode, path: &[&str], node: TreeNode, origin: Origin) -> Result<(), usize> {
     let mut table = root;
     let Some((last, parents)) = path.split_last() else {
         return Err(0);
@@ -214,7 +217,7 @@ fn insert(root: &mut Node, path: &[&str], node: Node, origin: Origin) -> Result<
     let slot = child(table, last, origin).ok_or(parents.len())?;
     *slot = node;
     // The key itself now has the position of the command-line option, too.
-    if let Value::Table(entries) = &mut table.value {
+    if let TreeValue::Table(entries) = &mut table.value {
         for entry in entries.iter_mut().filter(|entry| entry.key == *last) {
             entry.origin = origin;
         }
@@ -224,19 +227,19 @@ fn insert(root: &mut Node, path: &[&str], node: Node, origin: Origin) -> Result<
 
 /// Returns the value of `key` in a table, and creates an empty table if it is missing. Returns
 /// `None` if `node` is not a table.
-fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Option<&'a mut Node> {
-    let Value::Table(entries) = &mut node.value else {
+fn child<'a>(node: &'a mut TreeNode, key: &str, origin: Origin) -> Option<&'a mut TreeNode> {
+    let TreeValue::Table(entries) = &mut node.value else {
         return None;
     };
     let position = match entries.iter().position(|entry| entry.key == key) {
         Some(position) => position,
         None => {
-            entries.push(Entry {
+            entries.push(TreeEntry {
                 key: key.to_owned(),
                 origin,
-                node: Node {
+                node: TreeNode {
                     origin,
-                    value: Value::Table(Vec::new()),
+                    value: TreeValue::Table(Vec::new()),
                 },
             });
             entries.len() - 1

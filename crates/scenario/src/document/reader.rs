@@ -7,24 +7,25 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::{Entry, Fault, Node, Segment, Value};
-use crate::schema::hints;
+use crate::document::tree::{TreeEntry, TreeNode, TreeValue};
+use crate::fault::{Fault, Segment};
+use crate::hints;
 
 /// Deserializes one value.
-pub(super) struct Reader<'de>(pub(super) &'de Node);
+pub(crate) struct Reader<'de>(pub(crate) &'de TreeNode);
 
 impl Reader<'_> {
     fn unexpected(&self) -> Unexpected<'_> {
         match &self.0.value {
-            Value::String(value) => Unexpected::Str(value),
-            Value::Integer(value) => {
+            TreeValue::String(value) => Unexpected::Str(value),
+            TreeValue::Integer(value) => {
                 i64::try_from(*value).map_or(Unexpected::Other("a huge number"), Unexpected::Signed)
             }
-            Value::Float(value) => Unexpected::Float(*value),
-            Value::Boolean(value) => Unexpected::Bool(*value),
-            Value::Date => Unexpected::Other("a date or time of day"),
-            Value::Array(_) => Unexpected::Seq,
-            Value::Table(_) => Unexpected::Map,
+            TreeValue::Float(value) => Unexpected::Float(*value),
+            TreeValue::Boolean(value) => Unexpected::Bool(*value),
+            TreeValue::Date => Unexpected::Other("a date or time of day"),
+            TreeValue::Array(_) => Unexpected::Seq,
+            TreeValue::Table(_) => Unexpected::Map,
         }
     }
 }
@@ -34,17 +35,17 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let read = match &self.0.value {
-            Value::String(value) => visitor.visit_borrowed_str(value),
-            Value::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+            TreeValue::String(value) => visitor.visit_borrowed_str(value),
+            TreeValue::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
                 (Ok(value), _) => visitor.visit_i64(value),
                 (_, Ok(value)) => visitor.visit_u64(value),
                 _ => Err(Fault::invalid_type(self.unexpected(), &visitor)),
             },
-            Value::Float(value) => visitor.visit_f64(*value),
-            Value::Boolean(value) => visitor.visit_bool(*value),
-            Value::Date => Err(Fault::invalid_type(self.unexpected(), &visitor)),
-            Value::Array(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Value::Table(entries) => visitor.visit_map(Entries { entries, next: 0 }),
+            TreeValue::Float(value) => visitor.visit_f64(*value),
+            TreeValue::Boolean(value) => visitor.visit_bool(*value),
+            TreeValue::Date => Err(Fault::invalid_type(self.unexpected(), &visitor)),
+            TreeValue::Array(items) => visitor.visit_seq(Items { items, next: 0 }),
+            TreeValue::Table(entries) => visitor.visit_map(Entries { entries, next: 0 }),
         };
         read.map_err(|fault| fault.at(self.0.origin))
     }
@@ -70,7 +71,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match self.0.value {
-            Value::Table(_) => self.deserialize_any(visitor),
+            TreeValue::Table(_) => self.deserialize_any(visitor),
             _ => Err(Fault::invalid_type(self.unexpected(), &"a table").at(self.0.origin)),
         }
     }
@@ -83,7 +84,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let read = match &self.0.value {
-            Value::String(value) => visitor.visit_enum(value.as_str().into_deserializer()),
+            TreeValue::String(value) => visitor.visit_enum(value.as_str().into_deserializer()),
             _ => Err(Fault::invalid_type(
                 self.unexpected(),
                 &hints::one_of(variants).as_str(),
@@ -99,7 +100,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 }
 
 struct Items<'de> {
-    items: &'de [Node],
+    items: &'de [TreeNode],
     next: usize,
 }
 
@@ -125,7 +126,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 }
 
 struct Entries<'de> {
-    entries: &'de [Entry],
+    entries: &'de [TreeEntry],
     next: usize,
 }
 

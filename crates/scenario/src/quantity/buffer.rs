@@ -6,8 +6,11 @@ use std::str::FromStr;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use super::{QuantityError, Size, number, string_quantity};
-use crate::scalar::{Scalar, scalar};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::number;
+use crate::quantity::scalar::{Scalar, scalar};
+use crate::quantity::size::Size;
+use crate::quantity::string_quantity::string_quantity;
 
 /// Buffer size: `"64 KiB"`, or `"auto"` for Linux's autotuning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,11 @@ use std::str::FromStr;
 use bentpipe_link::Limit;
 use bentpipe_types::{BitRate, Bytes, Span};
 
-use super::{Length, QuantityError, Size, number, split, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, split};
+use crate::quantity::size::Size;
+use crate::quantity::string_quantity::string_quantity;
+use crate::quantity::time::Length;
 
 /// Upper limit: 10 GB of segments, above any window.
 const MOST_SEGMENTS: u32 = 10_000_000;

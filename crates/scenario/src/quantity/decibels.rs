@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{QuantityError, number, split, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, split};
+use crate::quantity::string_quantity::string_quantity;
 
 /// A power ratio: `"12.5 dB"`, `"-1 dB"`.
 #[derive(Clone, Copy, PartialEq, Debug)]

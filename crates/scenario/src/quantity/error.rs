@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::unit_suggestion::suggestion;
 use crate::error::quoted;
+use crate::quantity::unit_suggestion::suggestion;
 
 /// A string that is not a valid quantity of the expected kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ impl QuantityError {
     }
 
     /// Creates an error with a suggested spelling.
-    pub(super) fn with_suggestion(
+    pub(crate) fn with_suggestion(
         expected: impl Into<String>,
         got: &str,
         suggestion: String,

@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use bentpipe_sim::applications;
 
-use super::{Length, QuantityError, number, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, split};
+use crate::quantity::string_quantity::string_quantity;
+use crate::quantity::time::Length;
 
 /// A jitter buffer: `"adaptive"`, or a length of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +24,7 @@ impl FromStr for JitterBuffer {
         match text.parse() {
             Ok(Length(length)) => Ok(Self(applications::JitterBuffer::Fixed(length))),
             // For a number with a unit, the error about the length of time is the right one.
-            Err(error) if super::split(text).is_some() => Err(error),
+            Err(error) if split(text).is_some() => Err(error),
             Err(_) => {
                 let expected = r#""adaptive", or a length of time such as "60 ms""#;
                 Err(QuantityError::new(expected, text))

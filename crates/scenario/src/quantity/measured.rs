@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Buffer, DelayedAck, Length, Rate, Segments, Size, Window};
+use crate::quantity::buffer::Buffer;
+use crate::quantity::count::{Segments, Window};
+use crate::quantity::rate::Rate;
+use crate::quantity::size::Size;
+use crate::quantity::time::{DelayedAck, Length};
 
 /// A quantity that results give as a number in its base unit.
 pub(crate) trait Measured {

@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use bentpipe_types::Bytes;
 
-use super::{QuantityError, Size, number, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::number;
+use crate::quantity::size::Size;
+use crate::quantity::string_quantity::string_quantity;
 
 /// A maximum transfer unit: a size, or the name of a kind of network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

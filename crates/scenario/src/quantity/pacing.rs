@@ -6,7 +6,10 @@ use std::str::FromStr;
 use bentpipe_tcp::PacingKind;
 use bentpipe_types::BitRate;
 
-use super::{QuantityError, Rate, number, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::number;
+use crate::quantity::rate::Rate;
+use crate::quantity::string_quantity::string_quantity;
 
 /// Pacing: a word, or a maximum rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use super::QuantityError;
-use crate::scalar::{Scalar, scalar};
+use crate::quantity::error::QuantityError;
+use crate::quantity::scalar::{Scalar, scalar};
 
 /// A port, or a range of ports: `80`, `"8000-8999"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

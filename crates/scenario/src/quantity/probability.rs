@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use super::QuantityError;
-use crate::scalar::{Scalar, scalar};
+use crate::quantity::error::QuantityError;
+use crate::quantity::scalar::{Scalar, scalar};
 
 /// A number from 0 to 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize)]

@@ -5,7 +5,11 @@ use std::str::FromStr;
 
 use bentpipe_sim::Distribution;
 
-use super::{Length, QuantityError, Size, number, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::number;
+use crate::quantity::size::Size;
+use crate::quantity::string_quantity::string_quantity;
+use crate::quantity::time::Length;
 
 /// A size, or a distribution of sizes: `"exponential(1000 B)"`.
 #[derive(Clone, Copy, PartialEq, Debug)]

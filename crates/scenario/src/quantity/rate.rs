@@ -5,18 +5,14 @@ use std::str::FromStr;
 
 use bentpipe_types::BitRate;
 
-use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, write_in};
+use crate::quantity::string_quantity::{in_base_units, string_quantity};
+use crate::quantity::units::RATES;
 
 /// A bit rate: `"1.536 Mbit/s"`. Units: bit/s, kbit/s, Mbit/s, Gbit/s (powers of 1000).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate(pub BitRate);
-
-pub(super) const UNITS: [Unit; 4] = [
-    ("bit/s", 1),
-    ("kbit/s", 1_000),
-    ("Mbit/s", 1_000_000),
-    ("Gbit/s", 1_000_000_000),
-];
 
 const FASTEST: u64 = 1_000_000_000_000;
 
@@ -24,7 +20,7 @@ impl FromStr for Rate {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let Some(rate) = in_base_units(text, &UNITS) else {
+        let Some(rate) = in_base_units(text, &RATES) else {
             let expected = r#"a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s)"#;
             return Err(QuantityError::new(expected, text));
         };
@@ -37,7 +33,7 @@ impl FromStr for Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_in(f, self.0.bits_per_second(), &UNITS)
+        write_in(f, self.0.bits_per_second(), &RATES)
     }
 }
 

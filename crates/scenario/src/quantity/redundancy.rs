@@ -7,8 +7,8 @@ use std::str::FromStr;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use super::QuantityError;
-use crate::scalar::{Scalar, scalar};
+use crate::quantity::error::QuantityError;
+use crate::quantity::scalar::{Scalar, scalar};
 
 /// Bits on the air per bit of packet: `"16/15"`, or the number 1.0667. At least 1, at most 100.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

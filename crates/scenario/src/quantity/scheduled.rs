@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{QuantityError, Rate, number, string_quantity};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, split};
+use crate::quantity::rate::Rate;
+use crate::quantity::string_quantity::string_quantity;
 
 /// Bit rate in a schedule: `"5 Mbit/s"`, or `"0 bit/s"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,7 +16,7 @@ impl FromStr for ScheduledRate {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let zero = super::split(text).is_some_and(|(number, _)| number == 0.0);
+        let zero = split(text).is_some_and(|(number, _)| number == 0.0);
         if zero && text.trim_end().ends_with("bit/s") {
             return Ok(Self(0));
         }

@@ -5,23 +5,15 @@ use std::str::FromStr;
 
 use bentpipe_types::Bytes;
 
-use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, write_in};
+use crate::quantity::string_quantity::{in_base_units, string_quantity};
+use crate::quantity::units::SIZES;
 
 /// An amount of data: `"64 KiB"`. Units: B; kB (or KB), MB, GB, powers of 1000; KiB, MiB, GiB,
 /// powers of 1024.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size(pub Bytes);
-
-pub(super) const UNITS: [Unit; 8] = [
-    ("B", 1),
-    ("KB", 1_000),
-    ("kB", 1_000),
-    ("KiB", 1 << 10),
-    ("MB", 1_000_000),
-    ("MiB", 1 << 20),
-    ("GB", 1_000_000_000),
-    ("GiB", 1 << 30),
-];
 
 /// Upper limit: one petabyte.
 const LARGEST: u64 = 1_000_000_000_000_000;
@@ -29,7 +21,7 @@ const LARGEST: u64 = 1_000_000_000_000_000;
 impl Size {
     /// Parses a size, or returns `None` if the text is not a number with a unit of data.
     pub(crate) fn read(text: &str) -> Option<Result<Self, QuantityError>> {
-        Some(match in_base_units(text, &UNITS)? {
+        Some(match in_base_units(text, &SIZES)? {
             Ok(bytes) if bytes <= LARGEST => Ok(Self(Bytes::new(bytes))),
             Ok(_) => Err(QuantityError::new("a size up to 1000000 GB", text)),
             Err(error) => Err(error),
@@ -50,7 +42,7 @@ impl FromStr for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_in(f, self.0.get(), &UNITS)
+        write_in(f, self.0.get(), &SIZES)
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{Unit, number, write_in};
+use crate::quantity::string_quantity::{in_base_units, string_quantity};
 
 /// Symbols per second: `"20 Mbaud"`. Units: baud, kbaud, Mbaud, Gbaud (powers of 1000).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use bentpipe_types::{BitRate, Bytes, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::scalar::Scalar;
+use crate::quantity::scalar::Scalar;
 
 fn read<T: FromStr<Err = QuantityError>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| panic!("{error}"))

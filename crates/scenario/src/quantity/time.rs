@@ -5,21 +5,15 @@ use std::str::FromStr;
 
 use bentpipe_types::Span;
 
-use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
-use crate::document::KeyError;
+use crate::fault::KeyError;
+use crate::quantity::error::QuantityError;
+use crate::quantity::notation::{number, write_in};
+use crate::quantity::string_quantity::{in_base_units, string_quantity};
+use crate::quantity::units::TIMES;
 
 /// A length of time: `"250 ms"`. Units: ns, us, ms, s, min, h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Length(pub Span);
-
-pub(super) const UNITS: [Unit; 6] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
 
 /// Upper limit: three days. This is within the scheduler's 48-bit clock (`Time::LAST`, 3.26 days)
 /// and leaves room for packets in flight at the end.
@@ -29,7 +23,7 @@ impl FromStr for Length {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let Some(nanos) = in_base_units(text, &UNITS) else {
+        let Some(nanos) = in_base_units(text, &TIMES) else {
             let expected = r#"a length of time such as "250 ms" (units: ns, us, ms, s, min, h)"#;
             return Err(QuantityError::new(expected, text));
         };
@@ -46,7 +40,7 @@ impl fmt::Display for Length {
         if self.0 == Span::ZERO {
             return f.write_str("0 s");
         }
-        write_in(f, self.0.as_nanos(), &UNITS)
+        write_in(f, self.0.as_nanos(), &TIMES)
     }
 }
 
@@ -87,7 +81,7 @@ impl FromStr for Delay {
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let expected = r#"a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h)"#;
-        if let Some(Err(error)) = in_base_units(text, &UNITS) {
+        if let Some(Err(error)) = in_base_units(text, &TIMES) {
             return Err(error);
         }
         match text.parse::<Length>() {

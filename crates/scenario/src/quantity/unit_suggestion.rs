@@ -1,10 +1,11 @@
 //! Suggests the correct spelling for quantities in another tool's notation.
 
-use super::{number_and_unit, split, units};
+use crate::quantity::notation::split;
+use crate::quantity::units::{number_and_unit, units};
 
 /// Returns the number with the unit that a file would use, if `got` has another tool's spelling of
 /// a unit that `expected` shows.
-pub(super) fn suggestion(expected: &str, got: &str) -> Option<String> {
+pub(crate) fn suggestion(expected: &str, got: &str) -> Option<String> {
     let (_, written) = split(got)?;
     if written.starts_with(',') {
         return with_decimal_point(expected, got);
@@ -84,13 +85,16 @@ const BITS: [&str; 12] = [
     "b",
     "",
 ];
+
 const RATES: [(&str, &str); 4] = [
     ("", "bit/s"),
     ("k", "kbit/s"),
     ("m", "Mbit/s"),
     ("g", "Gbit/s"),
 ];
+
 const BYTES: [&str; 4] = ["bytes", "byte", "b", ""];
+
 const SIZES: [(&str, &str); 7] = [
     ("", "B"),
     ("k", "kB"),

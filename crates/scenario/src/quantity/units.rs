@@ -1,6 +1,6 @@
 //! The units of all quantities, for programs that compute with values of a file.
 
-use super::{Unit, rate, size, split, time};
+use crate::quantity::notation::{Unit, split};
 
 /// A unit, and its base unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,15 +17,43 @@ pub struct UnitOf {
     pub whole: bool,
 }
 
+pub(crate) const TIMES: [Unit; 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+pub(crate) const RATES: [Unit; 4] = [
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+];
+
+pub(crate) const SIZES: [Unit; 8] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+];
+
 const PACKETS: [Unit; 2] = [("packet", 1), ("packets", 1)];
+
 const SEGMENTS: [Unit; 2] = [("segment", 1), ("segments", 1)];
 
 /// Each kind of quantity: its base unit, its units, how many internal units make one base unit, and
 /// whether it is counted in whole numbers.
 const KINDS: [(&str, &[Unit], u64, bool); 5] = [
-    ("s", &time::UNITS, 1_000_000_000, false),
-    ("bps", &rate::UNITS, 1, false),
-    ("bytes", &size::UNITS, 1, false),
+    ("s", &TIMES, 1_000_000_000, false),
+    ("bps", &RATES, 1, false),
+    ("bytes", &SIZES, 1, false),
     ("packets", &PACKETS, 1, true),
     ("segments", &SEGMENTS, 1, true),
 ];

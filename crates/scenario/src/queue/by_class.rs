@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bentpipe_link::{ClassSettings, Classes, ClassesSettings, QueueDiscipline, Service};
 use serde_json::{Value, json};
 
-use super::{QueueContext, QueueFile, Settings};
-use crate::class::{self, OTHERS, PacketClass};
-use crate::document::KeyError;
-use crate::quantity::QueueLimit;
+use crate::class::settings::{OTHERS, PacketClass, find_class};
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{QueueContext, Settings};
 
 /// Range of weights. They are stored in thousandths, so that shares are the same on every machine.
 const WEIGHTS: RangeInclusive<f64> = 0.001..=1_000_000.0;
@@ -90,7 +91,7 @@ fn of_names(names: Vec<(&str, u32)>, classes: &[PacketClass]) -> Result<Arc<[Que
     }
     let mut found: Vec<QueueClass> = Vec::new();
     for (name, weight) in names {
-        let class = class::find(name, classes)?;
+        let class = find_class(name, classes)?;
         if found.iter().any(|other| other.class == class) {
             return Err(format!("expected \"{name}\" once"));
         }

@@ -4,16 +4,20 @@ use bentpipe_link::{CodelSettings, DelayBounds, FqCodelSettings, QueueDiscipline
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use super::fair::Fair;
-use super::{QueueContext, QueueFile, Settings, TARGETS};
-use crate::class::PacketClass;
-use crate::document::KeyError;
-use crate::quantity::{Length, QueueLimit, length_within};
+use crate::class::settings::PacketClass;
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::quantity::time::{Length, length_within};
+use crate::queue::fair::Fair;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{QueueContext, Settings, TARGETS};
 
 /// Default target (RFC 8289 section 4.4, and Linux).
 const TARGET: Span = Span::from_millis(5);
+
 /// Default interval (RFC 8289 section 4.3, and Linux).
 const INTERVAL: Span = Span::from_millis(100);
+
 const INTERVALS: [Span; 2] = [Span::from_millis(1), Span::from_secs(100)];
 
 /// CoDel.

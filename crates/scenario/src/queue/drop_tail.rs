@@ -3,10 +3,11 @@
 use bentpipe_link::QueueDiscipline;
 use serde_json::{Value, json};
 
-use super::{QueueContext, QueueFile, Settings};
-use crate::class::PacketClass;
-use crate::document::KeyError;
-use crate::quantity::QueueLimit;
+use crate::class::settings::PacketClass;
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{QueueContext, Settings};
 
 /// Drop-tail, which has no settings but the capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

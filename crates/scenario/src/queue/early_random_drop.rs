@@ -3,10 +3,12 @@
 use bentpipe_link::{EarlyRandomDropSettings, QueueDiscipline};
 use serde_json::{Value, json};
 
-use super::{QueueContext, QueueFile, Settings, packets_or_bytes, share};
-use crate::class::PacketClass;
-use crate::document::KeyError;
-use crate::quantity::{Probability, QueueLimit};
+use crate::class::settings::PacketClass;
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::quantity::probability::Probability;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{QueueContext, Settings, packets_or_bytes, share};
 
 /// Early random drop.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,14 +6,18 @@ use bentpipe_link::{FairSettings, QueueDiscipline};
 use bentpipe_types::Bytes;
 use serde_json::{Value, json};
 
-use super::{FULL_PACKET, QueueContext, QueueFile, Settings};
-use crate::class::PacketClass;
-use crate::document::KeyError;
-use crate::quantity::{QueueLimit, Size};
+use crate::class::settings::PacketClass;
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::quantity::size::Size;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{FULL_PACKET, QueueContext, Settings};
 
 /// Range of quanta. A smaller quantum needs many rounds for each packet.
 const QUANTUM: RangeInclusive<u64> = 64..=1 << 24;
+
 const FLOWS: RangeInclusive<u32> = 1..=65_536;
+
 const DEFAULT_FLOWS: u32 = 1024;
 
 /// Deficit round robin.

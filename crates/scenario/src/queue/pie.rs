@@ -4,16 +4,21 @@ use bentpipe_link::{PieSettings, QueueDiscipline};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use super::{QueueContext, QueueFile, Settings, TARGETS};
-use crate::class::PacketClass;
-use crate::document::KeyError;
-use crate::quantity::{QueueLimit, length_within};
+use crate::class::settings::PacketClass;
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::quantity::time::length_within;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{QueueContext, Settings, TARGETS};
 
 /// Default of QDELAY_REF and T_UPDATE (RFC 8033 section 4.2).
 const FIFTEEN: Span = Span::from_millis(15);
+
 const UPDATES: [Span; 2] = [Span::from_millis(1), Span::from_secs(10)];
+
 /// Default of MAX_BURST (RFC 8033 section 4.4).
 const BURST: Span = Span::from_millis(150);
+
 const BURSTS: [Span; 2] = [Span::ZERO, Span::from_secs(100)];
 
 /// PIE. [`QueueFile`] describes each setting.

@@ -4,10 +4,13 @@ use bentpipe_link::{Measure, QueueDiscipline, RedSettings};
 use bentpipe_types::Bytes;
 use serde_json::{Value, json};
 
-use super::{QueueContext, QueueFile, Settings, packets_or_bytes, share};
-use crate::class::PacketClass;
-use crate::document::KeyError;
-use crate::quantity::{Probability, QueueLimit, Size};
+use crate::class::settings::PacketClass;
+use crate::fault::KeyError;
+use crate::quantity::count::QueueLimit;
+use crate::quantity::probability::Probability;
+use crate::quantity::size::Size;
+use crate::queue::schema::QueueFile;
+use crate::queue::settings::{QueueContext, Settings, packets_or_bytes, share};
 
 /// Default of the typical packet length, as in ns-2.
 const MEAN_PACKET: u64 = 1000;

@@ -11,14 +11,15 @@ use bentpipe_types::{PacketRef, PacketStore, Time};
 use bentpipe_wire::pcapng::{Interface, Writer};
 use bentpipe_wire::{Encoder, NodeAddresses};
 
-use super::{CaptureRequest, RunError, RunOptions};
+use crate::run::error::RunError;
+use crate::run::options::{CaptureRequest, RunOptions};
 
 /// A capture that is written during the run.
 ///
 /// The engine reports a packet when it enters the queue. The capture holds it until its
 /// transmission starts, so that the file is in order of time. The number of packets that it holds
 /// is limited by the capacity of the link's queue.
-pub(super) struct Capture {
+pub(crate) struct Capture {
     encoder: Encoder<NodeAddresses>,
     writer: Writer<BufWriter<File>>,
     interface: Interface,
@@ -35,7 +36,7 @@ type Failure = Arc<Mutex<Option<io::Error>>>;
 
 /// When the file of a capture gets its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Named {
+pub(crate) enum FileNaming {
     /// When it is complete: an interrupted simulation can be repeated.
     Whole,
     /// From the beginning: a capture of real packets cannot be repeated, and may be read while it
@@ -45,7 +46,7 @@ pub(super) enum Named {
 
 /// The file of a capture, held by the code that ends the run. If it is dropped before it is
 /// [kept](Self::keep), a partial file is removed.
-pub(super) struct CaptureFile {
+pub(crate) struct CaptureFile {
     path: PathBuf,
     /// Temporary path and final path.
     part: Option<[PathBuf; 2]>,
@@ -54,7 +55,7 @@ pub(super) struct CaptureFile {
 
 impl CaptureFile {
     /// Returns the error of the capture, if there is one.
-    pub(super) fn check(&self) -> Result<(), RunError> {
+    pub(crate) fn check(&self) -> Result<(), RunError> {
         let failure = self.failure.lock().ok();
         match failure.and_then(|mut failure| failure.take()) {
             Some(error) => Err(RunError::unwritable(&self.path, &error)),
@@ -63,7 +64,7 @@ impl CaptureFile {
     }
 
     /// Gives the complete file its name.
-    pub(super) fn keep(&mut self) -> Result<(), RunError> {
+    pub(crate) fn keep(&mut self) -> Result<(), RunError> {
         if let Some([part, whole]) = &self.part {
             fs::rename(part, whole).map_err(|error| RunError::unwritable(&self.path, &error))?;
             self.part = None;
@@ -93,15 +94,15 @@ fn part_of(path: &Path) -> Option<[PathBuf; 2]> {
 
 impl Capture {
     /// Starts a capture; the interface is named after the end of the link.
-    pub(super) fn create(
+    pub(crate) fn create(
         request: &CaptureRequest,
-        named: Named,
+        named: FileNaming,
         options: &RunOptions,
     ) -> Result<(Self, CaptureFile), RunError> {
         let path = request.path.as_path();
         // A pipe or a device cannot be replaced by another file.
         let plain = fs::metadata(path).map_or(true, |there| there.is_file());
-        let part = part_of(path).filter(|_| plain && named == Named::Whole);
+        let part = part_of(path).filter(|_| plain && named == FileNaming::Whole);
         let place = part.as_ref().map_or(path, |[part, _]| part);
         let unwritable = |error: io::Error| RunError::unwritable(path, &error);
         let output = File::create(place).map_err(unwritable)?;

@@ -1,8 +1,7 @@
 //! The error of a run, in one line.
 
-use std::fmt;
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 
 /// Why a run failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,11 +13,11 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(super) fn capture_place(place: &str, message: &str) -> Self {
+    pub(crate) fn capture_place(place: &str, message: &str) -> Self {
         Self::Request(format!("--pcap {place}: {message}"))
     }
 
-    pub(super) fn unwritable(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
         Self::Failed(format!("{}: cannot be written: {error}", path.display()))
     }
 }

@@ -6,10 +6,14 @@ use bentpipe_sim::{FlowOutcome, FlowPlan, Network, NodeId, local_ports};
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Time};
 
-use super::build::{MulticastChannel, starts, traffic_of};
-use super::capture::Named;
-use super::{Run, RunError, RunOptions, RunOutput};
-use crate::{Scenario, Series};
+use crate::flow::build::{starts, traffic_of};
+use crate::probe::settings::Series;
+use crate::run::capture::FileNaming;
+use crate::run::error::RunError;
+use crate::run::network::MulticastChannel;
+use crate::run::options::{RunOptions, RunOutput};
+use crate::run::simulation::Run;
+use crate::scenario::settings::Scenario;
 
 /// The network of a scenario with attached nodes in place of hosts, and the state that its results
 /// need.
@@ -54,7 +58,7 @@ impl Outside {
         let (mut run, nodes) = Run::build(
             &inside,
             options,
-            Named::AtOnce,
+            FileNaming::AtOnce,
             outside,
             &multicast_channels,
             &mut put,

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{KeyPath, ScenarioError, Segment, key_lines};
+use crate::document::parsed::key_lines;
+use crate::error::ScenarioError;
+use crate::fault::{KeyPath, Segment};
 
 /// Why a machine cannot play a part of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +16,7 @@ pub struct StationError {
 }
 
 impl StationError {
-    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             key: key.into(),
             message: message.into(),

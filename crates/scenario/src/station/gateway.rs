@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::StationError;
-use crate::{Addresses, Gateway, Multiplex, RealEnds, Scenario, TrafficClass};
+use crate::gateway::settings::{Addresses, Gateway, Multiplex, RealEnds, TrafficClass};
+use crate::scenario::settings::Scenario;
+use crate::station::error::StationError;
 
 /// Converts the gateway to its links here; `own` has their indices in the file.
-pub(super) fn gateway_between_links(
+pub(crate) fn gateway_between_links(
     gateway: &Gateway,
     name: &str,
     (own, addresses): (&[usize], Option<Addresses>),

@@ -4,17 +4,23 @@ use std::sync::Arc;
 
 use bentpipe_types::{BitRate, Span};
 
-use super::{NO_ADDRESS, Side, Station, StationError};
-use crate::quantity::QueueLimit;
-use crate::queue::{DropTail, QueueRule};
-use crate::schema::{Compression, LinkFraming};
-use crate::{
-    Acks, Direction, Errors, Gateway, Link, NodeKind, Queue, RandomErrors, Redundancy, Scenario,
-    Way,
-};
+use crate::acks::settings::Acks;
+use crate::gateway::settings::Gateway;
+use crate::link::compression::Compression;
+use crate::link::framing::LinkFraming;
+use crate::link::settings::{Direction, Errors, Link, RandomErrors, Way};
+use crate::node::settings::NodeKind;
+use crate::quantity::count::QueueLimit;
+use crate::quantity::redundancy::Redundancy;
+use crate::queue::drop_tail::DropTail;
+use crate::queue::resolved::Queue;
+use crate::queue::rule::QueueRule;
+use crate::scenario::settings::Scenario;
+use crate::station::error::StationError;
+use crate::station::side::{ENDS, NO_ADDRESS, Side};
 
 /// Rate so high that the transmitter has practically no effect: a full packet takes 12 ns.
-pub(super) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
+pub(crate) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
     Some(rate) => rate,
     None => unreachable!(),
 };
@@ -32,7 +38,7 @@ fn acts_on_connections(scenario: &Scenario, gateway: usize) -> bool {
 }
 
 /// Creates a real link of a gateway to the node `end`.
-pub(super) fn real(
+pub(crate) fn real(
     link: &Link,
     gateway: usize,
     end: usize,
@@ -41,7 +47,7 @@ pub(super) fn real(
     notes: &mut Vec<String>,
 ) -> Result<Link, StationError> {
     let name = &link.name;
-    let own = Station::ENDS.len();
+    let own = ENDS.len();
     let sends = sent_by(link, gateway);
     let (forward, backward) = (&link.forward, link.backward.as_ref());
     let (leaves, comes) = match sends {
@@ -92,7 +98,7 @@ pub(super) fn real(
 }
 
 /// Returns the direction in which a node sends on one of its links.
-pub(super) fn sent_by(link: &Link, node: usize) -> Way {
+pub(crate) fn sent_by(link: &Link, node: usize) -> Way {
     if link.between[0] == node {
         Way::Forward
     } else {
@@ -101,7 +107,7 @@ pub(super) fn sent_by(link: &Link, node: usize) -> Way {
 }
 
 /// Returns a direction without delay, losses or a relevant rate.
-pub(super) fn open() -> Direction {
+pub(crate) fn open() -> Direction {
     Direction {
         rate: OPEN_RATE,
         delay: Span::ZERO,
@@ -195,7 +201,7 @@ fn shaped(
 }
 
 /// Checks that classes use ports only: flows and hosts of the file are unknown for real packets.
-pub(super) fn check_classes(
+pub(crate) fn check_classes(
     scenario: &Scenario,
     direction: &Direction,
 ) -> Result<(), StationError> {

@@ -1,10 +1,11 @@
 //! Looks up the nodes and links of a scenario that are named in a request.
 
-use super::StationError;
+use crate::node::settings::NodeKind;
+use crate::scenario::settings::Scenario;
+use crate::station::error::StationError;
 use crate::suggest::suggest;
-use crate::{NodeKind, Scenario};
 
-pub(super) fn find_gateway(scenario: &Scenario, name: &str) -> Result<usize, StationError> {
+pub(crate) fn find_gateway(scenario: &Scenario, name: &str) -> Result<usize, StationError> {
     let nodes = scenario.nodes.iter().enumerate();
     let gateways = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Gateway(_)));
     let names = gateways.map(|(index, node)| (index, node.name.as_str()));
@@ -12,7 +13,7 @@ pub(super) fn find_gateway(scenario: &Scenario, name: &str) -> Result<usize, Sta
 }
 
 /// Returns a link by name, among all or among those of a gateway, which is given with its name.
-pub(super) fn find_link(
+pub(crate) fn find_link(
     scenario: &Scenario,
     of: Option<(usize, &str)>,
     name: &str,

@@ -9,13 +9,13 @@
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
 
-use super::{
+use crate::error::quoted;
+use crate::quantity::decibels::MOST_DECIBELS;
+use crate::suggest::suggest;
+use crate::traces::trace::{
     ATTENUATIONS_TOO_CLOSE, CLOSEST_ATTENUATIONS, Trace, TraceError, delay, lines, number, rates,
     step, time,
 };
-use crate::error::quoted;
-use crate::quantity::MOST_DECIBELS;
-use crate::suggest::suggest;
 
 /// Quantity in a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,7 @@ const TIMES: [(&str, f64); 6] = [
     ("min", 60.0),
     ("h", 3600.0),
 ];
+
 const RATES: [(&str, f64); 8] = [
     ("bit/s", 1.0),
     ("kbit/s", 1e3),
@@ -56,8 +57,11 @@ const RATES: [(&str, f64); 8] = [
     ("Mbps", 1e6),
     ("Gbps", 1e9),
 ];
+
 const DELAYS: [(&str, f64); 4] = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
+
 const DECIBELS: [(&str, f64); 1] = [("dB", 1.0)];
+
 const SHARES: [(&str, f64); 2] = [("", 1.0), ("%", 0.01)];
 
 impl Column {
@@ -75,7 +79,7 @@ impl Column {
 /// The fastest rate of a link.
 const FASTEST: f64 = 1e12;
 
-pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError> {
+pub(crate) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError> {
     let mut rows = lines(text).filter(|(_, row)| !row.starts_with('#') && !row.trim().is_empty());
     let Some((line, header)) = rows.next() else {
         let message = r#"expected a first line such as "time (s), rate (Mbit/s), delay (ms)""#;

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Reading, Trace, TraceError, parquet, parse};
+use crate::changes::schema::TraceFormat;
 use crate::limits::{MAX_TRACE_BYTES, MAX_TRACES_BYTES};
-use crate::schema::TraceFormat;
+use crate::traces::formats::parse;
+use crate::traces::parquet;
+use crate::traces::trace::{Reading, Trace, TraceError};
 
 /// The trace files of a scenario.
 #[derive(Debug)]

@@ -9,16 +9,17 @@
 use bentpipe_link::{LossRates, Profile};
 use bentpipe_types::Span;
 
-use super::{Trace, TraceError, delay, lines, number, step};
+use crate::changes::schema::IrttColumn;
 use crate::error::quoted;
-use crate::quantity::LONGEST;
-use crate::schema::IrttColumn;
+use crate::quantity::time::LONGEST;
+use crate::traces::trace::{Trace, TraceError, delay, lines, number, step};
 
 /// Interval of the probes in the data set.
 const USUAL_INTERVAL: Span = Span::from_millis(10);
+
 const LOST: f64 = -1.0;
 
-pub(super) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, TraceError> {
+pub(crate) fn parse(text: &str, column: Option<IrttColumn>) -> Result<Trace, TraceError> {
     let Some(column) = column else {
         let message = r#"expected column = "uplink" or "downlink" beside it"#;
         return Err(TraceError::file(message));

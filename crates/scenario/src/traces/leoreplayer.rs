@@ -5,11 +5,11 @@
 use bentpipe_link::Profile;
 use bentpipe_types::Span;
 
-use super::{Trace, TraceError, delay, lines, number, step};
+use crate::traces::trace::{Trace, TraceError, delay, lines, number, step};
 
 const SLOT: Span = Span::from_millis(10);
 
-pub(super) fn parse(text: &str) -> Result<Trace, TraceError> {
+pub(crate) fn parse(text: &str) -> Result<Trace, TraceError> {
     let mut steps = Vec::new();
     let mut ends = Span::ZERO;
     for (line, field) in lines(text) {

@@ -3,11 +3,11 @@
 
 use bentpipe_link::{Opportunities, RateCourse};
 
-use super::{Trace, TraceError, lines};
 use crate::error::quoted;
-use crate::quantity::LONGEST;
+use crate::quantity::time::LONGEST;
+use crate::traces::trace::{Trace, TraceError, lines};
 
-pub(super) fn parse(text: &str) -> Result<Trace, TraceError> {
+pub(crate) fn parse(text: &str) -> Result<Trace, TraceError> {
     let longest = LONGEST.as_nanos() / 1_000_000;
     let mut at_ms: Vec<u64> = Vec::new();
     for (line, field) in lines(text) {

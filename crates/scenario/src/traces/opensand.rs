@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use bentpipe_link::Profile;
 use bentpipe_types::Span;
 
-use super::{Trace, TraceError, delay, lines, number, time};
+use crate::traces::trace::{Trace, TraceError, delay, lines, number, time};
 
-pub(super) fn parse(text: &str) -> Result<Trace, TraceError> {
+pub(crate) fn parse(text: &str) -> Result<Trace, TraceError> {
     // Lines may be in any order; if a time occurs twice, the later line counts.
     let mut delays: BTreeMap<Span, Span> = BTreeMap::new();
     for (line, text) in lines(text) {

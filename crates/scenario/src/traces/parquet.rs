@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use bentpipe_types::Span;
 
-use super::{Trace, TraceError, csv};
+use crate::traces::csv;
+use crate::traces::trace::{Trace, TraceError};
 
 /// Converts a file's bytes to comma-separated values without quotes: a line of names, then a line
 /// for each row. The error is one line.
@@ -21,7 +22,7 @@ pub fn read_parquet_with(reader: ParquetReader) {
 }
 
 /// Returns the table as text.
-pub(super) fn text_of(bytes: &[u8]) -> Result<String, String> {
+pub(crate) fn text_of(bytes: &[u8]) -> Result<String, String> {
     let reader = READER.get().ok_or_else(|| {
         "Parquet is read in the Python package only: write the table as CSV for this program"
             .to_owned()
@@ -29,7 +30,7 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<String, String> {
     reader(bytes)
 }
 
-pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError> {
+pub(crate) fn parse(text: &str, every: Option<Span>) -> Result<Trace, TraceError> {
     csv::parse(text, every).map_err(|wrong| {
         // A table has no lines: its rows are counted from 1, after the names.
         let message = match wrong.line {

@@ -1,9 +1,13 @@
 //! Tests: the contents of each format, the line named in each error, and arbitrary input.
 
-use bentpipe_types::Time;
+use bentpipe_link::{LossRates, RateCourse};
+use bentpipe_types::{Span, Time};
 use proptest::prelude::*;
 
-use super::*;
+use crate::changes::schema::{IrttColumn, TraceFormat};
+use crate::quantity::time::LONGEST_DELAY;
+use crate::traces::formats::parse;
+use crate::traces::trace::{Reading, Trace, TraceError};
 
 fn reading(format: TraceFormat) -> Reading {
     Reading {

@@ -1,0 +1,4 @@
+//! Multicast groups of hosts.
+
+pub(crate) mod resolve;
+pub(crate) mod schema;

@@ -1,0 +1,194 @@
+//! The probes of a run: those of the scenario, or the default ones.
+
+use std::collections::BTreeMap;
+
+use bentpipe_sim::{FlowQuantity, LinkQuantity, Network, Probe, ProbeTarget, Sampling};
+use bentpipe_types::Span;
+
+use crate::link::settings::Way;
+use crate::probe::settings::Series;
+use crate::quantity::time::Interval;
+use crate::run::options::MANY_RECORDS;
+use crate::scenario::settings::Scenario;
+
+/// Most flows and links with default probes.
+const DEFAULT_PROBES_OF: usize = 8;
+
+/// Most flows with a default probe of goodput, because one figure can show many flows. Above this,
+/// the flows of a table are recorded together.
+const GOODPUT_OF: usize = 100;
+
+/// Sets the scenario's probes, or the default ones if it names none and `defaults` is set.
+///
+/// `real_time`: whether the run takes real time, so that its duration is known, and frequent
+/// samples would delay packets.
+pub(crate) fn set_probes(
+    scenario: &Scenario,
+    default_probes: bool,
+    real_time: bool,
+    network: &mut Network,
+) {
+    let named = &scenario.probes;
+    if !named.series.is_empty() {
+        let mut probes: Vec<Probe> = named
+            .series
+            .iter()
+            .map(|probe| Probe {
+                name: probe.name.clone(),
+                target: target(scenario, probe.of),
+            })
+            .collect();
+        if default_probes {
+            add_queue_maxima(&mut probes);
+        }
+        let sampling = match named.interval {
+            Interval::Every(interval) => Sampling::Interval(interval),
+            Interval::EveryChange => Sampling::EveryChange {
+                rates: named.averages_every,
+            },
+        };
+        network.probe(probes, sampling);
+    } else if default_probes {
+        let probes = choose_default_probes(scenario);
+        let sampling = default_sampling(scenario.duration, probes.len(), real_time);
+        network.probe(probes, sampling);
+    }
+}
+
+/// Returns the sampling of default probes: about two thousand points, as many as a plot has pixels.
+/// A run may end early, with its last transfer. So the interval is short at first, and doubles when
+/// there are twice as many points. If that would exceed [`MANY_RECORDS`], the interval is fixed.
+fn default_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
+    const POINTS: u32 = 2_000;
+    const FINEST: Span = Span::from_millis(1);
+    let interval = (duration / u64::from(POINTS)).max(FINEST);
+    let most = 2 * POINTS;
+    if real_time || probes as u64 * u64::from(most + 1) > MANY_RECORDS {
+        return Sampling::Interval(interval);
+    }
+    let halvings = (interval.as_nanos() / FINEST.as_nanos()).ilog2();
+    Sampling::AsItLasts {
+        finest: interval / (1 << halvings),
+        most,
+    }
+}
+
+/// Adds a series of maxima for each sampled queue length, because the queue may be longer between
+/// samples.
+fn add_queue_maxima(probes: &mut Vec<Probe>) {
+    let of = |quantity| {
+        move |probe: &Probe| match probe.target {
+            ProbeTarget::Direction(direction, of) if of == quantity => Some(direction),
+            _ => None,
+        }
+    };
+    let peaks: Vec<usize> = probes
+        .iter()
+        .filter_map(of(LinkQuantity::QueueMax))
+        .collect();
+    let queues: Vec<(usize, String)> = probes
+        .iter()
+        .filter_map(|probe| Some((of(LinkQuantity::Queue)(probe)?, probe.name.clone())))
+        .collect();
+    for (direction, name) in queues {
+        if !peaks.contains(&direction) {
+            probes.push(Probe {
+                name: format!("{name}_max"),
+                target: ProbeTarget::Direction(direction, LinkQuantity::QueueMax),
+            });
+        }
+    }
+}
+
+fn choose_default_probes(scenario: &Scenario) -> Vec<Probe> {
+    use FlowQuantity as Of;
+    let flow_quantities = [
+        Of::CongestionWindow,
+        Of::SlowStartThreshold,
+        Of::Sent,
+        Of::Retransmitted,
+        Of::Acknowledged,
+        Of::SmoothedRtt,
+    ];
+    let link_quantities = [
+        LinkQuantity::Queue,
+        LinkQuantity::QueueMax,
+        LinkQuantity::Dropped,
+        LinkQuantity::Lost,
+    ];
+    let of_flow = |index: usize, quantity: Of| Probe {
+        name: format!("{}.{}", scenario.flows[index].name, quantity.name()),
+        target: ProbeTarget::Flow(index, quantity),
+    };
+    let mut goodputs = Vec::new();
+    let mut first = 0;
+    for flows in scenario
+        .flows
+        .chunk_by(|one, other| one.table == other.table)
+    {
+        if flows.len() > GOODPUT_OF {
+            goodputs.push(Probe {
+                name: format!("{}.goodput", flows[0].table),
+                target: ProbeTarget::Goodput(first, flows.len()),
+            });
+        } else {
+            let indices = first..first + flows.len();
+            goodputs.extend(indices.map(|index| of_flow(index, Of::Goodput)));
+        }
+        first += flows.len();
+    }
+    let tables = scenario.flows.iter().map(|flow| &*flow.table);
+    let flows = round_robin_by_table(tables, DEFAULT_PROBES_OF)
+        .into_iter()
+        .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
+    let links = scenario
+        .links
+        .iter()
+        .enumerate()
+        .take(DEFAULT_PROBES_OF)
+        .flat_map(|(index, link)| {
+            let numbered = Way::ALL.iter().filter_map(move |way| {
+                let number = scenario.direction_index(index, *way)?;
+                Some((number, way))
+            });
+            numbered.flat_map(move |(number, way)| {
+                link_quantities.map(move |quantity| Probe {
+                    name: format!("{}.{way}.{}", link.name, quantity.name()),
+                    target: ProbeTarget::Direction(number, quantity),
+                })
+            })
+        });
+    flows.chain(goodputs).chain(links).collect()
+}
+
+/// Chooses at most `most` of the items in `tables`: the first of each table, then the second of
+/// each, and so on. Returns their indices in order.
+fn round_robin_by_table<'t>(tables: impl Iterator<Item = &'t str>, most: usize) -> Vec<usize> {
+    let mut seen = BTreeMap::new();
+    let mut chosen: Vec<(usize, usize)> = tables
+        .enumerate()
+        .map(|(index, table)| {
+            let turn: &mut usize = seen.entry(table).or_default();
+            *turn += 1;
+            (*turn, index)
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen.truncate(most);
+    let mut indices: Vec<usize> = chosen.into_iter().map(|(_, index)| index).collect();
+    indices.sort_unstable();
+    indices
+}
+
+/// Returns the probe target of a series.
+fn target(scenario: &Scenario, series: Series) -> ProbeTarget {
+    match series {
+        Series::Flow(flow, of) => ProbeTarget::Flow(flow, of),
+        Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
+        // A direction that does not exist cannot be named: the file would have been refused.
+        Series::Link(link, way, of) => ProbeTarget::Direction(
+            scenario.direction_index(link, way).unwrap_or(usize::MAX),
+            of,
+        ),
+    }
+}

@@ -1,0 +1,7 @@
+//! The series to record over time.
+
+pub(crate) mod build;
+pub(crate) mod resolve;
+pub(crate) mod schema;
+pub(crate) mod serialize;
+pub(crate) mod settings;

@@ -1,0 +1,50 @@
+//! What a run is asked for, and what it returns.
+
+use std::path::PathBuf;
+
+use bentpipe_types::Series;
+
+use crate::custom::CustomControls;
+use crate::run::summary::Summary;
+
+/// A capture to write during a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureRequest {
+    /// `LINK`: the packets of its first node on that link. `LINK@NODE`: the packets of that node.
+    pub place: String,
+    /// The pcapng file.
+    pub path: PathBuf,
+}
+
+/// Options of a run.
+#[derive(Clone, Default, Debug)]
+pub struct RunOptions {
+    /// Seed in place of the scenario's.
+    pub seed: Option<u64>,
+    /// Captures to write.
+    pub captures: Vec<CaptureRequest>,
+    /// Start of the run in captures, in nanoseconds since the Unix epoch.
+    pub captures_begin_ns: u64,
+    /// Most bytes of each packet in captures, or `None` for all.
+    pub snap_length: Option<u32>,
+    /// Whether to record the default series of every flow and link if the scenario names none.
+    pub default_probes: bool,
+    /// Whether to record no series at all.
+    pub no_series: bool,
+    /// Most samples to keep, or `None` for [`MAX_RECORDS`].
+    pub most_records: Option<u64>,
+    /// Congestion control algorithms that are not built in.
+    pub custom_controls: CustomControls,
+}
+
+/// Results of a run.
+#[derive(Clone, Debug)]
+pub struct RunOutput {
+    /// Summary.
+    pub summary: Summary,
+    /// Recorded series.
+    pub series: Vec<Series>,
+}
+
+/// Number of samples (16 MiB) at which [`Run::advance`] stops early, so that they can be taken.
+pub const MANY_RECORDS: u64 = 1 << 20;
