@@ -11,8 +11,8 @@
 /// ```
 ///
 /// `Type` is the type in the file, and converts into the field's type and back. With a unit,
-/// results have a number under `key_unit` ([`Measured`](crate::quantity::measured::Measured)); else they have
-/// the value as in a file under `key`. Both are in the order of the table.
+/// results have a number under `key_unit` ([`Measured`](crate::quantity::measured::Measured)); else
+/// they have the value as in a file under `key`. Both are in the order of the table.
 macro_rules! settings {
     (
         $(#[$of:meta])* $table:ident of $config:ty {

@@ -1,7 +1,8 @@
 //! Queues in front of transmitters: which packets are dropped, and which is sent next.
 //!
-//! Each kind of queue has a file here, which sets up its queue discipline, and an entry in the table
-//! of [`kinds`]. The keys, the schema, the defaults, the results and the network follow from these.
+//! Each kind of queue has a file here, which sets up its queue discipline, and an entry in the
+//! table of [`kinds`]. The keys, the schema, the defaults, the results and the network follow from
+//! these.
 
 pub(crate) mod by_class;
 pub(crate) mod delay;
