@@ -228,5 +228,5 @@ def notebook_page(notebook: dict[str, Any], path: Path) -> str:
                 html = re.sub(r"\n\s*\n", "\n", "".join(data["text/html"]))
                 parts.append(f'<div class="output">\n{html.strip()}\n</div>')
             else:
-                parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
+                parts.append(f"```\n{''.join(data['text/plain']).rstrip()}\n```")
     return "\n\n".join(parts) + "\n"
