@@ -4,6 +4,7 @@
 
 #[cfg(target_os = "linux")]
 mod background_work;
+mod capture;
 mod congestion;
 #[cfg(target_os = "linux")]
 mod emulation;
@@ -384,6 +385,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gateway_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_obstacle, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_leftovers, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::capture_connections, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::capture_segments, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(may_meet_errors, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
