@@ -207,3 +207,25 @@ def key_lines(text: str) -> dict[tuple[str | int, ...], int] | None:
 
     In the order of the text. None if it is no TOML.
     """
+
+def capture_connections(
+    path: str | os.PathLike[str], *, progress: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """List the TCP connections of a capture (pcap or pcapng).
+
+    Keys: `connections` (each with `ends`, `payload`, `segments`, `times_ns`, `handshakes`),
+    `packets`, `others`, `other_bytes`, `cut`. `progress` is called with the bytes read so far.
+    Raises ValueError if it is no capture, OSError if it cannot be read.
+    """
+
+def capture_segments(
+    path: str | os.PathLike[str],
+    connection: int,
+    *,
+    most: int,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Return the first segments of a connection in that list, at most `most`, as numpy columns.
+
+    Raises ValueError if it is no capture, OSError if it cannot be read.
+    """

@@ -81,7 +81,13 @@ class KnownNetwork:
                 },
                 "home": {"between": ["terminal", "client"], **_LAN},
             },
-            "flows": {"download": {"from": "server", "to": "client", "app": {"kind": "bulk"}}},
+            "flows": {
+                "download": {
+                    "from": "client",
+                    "to": "server",
+                    "app": {"kind": "bulk", "direction": "download"},
+                }
+            },
         }
 
     def captures(self, folder: Path) -> tuple[Path, Path]:

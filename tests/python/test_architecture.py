@@ -42,6 +42,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "seed_ranges": {"application_metrics", "results", "scenario", "sweeps", *BASE},
     # A result as another tool's data file; a test of its in the place of flows.
     "flent": {"results", "scenario", *BASE},
+    # Measurements of a real network in, a scenario out.
+    "fit": {"_native", "results", "scenario", *BASE},
     # Representations of a result elsewhere; imported when they are requested.
     "frames": {"probe_file", "results", "series"},
     "notebook": {
@@ -54,8 +56,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *BASE,
     },
     "prediction": {"_native", "model", "notebook", "plot", "results", "scenario", *BASE},
-    # Advice and prediction are imported for their types only.
-    "plot": {"advice", "comparison", "prediction", "results", "scenario", "series", *BASE},
+    # Advice, fits and prediction are imported for their types only.
+    "plot": {"advice", "comparison", "fit", "prediction", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {
@@ -93,6 +95,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "comparison",
             "emulation",
             "evaluation",
+            "fit",
             "flent",
             "keys",
             "model",
@@ -112,6 +115,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # Two modules of a pair may name each other if one of them does so for types only.
 FOR_TYPES_ONLY = {
     *(("report", "studies"), ("plot", "advice"), ("plot", "comparison"), ("plot", "results")),
+    ("plot", "fit"),
     *(("frames", "results"), ("notebook", "results"), ("notebook", "advice")),
     *(("notebook", "prediction"), ("notebook", "sweeps"), ("plot", "prediction")),
 }

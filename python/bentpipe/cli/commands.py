@@ -390,6 +390,32 @@ COMMANDS: Final = {
             "sweep examples/geo-bit-errors.toml --resume",
         ),
     ),
+    "fit": Command(
+        "Fit a scenario to measurements of your own network.",
+        "fit.fit",
+        {
+            "files": argument(
+                "FILE...",
+                "Measurements: captures of a transfer (pcap, pcapng), output of ping, JSON of "
+                "iperf3 or IRTT, flent's data.",
+                required=True,
+                many=True,
+                complete="files",
+            ),
+            "out": option("--out", "FILE.toml", "Write the scenario here.", kind=Path),
+            "figure": option(
+                "--figure",
+                "FILE.svg",
+                "Simulate the fitted scenario and plot it beside the measurement. SVG or PNG.",
+                kind=Path,
+            ),
+            "as_json": _JSON,
+        },
+        (
+            "fit download.pcapng ping.txt --out office.toml",
+            "fit download.pcapng --out office.toml --figure office.svg",
+        ),
+    ),
     "new": Command(
         "Write a scenario to begin with, every line of it explained.",
         "new.new",

@@ -36,6 +36,9 @@ COLOURS: Final = (
 )
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 
+# Pixels per inch of a PNG.
+_PNG_DPI: Final = 150
+
 # Characters of a label that have room beside the axes.
 _BESIDE: Final = 48
 
@@ -90,6 +93,17 @@ def save_svg(figure: Figure, target: Path | IO[str]) -> None:
                 canvas.print_svg(part, metadata=metadata)
         else:
             canvas.print_svg(target, metadata=metadata)
+
+
+def save_png(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG; equal figures give equal bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with mpl.rc_context(_STYLE):
+        canvas: Any = FigureCanvasAgg(figure)
+        with atomic_write(path) as part:
+            figure.set_dpi(_PNG_DPI)
+            canvas.print_png(part, metadata={"Software": "bentpipe"})
 
 
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
