@@ -20,7 +20,16 @@ fn packet(forward: bool, sequence: u32, flags: u8, options: &[u8], payload: u16)
     bytes.extend((u16::from(to) * 1000).to_be_bytes());
     bytes.extend(sequence.to_be_bytes());
     bytes.extend(7_u32.to_be_bytes());
-    bytes.extend([u8::try_from(header / 4).expect("short") << 4, flags, 1, 0, 0, 0, 0, 0]);
+    bytes.extend([
+        u8::try_from(header / 4).expect("short") << 4,
+        flags,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
     bytes.extend(options);
     bytes.resize(bytes.len() + usize::from(payload), 0);
     bytes
@@ -38,7 +47,9 @@ const SACK: [u8; 12] = [1, 1, 5, 10, 0, 0, 0, 100, 0, 0, 0, 200];
 fn capture(snap_length: Option<u32>) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = Writer::new(&mut file).expect("in memory");
-    let place = writer.add_interface("link", snap_length).expect("in memory");
+    let place = writer
+        .add_interface("link", snap_length)
+        .expect("in memory");
     let packets = [
         packet(true, 1, SYN, &OPTIONS, 0),
         packet(false, 50, SYN | ACK, &OPTIONS, 0),
@@ -81,18 +92,27 @@ fn headers_are_read_with_and_without_payload() {
         let listing = connections::<CaptureError>(&file.0, |_| Ok(())).expect("a capture");
         assert_eq!(listing.connections.len(), 1);
         let connection = listing.connections[0];
-        assert_eq!((connection.ends[0].port, connection.ends[1].port), (1000, 2000));
+        assert_eq!(
+            (connection.ends[0].port, connection.ends[1].port),
+            (1000, 2000)
+        );
         assert_eq!(connection.payload, [1000, 0]);
         assert_eq!(connection.segments, [2, 2]);
         let handshake = connection.handshakes[1].expect("a SYN");
-        assert_eq!((handshake.mss, handshake.window_scale), (Some(1460), Some(7)));
+        assert_eq!(
+            (handshake.mss, handshake.window_scale),
+            (Some(1460), Some(7))
+        );
         assert!(handshake.sack_permitted);
         let columns = segments::<CaptureError>(&file.0, 0, 10, |_| Ok(())).expect("a capture");
         assert_eq!(columns.time_ns, [0, 1000, 2000, 3000]);
         assert_eq!(columns.sender, [0, 1, 0, 1]);
         assert_eq!(columns.length, [60, 60, 1040, 52]);
         assert_eq!(columns.timestamp, [9, 9, 0, 0]);
-        assert_eq!((&columns.sack_from[..], &columns.sack_to[..]), (&[100][..], &[200][..]));
+        assert_eq!(
+            (&columns.sack_from[..], &columns.sack_to[..]),
+            (&[100][..], &[200][..])
+        );
         assert!(!columns.limited);
         let few = segments::<CaptureError>(&file.0, 0, 3, |_| Ok(())).expect("a capture");
         assert!(few.limited);
