@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# Applications that always have data to send.
+KEEPS_SENDING: Final = frozenset({"bulk", "bulk both ways", "carousel"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,15 +43,22 @@ class _Label:
         return _LINE * len(self.lines)
 
 
-def diagram(topology: Topology, *, first: str, upright: bool = False) -> str:
-    """Return the diagram; the side of the node `first` is on the left, or above if `upright`."""
+def diagrams(topology: Topology, *, first: str) -> str:
+    """Return the diagram for wide pages and, if it is narrower, an upright one for narrow pages.
+
+    The side of the node `first` is on the left, or above.
+    """
     edges = [
         Edge(name=link.name, one=link.ends[0], other=link.ends[1], delay_s=link.delay_s)
         for link in topology.links
     ]
     names = [node.name for node in topology.nodes]
     layout = lay_out(names, edges, first=first if first in names else names[0])
-    return (_Upright if upright else _Level)(topology, layout).svg()
+    level, upright = _Level(topology, layout), _Upright(topology, layout)
+    drawn = level.svg(), upright.svg()
+    if upright.width < level.width:
+        return "".join(drawn)
+    return drawn[0].replace('class="diagram level"', 'class="diagram"', 1)
 
 
 class _Drawing:
@@ -66,6 +73,7 @@ class _Drawing:
         }
         self.labels = {number: self._label(link) for number, link in enumerate(topology.links)}
         self.parts: list[str] = []
+        self.width = 0.0
 
     def _label(self, link: LinkGroup) -> _Label:
         name = f"{link.name}, {link.count:,} links" if link.count > 1 else link.name
@@ -117,6 +125,7 @@ class _Drawing:
             self.text(x, top + place * _LINE, line, kind="bold" if place == 0 else "label")
 
     def wrapped(self, width: float, height: float, kind: str) -> str:
+        self.width = width
         told = ", ".join(node.name for node in self.topology.nodes)
         return (
             f'<svg class="diagram {kind}" viewBox="0 0 {width:.0f} {height:.0f}" '

@@ -82,7 +82,10 @@ def lay_out(nodes: Sequence[str], edges: Sequence[Edge], *, first: str) -> Layou
             neighbours.setdefault(one, []).append(other)
             neighbours.setdefault(other, []).append(one)
     _order(found, neighbours)
-    _lanes(found, chains, {name: layer[name] - lowest for name in nodes})
+    for _ in range(_PASSES):
+        found.lanes = []
+        _lanes(found, chains, {name: layer[name] - lowest for name in nodes})
+        _towards_lanes(found)
     return found
 
 
@@ -192,6 +195,17 @@ def _lanes(layout: Layout, chains: Sequence[Sequence[str]], layer: Mapping[str, 
                     has_label=step == middle,
                 )
             )
+
+
+def _towards_lanes(layout: Layout) -> None:
+    """Move the places of each layer towards the lanes that lead to them."""
+    at: dict[str, list[float]] = {}
+    for lane in layout.lanes:
+        at.setdefault(lane.before, []).append(lane.position)
+        at.setdefault(lane.after, []).append(lane.position)
+    for layer in layout.layers:
+        wanted = [_mean(at[name]) if name in at else layout.position[name] for name in layer]
+        layout.position.update(zip(layer, _apart(wanted), strict=True))
 
 
 def _apart(wanted: Sequence[float]) -> list[float]:

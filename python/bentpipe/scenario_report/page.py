@@ -15,7 +15,7 @@ from bentpipe import _native
 from bentpipe.advice.remedies import Network
 from bentpipe.files import atomic_write
 from bentpipe.scenario_report import wording
-from bentpipe.scenario_report.diagram import diagram
+from bentpipe.scenario_report.diagram import diagrams
 from bentpipe.scenario_report.differences import Difference, differences, written_differences
 from bentpipe.scenario_report.figures import panel_of, panel_svg
 from bentpipe.scenario_report.measures import GOODPUT, Key, MeasureRange, shown
@@ -67,8 +67,7 @@ class ScenarioSection:
         first = ""
         if self.topology.flows:
             first = self.topology.flows[0].start
-        level = diagram(self.topology, first=first)
-        return Markup(level + diagram(self.topology, first=first, upright=True))
+        return Markup(diagrams(self.topology, first=first))
 
     @property
     def summary(self) -> list[str]:

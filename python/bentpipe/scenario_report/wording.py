@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bentpipe.advice.trials import WORTHWHILE
 from bentpipe.advice.wording import SPELLED, full_resources, usual_flow
 from bentpipe.application_metrics import OPINION_SCORES
+from bentpipe.prediction.predictions import KEEPS_SENDING
 from bentpipe.scenario_report.measures import GOODPUT, RECEIVED, TRANSFER, MeasureRange, shown
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
@@ -329,7 +330,11 @@ def effect_sentence(evidence: Evidence, result: RemedyResult) -> str:
     found = sorted(effects(evidence, result), key=lambda each: -each.gain)
     better = [each.words for each in found if each.gain >= WORTHWHILE]
     worse = [each.words for each in found if each.gain <= 1.0 / WORTHWHILE]
-    goodput = f"goodput {format_rate(result.goodput_bps)} in total ({gain_in_words(result.gain)})"
+    goodput = f"goodput of all flows {gain_in_words(result.gain)}"
+    if len(evidence.summary.flows) == 1:
+        rates = (result.goodput_bps, evidence.advice.goodput_bps)
+        then, now = map(format_rate, rates)
+        goodput = f"goodput {then} instead of {now}, {gain_in_words(result.gain)}"
     told = "; ".join([*better, goodput])
     return capital(f"{told}; but {'; '.join(worse)}." if worse else f"{told}.")
 
@@ -510,11 +515,36 @@ def predicted_rows(evidence: Evidence) -> list[PredictedRow]:
         ordered = sorted(flows, key=lambda flow: simulated[flow.name].goodput_bps)
         # Of two in the middle the lower one: a flow, and not a mean of two.
         flow = ordered[(len(ordered) - 1) // 2]
-        rows.append(_predicted(table, len(flows), flow, simulated[flow.name].goodput_bps))
+        result = simulated[flow.name]
+        rows.append(_predicted_goodput(table, len(flows), flow, result.goodput_bps))
+        page_load = evidence.measures.get((table, "page load"))
+        for answer in flow.models:
+            predicted_s, time_s = answer.transfer_time_s, result.transfer_time_s
+            if answer.name == "http":
+                time_s = None if page_load is None else page_load.own.value / 1e3
+            if answer.applies and predicted_s is not None and time_s is not None:
+                rows.append(
+                    PredictedRow(
+                        table=table,
+                        flows=len(flows),
+                        predicted=f"≈ {format_seconds(predicted_s)}",
+                        basis=f"{answer.name} (model)",
+                        simulated=format_seconds(time_s),
+                        difference=_signed(time_s / predicted_s - 1.0),
+                        verdict="",
+                        notes=(),
+                    )
+                )
     return rows
 
 
-def _predicted(table: str, number: int, flow: FlowPrediction, goodput_bps: float) -> PredictedRow:
+def _signed(change: float) -> str:
+    return f"{change:+.0%}".replace("-0%", "0%").replace("+0%", "0%")
+
+
+def _predicted_goodput(
+    table: str, number: int, flow: FlowPrediction, goodput_bps: float
+) -> PredictedRow:
     is_estimate = flow.lowest in flow.estimates_bps
     lowest_bps = flow.lowest_bps
     difference = goodput_bps / lowest_bps - 1.0 if lowest_bps > 0.0 else 0.0
@@ -523,10 +553,12 @@ def _predicted(table: str, number: int, flow: FlowPrediction, goodput_bps: float
         verdict = "agrees" if abs(difference) <= flow.margin else "differs"
     notes = flow.doubts or tuple(f"{each}: no formula includes it" for each in flow.ignored)
     margin = f", ± {flow.margin:.0%}" if flow.margin is not None else ""
+    # Other applications send less than an estimate of what the path carries.
+    sends_so_much = flow.application in KEEPS_SENDING or flow.lowest == "offered"
     if lowest_bps <= 0.0:
         compared = "–"
-    elif is_estimate or flow.margin is not None:
-        compared = f"{difference:+.0%}".replace("-0%", "0%").replace("+0%", "0%")
+    elif flow.margin is not None or (is_estimate and sends_so_much):
+        compared = _signed(difference)
     else:
         share = goodput_bps / lowest_bps
         compared = "below 1% of it" if share < 0.01 else f"{_percent(share)} of it"
@@ -546,7 +578,7 @@ def prediction_sentence(rows: Sequence[PredictedRow]) -> str:
     """Return how far the predictions agree with the simulation."""
     agree = [row.table for row in rows if row.verdict == "agrees"]
     differ = [row.table for row in rows if row.verdict == "differs"]
-    bound = [row.table for row in rows if not row.verdict]
+    bound = [row.table for row in rows if not row.verdict and row.notes]
     told = []
     if agree:
         told.append(f"Formulas and simulation agree within the stated margin for {listed(agree)}.")
