@@ -261,7 +261,7 @@ def test_byte_order_mark_is_ignored(
     assert (said.status, said.err) == (0, "")
 
 
-@pytest.mark.parametrize("command", ["run", "predict", "advise", "sweep"])
+@pytest.mark.parametrize("command", ["run", "predict", "advise", "report", "sweep"])
 def test_closed_standard_input_is_an_invalid_request(
     bentpipe: Any, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

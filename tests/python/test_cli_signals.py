@@ -113,7 +113,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize("number", ENDED)
-@pytest.mark.parametrize("command", ["run", "advise"])
+@pytest.mark.parametrize("command", ["run", "advise", "report"])
 def test_signal_prints_one_line_and_leaves_no_files(
     tmp_path: Path, number: signal.Signals, command: str
 ) -> None:
@@ -143,6 +143,7 @@ def test_signal_prints_one_line_and_leaves_no_files(
         out, said = process.communicate(timeout=60)
     assert (process.returncode, said, out) == (*ENDED[number], "")
     assert not list(tmp_path.glob("out/*"))
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["long.toml"]
 
 
 def _is_simulating(process: subprocess.Popen[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +348,41 @@ def test_refusals_have_one_line_and_leave_no_file(
     assert said.err.count("\n") == 1
     assert told in said.err
     assert not list(tmp_path.glob("*.html"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
+def test_unwritable_report_still_prints_the_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "line.toml", LINE)
+    Path("full.html").symlink_to("/dev/full")
+    for as_json in ([], ["--json"]):
+        words = ["report", "line.toml", "--quick", "--out", "full.html", *as_json]
+        assert cli.execute(words) == 1
+        said = capsys.readouterr()
+        assert said.err == "bentpipe: full.html: no space left on device\n"
+        assert "full.html" not in said.out
+        assert ("delivered" in said.out) or json.loads(said.out)["scenarios"]
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed isn't installed")
+def test_cluster_gives_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from .test_sweep_dask import cluster
+
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "line.toml", LINE)
+    here = json.loads(printed(["report", "line.toml", "--quick", "--json"]))
+    with cluster(tmp_path) as running:
+        running.worker()
+        words = ["report", "line.toml", "--quick", "--json", "--dask", running.address]
+        there = json.loads(printed(words))
+    for told in (here, there):
+        told["scenarios"][0]["run"]["wall_s"] = 0
+    assert here["scenarios"] == there["scenarios"]
+    assert here["simulations"] == there["simulations"]
+    text = Page(Path("report.html").read_text(encoding="utf-8")).text
+    assert f"Dask cluster at {running.address}" in text
 
 
 def test_networks_without_results_have_a_report(

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from bentpipe.cli.declaring import check_text
 from bentpipe.cli.output import WriteErrors, check_place, print_json
@@ -14,7 +13,7 @@ from bentpipe.cli.progress import quiet_dask, simulations_progress
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import print_prose
 from bentpipe.errors import RequestError
-from bentpipe.scenario_report import Report, gather
+from bentpipe.scenario_report import gather
 
 
 def report(
@@ -55,7 +54,7 @@ def report(
     with errors.kept(out):
         write_report(gathered, out)
     if as_json:
-        print_json(_as_data(gathered, out))
+        print_json({"report": None if errors.first is not None else str(out), **gathered.to_data()})
     else:
         for label, sentences in findings(gathered):
             print(label)
@@ -89,7 +88,3 @@ def _command(
     if quick:
         words.append("--quick")
     return shlex.join(words)
-
-
-def _as_data(gathered: Report, out: Path) -> dict[str, Any]:
-    return {"report": str(out), **gathered.to_data()}

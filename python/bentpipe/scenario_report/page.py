@@ -72,7 +72,9 @@ class ScenarioSection:
     @property
     def summary(self) -> list[str]:
         """The findings of the summary."""
-        told = wording.what_users_get(self.evidence)[:_MOST_MEASURES]
+        told = self.sentences[:_MOST_MEASURES]
+        if (more := len(self.sentences) - len(told)) > 0:
+            told.append(f"And {more} more findings: see “What users get”.")
         busiest = self.main_limit
         if busiest is not None:
             told.append(busiest)
@@ -84,6 +86,16 @@ class ScenarioSection:
             for sentence in (wording.sensitivity_sentence(self.evidence, each),)
         ]
         return [wording.capital(each) for each in told]
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """A sentence about each main measure."""
+        return wording.what_users_get(self.evidence)
+
+    @property
+    def has_more_sentences(self) -> bool:
+        """Whether the summary has not all of them."""
+        return len(self.sentences) > _MOST_MEASURES
 
     @property
     def main_limit(self) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -85,6 +84,10 @@ _WHY: Final = {
     "pacing": "The sender spaces its segments at a rate below that of the path.",
     "recovery": "The senders repair losses for this time.",
 }
+# Ratio that stands for that of a measure which some value of a variation does not have.
+_MISSING: Final = 2.0
+# Effects of a remedy that a sentence names.
+_MOST_EFFECTS: Final = 4
 # Gain from which "times as much" reads better than a percentage.
 _TIMES: Final = 3.0
 # A change of a measure that is worth a sentence.
@@ -335,7 +338,9 @@ def effect_sentence(evidence: Evidence, result: RemedyResult) -> str:
         rates = (result.goodput_bps, evidence.advice.goodput_bps)
         then, now = map(format_rate, rates)
         goodput = f"goodput {then} instead of {now}, {gain_in_words(result.gain)}"
-    told = "; ".join([*better, goodput])
+    more = len(better) - _MOST_EFFECTS
+    rest = [f"{more} more measures better"] if more > 0 else []
+    told = "; ".join([*better[:_MOST_EFFECTS], *rest, goodput])
     return capital(f"{told}; but {'; '.join(worse)}." if worse else f"{told}.")
 
 
@@ -442,9 +447,9 @@ def _changes(evidence: Evidence, sensitivity: Sensitivity) -> list[tuple[float, 
         values = [m.range.median for each in points if (m := each.measure(key))]
         if not values or max(values) <= 0.0:
             continue
-        # With some value nothing is completed.
+        # With some value nothing is completed: of few items, by chance.
         is_missing = len(values) < len(points) or min(values) <= 0.0
-        found.append((math.inf if is_missing else max(values) / min(values), key))
+        found.append((_MISSING if is_missing else max(values) / min(values), key))
     return found
 
 
