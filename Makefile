@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 REFERENCES := docs
+SHARE := packaging/wheel/data/share
 PUBLISHED := types wire link tcp
 
 # One interpreter for every build, so that cargo doesn't rebuild PyO3 between tasks.
@@ -16,11 +17,18 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
+# The linker for old versions of glibc, and options for another processor than this machine's.
+THIS_MACHINE := $(shell uname -m)
+MACHINE ?= $(THIS_MACHINE)
+LINKER := $(if $(filter Linux,$(shell uname -s)),-C linker=$(CURDIR)/tools/manylinux-linker)
+WITH_ZIG := PATH="$(CURDIR)/$(BIN):$$PATH" BENTPIPE_MACHINE=$(MACHINE)
+CROSS := $(if $(filter-out $(THIS_MACHINE),$(MACHINE)),--target $(MACHINE)-unknown-linux-gnu)
+
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests/python benches tools examples
 
 .PHONY: help setup reproduce test test-rust test-python test-slow lint lint-fast format bench \
-	wheel docs references check-docs site package clean check-tools
+	wheel sdist check-wheel deb check-deb docs references pages check-docs site package clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +55,9 @@ test-slow: setup  ## What takes minutes to hours, in release mode
 	BENTPIPE_RANDOM_NETWORKS=100000 cargo test --release --quiet --package bentpipe-scenario --test it recording::
 	cargo build --release --quiet --package bentpipe-live
 	$(BIN)/python -m pytest --quiet -m slow
+	BENTPIPE_GATEWAY=$(CURDIR)/target/release/bentpipe-gateway $(BIN)/python -m pytest --quiet tests/python/test_gateway*.py
+	$(MAKE) sdist
+	$(PYTHON) tools/check_sdist target/wheels/bentpipe-*.tar.gz
 
 lint: lint-fast setup  ## lint-fast, clippy, mypy, the oldest supported Rust; changes nothing
 	tools/check-msrv
@@ -73,12 +84,30 @@ bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
 	$(PYTHON) benches/work.py
 	$(PYTHON) benches/compare.py
 
-# PGO=1: compiled by a profile of the benchmarks, in twice the time (docs/performance.md says what that gains); needs
-# `rustup component add llvm-tools`.
-wheel: $(STAMPS)/python  ## A wheel, in target/wheels
-	$(if $(PGO),tools/with-profile) $(BIN)/maturin build --release --quiet
+# On Linux for every distribution with glibc 2.17. PGO=1: compiled by a profile of the benchmarks, in twice the time
+# (docs/performance.md says what that gains); needs `rustup component add llvm-tools`. MACHINE=aarch64: for another
+# processor; needs `rustup target add aarch64-unknown-linux-gnu`.
+wheel: $(STAMPS)/zig  ## A wheel, in target/wheels
+	$(WITH_ZIG) $(if $(PGO),tools/with-profile) $(BIN)/maturin build --release --locked --quiet $(CROSS) \
+		$(if $(LINKER),--compatibility manylinux_2_17 -- $(LINKER))
 
-docs: setup references  ## Generate the references, run the notebooks, the Rust documentation
+sdist: $(STAMPS)/python  ## A source distribution, in target/wheels
+	$(BIN)/maturin sdist --quiet
+
+check-wheel: wheel sdist  ## Install the wheel in a clean environment, and run every command there
+	$(PYTHON) tools/check_sdist target/wheels/bentpipe-*.tar.gz --contents
+	$(PYTHON) tools/check_wheel target/wheels/bentpipe-*manylinux*_$(THIS_MACHINE).whl
+
+deb: $(STAMPS)/zig  ## The Debian package bentpipe-gateway, in target/debian
+	$(WITH_ZIG) cargo rustc --release --locked --quiet $(CROSS) --package bentpipe-live --bin bentpipe-gateway -- \
+		$(LINKER) -C strip=symbols
+	$(PYTHON) tools/build_deb.py target/$(if $(CROSS),$(MACHINE)-unknown-linux-gnu/)release/bentpipe-gateway \
+		target/debian
+
+check-deb: deb  ## Lint the Debian package; install, run and purge it on a copy of this system
+	$(PYTHON) tools/check_deb target/debian/bentpipe-gateway_*.deb
+
+docs: setup references pages  ## Generate the references, run the notebooks, the Rust documentation
 	$(BIN)/python tools/rfc_table.py
 	$(BIN)/python tools/claims_table.py
 	$(BIN)/python tools/run_notebook.py docs/notebooks/*.ipynb
@@ -94,11 +123,19 @@ references: setup
 	$(BIN)/python tools/command_line_reference.py > $(REFERENCES)/command-line.md
 	$(BIN)/python tools/errors_reference.py > $(REFERENCES)/errors.md
 
+pages: setup
+	cargo run --quiet --package bentpipe-live --example gateway_pages -- $(SHARE)
+	mkdir -p $(SHARE)/man/man1
+	$(BIN)/python tools/manual_page.py > $(SHARE)/man/man1/bentpipe.1
+
 check-docs: setup  ## Whether `make docs` would change a file or print a warning; changes nothing
 	@mkdir -p target/references
 	@$(MAKE) --no-print-directory --silent references REFERENCES=target/references
 	@for file in target/references/*; do diff -u "docs/$${file##*/}" "$$file" >&2 || stale=1; done; \
 	[ -z "$${stale:-}" ] || { echo 'generated references are out of date: make docs' >&2; exit 1; }
+	@rm -rf target/share
+	@$(MAKE) --no-print-directory --silent pages SHARE=target/share
+	@diff -ru $(SHARE) target/share >&2 || { echo 'manual pages are out of date: make docs' >&2; exit 1; }
 	$(BIN)/python tools/rfc_table.py --check
 	$(BIN)/python tools/claims_table.py --check
 	RUSTDOCFLAGS='--deny warnings --allow rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --quiet
@@ -122,8 +159,13 @@ $(STAMPS)/python: constraints.txt | check-tools
 	mkdir -p $(STAMPS)
 	touch $@
 
+$(STAMPS)/zig: $(STAMPS)/python
+	$(if $(LINKER),$(BIN)/pip install ziglang cargo-zigbuild)
+	touch $@
+
 # maturin installs the dependencies that pyproject.toml names, at constraints.txt's versions.
 $(STAMPS)/native: $(STAMPS)/python pyproject.toml $(RUST_SOURCES)
 	@echo "building the simulator and installing what it needs: a few minutes the first time"
 	$(BIN)/maturin develop --release --extras dev --quiet
+	cargo build --release --quiet --package bentpipe-live --bin bentpipe-gateway
 	touch $@

@@ -1,33 +1,41 @@
-//! Copies the ready-made scenarios for maturin, which ships them inside the Python package, and
-//! records the commit that the module is built from.
+//! Copies the ready-made scenarios, the examples and the notebooks for maturin, which ships them
+//! inside the Python package, and records the commit that the module is built from.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
+/// Folders of the repository, each with its name in the package and the copied kinds of files.
+const FOLDERS: [(&str, &str, &[&str]); 3] = [
+    ("scenarios", "scenarios", &["toml"]),
+    ("examples", "examples", &["toml", "py"]),
+    ("docs/notebooks", "notebooks", &["ipynb"]),
+];
+
 fn main() -> io::Result<()> {
     println!("cargo::rustc-env=BENTPIPE_COMMIT={}", commit());
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    println!("cargo::rerun-if-changed={}", source.display());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
-    let copies = out.join("scenarios");
+    for (source, name, kinds) in FOLDERS {
+        copy(&root.join(source), &out.join(name), kinds)?;
+    }
+    Ok(())
+}
+
+/// Copies the files with these extensions.
+fn copy(source: &Path, copies: &Path, kinds: &[&str]) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={}", source.display());
     // Removes files of an earlier build that have been renamed since.
-    fs::remove_dir_all(&copies).or_else(|error| match error.kind() {
+    fs::remove_dir_all(copies).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
     })?;
-    fs::create_dir_all(&copies)?;
-    if !source.is_dir() {
-        return Ok(());
-    }
-    for entry in fs::read_dir(&source)? {
+    fs::create_dir_all(copies)?;
+    for entry in fs::read_dir(source)? {
         let path = entry?.path();
-        let Some(name) = path.file_name() else {
-            continue;
-        };
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
+        let kind = path.extension().and_then(|extension| extension.to_str());
+        if let (Some(kind), Some(name)) = (kind, path.file_name())
+            && kinds.contains(&kind)
         {
             fs::copy(&path, copies.join(name))?;
         }

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,35 +122,29 @@ def emulate(
     kernel's. Raises ScenarioError, RunError.
     """
 
-def gateway(
-    path: str | os.PathLike[str],
-    *,
-    text: str | None = None,
-    seed: int | None = None,
-    overrides: list[tuple[str, str]] = ...,
-    pcap: list[tuple[str, str]] = ...,
-    snap_length: int | None = None,
-    name: str | None = None,
-    link: str | None = None,
-    shaped: list[str] = ...,
-    address: str | None = None,
-    peer_address: str | None = None,
-    interfaces: list[tuple[str, str]] = ...,
-    duration: str | None = None,
-    check: bool = False,
-    tell: Callable[[list[str]], bool],
-) -> str:
-    """Play a gateway of a scenario between this machine's own interfaces, or one of its links.
+class Console(Protocol):
+    """Standard streams and signals of a command."""
 
-    Returns a JSON object: the result, or with `check` what would be done. `tell` is called with
-    lines of news now and then, and ends it by returning True. Linux only.
-    """
+    def print(self, text: str) -> None:
+        """Write text to standard output."""
+
+    def log(self, line: str) -> None:
+        """Write a line to standard error."""
+
+    def handle_signals(self) -> None:
+        """Have `is_stopped` report signals from now on."""
+
+    def is_stopped(self) -> bool:
+        """Return whether a signal has arrived."""
+
+def gateway(words: list[str], console: Console) -> int:
+    """Run `bentpipe-gateway` with these words, and return its exit status. Linux only."""
+
+def gateway_parameters() -> list[tuple[str, str, str, str, bool]]:
+    """Return its parameters: name, option, placeholder, help, and whether it may be repeated."""
 
 def gateway_obstacle() -> str | None:
     """Return a line that says why this machine can be no gateway, or None if it can."""
-
-def gateway_leftovers() -> tuple[int, int]:
-    """Remove what killed gateways have left: return how many rules, and groups of interfaces."""
 
 def emulation_obstacle() -> str | None:
     """Return a line that says why nothing can be emulated on this machine, or None if it can."""

@@ -19,7 +19,8 @@ from bentpipe.errors import RequestError, reason
 _PACKAGE = Path(__file__).resolve().parent
 # In a checkout, the folder at its root, of which the build leaves a copy beside this module. In an
 # installed wheel, the folder beside this module.
-_FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
+_SCENARIOS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
+_EXAMPLES = (_PACKAGE.parents[1] / "examples", _PACKAGE / "examples")
 # Longest scenario file in bytes; the simulator has the same limit.
 _LONGEST_FILE = 1 << 20
 # Longest part of a wrong path that a message repeats.
@@ -80,7 +81,7 @@ class Scenario:
 
     @classmethod
     def find(cls, file: str | Path) -> Scenario:
-        """Find a scenario file, or a ready-made scenario by its name; "-" is standard input.
+        """Find a scenario file, a ready-made scenario or an example; "-" is standard input.
 
         Raises
         ------
@@ -104,6 +105,8 @@ class Scenario:
         name = str(file)
         if name in ready:
             return cls(path=ready[name])
+        if (named := example(name, ".toml")) is not None:
+            return cls(path=named)
         if path.is_dir():
             raise RequestError(f"{file} is a folder; expected a scenario file")
         raise RequestError(_not_found(name, ready))
@@ -182,9 +185,27 @@ class Scenario:
 
 def ready_made() -> dict[str, Path]:
     """Return the ready-made scenarios, by name."""
-    for folder in _FOLDERS:
+    return _named_files(_SCENARIOS, "*.toml")
+
+
+def examples() -> dict[str, Path]:
+    """Return the examples by name: sweep files, and Python files with congestion controls."""
+    return _named_files(_EXAMPLES, "*.toml") | _named_files(_EXAMPLES, "*.py")
+
+
+def example(name: str, suffix: str) -> Path | None:
+    """Return the example of that name if its file has that suffix."""
+    # The folder is read only for words that can be a name.
+    if "/" in name or "." in name:
+        return None
+    path = examples().get(name)
+    return path if path is not None and path.suffix == suffix else None
+
+
+def _named_files(folders: Iterable[Path], pattern: str) -> dict[str, Path]:
+    for folder in folders:
         if folder.is_dir():
-            return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+            return {file.stem: file for file in sorted(folder.glob(pattern))}
     return {}
 
 

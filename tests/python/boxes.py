@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -44,6 +44,10 @@ OBSTACLE = _obstacle()
 # Tests that need namespaces, veth pairs and TUN devices are skipped without them; the reason is
 # printed.
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+
+# The command that a gateway runs: the package's, or the program that BENTPIPE_GATEWAY names.
+_PROGRAM = os.environ.get("BENTPIPE_GATEWAY")
+GATEWAY = [_PROGRAM] if _PROGRAM else [sys.executable, "-m", "bentpipe", "gateway"]
 
 # Nothing here takes longer, on any machine.
 PATIENCE = 30.0
@@ -160,15 +164,12 @@ def row(*names: str) -> Iterator[list[Box]]:
 class Gateway:
     """A `bentpipe-gateway` that is ready."""
 
-    def __init__(self, box: Box, *words: str) -> None:
+    def __init__(self, box: Box, *words: str, command: Sequence[str]) -> None:
         environment = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"
         self.process = box.start(
             "env",
             environment,
-            sys.executable,
-            "-m",
-            "bentpipe",
-            "gateway",
+            *command,
             *words,
             "--json",
         )
@@ -202,9 +203,11 @@ class Gateway:
 
 
 @contextlib.contextmanager
-def gateway(box: Box, file: Path, *words: str) -> Iterator[Gateway]:
+def gateway(
+    box: Box, file: Path, *words: str, command: Sequence[str] = GATEWAY
+) -> Iterator[Gateway]:
     """Have a box be a gateway, or a link, for a while."""
-    started = Gateway(box, str(file), *words)
+    started = Gateway(box, str(file), *words, command=command)
     try:
         yield started
     finally:

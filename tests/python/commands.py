@@ -7,11 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from .networks import pair
 
 COMMAND = [sys.executable, "-m", "bentpipe"]
+# The program in Rust, which `make setup` builds.
+GATEWAY_PROGRAM = Path(__file__).parents[2] / "target" / "release" / "bentpipe-gateway"
 
 SMALL = pair("small", duration="20 s", rate="2 Mbit/s", delay="250 ms", size="300 kB", seed=7)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from .boxes import Box, fetch, gateway, join, listen, live, row, wait_until
+from .boxes import GATEWAY, Box, fetch, gateway, join, listen, live, row, wait_until
 
 pytestmark = live
 
@@ -203,8 +203,7 @@ def test_killed_gateway_forwards_and_its_rules_are_cleaned_up(
         assert any("removed 10 rules" in line for line in running.said), running.said
         fetch(client, SERVER[0])
         running.kill()
-    command = [sys.executable, "-m", "bentpipe", "gateway", "--clean", "--json"]
-    assert json.loads(hub.run(*command)) == {"rules": 10, "groups": 2}
+    assert json.loads(hub.run(*GATEWAY, "--clean", "--json")) == {"rules": 10, "groups": 2}
     assert gateway_state(hub) == []
     fetch(client, SERVER[0])
 
@@ -538,7 +537,7 @@ def test_graceful_stop_resets_open_connections(
 def test_unread_log_does_not_stop_the_gateway(boxes: list[Box], tmp_path: Path, log: str) -> None:
     server, hub, client = boxes
     listen(server)
-    command = shlex.join([sys.executable, "-m", "bentpipe", "gateway"])
+    command = shlex.join(GATEWAY)
     words = shlex.join([str(write_scenario(tmp_path, SPLIT)), *HUB, "--json"])
     running = hub.start("sh", "-c", f"exec {command} {words} {log}")
     wait_until(lambda: len(gateway_state(hub)) == 18, "it is set up")
@@ -561,7 +560,7 @@ def test_gateway_ends_after_its_duration_and_on_ctrl_c(boxes: list[Box], tmp_pat
     assert gateway_state(hub) == []
     with gateway(hub, file, *HUB) as running:
         # Another one would have no interfaces.
-        command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB]
+        command = [*GATEWAY, str(file), *HUB]
         other = subprocess.run(hub.within(*command), capture_output=True, text=True, check=False)
         assert other.returncode == 2
         assert other.stderr == "bentpipe: to-server: in use by another bentpipe-gateway\n"
@@ -626,7 +625,7 @@ def test_check_changes_nothing_and_lists_missing_setup(boxes: list[Box], tmp_pat
     file = write_scenario(tmp_path, SPLIT)
     hub.sysctl("net.ipv4.ip_forward=0")
     hub.ip("link set to-client down")
-    command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB, "--check"]
+    command = [*GATEWAY, str(file), *HUB, "--check"]
     assert hub.run(*command).splitlines() == [
         "gateway hub: lan is to-server (MTU 1500)",
         "gateway hub: satellite is to-client (MTU 1500)",

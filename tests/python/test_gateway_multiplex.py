@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .boxes import Box, Gateway, fetch, gateway, listen, live, row, wait_until
+from .boxes import GATEWAY, Box, Gateway, fetch, gateway, listen, live, row, wait_until
 from .live import repeated_after_stall
 from .test_gateway_many import ASKS, SERVES
 
@@ -261,5 +261,5 @@ def test_check_notes_a_gateway_address_of_this_machine(file: Path) -> None:
             peer = "10.4.0.250" if "." in own else "fd00:4::fa"
             links = "--interface lan=to-server --interface satellite=to-sky"
             line = f"{file} --gateway hub {links} --address {own} --peer {peer} --check"
-            told = first.run(sys.executable, "-m", "bentpipe", "gateway", *line.split())
+            told = first.run(*GATEWAY, *line.split())
             assert (f"note: {own} is this machine's own address" in told) == noted

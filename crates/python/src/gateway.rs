@@ -1,116 +1,108 @@
 //! Calls `bentpipe_live::gateway`.
 
-use bentpipe_live::gateway::{self, Control, Part, Plan, Request as Machine};
-use bentpipe_scenario::Addresses;
-use bentpipe_scenario::quantity::Length;
+use std::ffi::OsString;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use bentpipe_live::gateway::command::{self, CommandError, Console};
 use pyo3::prelude::*;
-use serde_json::json;
 
-use crate::background_work::run_beside_python;
-use crate::engine::{self, Request, RunFailure};
+use crate::engine::RunFailure;
 
-/// The part of a scenario that a machine is to run, as given by Python.
-#[derive(Debug)]
-pub(crate) struct GatewayOptions {
-    pub(crate) part: Part,
-    /// Links or nodes of the file, each with an interface.
-    pub(crate) interfaces: Vec<(String, String)>,
-    /// Addresses of persistent connections: this gateway's and the other's.
-    pub(crate) addresses: [Option<String>; 2],
-    /// A quantity of time.
-    pub(crate) duration: Option<String>,
-    /// Whether to return only what would be done.
-    pub(crate) check: bool,
+/// Interval of the checks for signals.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The streams and signals of Python.
+struct PythonConsole {
+    /// Object with the methods `print`, `log`, `handle_signals` and `is_stopped`.
+    console: Py<PyAny>,
+    /// Exception that ends the command.
+    raised: Option<PyErr>,
 }
 
-/// Runs the gateway or link. `tell` is called periodically with new messages, and ends the run by
-/// returning true. Returns a JSON object.
-pub(crate) fn run(
-    py: Python<'_>,
-    request: Request,
-    options: GatewayOptions,
-    tell: &Bound<'_, PyAny>,
-) -> PyResult<String> {
-    let scenario =
-        engine::resolve(&request.source, &request.controls).map_err(RunFailure::Invalid)?;
-    let duration = match &options.duration {
-        None => None,
-        Some(text) => Some(length(text).map_err(RunFailure::Invalid)?.0),
-    };
-    let addresses = addresses(&options.addresses).map_err(RunFailure::Invalid)?;
-    let source = request.source.path.display().to_string();
-    let text = match &request.source.text {
-        Some(text) => text.clone(),
-        None => std::fs::read_to_string(&request.source.path).unwrap_or_default(),
-    };
-    let machine = Machine {
-        scenario,
-        options: request.options(),
-        part: options.part,
-        addresses,
-        interfaces: options.interfaces,
-        duration,
-        source,
-        text,
-    };
-    let plan = gateway::plan(&machine).map_err(RunFailure::from)?;
-    if options.check {
-        return Ok(json!({ "would": plan.lines(), "notes": plan.notes }).to_string());
-    }
-    if let Some(obstacle) = gateway::obstacle() {
-        let message = format!("this machine cannot run a gateway: {obstacle}");
-        return Err(RunFailure::Failed(message).into());
-    }
-    tell.call1((plan.notes.clone(),))?;
-    run_plan(py, &machine, plan, tell)
-}
-
-fn run_plan(
-    py: Python<'_>,
-    machine: &Machine,
-    plan: Plan,
-    tell: &Bound<'_, PyAny>,
-) -> PyResult<String> {
-    let control = Control::default();
-    let check = || {
-        let news = (control.lines.lock()).map(|mut lines| std::mem::take(&mut *lines));
-        tell.call1((news.unwrap_or_default(),))?.is_truthy()
-    };
-    let work = || plan.run(machine, &control);
-    let summary = run_beside_python(py, "gateway", &control.stop, work, check)?;
-    Ok(summary.to_string())
-}
-
-fn addresses(texts: &[Option<String>; 2]) -> Result<Option<Addresses>, String> {
-    let parse = |option: &str, text: &str| {
-        (text.parse()).map_err(|_| format!("{option} {text}: expected an IP address"))
-    };
-    match texts {
-        [None, None] => Ok(None),
-        [Some(own), Some(peer)] => Ok(Some(Addresses {
-            own: parse("--address", own)?,
-            peer: parse("--peer", peer)?,
-        })),
-        _ => Err("--address and --peer go together: the two ends of persistent connections between gateways".to_owned()),
+impl PythonConsole {
+    fn call<T>(
+        &mut self,
+        called: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<T>,
+    ) -> io::Result<T> {
+        Python::attach(|py| called(py, &self.console)).map_err(|error| {
+            self.raised.get_or_insert(error);
+            io::Error::other("Python raised an exception")
+        })
     }
 }
 
-fn length(text: &str) -> Result<Length, String> {
-    let expected = || format!("--duration {text}: expected a time such as \"60 s\"");
-    let length: Length = text.parse().map_err(|_| expected())?;
-    if length.0.as_nanos() == 0 {
-        return Err(expected());
+impl Console for PythonConsole {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.call(|py, console| console.call_method1(py, "print", (text,)).map(drop))
     }
-    Ok(length)
+
+    fn log(&mut self, line: &str) {
+        // The next wait ends the command if this raises something.
+        let _ = self.call(|py, console| console.call_method1(py, "log", (line,)).map(drop));
+    }
+
+    fn check_interrupt(&mut self) -> io::Result<()> {
+        self.call(|py, _| py.check_signals())
+    }
+
+    fn handle_signals(&mut self) -> io::Result<()> {
+        self.call(|py, console| console.call_method0(py, "handle_signals").map(drop))
+    }
+
+    fn wait(&mut self) -> io::Result<bool> {
+        sleep();
+        if self.raised.is_some() {
+            return Err(io::Error::other("Python raised an exception"));
+        }
+        self.call(|py, console| {
+            py.check_signals()?;
+            console.call_method0(py, "is_stopped")?.extract(py)
+        })
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Python's signals are looked at now and then"
+)]
+fn sleep() {
+    thread::sleep(CHECK_INTERVAL);
+}
+
+/// Runs the command with the words after its name. Returns the exit status.
+pub(crate) fn run(py: Python<'_>, words: Vec<OsString>, console: Py<PyAny>) -> PyResult<u8> {
+    let mut console = PythonConsole {
+        console,
+        raised: None,
+    };
+    // The GIL is released except in calls of the console, so that no packet waits for it.
+    let ended = py.detach(|| command::run(words, &mut console));
+    ended.map_err(|error| match error {
+        CommandError::Request(message) => RunFailure::Invalid(message).into(),
+        CommandError::Failed(message) => RunFailure::Failed(message).into(),
+        CommandError::Console(error) => console.raised.take().unwrap_or_else(|| error.into()),
+    })
+}
+
+/// Returns the parameters of the command: name, option, placeholder of the value, help, and whether
+/// it may be repeated.
+pub(crate) fn parameters() -> Vec<(String, String, String, String, bool)> {
+    (command::parameters().into_iter())
+        .map(|each| {
+            (
+                each.name,
+                each.option,
+                each.value_name,
+                each.help,
+                each.is_repeatable,
+            )
+        })
+        .collect()
 }
 
 /// Returns an error message if this machine cannot run a gateway.
 pub(crate) fn obstacle() -> Option<String> {
-    gateway::obstacle()
-}
-
-/// Removes what killed gateways have left behind: rules and interface groups.
-pub(crate) fn remove_leftovers() -> PyResult<(usize, usize)> {
-    let left = gateway::remove_leftovers()?;
-    Ok((left.rules, left.groups))
+    bentpipe_live::gateway::obstacle()
 }

@@ -14,6 +14,7 @@ mod gateway;
 mod output;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -166,68 +167,23 @@ fn emulate<'py>(
     Ok((finished.into(), status))
 }
 
-/// Run a gateway or a link of a scenario between this machine's own interfaces. The pairs in
-/// `interfaces` name a link of the file (with `link`, a node) and an interface. The function `tell`
-/// is called periodically with new messages, and ends the run by returning true. Return the result
-/// as a JSON object. With `check`, return a description of what would be done instead.
+/// Run `bentpipe-gateway` with these words, and return its exit status. `console` has the methods
+/// `print`, `log`, `handle_signals` and `is_stopped`.
 #[cfg(target_os = "linux")]
 #[pyfunction]
-#[pyo3(name = "gateway", signature = (
-    path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    snap_length = None, name = None, link = None, shaped = Vec::new(), address = None, peer_address = None, interfaces = Vec::new(),
-    duration = None, check = false, tell
-))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "keywords of Python's, each with its name"
-)]
-fn play_gateway<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-    text: Option<String>,
-    seed: Option<u64>,
-    overrides: Vec<(String, String)>,
-    pcap: Vec<(String, PathBuf)>,
-    snap_length: Option<u32>,
-    name: Option<String>,
-    link: Option<String>,
-    shaped: Vec<String>,
-    address: Option<String>,
-    peer_address: Option<String>,
-    interfaces: Vec<(String, String)>,
-    duration: Option<String>,
-    check: bool,
-    tell: Bound<'py, PyAny>,
-) -> PyResult<String> {
-    use bentpipe_live::gateway::Part;
-    let part = match (name, link) {
-        (Some(name), None) => Part::Gateway { name, shaped },
-        (None, Some(link)) => Part::Link(link),
-        _ => {
-            return Err(scenario_error(
-                "expected either a gateway or a link".to_owned(),
-            ));
-        }
-    };
-    let request = Request {
-        source: Source {
-            path,
-            text,
-            overrides,
-        },
-        seed,
-        pcap,
-        snap_length,
-        ..Request::default()
-    };
-    let options = gateway::GatewayOptions {
-        part,
-        addresses: [address, peer_address],
-        interfaces,
-        duration,
-        check,
-    };
-    gateway::run(py, request, options, &tell)
+#[pyo3(name = "gateway")]
+fn run_gateway(py: Python<'_>, words: Vec<OsString>, console: Py<PyAny>) -> PyResult<u8> {
+    gateway::run(py, words, console)
+}
+
+/// Return the parameters of `bentpipe-gateway`: name, option, placeholder of the value, help, and
+/// whether it may be repeated.
+#[pyfunction]
+fn gateway_parameters() -> Vec<(String, String, String, String, bool)> {
+    #[cfg(target_os = "linux")]
+    return gateway::parameters();
+    #[cfg(not(target_os = "linux"))]
+    return Vec::new();
 }
 
 /// Return an error message if this machine cannot run a gateway, or None if it can.
@@ -237,16 +193,6 @@ fn gateway_obstacle() -> Option<String> {
     return gateway::obstacle();
     #[cfg(not(target_os = "linux"))]
     return Some("a gateway needs Linux".to_owned());
-}
-
-/// Remove what killed gateways have left behind. Return the number of rules and of interface
-/// groups.
-#[pyfunction]
-fn gateway_leftovers() -> PyResult<(usize, usize)> {
-    #[cfg(target_os = "linux")]
-    return gateway::remove_leftovers();
-    #[cfg(not(target_os = "linux"))]
-    return Ok((0, 0));
 }
 
 /// Return an error message if this machine cannot emulate, or None if it can.
@@ -380,9 +326,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
     #[cfg(target_os = "linux")]
-    module.add_function(wrap_pyfunction!(play_gateway, module)?)?;
+    module.add_function(wrap_pyfunction!(run_gateway, module)?)?;
+    module.add_function(wrap_pyfunction!(gateway_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(gateway_obstacle, module)?)?;
-    module.add_function(wrap_pyfunction!(gateway_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_obstacle, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(capture::capture_connections, module)?)?;

@@ -114,6 +114,7 @@ pub use scenario::settings::Scenario;
 pub use station::error::StationError;
 pub use station::part::Station;
 pub use station::side::Side;
+pub use suggest::suggest;
 pub use tcp::congestion::CongestionControlName;
 pub use tcp::schema::SlowStart;
 pub use tcp::settings::TcpSettings;

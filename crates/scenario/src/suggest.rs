@@ -5,7 +5,8 @@
 const LONGEST: usize = 64;
 
 /// Returns the candidate that `word` most likely misspells; the first of equals.
-pub(crate) fn suggest<'a>(
+#[must_use]
+pub fn suggest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

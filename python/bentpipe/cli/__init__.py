@@ -112,6 +112,8 @@ def _interrupted() -> int:
 def _call(arguments: Sequence[str]) -> int | None:
     name, *words = arguments or [""]
     command = COMMANDS.get(name)
+    if command is not None and command.parses_itself and plain.COMPLETING not in os.environ:
+        return command.function()(words)
     if command is not None:
         values = plain.read(command.parameters, words)
         if values is not None:

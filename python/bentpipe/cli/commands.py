@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from bentpipe.cli.declaring import Command, argument, flag, option
+from bentpipe.cli.declaring import Command, GatewayParameters, argument, flag, option
 
 _FILE: Final = argument(
     "FILE",
@@ -23,7 +23,7 @@ _SETTINGS: Final = option(
 _PYTHON: Final = option(
     "--python",
     "PY",
-    "Run this Python file first; it may register congestion controls. Repeatable.",
+    "Run this Python file, or an example, first; it may register congestion controls. Repeatable.",
     kind=Path,
     many=True,
     may_be_empty=True,
@@ -125,53 +125,12 @@ COMMANDS: Final = {
             "emulate ship.toml --shell ship -- ping -c 3 shore",
         ),
     ),
+    # Its options are those of the program in Rust.
     "gateway": Command(
         "Be a gateway of a scenario on a real Linux machine, between its own interfaces.",
         "gateway.gateway",
-        {
-            "file": argument(
-                "FILE",
-                "A scenario file, or the name of a ready-made scenario; - is standard input.",
-                complete="scenarios",
-            ),
-            "gateway": option("--gateway", "NAME", "The file's gateway that this machine is."),
-            "link": option(
-                "--link",
-                "NAME",
-                "Or the link that it is, with its delay and losses: a satellite for a laboratory.",
-            ),
-            "interfaces": option(
-                "--interface",
-                "LINK=INTERFACE",
-                "The interface behind which a link of the gateway is (or, of --link, a node). "
-                "Twice or more.",
-                many=True,
-            ),
-            "shape": option(
-                "--shape",
-                "LINK",
-                "Send there at the file's rate, from the file's queue. Repeatable.",
-                many=True,
-            ),
-            "address": option(
-                "--address",
-                "IP",
-                "With multiplex: this gateway's end of the persistent connections. An address of "
-                "the network on its hosts' side that nobody has.",
-            ),
-            "peer_address": option("--peer", "IP", "The other gateway's, likewise."),
-            "duration": option(
-                "--duration", "TIME", 'End after so long, such as "60 s". [default: on a signal]'
-            ),
-            "check": flag("--check", "Say what would be set up, and what is in the way."),
-            "clean": flag("--clean", "Remove what a killed one has left, and do nothing else."),
-            "seed": _SEED,
-            "settings": _SETTINGS,
-            "pcap": _PCAP,
-            "snap": _SNAP,
-            "as_json": _JSON,
-        },
-        ("gateway geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1",),
+        GatewayParameters(),
+        parses_itself=True,
     ),
     "compare": Command(
         "Predict, simulate and emulate a scenario, side by side.",
@@ -355,7 +314,10 @@ COMMANDS: Final = {
         "sweep.sweep",
         {
             "file": argument(
-                "FILE", "A sweep file: scenario and axes.", required=True, complete="files"
+                "FILE",
+                "A sweep file (scenario and axes), or the name of an example.",
+                required=True,
+                complete="sweeps",
             ),
             "out": option(
                 "--out",
@@ -386,8 +348,8 @@ COMMANDS: Final = {
             "as_json": _JSON,
         },
         (
-            "sweep examples/geo-bit-errors.toml --plot errors.svg",
-            "sweep examples/geo-bit-errors.toml --resume",
+            "sweep geo-bit-errors --plot errors.svg",
+            "sweep geo-bit-errors --resume",
         ),
     ),
     "fit": Command(
@@ -456,7 +418,7 @@ COMMANDS: Final = {
         {
             "kind": argument(
                 "[KIND]",
-                "scenarios, studies, congestion-controls, ...; without it, all kinds.",
+                "scenarios, examples, studies, congestion-controls, ...; without it, all kinds.",
                 complete="kinds",
             ),
             "as_json": _JSON,

@@ -21,6 +21,14 @@ def scenarios(incomplete: str) -> list[str]:
     return [*named, *files(incomplete)]
 
 
+def sweeps(incomplete: str) -> list[str]:
+    """Offer the examples that are sweep files, and TOML files."""
+    from bentpipe.scenario import examples
+
+    named = [name for name, path in examples().items() if path.suffix == ".toml"]
+    return [*(name for name in named if name.startswith(incomplete)), *files(incomplete)]
+
+
 def files(incomplete: str) -> list[str]:
     """Offer folders and TOML files."""
     folder, _, start = incomplete.rpartition("/")

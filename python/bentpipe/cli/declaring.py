@@ -6,7 +6,7 @@ start fast, this module imports neither dataclasses nor typer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +49,9 @@ class Command(NamedTuple):
     parameters: Mapping[str, Parameter]
     # Lines for a shell, without "bentpipe".
     examples: tuple[str, ...] = ()
+    # The function gets the words of the command line as they are; the parameters are for
+    # completion only.
+    parses_itself: bool = False
 
     def call(self, values: Mapping[str, Any]) -> int | None:
         """Import the command and call it; it returns an exit status, or None for 0.
@@ -63,9 +66,14 @@ class Command(NamedTuple):
                 given = values[name] if each.many else [values[name]]
                 for word in given:
                     check_text(word, each.option)
-        module, _, function = self.place.partition(".")
-        status: int | None = getattr(import_module(f"bentpipe.cli.{module}"), function)(**values)
+        status: int | None = self.function()(**values)
         return status
+
+    def function(self) -> Callable[..., Any]:
+        """Import the command, and return its function."""
+        module, _, function = self.place.partition(".")
+        imported: Callable[..., Any] = getattr(import_module(f"bentpipe.cli.{module}"), function)
+        return imported
 
 
 def check_text(word: object, option: str) -> None:
@@ -79,6 +87,51 @@ def check_text(word: object, option: str) -> None:
     text = str(word)
     if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
         raise RequestError(f"{option} {ascii(text)[1:-1]}: not UTF-8 text")
+
+
+class GatewayParameters(Mapping[str, Parameter]):
+    """The parameters of `bentpipe-gateway`, read from the native module at the first access."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Parameter] | None = None
+
+    def _parameters(self) -> dict[str, Parameter]:
+        if self._read is None:
+            self._read = _gateway_parameters()
+        return self._read
+
+    def __getitem__(self, name: str) -> Parameter:
+        """Return a parameter."""
+        return self._parameters()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names in the order of the help."""
+        return iter(self._parameters())
+
+    def __len__(self) -> int:
+        """Return the number of parameters."""
+        return len(self._parameters())
+
+
+def _gateway_parameters() -> dict[str, Parameter]:
+    try:
+        from bentpipe import _native
+    except ImportError:
+        # `bentpipe --help` works in a checkout that is not built.
+        return {}
+    completed = {"file": "scenarios", "set": "settings"}
+    return {
+        name: Parameter(
+            option,
+            help,
+            metavar or None,
+            kind=str if metavar else bool,
+            many=many,
+            default=None if metavar else False,
+            complete=completed.get(name),
+        )
+        for name, option, metavar, help, many in _native.gateway_parameters()  # noqa: A001
+    }
 
 
 def argument(metavar: str, help: str, **more: Any) -> Parameter:  # noqa: A002

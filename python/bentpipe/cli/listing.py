@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
+import tomllib
+from pathlib import Path
 
 from bentpipe.cli.output import print_json
 from bentpipe.cli.tables import Table, print_prose
@@ -26,10 +29,11 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
     if as_json:
         print_json({kind: kinds[kind]})
         return
-    described = scenario_descriptions() if kind == "scenarios" else {}
+    described = {"scenarios": scenario_descriptions, "examples": example_descriptions}
+    descriptions = described[kind]() if kind in described else {}
     table = Table(headings=("", ""), prose=True)
     for name in kinds[kind]:
-        table.add(name, described.get(name, ""))
+        table.add(name, descriptions.get(name, ""))
     table.print()
 
 
@@ -52,20 +56,34 @@ def print_schema(of: str) -> None:
 def kinds_of_names() -> dict[str, list[str]]:
     """Return the names that there are to choose from, by kind."""
     from bentpipe import _native, studies
-    from bentpipe.scenario import ready_made
+    from bentpipe.scenario import examples, ready_made
 
-    kinds = {"scenarios": list(ready_made()), "studies": studies.names()}
+    kinds = {
+        "scenarios": list(ready_made()),
+        "examples": list(examples()),
+        "studies": studies.names(),
+    }
     return kinds | {kind: list(names) for kind, names in sorted(_native.lists().items())}
 
 
 def scenario_descriptions() -> dict[str, str]:
     """Return the descriptions of the ready-made scenarios, by name."""
-    import tomllib
-
     from bentpipe.scenario import ready_made
 
-    described = {}
-    for name, path in ready_made().items():
-        with path.open("rb") as file:
-            described[name] = str(tomllib.load(file).get("description", ""))
-    return described
+    return {name: _description(path) for name, path in ready_made().items()}
+
+
+def example_descriptions() -> dict[str, str]:
+    """Return the descriptions of the examples, by name."""
+    from bentpipe.scenario import examples
+
+    return {name: _description(path) for name, path in examples().items()}
+
+
+def _description(path: Path) -> str:
+    """Return a TOML file's description, or the first paragraph of a Python file's docstring."""
+    if path.suffix == ".py":
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        return " ".join(docstring.partition("\n\n")[0].split())
+    with path.open("rb") as file:
+        return str(tomllib.load(file).get("description", ""))

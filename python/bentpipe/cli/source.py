@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bentpipe.errors import RequestError, reason
-from bentpipe.scenario import Scenario, is_sweep, parse_settings
+from bentpipe.scenario import Scenario, example, is_sweep, parse_settings
 
 
 def find_scenario(file: str, settings: Sequence[str]) -> Scenario:
@@ -39,7 +39,7 @@ def told_apart(scenario: Scenario, *, command: str) -> Iterator[None]:
 
 
 def execute_files(paths: Iterable[Path]) -> None:
-    """Run Python files, which may register congestion controls.
+    """Run Python files or examples, which may register congestion controls.
 
     Raises
     ------
@@ -64,6 +64,8 @@ def _execute_file(path: Path) -> None:
         found = path.exists()
     except OSError as error:
         raise RequestError(f"--python {path}: {reason(error)}") from None
+    if not found and (named := example(str(path), ".py")) is not None:
+        path, found = named, True
     if not found:
         raise RequestError(f"--python {path}: no such file")
     if not os.access(path, os.R_OK):

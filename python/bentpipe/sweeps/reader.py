@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bentpipe import _native, toml
 from bentpipe.errors import RequestError, reason
-from bentpipe.scenario import Scenario, read_text, ready_made, short
+from bentpipe.scenario import Scenario, example, read_text, ready_made, short
 from bentpipe.sweeps import ranges
 from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable
 from bentpipe.sweeps.naming import RESERVED, axis_columns
@@ -36,7 +36,7 @@ Refuse = Callable[[Key, str], RequestError]
 
 
 def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
-    """Read a sweep file.
+    """Read a sweep file, or an example by its name.
 
     Returns
     -------
@@ -54,6 +54,8 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
         if path.is_dir():
             raise RequestError(f"{path} is a folder; expected a sweep file")
         is_file = path.is_file()
+        if not is_file and not path.exists() and (named := example(str(path), ".toml")) is not None:
+            path, is_file = named, True
         if not is_file and str(path) != "-" and not path.exists():
             raise RequestError(_is_missing(str(path)))
     except OSError as error:

@@ -2,8 +2,9 @@
 //!
 //! Packets that the kernel would forward between the interfaces of the two sides pass through the
 //! [`Engine`]'s network: a gateway between two open links, or a link between two machines.
-//! [`diversion`] sets up the policy routing for that.
+//! [`diversion`] sets up the policy routing for that. [`command`] is the command line.
 
+pub mod command;
 mod device;
 mod diversion;
 mod interruption_detector;

@@ -1,0 +1,290 @@
+//! Command line of `bentpipe-gateway`: the program, and `bentpipe gateway` of the Python package.
+//!
+//! [`run`] is the command without a process around it: a [`Console`] has its streams and signals.
+
+mod captures;
+mod options;
+mod report;
+mod scenario_source;
+mod table;
+
+use std::ffi::OsString;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use bentpipe_scenario::quantity::Length;
+use bentpipe_scenario::{Addresses, CaptureRequest, RunOptions};
+use bentpipe_types::Span;
+use serde_json::{Value, json};
+
+use super::{Control, GatewayError, Part, Plan, Request};
+use captures::Captures;
+use options::{Options, Parsed};
+use scenario_source::ScenarioSource;
+
+pub use options::{ParameterDescription, command_line, parameters};
+
+/// Standard streams and signals of the process that runs the command.
+pub trait Console {
+    /// Writes text to standard output.
+    ///
+    /// # Errors
+    /// If it cannot be written. The command ends with this error.
+    fn print(&mut self, text: &str) -> io::Result<()>;
+
+    /// Writes a line to standard error. Errors are ignored: a reader that is gone, or a full disk,
+    /// must not end a gateway.
+    fn log(&mut self, line: &str);
+
+    /// Checks for signals after a signal has interrupted a system call.
+    ///
+    /// # Errors
+    /// If the command is to end. It ends with this error.
+    fn check_interrupt(&mut self) -> io::Result<()>;
+
+    /// From now on, has [`Console::wait`] report SIGINT, SIGTERM and SIGHUP. An ignored SIGHUP, as
+    /// under nohup, stays ignored.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    fn handle_signals(&mut self) -> io::Result<()>;
+
+    /// Waits for a fraction of a second. Returns whether a signal has arrived.
+    ///
+    /// # Errors
+    /// If the command is to end with this error.
+    fn wait(&mut self) -> io::Result<bool>;
+}
+
+/// The reason why the command failed.
+#[derive(Debug)]
+pub enum CommandError {
+    /// The request is wrong: one line. Exit status 2.
+    Request(String),
+    /// The request is valid and the work failed: one line. Exit status 1.
+    Failed(String),
+    /// An error of the console.
+    Console(io::Error),
+}
+
+impl From<GatewayError> for CommandError {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Request(message) => Self::Request(message),
+            GatewayError::Failed(message) => Self::Failed(message),
+        }
+    }
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        Self::Console(error)
+    }
+}
+
+/// Runs the command with the words after its name, and returns the exit status.
+///
+/// # Errors
+/// If the request is wrong or the work fails.
+pub fn run(words: Vec<OsString>, console: &mut dyn Console) -> Result<u8, CommandError> {
+    match options::parse(words)? {
+        Parsed::Help(text) => {
+            console.print(&text)?;
+            Ok(0)
+        }
+        Parsed::Options(options) if options.clean => clean(&options, console),
+        Parsed::Options(options) => forward(*options, console),
+    }
+}
+
+fn clean(options: &Options, console: &mut dyn Console) -> Result<u8, CommandError> {
+    if let Some(obstacle) = super::obstacle() {
+        let message = format!("nothing can be removed: {obstacle}");
+        return Err(CommandError::Failed(message));
+    }
+    let left = super::remove_leftovers()?;
+    let (rules, groups) = (left.rules, left.groups);
+    if options.json {
+        print_pretty(console, &json!({ "rules": rules, "groups": groups }))?;
+    } else {
+        let line = format!("removed {rules} rules, and took {groups} interfaces out of groups\n");
+        console.print(&line)?;
+    }
+    Ok(0)
+}
+
+/// Forwards packets until a signal arrives; with `--check`, only describes what would be set up.
+fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandError> {
+    let Some(file) = &options.file else {
+        let message = "which scenario? bentpipe-gateway FILE --gateway NAME; see --help";
+        return Err(CommandError::Request(message.to_owned()));
+    };
+    let part = part(&options)?;
+    let source = ScenarioSource::find(file, console)?;
+    let scenario = source.resolve(&options.settings()?)?;
+    let interfaces = options.interfaces()?;
+    let pcap = if options.check { &[][..] } else { &options.pcap };
+    let captures = Captures::reserve(pcap)?;
+    let duration = options.duration.as_deref().map(duration).transpose()?;
+    let request = Request {
+        scenario,
+        options: RunOptions {
+            seed: options.seed,
+            snap_length: options.snap,
+            captures: (captures.files())
+                .map(|(place, path)| CaptureRequest {
+                    place: place.to_owned(),
+                    path: path.to_owned(),
+                })
+                .collect(),
+            ..RunOptions::default()
+        },
+        part,
+        addresses: addresses(options.address.as_deref(), options.peer.as_deref())?,
+        interfaces,
+        duration,
+        source: source.name(),
+        text: source.text(),
+    };
+    if !options.check {
+        console.handle_signals()?;
+    }
+    let plan = super::plan(&request)?;
+    if options.check {
+        return describe(&plan, options.json, console);
+    }
+    if let Some(obstacle) = super::obstacle() {
+        let message = format!("this machine cannot run a gateway: {obstacle}");
+        return Err(CommandError::Failed(message));
+    }
+    for note in &plan.notes {
+        log(console, note);
+    }
+    let summary = run_plan(plan, &request, console)?;
+    if options.json {
+        console.print(&format!("{summary}\n"))?;
+    } else {
+        console.print(&report::result(&summary))?;
+        for (_, path) in captures.files() {
+            console.print(&format!("wrote {}\n", path.display()))?;
+        }
+    }
+    Ok(0)
+}
+
+/// Returns the part of the scenario that this machine runs.
+fn part(options: &Options) -> Result<Part, CommandError> {
+    let refusal = match (&options.gateway, &options.link) {
+        (Some(name), None) => {
+            return Ok(Part::Gateway {
+                name: name.clone(),
+                shaped: options.shape.clone(),
+            });
+        }
+        (None, Some(_)) if !options.shape.is_empty() => {
+            "--shape is for a gateway; a --link is as the file has it anyway"
+        }
+        (None, Some(_)) if options.address.is_some() || options.peer.is_some() => {
+            "--address is for a gateway; a link has no persistent connections"
+        }
+        (None, Some(link)) => return Ok(Part::Link(link.clone())),
+        _ => "expected --gateway NAME, or --link NAME: what of the file this machine is",
+    };
+    Err(CommandError::Request(refusal.to_owned()))
+}
+
+/// Prints what would be set up. The status is 1 if this machine cannot run a gateway.
+fn describe(plan: &Plan, as_json: bool, console: &mut dyn Console) -> Result<u8, CommandError> {
+    let obstacle = super::obstacle();
+    if as_json {
+        let said = json!({ "would": plan.lines(), "notes": plan.notes, "obstacle": obstacle });
+        print_pretty(console, &said)?;
+    } else {
+        for line in plan.lines() {
+            console.print(&format!("{line}\n"))?;
+        }
+        for note in &plan.notes {
+            console.print(&format!("note: {note}\n"))?;
+        }
+        if let Some(obstacle) = &obstacle {
+            console.print(&format!("in the way: {obstacle}\n"))?;
+        }
+    }
+    Ok(u8::from(obstacle.is_some()))
+}
+
+/// Runs the plan in a thread of its own, so that the console does not delay packets.
+fn run_plan(
+    plan: Plan,
+    request: &Request,
+    console: &mut dyn Console,
+) -> Result<Value, CommandError> {
+    let control = Control::default();
+    let mut failure = None;
+    let ended = thread::scope(|scope| {
+        let running = scope.spawn(|| plan.run(request, &control));
+        while !running.is_finished() {
+            let stopped = console.wait();
+            log_lines(&control, console);
+            match stopped {
+                Ok(false) => continue,
+                Ok(true) => {}
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+            control.stop.store(true, Ordering::Relaxed);
+        }
+        running.join()
+    });
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    log_lines(&control, console);
+    let panicked = |_| CommandError::Failed("internal error: the gateway panicked".to_owned());
+    Ok(ended.map_err(panicked)??)
+}
+
+fn log_lines(control: &Control, console: &mut dyn Console) {
+    let lines = (control.lines.lock()).map(|mut lines| std::mem::take(&mut *lines));
+    for line in lines.unwrap_or_default() {
+        log(console, &line);
+    }
+}
+
+fn log(console: &mut dyn Console, line: &str) {
+    console.log(&format!("bentpipe-gateway: {line}"));
+}
+
+fn print_pretty(console: &mut dyn Console, value: &Value) -> io::Result<()> {
+    console.print(&format!("{value:#}\n"))
+}
+
+fn addresses(own: Option<&str>, peer: Option<&str>) -> Result<Option<Addresses>, CommandError> {
+    let parse = |option: &str, text: &str| {
+        let expected = |_| CommandError::Request(format!("{option} {text}: expected an IP address"));
+        text.parse().map_err(expected)
+    };
+    match (own, peer) {
+        (None, None) => Ok(None),
+        (Some(own), Some(peer)) => Ok(Some(Addresses {
+            own: parse("--address", own)?,
+            peer: parse("--peer", peer)?,
+        })),
+        _ => {
+            let message = "--address and --peer go together: the two ends of persistent connections between gateways";
+            Err(CommandError::Request(message.to_owned()))
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Span, CommandError> {
+    match text.parse::<Length>() {
+        Ok(length) if length.0.as_nanos() > 0 => Ok(length.0),
+        _ => {
+            let message = format!("--duration {text}: expected a time such as \"60 s\"");
+            Err(CommandError::Request(message))
+        }
+    }
+}
