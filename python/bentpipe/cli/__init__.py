@@ -113,7 +113,8 @@ def _call(arguments: Sequence[str]) -> int | None:
     name, *words = arguments or [""]
     command = COMMANDS.get(name)
     if command is not None and command.parses_itself and plain.COMPLETING not in os.environ:
-        return command.function()(words)
+        ended: int = command.function()(words)
+        return ended
     if command is not None:
         values = plain.read(command.parameters, words)
         if values is not None:

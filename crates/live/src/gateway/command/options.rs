@@ -199,6 +199,11 @@ fn mistake(error: &clap::Error, after_dashes: bool) -> String {
             }
         }
         ErrorKind::UnknownArgument => format!("Got unexpected extra argument(s) ({word})"),
+        // A subcommand would have to be the first word.
+        ErrorKind::ArgumentConflict if !context(ContextKind::InvalidSubcommand).is_empty() => {
+            let word = context(ContextKind::InvalidSubcommand);
+            format!("Got unexpected extra argument(s) ({word})")
+        }
         ErrorKind::TooManyValues => format!("Option '{option}' does not take a value."),
         ErrorKind::InvalidValue => format!("Option '{option}' requires an argument."),
         ErrorKind::ValueValidation if !option.is_empty() => {
