@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Print bentpipe(1), made of the table of commands.
-
-tools/manual_page.py > bentpipe.1
-"""
+"""Print the manual page bentpipe(1), made of the table of commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bentpipe import __version__
 from bentpipe.cli.commands import COMMANDS
-from bentpipe.cli.declaring import Command, Parameter
+
+if TYPE_CHECKING:
+    from bentpipe.cli.declaring import Command, Parameter
 
 DESCRIPTION = """
 A scenario is a TOML file that describes hosts, gateways, links and flows. bentpipe simulates it

@@ -158,7 +158,7 @@ SEEDS = "expected a whole number from 0 to 18446744073709551615"
     ("line", "expected"),
     [
         ("office.toml --nosuch", "No such option: --nosuch"),
-        ("office.toml --gatway hub", "No such option: --gatway (Possible options: --gateway)"),
+        ("office.toml --gatew hub", "No such option: --gatew (Possible options: --gateway)"),
         ("office.toml --gateway", "Option '--gateway' requires an argument."),
         ("office.toml other.toml", "Got unexpected extra argument(s) (other.toml)"),
         ("office.toml -- --other", "Got unexpected extra argument(s) (--other)"),
