@@ -40,10 +40,7 @@ mod pages {
     use clap_mangen::Man;
 
     pub(super) const COMPLETIONS: [(Shell, &str); 3] = [
-        (
-            Shell::Bash,
-            "bash-completion/completions/bentpipe-gateway",
-        ),
+        (Shell::Bash, "bash-completion/completions/bentpipe-gateway"),
         (
             Shell::Fish,
             "fish/vendor_completions.d/bentpipe-gateway.fish",

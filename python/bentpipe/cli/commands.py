@@ -130,6 +130,7 @@ COMMANDS: Final = {
         "Be a gateway of a scenario on a real Linux machine, between its own interfaces.",
         "gateway.gateway",
         GatewayParameters(),
+        ("gateway geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1",),
         parses_itself=True,
     ),
     "compare": Command(

@@ -123,7 +123,7 @@ def _gateway_parameters() -> dict[str, Parameter]:
     return {
         name: Parameter(
             option,
-            help,
+            help if help.endswith("]") else f"{help}.",
             metavar or None,
             kind=str if metavar else bool,
             many=many,

@@ -67,7 +67,10 @@ mod process {
     }
 
     pub(super) fn main() -> ExitCode {
-        let (status, message) = match run(std::env::args_os().skip(1).collect(), &mut Process::default()) {
+        let (status, message) = match run(
+            std::env::args_os().skip(1).collect(),
+            &mut Process::default(),
+        ) {
             Ok(status) => (status, None),
             Err(CommandError::Request(message)) => (2, Some(message)),
             Err(CommandError::Failed(message)) => (1, Some(message)),

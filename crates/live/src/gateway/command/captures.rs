@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::CommandError;
+use super::console::CommandError;
 use super::scenario_source::reason;
 
 /// Captures of links in the working folder.
@@ -34,8 +34,7 @@ impl Captures {
                 Ok(Some(lock)) => captures.locks.push(lock),
                 Ok(None) => {
                     let shown = path.display();
-                    let message =
-                        format!("--pcap {link}: another command is writing {shown}");
+                    let message = format!("--pcap {link}: another command is writing {shown}");
                     return Err(CommandError::Request(message));
                 }
                 Err(error) if is_refusal(&error) => {

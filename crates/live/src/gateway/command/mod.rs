@@ -3,6 +3,7 @@
 //! [`run`] is the command without a process around it: a [`Console`] has its streams and signals.
 
 mod captures;
+mod console;
 mod options;
 mod report;
 mod scenario_source;
@@ -18,70 +19,13 @@ use bentpipe_scenario::{Addresses, CaptureRequest, RunOptions};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use super::{Control, GatewayError, Part, Plan, Request};
+use super::{Control, Part, Plan, Request};
 use captures::Captures;
 use options::{Options, Parsed};
 use scenario_source::ScenarioSource;
 
+pub use console::{CommandError, Console};
 pub use options::{ParameterDescription, command_line, parameters};
-
-/// Standard streams and signals of the process that runs the command.
-pub trait Console {
-    /// Writes text to standard output.
-    ///
-    /// # Errors
-    /// If it cannot be written. The command ends with this error.
-    fn print(&mut self, text: &str) -> io::Result<()>;
-
-    /// Writes a line to standard error. Errors are ignored: a reader that is gone, or a full disk,
-    /// must not end a gateway.
-    fn log(&mut self, line: &str);
-
-    /// Checks for signals after a signal has interrupted a system call.
-    ///
-    /// # Errors
-    /// If the command is to end. It ends with this error.
-    fn check_interrupt(&mut self) -> io::Result<()>;
-
-    /// From now on, has [`Console::wait`] report SIGINT, SIGTERM and SIGHUP. An ignored SIGHUP, as
-    /// under nohup, stays ignored.
-    ///
-    /// # Errors
-    /// If the system refuses it.
-    fn handle_signals(&mut self) -> io::Result<()>;
-
-    /// Waits for a fraction of a second. Returns whether a signal has arrived.
-    ///
-    /// # Errors
-    /// If the command is to end with this error.
-    fn wait(&mut self) -> io::Result<bool>;
-}
-
-/// The reason why the command failed.
-#[derive(Debug)]
-pub enum CommandError {
-    /// The request is wrong: one line. Exit status 2.
-    Request(String),
-    /// The request is valid and the work failed: one line. Exit status 1.
-    Failed(String),
-    /// An error of the console.
-    Console(io::Error),
-}
-
-impl From<GatewayError> for CommandError {
-    fn from(error: GatewayError) -> Self {
-        match error {
-            GatewayError::Request(message) => Self::Request(message),
-            GatewayError::Failed(message) => Self::Failed(message),
-        }
-    }
-}
-
-impl From<io::Error> for CommandError {
-    fn from(error: io::Error) -> Self {
-        Self::Console(error)
-    }
-}
 
 /// Runs the command with the words after its name, and returns the exit status.
 ///
@@ -124,7 +68,11 @@ fn forward(options: Options, console: &mut dyn Console) -> Result<u8, CommandErr
     let source = ScenarioSource::find(file, console)?;
     let scenario = source.resolve(&options.settings()?)?;
     let interfaces = options.interfaces()?;
-    let pcap = if options.check { &[][..] } else { &options.pcap };
+    let pcap = if options.check {
+        &[][..]
+    } else {
+        &options.pcap
+    };
     let captures = Captures::reserve(pcap)?;
     let duration = options.duration.as_deref().map(duration).transpose()?;
     let request = Request {
@@ -263,7 +211,8 @@ fn print_pretty(console: &mut dyn Console, value: &Value) -> io::Result<()> {
 
 fn addresses(own: Option<&str>, peer: Option<&str>) -> Result<Option<Addresses>, CommandError> {
     let parse = |option: &str, text: &str| {
-        let expected = |_| CommandError::Request(format!("{option} {text}: expected an IP address"));
+        let expected =
+            |_| CommandError::Request(format!("{option} {text}: expected an IP address"));
         text.parse().map_err(expected)
     };
     match (own, peer) {

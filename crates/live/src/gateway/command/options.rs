@@ -7,7 +7,7 @@ use clap::builder::{StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::CommandError;
+use super::console::CommandError;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,7 +116,9 @@ impl Options {
     pub(super) fn settings(&self) -> Result<Vec<(String, String)>, CommandError> {
         let mut settings: Vec<(String, String)> = Vec::new();
         for word in &self.set {
-            let pair = word.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+            let pair = word
+                .split_once('=')
+                .filter(|(key, _)| !key.trim().is_empty());
             let Some((key, value)) = pair.map(|(key, value)| (key.trim(), value.trim())) else {
                 let message = format!("--set '{word}': expected KEY=VALUE");
                 return Err(CommandError::Request(message));
@@ -136,9 +138,8 @@ impl Options {
                 Ok((name.to_owned(), interface.to_owned()))
             }
             _ => {
-                let message = format!(
-                    "--interface {word}: expected LINK=INTERFACE, such as satellite=eth1"
-                );
+                let message =
+                    format!("--interface {word}: expected LINK=INTERFACE, such as satellite=eth1");
                 Err(CommandError::Request(message))
             }
         };
@@ -208,7 +209,10 @@ fn mistake(error: &clap::Error, after_dashes: bool) -> String {
         ErrorKind::InvalidValue => format!("Option '{option}' requires an argument."),
         ErrorKind::ValueValidation if !option.is_empty() => {
             let expected = std::error::Error::source(error).map(ToString::to_string);
-            format!("Invalid value for '{option}': {}", expected.unwrap_or_default())
+            format!(
+                "Invalid value for '{option}': {}",
+                expected.unwrap_or_default()
+            )
         }
         _ => {
             let text = error.to_string();
@@ -288,7 +292,9 @@ pub fn parameters() -> Vec<ParameterDescription> {
                 option: (argument.get_long()).map_or_else(String::new, |long| format!("--{long}")),
                 value_name: (names.first().filter(|_| takes_value))
                     .map_or_else(String::new, ToString::to_string),
-                help: argument.get_help().map_or_else(String::new, StyledStr::to_string),
+                help: argument
+                    .get_help()
+                    .map_or_else(String::new, StyledStr::to_string),
                 is_repeatable: matches!(argument.get_action(), ArgAction::Append),
             }
         })

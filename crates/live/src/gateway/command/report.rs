@@ -10,7 +10,10 @@ const COUNTED: [&str; 4] = ["split", "tracked", "passed", "refused"];
 /// Describes a result of [`Plan::run`](super::Plan::run).
 pub(super) fn result(result: &Value) -> String {
     let scenario = result["scenario"].as_str().unwrap_or_default();
-    let (ran, entered) = (seconds(&result["ended_s"], 1.0), count(&result["packets_in"]));
+    let (ran, entered) = (
+        seconds(&result["ended_s"], 1.0),
+        count(&result["packets_in"]),
+    );
     let mut text = format!("{scenario}: {ran}, {entered} packets came in\n");
     for table in [gateways(&result["gateways"]), links(&result["links"])] {
         if !table.is_empty() {
@@ -51,7 +54,14 @@ fn gateways(gateways: &Value) -> Table {
 }
 
 fn links(links: &Value) -> Table {
-    let headings = ["link", "packets", "bytes", "lost", "dropped", "longest queue"];
+    let headings = [
+        "link",
+        "packets",
+        "bytes",
+        "lost",
+        "dropped",
+        "longest queue",
+    ];
     let mut table = Table::new(&headings, 1);
     for link in links.as_array().into_iter().flatten() {
         table.add(vec![
@@ -123,7 +133,10 @@ fn three_digits(value: f64) -> String {
     }
     // The exponent of the rounded value, as in "1.00e1".
     let exponent = format!("{value:.2e}");
-    let exponent = exponent.split('e').nth(1).and_then(|text| text.parse().ok());
+    let exponent = exponent
+        .split('e')
+        .nth(1)
+        .and_then(|text| text.parse().ok());
     let decimals = usize::try_from(2 - exponent.unwrap_or(0_i32)).unwrap_or(0);
     let text = format!("{value:.decimals$}");
     if text.contains('.') {

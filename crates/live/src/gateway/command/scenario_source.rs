@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_scenario::{CustomControls, Scenario, Segment, key_lines, suggest};
 use nix::errno::Errno;
 
-use super::{CommandError, Console};
+use super::console::{CommandError, Console};
 
 /// Ready-made scenarios and examples, by name.
 const READY_MADE: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ready_made.rs"));

@@ -67,7 +67,10 @@ impl Table {
     }
 
     fn width(&self, columns: &[usize]) -> usize {
-        let widths: usize = columns.iter().map(|column| self.column_width(*column)).sum();
+        let widths: usize = columns
+            .iter()
+            .map(|column| self.column_width(*column))
+            .sum();
         widths + GAP.len() * columns.len().saturating_sub(1)
     }
 
@@ -101,7 +104,9 @@ pub(super) fn terminal_width() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;
     }
-    let wanted = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let wanted = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let wanted = wanted.filter(|columns: &usize| *columns > 0);
     let real = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     Some(wanted.or_else(real).unwrap_or(80))

@@ -1,0 +1,63 @@
+//! The process around the command: its streams and signals, and how it fails.
+
+use std::io;
+
+use crate::emulate::EmulateError;
+
+/// Standard streams and signals of the process that runs the command.
+pub trait Console {
+    /// Writes text to standard output.
+    ///
+    /// # Errors
+    /// If it cannot be written. The command ends with this error.
+    fn print(&mut self, text: &str) -> io::Result<()>;
+
+    /// Writes a line to standard error. Errors are ignored: a reader that is gone, or a full disk,
+    /// must not end a gateway.
+    fn log(&mut self, line: &str);
+
+    /// Checks for signals after a signal has interrupted a system call.
+    ///
+    /// # Errors
+    /// If the command is to end. It ends with this error.
+    fn check_interrupt(&mut self) -> io::Result<()>;
+
+    /// From now on, has [`Console::wait`] report SIGINT, SIGTERM and SIGHUP. An ignored SIGHUP, as
+    /// under nohup, stays ignored.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    fn handle_signals(&mut self) -> io::Result<()>;
+
+    /// Waits for a fraction of a second. Returns whether a signal has arrived.
+    ///
+    /// # Errors
+    /// If the command is to end with this error.
+    fn wait(&mut self) -> io::Result<bool>;
+}
+
+/// The reason why the command failed.
+#[derive(Debug)]
+pub enum CommandError {
+    /// The request is wrong: one line. Exit status 2.
+    Request(String),
+    /// The request is valid and the work failed: one line. Exit status 1.
+    Failed(String),
+    /// An error of the console.
+    Console(io::Error),
+}
+
+impl From<EmulateError> for CommandError {
+    fn from(error: EmulateError) -> Self {
+        match error {
+            EmulateError::Request(message) => Self::Request(message),
+            EmulateError::Failed(message) => Self::Failed(message),
+        }
+    }
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        Self::Console(error)
+    }
+}
