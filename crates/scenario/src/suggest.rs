@@ -6,10 +6,7 @@ const LONGEST: usize = 64;
 
 /// Returns the candidate that `word` most likely misspells; the first of equals.
 #[must_use]
-pub fn suggest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
     }
