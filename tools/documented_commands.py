@@ -38,7 +38,7 @@ FILE = re.compile(r"# ([\w-]+\.(?:toml|py|csv|txt))\b")
 COLUMNS = 90
 WALL_TIME = re.compile(r"(?:(?<=simulated in )|(?<=\), in ))[\d.,]+ ?(?:[µm]?s|min)(?: [\d.]+ s)?")
 LEFT_OUT = "..."
-LONGEST_S = 60
+LONGEST_S = 300
 
 
 class CommandError(RuntimeError):
