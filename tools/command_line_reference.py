@@ -45,6 +45,7 @@ PAGES = {
     "advise": "advise.md",
     "report": "report.md",
     "evaluate": "evaluate.md",
+    "fit": "fit.md",
     "reproduce": "reproduce.md",
     "sweep": "sweep.md",
     "explain": "scenario.md",

@@ -117,6 +117,7 @@ QUESTIONS = {
     "parquet columns of a sweep": "sweep.html#the-results",
     "hybrid gateway retransmission timer": "hybrid-gateway.html",
     "how accurate is predict": "predict.html",
+    "fit a scenario to measurements iperf3": "fit.html",
     "report for a customer": "report.html",
     "evaluate my congestion control RFC 9743": "evaluate.html",
 }
