@@ -192,8 +192,7 @@ def _tcp_changes(evidence: Evidence) -> Table:
         "return link. An ACK for every N segments, with a window that grows by a segment per ACK "
         "or by the bytes acknowledged (section 3.1); a sender that opens its window over a round "
         "trip (section 7); a retransmission timer with ticks of 500 ms. The paper simulates none "
-        "of them. Known fault: with the timer of this study, which counts from the oldest segment, "
-        "a sender that paces counts a timeout again while the retransmission waits for its turn.",
+        "of them.",
         columns=columns,
     )
 
