@@ -10,7 +10,7 @@ import numpy as np
 
 from bentpipe.fit.captures import Progress, read_capture
 from bentpipe.fit.connection import ACK, SYN, Connection, Floats
-from bentpipe.fit.estimate import Estimate, bootstrap, median
+from bentpipe.fit.estimate import Estimate, bootstrap, median, ratio
 from bentpipe.fit.hosts import host_estimates
 from bentpipe.fit.losses import Losses, losses_of
 from bentpipe.fit.measurement import FORWARD, RETURN, Delays, Direction, Measurement, Transfer
@@ -247,6 +247,11 @@ def _rates(
                 method="highest rate of data over many acknowledgments",
             )
         )
+    reasons[f"{back}.queue"] = (
+        "drops of acknowledgments do not show"
+        if load.is_limited
+        else "acknowledgments never filled it"
+    )
     if load.rate is None and load.at_least_bps:
         estimates.append(
             Estimate(
@@ -339,7 +344,7 @@ def _add_acks(
     """Add what thins acknowledgments out: their link, a filter in front of it, or the receiver."""
     if len(segments) < 2:
         return
-    mean, low, high = bootstrap(segments, lambda each: each.mean(axis=1))
+    mean, low, high = bootstrap(np.column_stack([segments, np.ones_like(segments)]), ratio)
     estimates.append(
         Estimate(
             key=f"{back}.segments_per_ack",

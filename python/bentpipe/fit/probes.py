@@ -97,7 +97,10 @@ def read_ping(path: Path, lines: Iterator[str]) -> Measurement:
         path=path,
         kind="ping",
         summary=f"{len(received)} probes of {length} B, {len(numbers)} replies",
-        estimates=(*loss_estimates("both.loss", losses, name, "probes"), jitter(times, name)),
+        estimates=(
+            *loss_estimates("both.loss", losses, name, "probes"),
+            jitter(times, name, resolution_s),
+        ),
         delays=(
             Delays(
                 way="both",
@@ -213,7 +216,7 @@ def _delays(values: Sequence[Any]) -> list[float | None]:
     return found
 
 
-def jitter(delays_s: np.ndarray, source: str) -> Estimate:
+def jitter(delays_s: np.ndarray, source: str, resolution_s: float = 1e-6) -> Estimate:
     """Return the variation of delays: the distance of the 95% and the 5% quantile."""
     from bentpipe.fit.estimate import bootstrap
 
@@ -225,8 +228,8 @@ def jitter(delays_s: np.ndarray, source: str) -> Estimate:
     return Estimate(
         key="delay.variation",
         value=value,
-        low=low,
-        high=high,
+        low=max(0.0, low - resolution_s),
+        high=high + resolution_s,
         unit="s",
         source=source,
         method="95% less 5% quantile of the delays; bootstrap",
