@@ -24,7 +24,7 @@ _HEIGHT: Final = 2.3
 _SCORES: Final = {"MOS": (1.0, 4.5), "video MOS": (1.0, 5.0)}
 # Milliseconds that read better as seconds.
 _SECONDS_FROM_MS: Final = 1e3
-# What the page replaces in figures: matplotlib's colours, and those of the page.
+# Colours of the page by those of matplotlib, which they replace in figures.
 _COLOURS: Final = {
     "#000000": "currentColor",
     "#ffffff": "none",

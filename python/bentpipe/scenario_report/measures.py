@@ -31,8 +31,8 @@ _MORE_IS_BETTER: Final = frozenset({"", "bit/s", "%"})
 class Measure:
     """A measure of a table's flows in one run.
 
-    `value` is the median of times in ms, of shares received in percent, and of the flows' goodputs
-    in bit/s; it is the mean of scores. `tail` is the 95th percentile of
+    `value` is the mean of scores, and otherwise a median: of times in ms, of shares in percent, or
+    of the flows' goodputs in bit/s. `tail` is the 95th percentile of
     times, and the least of scores and shares. Of `begun` items, `completed` were completed.
     """
 

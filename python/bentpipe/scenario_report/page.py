@@ -46,7 +46,7 @@ _LIMITS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioSection:
-    """What the page shows of one scenario. `prefix` begins the identifiers of its elements."""
+    """The section of one scenario. `prefix` begins the identifiers of its elements."""
 
     evidence: Evidence
     prefix: str
@@ -109,7 +109,7 @@ class ScenarioSection:
 
     @cached_property
     def limits(self) -> list[wording.TableLimit]:
-        """What limits each table of flows."""
+        """The limit of each table of flows."""
         return wording.limits(self.evidence)
 
     @property
@@ -257,7 +257,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What the page shows of several scenarios side by side."""
+    """The section of several scenarios side by side."""
 
     sections: Sequence[ScenarioSection]
 
@@ -313,7 +313,7 @@ class Compared:
 
     @property
     def sentences(self) -> list[str]:
-        """What the other scenarios change relative to the first one."""
+        """The changes of the other scenarios relative to the first one, in sentences."""
         told = []
         main = {(row.table, row.what): row for row in self.rows}
         for place, label in enumerate(self.labels[1:], start=1):

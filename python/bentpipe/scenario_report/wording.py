@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bentpipe.scenario_report.topology import Way
     from bentpipe.scenario_report.variations import Variation
 
-# What a measure is the time of.
+# The event that a measure is the time of.
 _ITEMS: Final = {
     "page load": "to load a page",
     "first byte": "to the first byte of a page",
@@ -172,7 +172,7 @@ def _failures(group: GroupResult) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TableLimit:
-    """What limits the flows of a table, and the shares of its senders' time."""
+    """The limit of the flows of a table, and the shares of its senders' time."""
 
     table: str
     flows: int
