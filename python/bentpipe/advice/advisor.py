@@ -200,6 +200,7 @@ def advise(
     *,
     settings: Mapping[str, object] | None = None,
     workers: int | None = None,
+    dask: str | None = None,
     seeds: int = SEEDS,
     progress: Progress | None = None,
     only: Collection[str] = (),
@@ -221,6 +222,8 @@ def advise(
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
     workers
         The number of simulations at a time; by default the number of cores.
+    dask
+        The address of a Dask scheduler; remedies are then simulated on its cluster.
     seeds
         The number of seeds, where anything is random: the scenario's and the following ones.
     progress
@@ -234,16 +237,18 @@ def advise(
     Raises
     ------
     RequestError, ScenarioError
-        There is no such scenario, or no such party, or the scenario is wrong.
+        There is no such scenario, or no such party, or the scenario is wrong; no scheduler answers.
     WorkError, RunError
-        The scenario itself cannot be simulated.
+        The scenario itself cannot be simulated, or the cluster went away.
     """
     from bentpipe import _native
 
     able = _able(only, without)
     asked = Scenario.of(scenario).with_settings(settings or {})
     network = Network.of(asked, _native.lists())
-    with TrialRunner(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as runner:
+    with TrialRunner(
+        asked, workers=workers, dask=dask, seeds=max(seeds, 1), progress=progress
+    ) as runner:
         base = runner.base
         offered = [each for each in remedies(network) if able.issuperset(each.who)]
         alone = try_alone(runner, offered)

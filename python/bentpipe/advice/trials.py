@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,16 @@ from bentpipe.errors import WorkError
 from bentpipe.results import RunResult, limit_shares, run
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from bentpipe.advice.remedy import Remedy
     from bentpipe.scenario import Scenario
+
+    # Simulates scenarios, each with a seed; yields places and outcomes, in any order.
+    _Run = Callable[
+        [Sequence[tuple[Scenario, int]], Callable[[], None]],
+        Iterator[tuple[int, "Outcome | Exception"]],
+    ]
 
 # Smallest gain that makes a remedy worthwhile.
 WORTHWHILE: Final = 1.02
@@ -135,10 +144,17 @@ class TrialRunner:
     """
 
     def __init__(
-        self, scenario: Scenario, *, workers: int | None, seeds: int, progress: Progress | None
+        self,
+        scenario: Scenario,
+        *,
+        workers: int | None,
+        dask: str | None = None,
+        seeds: int,
+        progress: Progress | None,
     ) -> None:
-        from bentpipe.sweeps.local import cores
+        from bentpipe.sweeps.local import check_workers
 
+        check_workers(workers, dask)
         self._scenario = scenario
         self.base = run(scenario, no_probes=True)
         # Seeds are 64-bit numbers.
@@ -148,19 +164,17 @@ class TrialRunner:
         self.simulations = 1
         self._known = 1
         self._progress = progress
-        self._ended = threading.Event()
-        self._pool = ThreadPoolExecutor(max_workers=workers or cores())
-        try:
-            others = self._simulate([(scenario, seed) for seed in self.seeds[1:]])
-        except BaseException:
-            self.__exit__()
-            raise
-        self.without = [Outcome.of(self.base)]
-        for each in others:
-            if isinstance(each, Exception):
-                self.__exit__()
-                raise each
-            self.without.append(each)
+        with ExitStack() as resources:
+            if dask is None:
+                self._run: _Run = resources.enter_context(_Local(workers)).run
+            else:
+                self._run = resources.enter_context(_on_cluster(dask))
+            self.without = [Outcome.of(self.base)]
+            for each in self._simulate([(scenario, seed) for seed in self.seeds[1:]]):
+                if isinstance(each, Exception):
+                    raise each
+                self.without.append(each)
+            self._resources = resources.pop_all()
         # Decided by the results, not by the file: errors, queues, applications and window rules may
         # draw random numbers, and need not.
         self.random = any(each.numbers != self.without[0].numbers for each in self.without)
@@ -168,9 +182,13 @@ class TrialRunner:
     def __enter__(self) -> TrialRunner:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._resources.__exit__(kind, error, trace)
 
     def run_first_seed(self, several: Iterable[Remedy]) -> list[Trial]:
         """Simulate each remedy with the scenario's own seed; leave out those that are refused."""
@@ -226,17 +244,46 @@ class TrialRunner:
 
     def _simulate(self, tasks: Sequence[tuple[Scenario, int]]) -> list[Outcome | Exception]:
         """Simulate scenarios, each with a seed; return the outcome or the simulator's error."""
-        from bentpipe.sweeps.stopping import deferred_interrupts, result_of
+        from bentpipe.sweeps.stopping import deferred_interrupts
 
         self._known += len(tasks)
-        found = []
+        if not tasks:
+            return []
+        found: dict[int, Outcome | Exception] = {}
         with deferred_interrupts() as look:
-            for future in [self._pool.submit(self._outcome, *task) for task in tasks]:
-                found.append(result_of(future, look))
+            for place, outcome in self._run(tasks, look):
+                found[place] = outcome
                 self.simulations += 1
                 if self._progress is not None:
                     self._progress(self.simulations, self._known)
-        return found
+        return [found[place] for place in range(len(tasks))]
+
+
+class _Local:
+    """Simulates on this machine's cores; interrupted simulations end with the block."""
+
+    def __init__(self, workers: int | None) -> None:
+        from bentpipe.sweeps.local import cores
+
+        self._ended = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=workers or cores())
+
+    def __enter__(self) -> _Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def run(
+        self, tasks: Sequence[tuple[Scenario, int]], look: Callable[[], None]
+    ) -> Iterator[tuple[int, Outcome | Exception]]:
+        """Yield the outcome of each task with its place."""
+        from bentpipe.sweeps.stopping import result_of
+
+        futures = [self._pool.submit(self._outcome, *task) for task in tasks]
+        for place, future in enumerate(futures):
+            yield place, result_of(future, look)
 
     def _outcome(self, scenario: Scenario, seed: int) -> Outcome | Exception:
         from bentpipe import _native
@@ -250,6 +297,40 @@ class TrialRunner:
         del simulated_s, duration_s
         if self._ended.is_set():
             raise WorkError("interrupted")
+
+
+@contextmanager
+def _on_cluster(address: str) -> Iterator[_Run]:
+    """Yield a function that simulates on the cluster of a Dask scheduler."""
+    from bentpipe.sweeps.cell import SummaryOutput, Task
+    from bentpipe.sweeps.check import scenario_in_memory
+    from bentpipe.sweeps.cluster import NOTHING_KEPT, connected, outcomes
+
+    with connected(address) as client:
+
+        def simulate(
+            tasks: Sequence[tuple[Scenario, int]], look: Callable[[], None]
+        ) -> Iterator[tuple[int, Outcome | Exception]]:
+            cells = (
+                Task(
+                    cell=place,
+                    scenario=scenario_in_memory(scenario.with_settings({"seed": seed})),
+                    series=False,
+                )
+                for place, (scenario, seed) in enumerate(tasks)
+            )
+            for batch in outcomes(
+                cells, client=client, address=address, look=look, advice=NOTHING_KEPT
+            ):
+                for each in batch:
+                    if each.is_internal_error:
+                        raise WorkError(str(each.error))
+                    if each.summary_json is None:
+                        yield each.cell, WorkError(str(each.error))
+                    else:
+                        yield each.cell, Outcome.of(RunResult(SummaryOutput(each.summary_json)))
+
+        yield simulate
 
 
 def _is_random(trial: Trial) -> bool:

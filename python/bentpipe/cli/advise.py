@@ -12,7 +12,7 @@ from bentpipe.advice.trials import WORTHWHILE
 from bentpipe.advice.user_experience import MOST_LISTED
 from bentpipe.advice.wording import SPELLED, full_resources, limited_by, usual_flow
 from bentpipe.cli.output import WriteErrors, check_plot, print_json
-from bentpipe.cli.progress import simulations_progress
+from bentpipe.cli.progress import quiet_dask, simulations_progress
 from bentpipe.cli.run_tables import apart
 from bentpipe.cli.source import execute_files, find_scenario, told_apart
 from bentpipe.cli.tables import Table, print_prose
@@ -33,6 +33,7 @@ def advise(
     settings: Sequence[str],
     plot: Path | None,
     workers: int | None,
+    dask: str | None,
     seeds: int,
     only: Sequence[str],
     without: Sequence[str],
@@ -45,10 +46,11 @@ def advise(
         check_plot(plot)
     execute_files(python)
     scenario = find_scenario(file, settings)
-    with told_apart(scenario, command="advise"), simulations_progress() as progress:
+    with told_apart(scenario, command="advise"), simulations_progress() as progress, quiet_dask():
         advice = find_advice(
             scenario,
             workers=workers,
+            dask=dask,
             seeds=seeds,
             progress=progress,
             only=only,

@@ -169,6 +169,7 @@ COMMANDS: Final = {
             "settings": _SETTINGS,
             "plot": option("--plot", "FILE.svg", "Plot what each remedy gives.", kind=Path),
             "workers": _WORKERS,
+            "dask": _DASK,
             "seeds": option(
                 "--seeds",
                 "N",

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from io import BytesIO
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bentpipe.errors import WorkError
 from bentpipe.results import RunResult, run
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 _CellT = TypeVar("_CellT", bound="Cell")
 # Futures by the cell whose result they will have.
 Futures = Mapping[_CellT, "Future[RunResult]"]
-_NOTHING_KEPT: Final = "nothing is kept; start again"
 
 
 class Simulations(Protocol):
@@ -148,7 +146,7 @@ class _OnCluster:
     def _drive(
         self, tasks: Sequence[Task], runs: Sequence[tuple[Scenario, Future[RunResult]]]
     ) -> None:
-        from bentpipe.sweeps.cluster import outcomes
+        from bentpipe.sweeps.cluster import NOTHING_KEPT, outcomes
 
         try:
             for batch in outcomes(
@@ -156,7 +154,7 @@ class _OnCluster:
                 client=self._client,
                 address=self._address,
                 look=self._look,
-                advice=_NOTHING_KEPT,
+                advice=NOTHING_KEPT,
             ):
                 for outcome in batch:
                     scenario, future = runs[outcome.cell]
@@ -179,21 +177,14 @@ def _failed(scenario: Scenario, error: object) -> WorkError:
     return WorkError(f"{error}; to see it again: {scenario.command()}")
 
 
-@dataclass(frozen=True)
-class _Output:
-    """The output of a run on another machine; its series are in a file."""
-
-    summary_json: str
-    series: dict[str, Any] = field(default_factory=dict)
-
-
 def _result(outcome: Outcome) -> RunResult:
     from bentpipe.probe_file import FiledSeries
+    from bentpipe.sweeps.cell import SummaryOutput
 
     assert outcome.summary_json is not None
     assert outcome.series is not None
     filed = FiledSeries(BytesIO(outcome.series), outcome.units)
-    return RunResult(_Output(outcome.summary_json), filed=filed)
+    return RunResult(SummaryOutput(outcome.summary_json), filed=filed)
 
 
 class Awaited(Mapping[_CellT, RunResult]):

@@ -6,12 +6,14 @@ import io
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.results import run
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
+
+_INTERNAL: Final = "internal error: "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,19 @@ class Outcome:
     error: str | None = None
     series: bytes | None = None
     units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_internal_error(self) -> bool:
+        """Whether the cell ended by an error of the program, not of its scenario."""
+        return self.error is not None and self.error.startswith(_INTERNAL)
+
+
+@dataclass(frozen=True)
+class SummaryOutput:
+    """The output of a run on another machine; its series are elsewhere, if it has any."""
+
+    summary_json: str
+    series: dict[str, Any] = field(default_factory=dict)
 
 
 def simulate(task: Task, *, progress: Callable[[float, float], None] | None = None) -> Outcome:
@@ -77,4 +92,4 @@ def simulate(task: Task, *, progress: Callable[[float, float], None] | None = No
 def _line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     expected = isinstance(error, ValueError | RuntimeError)
-    return text if expected and text else f"internal error: {type(error).__name__}: {text}"
+    return text if expected and text else f"{_INTERNAL}{type(error).__name__}: {text}"

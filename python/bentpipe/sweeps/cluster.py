@@ -95,6 +95,7 @@ def _check_port(address: str) -> None:
 
 
 KEPT: Final = "what has finished is kept, and --resume goes on"
+NOTHING_KEPT: Final = "nothing is kept; start again"
 
 
 def outcomes(
