@@ -1,4 +1,4 @@
-"""`advise`, `evaluate` and `reproduce` on a real Dask cluster whose parts die."""
+"""`advise`, `evaluate`, `report` and `reproduce` on a real Dask cluster whose parts die."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 # A tenth of a second for each simulation, and losses, so that there are several seeds.
-LOSSY = SCENARIO.replace("1 GB", "200 MB") + "[links.satellite.errors]\npacket_loss_rate = 1e-5\n"
-ADVISE = ("advise", "lossy.toml", "--only", "server", "--json")
+LOSSY = SCENARIO.replace("1 GB", "400 MB") + "[links.satellite.errors]\npacket_loss_rate = 1e-5\n"
+ADVISE = ("advise", "lossy.toml", "--only", "server", "--seeds", "6", "--json")
 EVALUATE = ("evaluate", "hybla", "--only", "bufferbloat", "--seeds", "2", "--json")
 REPRODUCE = ("reproduce", "obata2000", "--quick", "--json")
 # Simulations after which a worker or the scheduler dies.
 _BEGUN = 4
-COMMANDS = {"advise": ADVISE, "evaluate": EVALUATE, "reproduce": REPRODUCE}
+REPORT = ("report", "lossy.toml", "--seeds", "2", "--json")
+COMMANDS = {"advise": ADVISE, "evaluate": EVALUATE, "reproduce": REPRODUCE, "report": REPORT}
 
 
 @pytest.fixture
@@ -76,6 +77,8 @@ def result_of(command: str, said: str, folder: Path) -> object:
         for key in ("provenance", "report"):
             del data[key]
         return data, pq.read_table(folder / "evaluation" / "evaluation.parquet")
+    if command == "report":
+        return {key: data[key] for key in ("scenarios", "simulations", "differences")}
     return [each["claims"] for each in data["studies"]]
 
 
@@ -113,7 +116,7 @@ def test_lost_scheduler_is_reported_in_one_line(folder: Path, command: str) -> N
     )
     # Before it, at most the line with which the work began.
     assert len(error.splitlines()) <= 2
-    assert not list(folder.glob("*/*.html"))
+    assert not [*folder.glob("*.html"), *folder.glob("*/*.html")]
 
 
 @pytest.mark.parametrize("command", ["advise", "evaluate"])

@@ -224,7 +224,7 @@ def gather(
     workers
         The number of simulations at a time; by default the number of cores.
     dask
-        The address of a Dask scheduler, whose workers simulate all but the remedies.
+        The address of a Dask scheduler, whose workers simulate.
     command
         The command line, for the report.
     progress
@@ -251,7 +251,8 @@ def gather(
     ]
     with simulator(workers=workers, dask=dask, progress=progress) as simulate:
         found = [
-            _evidence(*each, simulate, seeds=seeds, quick=quick, workers=workers) for each in asked
+            _evidence(*each, simulate, seeds=seeds, quick=quick, workers=workers, dask=dask)
+            for each in asked
         ]
     return Report(
         scenarios=tuple(found),
@@ -274,6 +275,7 @@ def _evidence(
     seeds: int,
     quick: bool,
     workers: int | None,
+    dask: str | None,
 ) -> Evidence:
     from bentpipe import _native
 
@@ -298,7 +300,7 @@ def _evidence(
         text=scenario.content(),
         resolved=resolved,
         runs=runs,
-        advice=_advice(scenario, simulate, seeds=seeds, workers=workers),
+        advice=_advice(scenario, simulate, seeds=seeds, workers=workers, dask=dask),
         prediction=predict_resolved(resolved, name=str(resolved["name"])),
         sensitivities=sensitivities,
     )
@@ -320,7 +322,14 @@ def _runs(label: str, scenario: Scenario, seeds: Sequence[int], simulate: Simula
     return texts
 
 
-def _advice(scenario: Scenario, simulate: Simulator, *, seeds: int, workers: int | None) -> Advice:
+def _advice(
+    scenario: Scenario,
+    simulate: Simulator,
+    *,
+    seeds: int,
+    workers: int | None,
+    dask: str | None,
+) -> Advice:
     """Find remedies; their simulations count as those of the report."""
     counted = [0, 0]
 
@@ -329,7 +338,7 @@ def _advice(scenario: Scenario, simulate: Simulator, *, seeds: int, workers: int
         simulate.step(done - counted[0])
         counted[:] = done, known
 
-    return advise(scenario, workers=workers, seeds=seeds, progress=note)
+    return advise(scenario, workers=workers, dask=dask, seeds=seeds, progress=note)
 
 
 def _sensitivities(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bentpipe.sweeps import local
 from bentpipe.sweeps.cell import Outcome, Task
@@ -13,8 +13,6 @@ from bentpipe.sweeps.stopping import deferred_interrupts
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
-
-_NOTHING_KEPT: Final = "nothing is kept; start again"
 
 # Receives the number of simulations that are done, and of those known to be needed.
 Progress = Callable[[int, int], None]
@@ -88,7 +86,7 @@ def simulator(
     with cluster.connected(dask) as client:
         yield Simulator(
             lambda tasks, look: cluster.outcomes(
-                tasks, client=client, address=dask, look=look, advice=_NOTHING_KEPT
+                tasks, client=client, address=dask, look=look, advice=cluster.NOTHING_KEPT
             ),
             progress,
         )
