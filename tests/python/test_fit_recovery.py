@@ -166,6 +166,35 @@ def test_fixed_receive_buffer_is_found(fitted, place: str) -> None:  # type: ign
     assert "forward.queue" in {each.key for each in found.undetermined}
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("changed", ["nothing", "v6", "timestamps", "sack"])
+def test_upload_gives_the_return_direction(tmp_path: Path, changed: str, place: str) -> None:
+    network = replace(LEO, rate_bps=10e6, queue_packets=50, duration_s=8.0)
+    scenario = network.scenario()
+    # The sender opens the connection.
+    upload = {"from": "server", "to": "client", "app": {"kind": "bulk"}}
+    scenario["flows"] = {"upload": upload}
+    if changed == "v6":
+        scenario["ip"] = "v6"
+    elif changed != "nothing":
+        tcp = {"tcp": {changed: False}}
+        scenario["hosts"] = {"server": tcp, "client": tcp}
+    path = tmp_path / "upload.pcapng"
+    link = "lan@server" if place == "sender" else "home@client"
+    bentpipe.run(scenario, pcap=[(link, path)], snap=100)
+    found = fit(path)
+    assert value(found, "return.rate") == pytest.approx(10e6, rel=RATE_TOLERANCE)
+    assert_delay(found, network)
+    missing = {each.key for each in found.undetermined}
+    if changed == "timestamps" and place == "receiver":
+        assert {"return.queue", "return.loss"} <= missing
+    else:
+        assert value(found, "return.queue") == pytest.approx(50, rel=QUEUE_TOLERANCE)
+    if changed == "sack" and place == "sender":
+        assert "return.loss" in missing
+    assert found.scenario.resolved()["flows"][0]["name"] == "upload"
+
+
 def test_settings_of_hosts_are_read(fitted) -> None:  # type: ignore[no-untyped-def]
     settings = {"mss": "1200 B", "timestamps": False, "initial_window": "4 segments"}
     network = replace(

@@ -1,4 +1,4 @@
-"""What a capture tells about the path and the hosts."""
+"""Estimates of a path and its hosts from a capture."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def measure_capture(path: Path, progress: Progress | None = None) -> Measurement
     elif isinstance(view, SenderView):
         found, reasons = _from_sender(view, connection, data, back)
         estimates += found
-        delays = [*_handshake(connection, data), _sender_delays(view, connection, data)]
+        delays = _handshake(connection, data)
+        if view.reports.is_clean.any():
+            delays.append(_sender_delays(view, connection, data))
     else:
         found, reasons = _from_receiver(view, connection, data, back)
         estimates += found
@@ -425,18 +427,20 @@ def _handshake(connection: Connection, data: Direction) -> list[Delays]:
 
 
 def _sender_delays(view: SenderView, connection: Connection, data: Direction) -> Delays:
-    shortest = int(np.argmin(view.reports.rtt_s))
+    clean = view.reports.is_clean
+    rtt_s = view.reports.rtt_s[clean]
+    shortest = np.flatnonzero(clean)[np.argmin(rtt_s)]
     full = int(view.passages.length[view.reports.newest[shortest]])
     ack = int(view.reports.length[shortest])
     forward, back = (full, ack) if data == FORWARD else (ack, full)
     return Delays(
         way="both",
-        delay_s=view.reports.rtt_s,
-        time_s=view.reports.time_s,
+        delay_s=rtt_s,
+        time_s=view.reports.time_s[clean],
         forward_bytes=forward,
         return_bytes=back,
         source=connection.path.name,
-        method=f"shortest of {len(view.reports.rtt_s):,} round trips of data",
+        method=f"shortest of {len(rtt_s):,} round trips of data",
     )
 
 

@@ -26,7 +26,7 @@ class Path:
 
     estimates: dict[str, Estimate]
     undetermined: tuple[Undetermined, ...]
-    # What the scenario gets, estimated or assumed.
+    # Values of the scenario by direction, estimated or assumed.
     rate_bps: dict[str, float]
     delay_s: dict[str, float]
     transfer: Transfer | None

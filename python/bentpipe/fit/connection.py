@@ -56,7 +56,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the SYN of one end offers."""
+    """Options in the SYN of one end."""
 
     mss: int | None
     window_scale: int | None

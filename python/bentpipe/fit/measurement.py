@@ -63,7 +63,7 @@ class Transfer:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What one file tells."""
+    """Estimates from one file, and the reasons for those that it lacks."""
 
     path: Path
     kind: str

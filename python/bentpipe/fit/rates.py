@@ -119,7 +119,7 @@ def _back_to_back(gaps: Floats) -> RateEstimate | None:
 
 @dataclass(frozen=True, kw_only=True)
 class ReturnLoad:
-    """What the spacing of acknowledgments shows of their direction."""
+    """Load of the acknowledgments' direction, by their spacing."""
 
     # Whether acknowledgments come at the rate of their own link, not of the data.
     is_limited: bool

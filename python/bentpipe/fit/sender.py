@@ -44,6 +44,8 @@ class Reports:
     # The transmission that it reports and that was sent last.
     newest: Ints
     rtt_s: Floats
+    # Whether that segment was sent once: other round trips are ambiguous (Karn).
+    is_clean: Bools
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +123,7 @@ def sender_view(connection: Connection) -> SenderView | None:
         is_known=is_lost | is_delivered,
         report=np.where(is_delivered, report[segment], -1),
     )
-    reports = _reports(transmissions, acks.time_s, acks.length)
+    reports = _reports(transmissions, acks.time_s, acks.length, once)
     pure = acks.is_pure_ack
     queued_s = np.full(len(segment), np.nan)
     seen_s = np.full(len(segment), np.nan)
@@ -166,7 +168,7 @@ def _reports_of(connection: Connection, starts: Ints, stops: Ints) -> Ints:
     return np.minimum(report, none)
 
 
-def _reports(transmissions: Transmissions, times: Floats, lengths: Ints) -> Reports:
+def _reports(transmissions: Transmissions, times: Floats, lengths: Ints, once: Bools) -> Reports:
     """Return the acknowledgments that report deliveries, with the round trips that they measure."""
     delivered = np.flatnonzero(transmissions.report >= 0)
     # In order of the acknowledgment, and of the time of sending within one.
@@ -184,4 +186,5 @@ def _reports(transmissions: Transmissions, times: Floats, lengths: Ints) -> Repo
         bytes=np.diff(total[ends], prepend=0),
         newest=newest,
         rtt_s=time_s - transmissions.time_s[newest],
+        is_clean=once[transmissions.segment[newest]],
     )
