@@ -265,6 +265,16 @@ def test_files_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (rate, *_) = data["scenarios"][0]["sensitivity"]
     assert [each["value"] for each in rate["values"]] == [1e6, 2e6, 4e6]
     assert data["scenarios"][0]["seeds"] == [1]
+    # Other flows have no measure in common.
+    other = LINE.replace("flows.download", "flows.upload").replace("rate =", 'mtu = "1 kB"\nrate =')
+    write(tmp_path, "other.toml", other)
+    data = json.loads(printed(["report", "today.toml", "other.toml", "--quick", "--json"]))
+    assert [each["key"] for each in data["differences"]][:2] == ["flows.download", "flows.upload"]
+    html = Path("report.html").read_text(encoding="utf-8")
+    assert "no measure in common with today.toml" in html
+    # Written keys come first, in the order of the files.
+    written = re.findall(r"<tr><td><code>([^<]*)</code></td><td>[^<]*</td><td>", html)
+    assert written[:3] == ["flows.download", "flows.upload", "links.wire.mtu"]
     # Equal files differ in nothing.
     same = json.loads(printed(["report", "today.toml", "today.toml", "--quick", "--json"]))
     assert same["differences"] == []

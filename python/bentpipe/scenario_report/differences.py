@@ -88,8 +88,8 @@ def _different(flat: Sequence[Mapping[tuple[str, str], Any]]) -> list[Difference
     return found
 
 
-def _items(flat: Mapping[tuple[str, str], Any]) -> set[str]:
-    return {item for item, _ in flat if item}
+def _items(flat: Mapping[tuple[str, str], Any]) -> list[str]:
+    return list(dict.fromkeys(item for item, _ in flat if item))
 
 
 def _flat(resolved: Mapping[str, Any]) -> dict[tuple[str, str], Any]:

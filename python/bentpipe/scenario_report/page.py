@@ -325,9 +325,15 @@ class Compared:
             ]
             if changed:
                 told.append(f"{label}: {'; '.join(changed)}.")
+            elif not any(self._has_both(key, place) for key in self.keys):
+                told.append(f"{label}: no measure in common with {self.labels[0]}.")
             else:
                 told.append(f"{label}: no main measure changes by 2% or more.")
         return told
+
+    def _has_both(self, key: Key, place: int) -> bool:
+        """Whether the first scenario and the one at a place have a measure."""
+        return all(key in self.sections[each].evidence.measures for each in (0, place))
 
     @property
     def figures(self) -> list[Markup]:
