@@ -261,7 +261,8 @@ def evaluate(
     with simulations(workers, dask) as simulator, deferred_interrupts() as look:
         begun = simulator.begin(groups)
         number = len({id(future) for futures in begun for future in futures.values()})
-        shown.begin(f"{rule.name}: {number} simulations for {len(chosen)} criteria", len(begun))
+        criteria = "1 criterion" if len(chosen) == 1 else f"{len(chosen)} criteria"
+        shown.begin(f"{rule.name}: {number} simulations for {criteria}", len(begun))
         waiting = iter(begun)
         values: list[tuple[_Job, Mapping[str, float]]] = []
         for criterion, several in zip(chosen, jobs, strict=True):
