@@ -92,7 +92,7 @@ wheel: $(STAMPS)/zig  ## A wheel, in target/wheels
 		$(if $(LINKER),--compatibility manylinux_2_17 -- $(LINKER))
 
 sdist: $(STAMPS)/python  ## A source distribution, in target/wheels
-	$(BIN)/maturin sdist --quiet
+	$(BIN)/maturin sdist > /dev/null
 
 check-wheel: wheel sdist  ## Install the wheel in a clean environment, and run every command there
 	$(PYTHON) tools/check_sdist target/wheels/bentpipe-*.tar.gz --contents
