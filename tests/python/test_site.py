@@ -118,6 +118,7 @@ QUESTIONS = {
     "hybrid gateway retransmission timer": "hybrid-gateway.html",
     "how accurate is predict": "predict.html",
     "fit a scenario to measurements iperf3": "fit.html",
+    "install debian package": "installation.html",
     "report for a customer": "report.html",
     "evaluate my congestion control RFC 9743": "evaluate.html",
 }
