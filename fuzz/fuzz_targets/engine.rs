@@ -1,9 +1,7 @@
-//! Fuzzes the real-time engine: any packets from two in-memory devices pass through gateways,
-//! return-link methods, queues and errors.
+//! Fuzzes [`bentpipe_fuzzing::engine`].
 #![no_main]
 
+use bentpipe_fuzzing::engine;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| {
-    let _ = bentpipe_live::engine::hostile::play(input);
-});
+fuzz_target!(|input: &[u8]| engine::run(input));

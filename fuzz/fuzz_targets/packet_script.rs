@@ -1,22 +1,7 @@
-//! Fuzzes the packet script reader: any text is parsed, run if valid, and gets a verdict.
+//! Fuzzes [`bentpipe_fuzzing::packet_script`].
 #![no_main]
 
-use bentpipe_testkit::{Defines, Verdict, check, script};
+use bentpipe_fuzzing::packet_script;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
-    let defines = Defines::new();
-    if let Err(error) = script::parse(text, &defines) {
-        assert!(!error.message.is_empty());
-        assert!(
-            error.line as usize <= text.lines().count() + 1,
-            "line {}",
-            error.line
-        );
-        return;
-    }
-    match check(text, &defines) {
-        Verdict::Passed => {}
-        verdict => assert!(!format!("{verdict:?}").is_empty()),
-    }
-});
+fuzz_target!(|text: &str| packet_script::run(text));
