@@ -52,6 +52,8 @@ impl Request {
             default_probes: self.default_probes,
             no_series: self.no_series,
             most_records: None,
+            workbench_probes: false,
+            packet_log: None,
             custom_controls: self.controls,
         }
     }

@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+/// A place of a file: line and column, both counted from 1, the column in characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Position {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
 /// Why a scenario was refused: one line with the position, the key, and what was expected.
 ///
 /// ```text
@@ -11,16 +18,21 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
     place: String,
-    line: Option<usize>,
+    position: Option<Position>,
     key: String,
     message: String,
 }
 
 impl ScenarioError {
-    pub(crate) fn in_file(file: &str, line: Option<usize>, key: &str, message: &str) -> Self {
+    pub(crate) fn in_file(
+        file: &str,
+        position: Option<Position>,
+        key: &str,
+        message: &str,
+    ) -> Self {
         Self {
             place: one_line(file),
-            line,
+            position,
             key: key.to_owned(),
             message: one_line(message),
         }
@@ -33,7 +45,7 @@ impl ScenarioError {
         let key = if set == key { "" } else { key };
         Self {
             place: format!("--set {}", shortened(&one_line(setting))),
-            line: None,
+            position: None,
             key: key.to_owned(),
             message: one_line(message),
         }
@@ -49,7 +61,14 @@ impl ScenarioError {
     /// unreadable file.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
-        self.line
+        Some(self.position?.line)
+    }
+
+    /// Returns the column of the key or the error in its line, counted in characters from 1, or
+    /// `None` where [`line`](Self::line) is.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        Some(self.position?.column)
     }
 
     /// Returns the dotted path of the key, or an empty string if the place is sufficient.
@@ -68,7 +87,7 @@ impl ScenarioError {
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;
-        if let Some(line) = self.line {
+        if let Some(line) = self.line() {
             write!(f, ":{line}")?;
         }
         if !self.key.is_empty() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use crate::error::{one_line, quoted};
+use crate::error::{Position, one_line, quoted};
 use crate::hints;
 use crate::suggest::suggest;
 
@@ -194,8 +194,8 @@ impl fmt::Display for FoundValue<'_> {
 /// Position of a key or a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// A line of the file, counted from 1.
-    Line(usize),
+    /// A place of the file.
+    File(Position),
     /// The `--set` option with this index.
     Override(usize),
 }

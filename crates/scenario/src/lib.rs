@@ -75,7 +75,7 @@ pub use application::summary::{
     PageSummary, Quantiles, ResponsesSummary, SeenSummary, TransfersSummary, VideoCallSummary,
     VideoSummary,
 };
-pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
+pub use bentpipe_sim::{End, FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_tcp::congestion::WindowRule;
 pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};
 pub use bentpipe_types::Series as RecordedSeries;
@@ -106,6 +106,7 @@ pub use queue::{Queue, QueueKind};
 pub use run::error::RunError;
 pub use run::options::{CaptureRequest, MANY_RECORDS, RunOptions, RunOutput};
 pub use run::outside::{Closing, Outside};
+pub use run::packet_log::{LoggedPacket, PacketLog};
 pub use run::simulation::Run;
 pub use run::summary::{RESULTS_VERSION, Summary};
 pub use scenario::json_schema::{json_schema, results_schema};

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::application::schema::foreign_key;
 use crate::custom::CustomControls;
 use crate::document::parsed::Document;
-use crate::error::ScenarioError;
+use crate::error::{Position, ScenarioError};
 use crate::limits::MAX_FILE_BYTES;
 use crate::scenario::resolve::resolve;
 use crate::scenario::schema::ScenarioFile;
@@ -60,7 +60,8 @@ impl Scenario {
         let text = String::from_utf8(content).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-            ScenarioError::in_file(&name, Some(line), "", "not UTF-8 text")
+            let position = Position { line, column: 1 };
+            ScenarioError::in_file(&name, Some(position), "", "not UTF-8 text")
         })?;
         Self::parse_with(&text, &name, overrides, custom)
     }

@@ -93,6 +93,12 @@ impl LimitedTimes {
         }
     }
 
+    /// Returns the current limit.
+    #[must_use]
+    pub fn current(&self) -> Limit {
+        self.now
+    }
+
     /// Whether any limit applies.
     #[inline]
     pub(crate) fn is_any(&self) -> bool {

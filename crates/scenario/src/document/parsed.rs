@@ -5,7 +5,7 @@ use toml::de::DeTable;
 
 use crate::document::reader::Reader;
 use crate::document::tree::{Lines, TreeNode, TreeValue, table_of};
-use crate::error::{ScenarioError, one_line, quoted};
+use crate::error::{Position, ScenarioError, one_line, quoted};
 use crate::fault::{Fault, KeyPath, Origin, Segment, display_path};
 
 /// Returns the message about a key that a table of this kind does not have, given the names of the
@@ -33,19 +33,19 @@ impl Document {
         let table = DeTable::parse(text).map_err(|error| {
             // The parser gives no position for a key with too many parts.
             let span = error.span().unwrap_or_else(|| most_dots(text));
-            let line = lines.at(span.start);
+            let position = lines.at(span.start);
             let said = SyntaxError {
                 message: error.message(),
                 of: text.get(span).unwrap_or_default(),
             };
-            ScenarioError::in_file(file, Some(line), "", &said.to_string())
+            ScenarioError::in_file(file, Some(position), "", &said.to_string())
         })?;
-        let origin_of = |offset| Origin::Line(lines.at(offset));
+        let origin_of = |offset| Origin::File(lines.at(offset));
         let mut document = Self {
             file: file.to_owned(),
             overrides: Vec::new(),
             root: TreeNode {
-                origin: Origin::Line(1),
+                origin: Origin::File(Position { line: 1, column: 1 }),
                 value: TreeValue::Table(Vec::new()),
             },
             foreign_key,
@@ -77,7 +77,9 @@ impl Document {
             (None, None) => fault.message,
         };
         match origin {
-            Origin::Line(line) => ScenarioError::in_file(&self.file, Some(line), &key, &message),
+            Origin::File(position) => {
+                ScenarioError::in_file(&self.file, Some(position), &key, &message)
+            }
             Origin::Override(index) => {
                 ScenarioError::in_override(&self.overrides[index], &key, &message)
             }

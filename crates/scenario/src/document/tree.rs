@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::quoted;
+use crate::error::{Position, quoted};
 use crate::fault::{Fault, KeyPath, Origin, Segment};
 
 /// A value and its position; for a table with a header, the position of the header.
@@ -54,8 +54,8 @@ impl TreeNode {
 impl TreeNode {
     pub(crate) fn lines(&self, path: &mut KeyPath, found: &mut Vec<(KeyPath, usize)>) {
         let mut enter = |segment: Segment, origin: Origin, node: &Self| {
-            // Without `--set`, every position is a line.
-            let Origin::Line(line) = origin else {
+            // Without `--set`, every position is in the file.
+            let Origin::File(Position { line, .. }) = origin else {
                 return;
             };
             path.push(segment);
@@ -83,18 +83,32 @@ impl TreeNode {
     }
 }
 
-/// Converts byte offsets to line numbers.
-pub(crate) struct Lines(Vec<usize>);
+/// Converts byte offsets to positions.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    newlines: Vec<usize>,
+}
 
-impl Lines {
-    pub(crate) fn of(text: &str) -> Self {
+impl<'t> Lines<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Self(newlines.map(|(offset, _)| offset).collect())
+        Self {
+            text,
+            newlines: newlines.map(|(offset, _)| offset).collect(),
+        }
     }
 
-    /// Returns the line of the byte at `offset`, counted from 1.
-    pub(crate) fn at(&self, offset: usize) -> usize {
-        self.0.partition_point(|newline| *newline < offset) + 1
+    /// Returns the position of the byte at `offset`.
+    pub(crate) fn at(&self, offset: usize) -> Position {
+        let above = self.newlines.partition_point(|newline| *newline < offset);
+        let start = above
+            .checked_sub(1)
+            .map_or(0, |last| self.newlines[last] + 1);
+        let before = self.text.get(start..offset).unwrap_or_default();
+        Position {
+            line: above + 1,
+            column: before.chars().count() + 1,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use bentpipe_types::Span;
 use crate::link::settings::Way;
 use crate::probe::settings::Series;
 use crate::quantity::time::Interval;
-use crate::run::options::MANY_RECORDS;
+use crate::run::options::{MANY_RECORDS, RunOptions};
 use crate::scenario::settings::Scenario;
 
 /// Most flows and links with default probes.
@@ -18,18 +18,30 @@ const DEFAULT_PROBES_OF: usize = 8;
 /// the flows of a table are recorded together.
 const GOODPUT_OF: usize = 100;
 
-/// Sets the scenario's probes, or the default ones if it names none and `defaults` is set.
+/// Sets the probes that the options choose: the scenario's, the default ones, or the workbench's.
 ///
 /// `real_time`: whether the run takes real time, so that its duration is known, and frequent
 /// samples would delay packets.
 pub(crate) fn set_probes(
     scenario: &Scenario,
-    default_probes: bool,
+    options: &RunOptions,
     real_time: bool,
     network: &mut Network,
 ) {
     let named = &scenario.probes;
-    if !named.series.is_empty() {
+    let default_probes = options.default_probes;
+    if options.workbench_probes {
+        let mut probes = choose_probes(scenario, &WORKBENCH_PROBES);
+        for probe in &named.series {
+            let target = target(scenario, probe.of);
+            if probes.iter().all(|there| there.target != target) {
+                let name = probe.name.clone();
+                probes.push(Probe { name, target });
+            }
+        }
+        let sampling = default_sampling(scenario.duration, probes.len(), real_time);
+        network.probe(probes, sampling);
+    } else if !named.series.is_empty() {
         let mut probes: Vec<Probe> = named
             .series
             .iter()
@@ -49,7 +61,7 @@ pub(crate) fn set_probes(
         };
         network.probe(probes, sampling);
     } else if default_probes {
-        let probes = choose_default_probes(scenario);
+        let probes = choose_probes(scenario, &DEFAULT_PROBES);
         let sampling = default_sampling(scenario.duration, probes.len(), real_time);
         network.probe(probes, sampling);
     }
@@ -100,23 +112,52 @@ fn add_queue_maxima(probes: &mut Vec<Probe>) {
     }
 }
 
-fn choose_default_probes(scenario: &Scenario) -> Vec<Probe> {
-    use FlowQuantity as Of;
-    let flow_quantities = [
-        Of::CongestionWindow,
-        Of::SlowStartThreshold,
-        Of::Sent,
-        Of::Retransmitted,
-        Of::Acknowledged,
-        Of::SmoothedRtt,
-    ];
-    let link_quantities = [
+/// The quantities of each flow and of each link direction that are recorded without being named,
+/// besides each flow's goodput.
+struct ProbedQuantities {
+    of_flow: &'static [FlowQuantity],
+    of_link: &'static [LinkQuantity],
+}
+
+const DEFAULT_PROBES: ProbedQuantities = ProbedQuantities {
+    of_flow: &[
+        FlowQuantity::CongestionWindow,
+        FlowQuantity::SlowStartThreshold,
+        FlowQuantity::Sent,
+        FlowQuantity::Retransmitted,
+        FlowQuantity::Acknowledged,
+        FlowQuantity::SmoothedRtt,
+    ],
+    of_link: &[
         LinkQuantity::Queue,
         LinkQuantity::QueueMax,
         LinkQuantity::Dropped,
         LinkQuantity::Lost,
-    ];
-    let of_flow = |index: usize, quantity: Of| Probe {
+    ],
+};
+
+const WORKBENCH_PROBES: ProbedQuantities = ProbedQuantities {
+    of_flow: &[
+        FlowQuantity::CongestionWindow,
+        FlowQuantity::SlowStartThreshold,
+        FlowQuantity::InFlight,
+        FlowQuantity::LimitedBy,
+        FlowQuantity::Sent,
+        FlowQuantity::Retransmitted,
+        FlowQuantity::Acknowledged,
+        FlowQuantity::SmoothedRtt,
+    ],
+    of_link: &[
+        LinkQuantity::Queue,
+        LinkQuantity::QueueMax,
+        LinkQuantity::Utilization,
+        LinkQuantity::Dropped,
+        LinkQuantity::Lost,
+    ],
+};
+
+fn choose_probes(scenario: &Scenario, quantities: &ProbedQuantities) -> Vec<Probe> {
+    let of_flow = |index: usize, quantity: FlowQuantity| Probe {
         name: format!("{}.{}", scenario.flows[index].name, quantity.name()),
         target: ProbeTarget::Flow(index, quantity),
     };
@@ -133,14 +174,17 @@ fn choose_default_probes(scenario: &Scenario) -> Vec<Probe> {
             });
         } else {
             let indices = first..first + flows.len();
-            goodputs.extend(indices.map(|index| of_flow(index, Of::Goodput)));
+            goodputs.extend(indices.map(|index| of_flow(index, FlowQuantity::Goodput)));
         }
         first += flows.len();
     }
     let tables = scenario.flows.iter().map(|flow| &*flow.table);
     let flows = round_robin_by_table(tables, DEFAULT_PROBES_OF)
         .into_iter()
-        .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
+        .flat_map(move |index| {
+            let all = quantities.of_flow.iter();
+            all.map(move |quantity| of_flow(index, *quantity))
+        });
     let links = scenario
         .links
         .iter()
@@ -152,9 +196,9 @@ fn choose_default_probes(scenario: &Scenario) -> Vec<Probe> {
                 Some((number, way))
             });
             numbered.flat_map(move |(number, way)| {
-                link_quantities.map(move |quantity| Probe {
+                quantities.of_link.iter().map(move |quantity| Probe {
                     name: format!("{}.{way}.{}", link.name, quantity.name()),
-                    target: ProbeTarget::Direction(number, quantity),
+                    target: ProbeTarget::Direction(number, *quantity),
                 })
             })
         });

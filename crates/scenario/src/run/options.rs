@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bentpipe_types::Series;
 
 use crate::custom::CustomControls;
+use crate::run::packet_log::PacketLog;
 use crate::run::summary::Summary;
 
 /// A capture to write during a run.
@@ -29,6 +30,11 @@ pub struct RunOptions {
     pub snap_length: Option<u32>,
     /// Whether to record the default series of every flow and link if the scenario names none.
     pub default_probes: bool,
+    /// Whether to record what the workbench shows: the default series and more of every flow and
+    /// link, and those that the scenario names, all at the sampling of the default ones.
+    pub workbench_probes: bool,
+    /// Most packets to log at all link ends, or `None` for no log.
+    pub packet_log: Option<usize>,
     /// Whether to record no series at all.
     pub no_series: bool,
     /// Most samples to keep, or `None` for [`MAX_RECORDS`].
@@ -44,6 +50,8 @@ pub struct RunOutput {
     pub summary: Summary,
     /// Recorded series.
     pub series: Vec<Series>,
+    /// The log of packets; empty if none was requested.
+    pub packets: PacketLog,
 }
 
 /// Number of samples (16 MiB) at which [`Run::advance`] stops early, so that they can be taken.

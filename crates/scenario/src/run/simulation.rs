@@ -14,6 +14,7 @@ use crate::run::capture::{Capture, CaptureFile, FileNaming};
 use crate::run::error::RunError;
 use crate::run::network::{AgentFactory, MulticastChannel, build_network};
 use crate::run::options::{MANY_RECORDS, RunOptions, RunOutput};
+use crate::run::packet_log::SharedLog;
 use crate::run::summary::Summary;
 use crate::scenario::settings::Scenario;
 use crate::suggest::suggest;
@@ -30,6 +31,7 @@ pub struct Run {
     /// Properties of the gateways, by name.
     gateways: BTreeMap<String, GatewayInfo>,
     pub(crate) captures: Vec<CaptureFile>,
+    packet_log: Option<SharedLog>,
     /// Number of samples that were taken out.
     taken: u64,
     most_records: u64,
@@ -78,7 +80,7 @@ impl Run {
         )?;
         if !options.no_series {
             let real_time = !outside.is_empty();
-            set_probes(scenario, options.default_probes, real_time, &mut network);
+            set_probes(scenario, options, real_time, &mut network);
         }
         let mut captures = Vec::new();
         for request in &options.captures {
@@ -87,7 +89,17 @@ impl Run {
             network.tap(link, end, Box::new(capture));
             captures.push(file);
         }
+        let packet_log = options.packet_log.map(|most| {
+            let log = SharedLog::new(most);
+            for (index, link) in scenario.links.iter().enumerate() {
+                for end in [End::First, End::Second] {
+                    network.tap(&link.name, end, log.tap(index, end));
+                }
+            }
+            log
+        });
         let run = Self {
+            packet_log,
             network,
             end: Time::ZERO + scenario.duration,
             scenario: scenario.name.clone(),
@@ -210,6 +222,7 @@ impl Run {
         Ok(RunOutput {
             summary,
             series: outcome.series,
+            packets: self.packet_log.map(SharedLog::into_log).unwrap_or_default(),
         })
     }
 }

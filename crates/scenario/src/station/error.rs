@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::document::parsed::key_lines;
-use crate::error::ScenarioError;
+use crate::error::{Position, ScenarioError};
 use crate::fault::{KeyPath, Segment};
 
 /// Why a machine cannot play a part of a scenario.
@@ -40,8 +40,11 @@ impl StationError {
             .iter()
             .filter(|(path, _)| shared(path))
             .max_by_key(|(path, _)| path.len());
-        let line = nearest.map(|(_, line)| *line);
-        ScenarioError::in_file(file, line, &self.key, &self.message).to_string()
+        let position = nearest.map(|(_, line)| Position {
+            line: *line,
+            column: 1,
+        });
+        ScenarioError::in_file(file, position, &self.key, &self.message).to_string()
     }
 }
 
