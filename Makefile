@@ -28,7 +28,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 PYTHON_SOURCES := python tests/python benches tools examples
 
 .PHONY: help setup reproduce test test-rust test-python test-slow lint lint-fast format bench \
-	wheel sdist check-wheel deb check-deb docs references pages check-docs site package clean check-tools
+	wheel sdist check-wheel deb check-deb docs references pages check-docs site web test-web package clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -106,6 +106,20 @@ deb: $(STAMPS)/zig  ## The Debian package bentpipe-gateway, in target/debian
 
 check-deb: deb  ## Lint the Debian package; install, run and purge it on a copy of this system
 	$(PYTHON) tools/check_deb target/debian/bentpipe-gateway_*.deb
+
+# Node and a compiler for WebAssembly; tools/build-web-module says what is missing.
+web: web/node_modules/.package-lock.json  ## The workbench: the simulator as a page, in web/dist
+	tools/build-web-module
+	cd web && npm run --silent check && npm run --silent build
+	rm -rf python/bentpipe/web && cp -r web/dist python/bentpipe/web
+
+test-web: setup web  ## The workbench: results equal the native ones; the page in a browser (chromium)
+	$(BIN)/python -m pytest --quiet -m web
+	cd web && node --test --test-concurrency=2 'tests/*.test.mjs'
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-fund --no-audit --loglevel=error
+	touch $@
 
 docs: setup references pages  ## Generate the references, run the notebooks, the Rust documentation
 	$(BIN)/python tools/rfc_table.py

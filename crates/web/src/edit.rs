@@ -25,6 +25,7 @@ pub fn set(text: &str, key: &[String], value: Option<&str>) -> Result<String, St
         })
         .transpose()?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
+    let mut is_inline = false;
     for (depth, name) in tables.iter().enumerate() {
         if table.get(name).is_none() {
             if value.is_none() {
@@ -35,8 +36,9 @@ pub fn set(text: &str, key: &[String], value: Option<&str>) -> Result<String, St
             created.set_implicit(depth + 1 < tables.len());
             table.insert(name, Item::Table(created));
         }
-        table = table
-            .get_mut(name)
+        let item = table.get_mut(name);
+        is_inline = item.as_ref().is_some_and(|item| item.is_inline_table());
+        table = item
             .and_then(Item::as_table_like_mut)
             .ok_or_else(|| format!("{name} is a value, not a table"))?;
     }
@@ -48,6 +50,9 @@ pub fn set(text: &str, key: &[String], value: Option<&str>) -> Result<String, St
         (Some(_), Some(_)) => return Err(format!("{last} is a table, not a value")),
         (None, Some(new)) => {
             table.insert(last, Item::Value(new));
+            if is_inline {
+                table.fmt();
+            }
         }
         (_, None) => {
             table.remove(last);

@@ -1,0 +1,16 @@
+// The scenarios that come with the page: vite.config.ts collects them.
+
+import bundled from "virtual:scenarios";
+
+export interface Example {
+  name: string;
+  group: string;
+  title: string;
+  /** What the example shows, in some sentences; empty for a scenario of the command line. */
+  about: string;
+  /** A question to answer by experiment. */
+  question: string;
+  text: string;
+}
+
+export const examples: readonly Example[] = bundled;

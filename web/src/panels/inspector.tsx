@@ -1,0 +1,109 @@
+// Sliders and choices for the selected element. They change the text of the file.
+
+import { useComputed } from "@preact/signals";
+
+import { formatQuantity } from "../model/quantity";
+import { checked, edit, schema, selection } from "../model/state";
+import { controlsOf, type Control } from "./controls";
+
+const STEPS = 400;
+
+type Slider = Extract<Control, { shape: "slider" }>;
+
+function written(control: Slider, value: number): string {
+  switch (control.kind) {
+    case "share":
+      return String(Number(value.toPrecision(2)));
+    case "count":
+      return String(Math.round(value));
+    case "packets":
+      return JSON.stringify(`${Math.max(1, Math.round(Number(value.toPrecision(2))))} packets`);
+    default:
+      return JSON.stringify(formatQuantity(value, control.kind));
+  }
+}
+
+/** Sliders are logarithmic. For a share, the lowest step is 0. */
+function toStep(control: Slider): number {
+  if (control.kind === "share" && control.value <= 0) {
+    return 0;
+  }
+  const share = Math.log(control.value / control.low) / Math.log(control.high / control.low);
+  return Math.round(Math.max(0, Math.min(1, share)) * STEPS);
+}
+
+function fromStep(control: Slider, step: number): number {
+  if (control.kind === "share" && step === 0) {
+    return 0;
+  }
+  return control.low * (control.high / control.low) ** (step / STEPS);
+}
+
+function SliderRow({ control }: { control: Slider }) {
+  const shown = written(control, control.value).replaceAll('"', "");
+  const id = `control-${control.key.join("-")}`;
+  return (
+    <div class="control">
+      <label for={id}>{control.label}</label>
+      <input
+        id={id}
+        type="range"
+        min="0"
+        max={STEPS}
+        value={toStep(control)}
+        aria-valuetext={shown}
+        onInput={(event) => {
+          void edit(control.key, written(control, fromStep(control, Number(event.currentTarget.value))));
+        }}
+      />
+      <output for={id}>{shown}</output>
+    </div>
+  );
+}
+
+function ChoiceRow({ control }: { control: Extract<Control, { shape: "choice" }> }) {
+  const id = `control-${control.key.join("-")}`;
+  return (
+    <div class="control">
+      <label for={id}>{control.label}</label>
+      <select id={id} value={control.value} onChange={(event) => void edit(control.key, JSON.stringify(event.currentTarget.value))}>
+        {control.words.map((word) => (
+          <option key={word} value={word}>
+            {word}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function Inspector() {
+  const controls = useComputed(() => {
+    const selected = selection.value;
+    const network = checked.value;
+    const known = schema.value;
+    if (selected === null || network === null) {
+      return [];
+    }
+    const words = (path: string[]) => known?.words(path).map(({ word }) => word) ?? [];
+    const rules = words(["hosts", "x", "tcp", "congestion_control"]);
+    return controlsOf(selected, network, rules, words(["links", "x", "queue", "kind"]));
+  });
+  const selected = selection.value;
+  if (selected === null) {
+    return <p class="faint">Select a node, a link or a flow to change its values.</p>;
+  }
+  return (
+    <section class="inspector" aria-label="Values of the selected element">
+      <h2>{selected.kind === "scenario" ? "Scenario" : `${selected.kind} ${selected.name}`}</h2>
+      {controls.value.length === 0 && <p class="faint">Its values are in the editor.</p>}
+      {controls.value.map((control) =>
+        control.shape === "slider" ? (
+          <SliderRow key={control.key.join(".")} control={control} />
+        ) : (
+          <ChoiceRow key={control.key.join(".")} control={control} />
+        ),
+      )}
+    </section>
+  );
+}

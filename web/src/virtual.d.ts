@@ -1,0 +1,4 @@
+declare module "virtual:scenarios" {
+  const examples: readonly import("./model/examples").Example[];
+  export default examples;
+}

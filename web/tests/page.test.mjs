@@ -1,0 +1,284 @@
+// The page in a browser: what a user does, and what may go wrong.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+
+import { launch, serve } from "./serve.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PATIENCE = { timeout: 60_000 };
+
+let server;
+let browser;
+before(async () => {
+  server = await serve();
+  browser = await launch();
+});
+after(async () => {
+  await browser.close();
+  server.close();
+});
+
+/** Opens the page. When the test ends, it must have had no error and asked no other host. */
+async function open(t, { fragment = "", url = server.url, width = 1280, colorScheme = "light" } = {}) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, acceptDownloads: true });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(String(error)));
+  page.on("request", (request) => {
+    const to = request.url();
+    if (!to.startsWith(url.split("#")[0]) && !/^(blob|data):/.test(to) && !to.startsWith(server.url)) {
+      wrong.push(`request to ${to}`);
+    }
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(wrong, []);
+  });
+  await page.goto(url + fragment);
+  return page;
+}
+
+const finished = (page) => page.locator(".headline").waitFor(PATIENCE);
+const plotted = (page) => page.locator(".plot canvas").first().waitFor(PATIENCE);
+const headline = (page) => page.locator(".headline").innerText();
+const textOf = (page) => page.evaluate(() => document.querySelector(".cm-content").cmTile?.view?.state.doc.toString() ?? document.querySelector(".cm-content").cmView?.view?.state.doc.toString());
+
+/** Replaces the text of the editor. */
+async function write(page, text) {
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.evaluate((inserted) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", inserted);
+    document.querySelector(".cm-content").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, text);
+}
+
+test("the page opens with results and plots", async (t) => {
+  const page = await open(t);
+  await plotted(page);
+  await finished(page);
+  assert.match(await headline(page), /Mbit\/s over 1 flow/);
+  for (const panel of ["goodput", "window", "rtt", "queue", "sequence"]) {
+    assert.equal(await page.locator(`.plot[data-panel=${panel}]`).count(), 1, panel);
+  }
+  assert.ok((await page.locator(".diagram .node").count()) >= 4);
+});
+
+test("an error is marked at its line, and its correction runs", async (t) => {
+  const page = await open(t, { fragment: "#e=loss-and-bbr" });
+  await finished(page);
+  const text = await textOf(page);
+  await write(page, text.replace('delay = "280 ms"', "delay = 280"));
+  await page.locator(".messages .error").waitFor(PATIENCE);
+  const line = text.split("\n").findIndex((one) => one.startsWith('delay = "280 ms"')) + 1;
+  assert.match(await page.locator(".messages .error").innerText(), new RegExp(`^loss-and-bbr.toml:${line}: links.satellite.delay`));
+  await page.locator(".cm-lint-marker-error").waitFor(PATIENCE);
+  await write(page, text.replace('delay = "280 ms"', 'delay = "10 ms"'));
+  await page.waitForFunction(() => document.querySelector(".messages .error") === null);
+  assert.equal(await page.locator(".cm-lint-marker-error").count(), 0);
+});
+
+test("a slider changes the value in the text, keeps comments, and runs", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  const before = await headline(page);
+  await page.locator(".diagram .link", { hasText: "satellite" }).click();
+  const slider = page.getByLabel("Rate, forward");
+  await slider.fill("150");
+  await page.waitForFunction((old) => document.querySelector(".headline").innerText !== old, before, PATIENCE);
+  const text = await textOf(page);
+  assert.match(text, /forward = \{ rate = "[\d.]+ [kM]bit\/s", delay = "270 ms"/);
+  assert.match(text, /# the directions differ: forward is from the first node to the second/);
+  assert.ok(!text.includes('rate = "25 Mbit/s"'));
+});
+
+test("a pinned run is compared on the same axes", async (t) => {
+  const page = await open(t, { fragment: "#e=hystart" });
+  await finished(page);
+  await page.getByRole("button", { name: "Pin", exact: true }).click();
+  await write(page, (await textOf(page)).replace("hystart++", "standard"));
+  await page.locator(".plot .u-legend", { hasText: "(pinned)" }).first().waitFor(PATIENCE);
+  assert.match(await page.locator(".results").innerText(), /pinned: /);
+  await page.getByRole("button", { name: "Unpin" }).click();
+  await page.waitForFunction(() => !document.querySelector(".results").innerText.includes("pinned: "));
+});
+
+test("a drag zooms all plots, and a button shows the whole run again", async (t) => {
+  const page = await open(t, { fragment: "#e=hystart" });
+  await plotted(page);
+  const box = await page.locator(".plot .u-over").first().boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 40, { steps: 5 });
+  await page.mouse.up();
+  const whole = page.getByRole("button", { name: "Whole run" });
+  await page.waitForFunction(() => [...document.querySelectorAll("button")].some((one) => one.innerText === "Whole run" && !one.disabled));
+  await whole.click();
+  await page.waitForFunction(() => [...document.querySelectorAll("button")].some((one) => one.innerText === "Whole run" && one.disabled));
+});
+
+test("a shared link brings the same text", async (t) => {
+  const page = await open(t, { fragment: "#e=rain-fade" });
+  await finished(page);
+  const text = `${await textOf(page)}\n# ünïcode\n`;
+  await write(page, text);
+  await page.getByRole("button", { name: "Share link" }).click();
+  await page.waitForFunction(() => location.hash.startsWith("#s="));
+  const other = await open(t, { fragment: new URL(page.url()).hash });
+  await finished(other);
+  assert.equal(await textOf(other), text);
+});
+
+test("the offline page runs from disk with the scenario", async (t) => {
+  const page = await open(t, { fragment: "#e=hystart" });
+  await finished(page);
+  const text = (await textOf(page)).replace("30 MB", "3 MB");
+  await write(page, text);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Offline page" }).click(),
+  ]);
+  const path = join(tmpdir(), `bentpipe-offline-${process.pid}.html`);
+  await download.saveAs(path);
+  const offline = await open(t, { url: `file://${path}` });
+  await finished(offline);
+  assert.equal(await textOf(offline), text);
+  assert.match(await headline(offline), /over 1 flow/);
+});
+
+test("pictures and tables can be saved", async (t) => {
+  const page = await open(t, { fragment: "#e=hystart" });
+  await plotted(page);
+  for (const [name, start] of [["PNG", "\x89PNG"], ["SVG", "<svg"], ["CSV", "series,unit,time_s,value"], ["TOML", "# "]]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name, exact: true }).click()]);
+    const content = readFileSync(await download.path(), "latin1");
+    assert.ok(content.startsWith(start), name);
+    assert.ok(content.length > 500, name);
+  }
+});
+
+test("the keyboard is enough", async (t) => {
+  const page = await open(t);
+  await finished(page);
+  const link = page.locator(".diagram .link", { hasText: "satellite" });
+  await link.focus();
+  await page.keyboard.press("Enter");
+  const slider = page.getByLabel("Delay, forward");
+  await slider.waitFor(PATIENCE);
+  const before = await textOf(page);
+  await slider.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction((old) => document.querySelector(".inspector output") !== null && old !== "", before);
+  await page.waitForTimeout(500);
+  assert.notEqual(await textOf(page), before);
+  // Every control is reached by Tab.
+  const reached = new Set();
+  await page.locator("#scenarios").focus();
+  for (let step = 0; step < 60; step += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.className || document.activeElement.id || document.activeElement.innerText));
+    if (await page.evaluate(() => document.activeElement.classList.contains("cm-content"))) {
+      // Tab moves on from the editor, too.
+      await page.keyboard.press("Escape");
+    }
+  }
+  assert.ok(reached.size > 15, [...reached].join(", "));
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [1280, 360]) {
+    test(`no accessibility violation: ${colorScheme}, ${width} px`, async (t) => {
+      const page = await open(t, { width, colorScheme });
+      await plotted(page);
+      await page.locator(".diagram .link", { hasText: "satellite" }).click();
+      // The policy of the page admits no script of others: the test evaluates it.
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`);
+      assert.deepEqual(found, []);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(overflow <= 0, `the page is ${overflow} px wider than the window`);
+    });
+  }
+}
+
+test("packets at an instant, and the range over seeds", async (t) => {
+  const page = await open(t, { fragment: "#e=loss-and-bbr" });
+  await finished(page);
+  await page.getByText("Packets at an instant").click();
+  await page.getByRole("button", { name: /Show packets from/ }).click();
+  await page.locator(".packets tbody tr").first().waitFor(PATIENCE);
+  assert.match(await page.locator(".packets tbody tr").first().innerText(), /Flags \[S\]/);
+  await page.getByText("Median and range over 20 seeds").click();
+  await page.getByRole("button", { name: "Run 20 seeds" }).click();
+  await page.locator(".seeds tbody tr").first().waitFor({ timeout: 120_000 });
+  assert.match(await page.locator(".seeds tbody tr").first().innerText(), /download/);
+});
+
+test("a long run shows progress and can be stopped", async (t) => {
+  const page = await open(t, { fragment: "#e=loss-and-bbr" });
+  await finished(page);
+  const text = (await textOf(page)).replace('duration = "60 s"', 'duration = "60000 s"').replace("0.001", "0");
+  await write(page, text);
+  await page.waitForFunction(() => document.querySelector("progress").value > 0.0001, null, PATIENCE);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator(".messages", { hasText: "Stopped." }).waitFor(PATIENCE);
+  await write(page, (await textOf(page)).replace("60000 s", "5 s"));
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector(".headline").innerText.includes("in 5 s"), null, PATIENCE);
+});
+
+test("hostile texts leave the page working", async (t) => {
+  const page = await open(t, { fragment: "#e=loss-and-bbr" });
+  await finished(page);
+  const text = await textOf(page);
+  const lines = "# a comment\n".repeat(100_000);
+  await write(page, lines);
+  await page.locator(".messages .error").waitFor(PATIENCE);
+  await write(page, text.replace("[hosts.client]", "[hosts.client]\ncount = 60000"));
+  await page.waitForFunction(() => /too many|drawn|60,?000|too large|at most/.test(document.body.innerText), null, PATIENCE);
+  await write(page, "[".repeat(5_000));
+  await page.locator(".messages .error").waitFor(PATIENCE);
+  await write(page, text);
+  await page.waitForFunction(() => document.querySelector(".messages .error") === null, null, PATIENCE);
+});
+
+test("a run that needs too much memory is reported, and the next one works", async (t) => {
+  const page = await open(t, { fragment: "#e=loss-and-bbr" });
+  await finished(page);
+  const text = await textOf(page);
+  const greedy = text
+    .replace('rate = "20 Mbit/s"', 'rate = "10 Gbit/s"')
+    .replace("0.001", "0")
+    .replace('delay = "280 ms"', 'delay = "9000 ms"')
+    .replace('congestion_control = "cubic"', 'initial_window = "20000 segments"\nsend_buffer = "60 GB"')
+    .replace("[hosts.client]", '[hosts.client.tcp]\nreceive_buffer = "1 GiB"\n[hosts.other]')
+    .replace('duration = "60 s"', 'duration = "600 s"');
+  await write(page, greedy);
+  await page.waitForFunction(() => document.querySelector(".messages").innerText.length > 5 || document.querySelector("progress").value > 0.2, null, { timeout: 120_000 });
+  await page.getByRole("button", { name: "Stop" }).click({ timeout: 5_000 }).catch(() => undefined);
+  await write(page, text);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.waitForFunction(() => /3\.\d+ Mbit\/s/.test(document.querySelector(".headline")?.innerText ?? ""), null, PATIENCE);
+});
+
+for (const fragment of ["#s=%00%00", "#s=AAAA", "#e=../../etc/passwd", "#s="]) {
+  test(`a damaged link opens the page: ${fragment}`, async (t) => {
+    const page = await open(t, { fragment });
+    await finished(page);
+  });
+}
+
+test("two tabs do not disturb each other", async (t) => {
+  const [one, other] = [await open(t, { fragment: "#e=hystart" }), await open(t, { fragment: "#e=rain-fade" })];
+  await Promise.all([finished(one), finished(other)]);
+  assert.notEqual(await headline(one), await headline(other));
+});
