@@ -97,13 +97,18 @@ function Messages() {
   );
 }
 
+/** Sets what stands between backticks as code. */
+function withCode(sentence: string) {
+  return sentence.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+}
+
 function About() {
   const example = examples.find((one) => `${one.name}.toml` === fileName.value);
   const about = example?.about || checked.value?.network?.description || "";
   return about === "" ? null : (
     <div class="about">
-      <p>{about}</p>
-      {example?.question && <p class="question">{example.question}</p>}
+      <p>{withCode(about)}</p>
+      {example?.question && <p class="question">Question: {withCode(example.question)}</p>}
     </div>
   );
 }

@@ -17,7 +17,9 @@ function instance() {
   const { exports } = new WebAssembly.Instance(module, {});
   return (request) => {
     const text = new TextEncoder().encode(JSON.stringify(request));
-    new Uint8Array(exports.memory.buffer, exports.reserve(text.length), text.length).set(text);
+    // Reserving may grow the memory, which replaces its buffer.
+    const at = exports.reserve(text.length);
+    new Uint8Array(exports.memory.buffer, at, text.length).set(text);
     const length = exports.call();
     return JSON.parse(new TextDecoder().decode(new Uint8Array(exports.memory.buffer, exports.reply(), length)));
   };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::edit;
 use crate::packets::Names;
-use crate::reduce::{NUMBERS, reduce, value_at};
+use crate::reduce::{NUMBERS, average, reduce, value_at};
 
 /// Most runs that are held at once.
 const MOST_RUNS: usize = 64;
@@ -103,6 +103,9 @@ pub enum Request {
         range_s: [f64; 2],
         /// Columns of the plot.
         columns: usize,
+        /// Whether to return the average of each column, for rates, in place of its extremes.
+        #[serde(default)]
+        averages: bool,
     },
     /// The value of every series at an instant.
     At {
@@ -126,6 +129,9 @@ pub enum Request {
         run: u32,
     },
 }
+
+/// A function that appends a series at the resolution of a plot.
+type Reduction = fn(&RecordedSeries, [u64; 2], usize, &mut Vec<f64>);
 
 fn yes() -> bool {
     true
@@ -235,7 +241,11 @@ impl Engine {
                 indices,
                 range_s,
                 columns,
-            } => self.series(run, &indices, range_s, columns)?,
+                averages,
+            } => {
+                let how = if averages { average } else { reduce };
+                self.series(run, &indices, range_s, columns, how)?
+            }
             Request::At { run, time_s } => {
                 let at_ns = nanoseconds(time_s);
                 let (_, series, _) = self.ended(run)?;
@@ -340,6 +350,7 @@ impl Engine {
         indices: &[usize],
         range_s: [f64; 2],
         columns: usize,
+        how: Reduction,
     ) -> Result<Value, Failure> {
         let mut values = std::mem::take(&mut self.values);
         let (_, series, _) = self.ended(run)?;
@@ -351,7 +362,7 @@ impl Engine {
                 return Err(Failure::Other(format!("run {run} has no series {index}")));
             };
             let before = values.len();
-            reduce(one, range_ns, columns.clamp(1, 1 << 14), &mut values);
+            how(one, range_ns, columns.clamp(1, 1 << 14), &mut values);
             lengths.push((values.len() - before) / NUMBERS);
         }
         self.values = values;

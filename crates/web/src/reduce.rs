@@ -43,6 +43,30 @@ pub fn reduce(series: &RecordedSeries, range_ns: [u64; 2], columns: usize, to: &
     }
 }
 
+/// Appends the averages of a series within a range of time: for each column its start in seconds,
+/// and twice the average over it. Each value of the series is an average since the previous one, as
+/// of a rate; a column without a sample has none.
+pub fn average(series: &RecordedSeries, range_ns: [u64; 2], columns: usize, to: &mut Vec<f64>) {
+    let [from, until] = range_ns;
+    let times = &series.times_ns;
+    let width = ((until - from) / columns.max(1) as u64).max(1);
+    let mut index = times.partition_point(|at| *at <= from);
+    while index < times.len() && times[index] <= until {
+        // A sample is in the column in which its interval ends.
+        let column = (times[index] - from - 1) / width;
+        let (mut sum, mut length) = (0.0, 0.0);
+        while index < times.len() && (times[index] - from - 1) / width == column {
+            let since = index.checked_sub(1).map_or(0, |before| times[before]);
+            let lasted = (times[index] - since) as f64;
+            sum += series.values[index] * lasted;
+            length += lasted;
+            index += 1;
+        }
+        let mean = if length > 0.0 { sum / length } else { 0.0 };
+        to.extend([(from + column * width) as f64 / 1e9, mean, mean]);
+    }
+}
+
 /// Returns the last value at or before an instant.
 #[must_use]
 pub fn value_at(series: &RecordedSeries, at_ns: u64) -> Option<f64> {
@@ -77,6 +101,19 @@ mod tests {
         assert_eq!(value_at(&series, 999), Some(1.0));
         assert_eq!(value_at(&series, 1_000), Some(5.0));
         assert_eq!(value_at(&RecordedSeries::default(), 5), None);
+    }
+
+    #[test]
+    fn averages_weigh_values_by_their_intervals() {
+        let series = RecordedSeries {
+            times_ns: vec![10, 40, 100, 200],
+            values: vec![1.0, 5.0, 2.0, 7.0],
+            ..RecordedSeries::default()
+        };
+        let mut averages = Vec::new();
+        average(&series, [0, 200], 2, &mut averages);
+        let first = (10.0 * 1.0 + 30.0 * 5.0 + 60.0 * 2.0) / 100.0;
+        assert_eq!(averages, [0.0, first, first, 1e-7, 7.0, 7.0]);
     }
 
     proptest! {

@@ -1,24 +1,27 @@
-// The bytes of the WebAssembly module: beside the page, or within it in the offline file.
+// The WebAssembly module: beside the page, or within it in the offline file.
 
 const ELEMENT = "engine-wasm";
-let loaded: Promise<ArrayBuffer> | null = null;
+let compiled: Promise<WebAssembly.Module> | null = null;
 
-async function load(): Promise<ArrayBuffer> {
+async function compile(): Promise<WebAssembly.Module> {
   const embedded = document.getElementById(ELEMENT)?.textContent;
   if (embedded) {
-    const compressed = Uint8Array.from(atob(embedded.trim()), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).arrayBuffer();
+    const packed = Uint8Array.from(atob(embedded.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return WebAssembly.compile(await new Response(stream).arrayBuffer());
   }
   const response = await fetch("engine.wasm");
   if (!response.ok) {
     throw new Error(`engine.wasm: ${response.status} ${response.statusText}`);
   }
-  return response.arrayBuffer();
+  // A server may not know the type of the file, which streaming needs.
+  return response.headers.get("content-type") === "application/wasm"
+    ? WebAssembly.compileStreaming(response)
+    : WebAssembly.compile(await response.arrayBuffer());
 }
 
-/** Returns the module's bytes; they are loaded once. */
-export function engineModule(): Promise<ArrayBuffer> {
-  loaded ??= load();
-  return loaded;
+/** Returns the module, which all workers share; it is compiled once. */
+export function engineModule(): Promise<WebAssembly.Module> {
+  compiled ??= compile();
+  return compiled;
 }

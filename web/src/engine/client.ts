@@ -75,7 +75,7 @@ export class EngineClient {
         this.end(event.message);
       };
       engineModule().then(
-        (bytes) => this.worker.postMessage(bytes.slice(0)),
+        (module) => this.worker.postMessage(module),
         (error: unknown) => reject(error instanceof Error ? error : new Error(String(error))),
       );
     });

@@ -17,8 +17,8 @@ const NUMBERS = 3;
 export class Engine {
   private constructor(private readonly exports: Exports) {}
 
-  static async load(module: BufferSource): Promise<Engine> {
-    const { instance } = await WebAssembly.instantiate(module, {});
+  static async load(module: WebAssembly.Module): Promise<Engine> {
+    const instance = await WebAssembly.instantiate(module, {});
     return new Engine(instance.exports as unknown as Exports);
   }
 

@@ -149,6 +149,8 @@ export interface SeriesRequest {
   indices: number[];
   range_s: [number, number];
   columns: number;
+  /** Averages of the columns, for rates, in place of extremes. */
+  averages?: boolean;
 }
 
 /** What a worker answers. */

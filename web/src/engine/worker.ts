@@ -113,8 +113,8 @@ function broken(error: unknown): void {
   send({ kind: "broken", message });
 }
 
-self.onmessage = async (event: MessageEvent<ArrayBuffer | WorkerRequest>) => {
-  if (event.data instanceof ArrayBuffer) {
+self.onmessage = async (event: MessageEvent<WebAssembly.Module | WorkerRequest>) => {
+  if (event.data instanceof WebAssembly.Module) {
     try {
       engine = await Engine.load(event.data);
       send({ kind: "ready" });

@@ -40,7 +40,7 @@ export function formatQuantity(value: number, kind: Kind): string {
 export const show = {
   rate: (bps: number | null | undefined) => (bps == null ? "–" : formatQuantity(bps, "rate")),
   time: (seconds: number | null | undefined) =>
-    seconds == null ? "–" : seconds === 0 ? "0 s" : formatQuantity(seconds, "time"),
+    seconds == null ? "–" : seconds === 0 || (seconds >= 1 && seconds < 600) ? `${Number(seconds.toPrecision(3))} s` : formatQuantity(seconds, "time"),
   ms: (ms: number | null | undefined) => (ms == null ? "–" : formatQuantity(ms / 1e3, "time")),
   size: (bytes: number | null | undefined) => (bytes == null ? "–" : formatQuantity(bytes, "size")),
   percent: (share: number | null | undefined) =>

@@ -51,8 +51,16 @@ function ofLink(link: Link): Control[] {
   });
 }
 
+/** Words that values may have. */
+export interface Words {
+  rules: string[];
+  queues: string[];
+  acks: string[];
+}
+
 /** Returns the controls of the selected element. */
-export function controlsOf(selected: Selection, checked: Checked, rules: string[], queues: string[]): Control[] {
+export function controlsOf(selected: Selection, checked: Checked, words: Words): Control[] {
+  const { rules, queues, acks } = words;
   const network = checked.network;
   if (selected.kind === "scenario") {
     return [
@@ -68,12 +76,18 @@ export function controlsOf(selected: Selection, checked: Checked, rules: string[
     const table = tableOf("links", link.name);
     const choices = (["forward", "return"] as const).flatMap((way): Control[] => {
       const direction = link[way];
-      if (direction === null || !queues.includes(direction.queue.kind)) {
+      if (direction === null) {
         return [];
       }
-      const found = directionKey(table, way, ["queue", "kind"]);
-      const label = `Queue kind, ${found.both ? "both ways" : way}`;
-      return [{ shape: "choice", label, key: found.key, value: direction.queue.kind, words: queues }];
+      const choice = (label: string, key: string[], value: string, all: string[]): Control[] => {
+        const found = directionKey(table, way, key);
+        const ways = found.both ? "both ways" : way;
+        return all.includes(value) ? [{ shape: "choice", label: `${label}, ${ways}`, key: found.key, value, words: all }] : [];
+      };
+      return [
+        ...choice("Queue", ["queue", "kind"], direction.queue.kind, queues),
+        ...choice("ACK method", ["acks", "kind"], direction.acks.kind, acks),
+      ];
     });
     const unique = choices.filter((one, index) => choices.findIndex((other) => other.key.join() === one.key.join()) === index);
     return [...ofLink(link), ...unique];

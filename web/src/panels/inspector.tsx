@@ -86,8 +86,11 @@ export function Inspector() {
       return [];
     }
     const words = (path: string[]) => known?.words(path).map(({ word }) => word) ?? [];
-    const rules = words(["hosts", "x", "tcp", "congestion_control"]);
-    return controlsOf(selected, network, rules, words(["links", "x", "queue", "kind"]));
+    return controlsOf(selected, network, {
+      rules: words(["hosts", "x", "tcp", "congestion_control"]),
+      queues: words(["links", "x", "queue", "kind"]),
+      acks: words(["links", "x", "acks", "kind"]),
+    });
   });
   const selected = selection.value;
   if (selected === null) {

@@ -15,6 +15,8 @@ export interface Panel {
   title: string;
   unit: string;
   curves: Curve[];
+  /** Whether the values are averages over time, such as rates. */
+  averages: boolean;
 }
 
 interface Recipe {
@@ -77,7 +79,8 @@ export function panelsOf(series: readonly SeriesInfo[], shown: ReadonlySet<strin
     });
     if (curves.length > 0) {
       const title = OF_ONE_FLOW.has(recipe.id) && flow !== null ? `${recipe.title}: ${flow}` : recipe.title;
-      panels.push({ id: recipe.id, title, unit: recipe.unit, curves: curves.slice(0, 12) });
+      const averages = recipe.id === "goodput" || recipe.id === "utilization";
+      panels.push({ id: recipe.id, title, unit: recipe.unit, curves: curves.slice(0, 16), averages });
     }
   }
   return panels;

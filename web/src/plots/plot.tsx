@@ -11,6 +11,8 @@ import { curveOf, greatestOf, joined } from "./data";
 import { scaleFor, type Panel } from "./panels";
 
 const HEIGHT = 200;
+/** Columns of averages: enough to see changes, few enough that bursts of acknowledgments don't hide them. */
+const AVERAGES = 100;
 const SYNC = uPlot.sync("time");
 
 export interface PlotData {
@@ -38,7 +40,7 @@ export async function load(
 ): Promise<PlotData> {
   const indices = panel.curves.map((curve) => curve.index);
   const more = limits === null ? [] : [limits];
-  const ask = (of: Result, wanted: number[]) => of.client.series({ run: of.run, indices: wanted, range_s: shown, columns });
+  const ask = (of: Result, wanted: number[]) => of.client.series({ run: of.run, indices: wanted, range_s: shown, columns: panel.averages ? AVERAGES : columns, averages: panel.averages });
   const own = await ask(run, [...indices, ...more]);
   const bands = limits === null ? null : (own.pop() ?? null);
   const other: { samples: Samples; curve: number }[] = [];
@@ -54,19 +56,28 @@ export async function load(
       }
     });
   }
-  const all = [...own, ...other.map(({ samples }) => samples)];
-  const scale = scaleFor(panel.unit, greatestOf(all));
-  const curves = [...panel.curves, ...other.flatMap(({ curve }) => panel.curves[curve] ?? [])];
+  const drawn = withoutZeros([
+    ...own.map((samples, curve) => ({ samples, curve, isPinned: false })),
+    ...other.map((one) => ({ ...one, isPinned: true })),
+  ]);
+  const scale = scaleFor(panel.unit, greatestOf(drawn.map(({ samples }) => samples)));
+  const labelOf = (curve: number) => panel.curves[curve]?.label ?? "";
   return {
     panel,
     unit: scale.unit,
-    labels: curves.map((curve, index) => (index < own.length ? curve.label : `${curve.label} (pinned)`)),
-    data: joined(all.map((samples) => curveOf(samples, scale.factor))),
-    points: curves.map((curve) => curve.points),
-    pinned: curves.map((_, index) => index >= own.length),
-    colours: [...panel.curves.keys(), ...other.map(({ curve }) => curve)],
+    labels: drawn.map(({ curve, isPinned }) => (isPinned ? `${labelOf(curve)} (pinned)` : labelOf(curve))),
+    data: joined(drawn.map(({ samples }) => curveOf(samples, scale.factor))),
+    points: drawn.map(({ curve }) => panel.curves[curve]?.points ?? false),
+    pinned: drawn.map(({ isPinned }) => isPinned),
+    colours: drawn.map(({ curve }) => curve),
     limits: bands,
   };
+}
+
+/** Leaves curves out that are zero throughout, unless all are. */
+function withoutZeros<Drawn extends { samples: Samples }>(all: Drawn[]): Drawn[] {
+  const some = all.filter(({ samples }) => greatestOf([samples]) > 0);
+  return some.length > 0 ? some : all.slice(0, 1);
 }
 
 /** Draws bands behind the curves: what limits the sender when. */

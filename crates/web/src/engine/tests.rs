@@ -162,6 +162,7 @@ proptest! {
         let (run, _) = finished(&mut engine, json!({ "do": "start", "source": { "text": TEXT } }));
         let request = json!({
             "do": "series", "run": run, "indices": [index], "range_s": [from, until], "columns": columns,
+            "averages": index % 2 == 0,
         });
         ask(&mut engine, request);
         ask(&mut engine, json!({ "do": "at", "run": run, "time_s": from }));
