@@ -11,6 +11,9 @@ import { Inspector } from "./panels/inspector";
 import { Packets } from "./panels/packets";
 import { Results } from "./panels/results";
 import { Seeds } from "./panels/seeds";
+import { Server } from "./panels/server";
+import { Sweep } from "./panels/sweep";
+import { hasServer } from "./model/server";
 import { Plots } from "./plots/plots";
 
 function open(name: string): void {
@@ -130,6 +133,8 @@ export function App() {
           <Plots />
           <Packets />
           <Seeds />
+          <Sweep />
+          {hasServer && <Server />}
         </div>
       </main>
     </>

@@ -8,6 +8,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { examples } from "./model/examples";
 import { fromFragment } from "./model/save";
+import { hasServer, openFile } from "./model/server";
 import { fileName, loadSchema, notice, text, watchText } from "./model/state";
 
 const FIRST = "geo-consumer";
@@ -38,6 +39,9 @@ async function start(): Promise<void> {
   const root = document.getElementById("app");
   if (root) {
     render(<App />, root);
+  }
+  if (hasServer && location.hash === "") {
+    await openFile();
   }
   watchText();
   await loadSchema();

@@ -380,6 +380,30 @@ COMMANDS: Final = {
             "fit download.pcapng --out office.toml --figure office.svg",
         ),
     ),
+    "serve": Command(
+        "Open the workbench: a page that edits, simulates, predicts, advises and emulates.",
+        "serve.serve",
+        {
+            "file": argument(
+                "[FILE]",
+                "The scenario file to edit. Without it, the page begins with a ready-made scenario.",
+            ),
+            "port": option(
+                "--port",
+                "N",
+                "Port on 127.0.0.1. [default: any that is free]",
+                kind=int,
+                least=0,
+                most=65535,
+                default=0,
+            ),
+            "open_browser": flag("--open", "Open the page in the browser."),
+        },
+        (
+            "serve ship.toml",
+            "serve office.toml --port 8000",
+        ),
+    ),
     "new": Command(
         "Write a scenario to begin with, every line of it explained.",
         "new.new",

@@ -2,26 +2,11 @@
 
 import { useComputed } from "@preact/signals";
 
-import { formatQuantity } from "../model/quantity";
 import { checked, edit, schema, selection } from "../model/state";
 import { controlsOf, type Control } from "./controls";
+import { tomlOf, written, type Slider } from "./values";
 
 const STEPS = 400;
-
-type Slider = Extract<Control, { shape: "slider" }>;
-
-function written(control: Slider, value: number): string {
-  switch (control.kind) {
-    case "share":
-      return String(Number(value.toPrecision(2)));
-    case "count":
-      return String(Math.round(value));
-    case "packets":
-      return JSON.stringify(`${Math.max(1, Math.round(Number(value.toPrecision(2))))} packets`);
-    default:
-      return JSON.stringify(formatQuantity(value, control.kind));
-  }
-}
 
 /** Sliders are logarithmic. For a share, the lowest step is 0. */
 function toStep(control: Slider): number {
@@ -40,7 +25,7 @@ function fromStep(control: Slider, step: number): number {
 }
 
 function SliderRow({ control }: { control: Slider }) {
-  const shown = written(control, control.value).replaceAll('"', "");
+  const shown = written(tomlOf(control, control.value));
   const id = `control-${control.key.join("-")}`;
   return (
     <div class="control">
@@ -53,7 +38,7 @@ function SliderRow({ control }: { control: Slider }) {
         value={toStep(control)}
         aria-valuetext={shown}
         onInput={(event) => {
-          void edit(control.key, written(control, fromStep(control, Number(event.currentTarget.value))));
+          void edit(control.key, tomlOf(control, fromStep(control, Number(event.currentTarget.value))));
         }}
       />
       <output for={id}>{shown}</output>

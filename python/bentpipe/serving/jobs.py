@@ -1,0 +1,118 @@
+"""Commands that run on behalf of the page, each in a process of its own.
+
+A job ends with the request that started it: a page that is closed leaves no process behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+# What the page may ask for, and the options that each command takes from it.
+COMMANDS: Final[Mapping[str, frozenset[str]]] = {
+    "predict": frozenset({"set"}),
+    "run": frozenset({"set", "seed", "seeds"}),
+    "advise": frozenset({"set"}),
+    "compare": frozenset({"set"}),
+    "emulate": frozenset({"set"}),
+}
+MOST_AT_ONCE: Final = 4
+_MOST_SETTINGS: Final = 100
+
+
+class Refused(Exception):  # noqa: N818 - a request that is wrong, not an error of this program
+    """The request is wrong."""
+
+
+def arguments_of(request: object) -> tuple[list[str], str]:
+    """Return the command line and the scenario's text of a request.
+
+    Raises
+    ------
+    Refused
+        The request is not one of those that the page sends.
+    """
+    if not isinstance(request, dict):
+        raise Refused("expected an object")
+    command, text = request.get("command"), request.get("text")
+    if command not in COMMANDS:
+        raise Refused(f"expected a command: {', '.join(COMMANDS)}")
+    if not isinstance(text, str):
+        raise Refused("expected the text of a scenario")
+    known = COMMANDS[command] | {"command", "text"}
+    unknown = sorted(set(request) - known)
+    if unknown:
+        raise Refused(f"unknown: {', '.join(unknown)[:200]}")
+    line = [command, "-", "--json"]
+    settings = request.get("set", [])
+    if not isinstance(settings, list) or len(settings) > _MOST_SETTINGS:
+        raise Refused(f"expected at most {_MOST_SETTINGS} settings")
+    for setting in settings:
+        if not isinstance(setting, str) or "=" not in setting or "\0" in setting:
+            raise Refused("expected settings as KEY=VALUE")
+        # One argument, so that a setting is never taken for an option.
+        line.append(f"--set={setting}")
+    for option in ("seed", "seeds"):
+        if option in request:
+            value = request[option]
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise Refused(f"expected a whole number for {option}")
+            line.append(f"--{option}={value}")
+    return line, text
+
+
+class Jobs:
+    """Runs commands, a few at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def run(self, line: list[str], text: str) -> dict[str, Any]:
+        """Run a command. Return its result, or its refusal in one line.
+
+        If the task is cancelled, so is the command.
+        """
+        async with self._free:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "bentpipe",
+                *line,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=self._folder,
+                # A group of its own: Ctrl-C reaches the server, which ends its jobs.
+                start_new_session=True,
+            )
+            try:
+                output, errors = await process.communicate(text.encode())
+            except asyncio.CancelledError:
+                await _end(process)
+                raise
+        if process.returncode == 0:
+            return {"result": json.loads(output)}
+        lines = errors.decode(errors="replace").strip().splitlines()
+        message = lines[-1] if lines else f"ended with status {process.returncode}"
+        return {"refusal": message.removeprefix("bentpipe: ")}
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a command and what it started: by request, and after two seconds by force."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            await asyncio.wait_for(asyncio.shield(process.wait()), 2.0)
+            break
+        except TimeoutError:
+            continue

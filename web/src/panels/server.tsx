@@ -1,0 +1,198 @@
+// What needs more than a browser: prediction, advice, emulation on this machine, the papers' figures.
+
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+import { show } from "../model/quantity";
+import { figures, job, save, savedName, savedText, type Command } from "../model/server";
+import { edit, notice, refusal, result, text } from "../model/state";
+
+interface Outcome {
+  command: Command;
+  text: string;
+  data: Record<string, unknown>;
+}
+
+interface Remedy {
+  name: string;
+  why: string;
+  who: string[];
+  /** Settings, as `--set` takes them. */
+  set: string[];
+  goodput_bps: number | null;
+  /** The goodput with the remedy over that without. */
+  gain: number | null;
+}
+
+const busy = signal<Command | null>(null);
+const failure = signal<string>("");
+const outcome = signal<Outcome | null>(null);
+const names = signal<string[]>([]);
+const shownFigure = signal<string | null>(null);
+let stop: AbortController | null = null;
+
+const TITLES: Record<Command, string> = {
+  predict: "Predict",
+  advise: "Advise",
+  emulate: "Emulate on this machine",
+  compare: "Predict, simulate and emulate",
+};
+
+async function start(command: Command): Promise<void> {
+  stop?.abort();
+  const mine = new AbortController();
+  stop = mine;
+  busy.value = command;
+  failure.value = "";
+  const scenario = text.value;
+  try {
+    const data = await job(command, scenario, mine.signal);
+    outcome.value = { command, text: scenario, data };
+  } catch (error) {
+    failure.value = mine.signal.aborted ? "Stopped." : error instanceof Error ? error.message : String(error);
+  } finally {
+    if (stop === mine) {
+      busy.value = null;
+    }
+  }
+}
+
+type Named = { name: string; goodput_bps?: number | null; transfer_time_s?: number | null; limit?: string | null };
+
+function Flows({ data }: { data: Record<string, unknown> }) {
+  const flows = (data["flows"] ?? []) as Named[];
+  const simulated = new Map(result.value?.summary.flows.map((flow) => [flow.name, flow]));
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Results beside those of the run">
+      <table>
+        <caption>Goodput beside that of the run</caption>
+        <thead>
+          <tr>
+            <th scope="col">Flow</th>
+            <th scope="col">{outcome.value?.command === "predict" ? "Predicted" : "Emulated"}</th>
+            <th scope="col">Simulated</th>
+          </tr>
+        </thead>
+        <tbody>
+          {flows.slice(0, 100).map((flow) => (
+            <tr key={flow.name}>
+              <th scope="row">{flow.name}</th>
+              <td>{show.rate(flow.goodput_bps)}</td>
+              <td>{show.rate(simulated.get(flow.name)?.goodput_bps)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Returns the settings of a remedy as keys and values in TOML. */
+function settingsOf(remedy: Remedy): [string[], string][] {
+  return remedy.set.map((setting) => {
+    const equals = setting.indexOf("=");
+    return [setting.slice(0, equals).split("."), tomlOf(setting.slice(equals + 1))];
+  });
+}
+
+/** As `--set` does: a value that is not TOML is a string. */
+function tomlOf(value: string): string {
+  const isToml = /^(true|false|[+-]?[\d.]+(e[+-]?\d+)?|".*"|\[.*\]|\{.*\})$/s.test(value.trim());
+  return isToml ? value : JSON.stringify(value);
+}
+
+async function apply(remedy: Remedy): Promise<void> {
+  for (const [key, value] of settingsOf(remedy)) {
+    await edit(key, value);
+  }
+}
+
+function Remedies({ data }: { data: Record<string, unknown> }) {
+  const remedies = (data["remedies"] ?? []) as Remedy[];
+  return (
+    <ol class="remedies">
+      {remedies.map((remedy, index) => (
+        <li key={index}>
+          <b>{remedy.name}</b>: {show.rate(remedy.goodput_bps)}
+          {remedy.gain !== null && ` (${remedy.gain.toFixed(2)} times as much)`}. {remedy.why}; changed by: {remedy.who.join(", ")}.{" "}
+          <button type="button" onClick={() => void apply(remedy)}>
+            Apply
+          </button>
+        </li>
+      ))}
+      {remedies.length === 0 && <li>No remedy helps.</li>}
+    </ol>
+  );
+}
+
+function FileRow() {
+  if (savedName.value === null) {
+    return null;
+  }
+  const isSaved = savedText.value === text.value;
+  const onSave = () => {
+    save().catch((error: unknown) => {
+      notice.value = error instanceof Error ? error.message : String(error);
+    });
+  };
+  return (
+    <button type="button" disabled={isSaved} onClick={onSave}>
+      {isSaved ? `${savedName.value} is saved` : `Save ${savedName.value}`}
+    </button>
+  );
+}
+
+export function Server() {
+  useEffect(() => {
+    figures().then(
+      (all) => (names.value = all),
+      () => undefined,
+    );
+  }, []);
+  const done = outcome.value;
+  return (
+    <section class="server" aria-label="On this machine">
+      <h2>On this machine</h2>
+      <div class="toolbar">
+        <FileRow />
+        {(Object.keys(TITLES) as Command[]).map((command) => (
+          <button key={command} type="button" disabled={busy.value !== null || refusal.value !== null} onClick={() => void start(command)}>
+            {TITLES[command]}
+          </button>
+        ))}
+        {busy.value !== null && (
+          <>
+            <span role="status">{TITLES[busy.value]} ...</span>
+            <button type="button" onClick={() => stop?.abort()}>
+              Cancel
+            </button>
+          </>
+        )}
+      </div>
+      {failure.value && <p class="error" role="status">{failure.value}</p>}
+      {done && done.text !== text.value && <p class="faint">These results are of an earlier text.</p>}
+      {done?.command === "advise" && <Remedies data={done.data} />}
+      {(done?.command === "predict" || done?.command === "emulate") && <Flows data={done.data} />}
+      {done?.command === "compare" && (
+        <pre class="scroll" tabIndex={0}>{JSON.stringify(done.data["difference"], null, 2)}</pre>
+      )}
+      {names.value.length > 0 && (
+        <details>
+          <summary>The papers' figures</summary>
+          <label>
+            Figure{" "}
+            <select value={shownFigure.value ?? ""} onChange={(event) => (shownFigure.value = event.currentTarget.value || null)}>
+              <option value="">choose</option>
+              {names.value.map((name) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+          {shownFigure.value && <img class="figure" src={`api/figures/${shownFigure.value}`} alt={shownFigure.value} />}
+        </details>
+      )}
+    </section>
+  );
+}
