@@ -386,7 +386,7 @@ COMMANDS: Final = {
         {
             "file": argument(
                 "[FILE]",
-                "The scenario file to edit. Without it, the page begins with a ready-made scenario.",
+                "The scenario file to edit; without it, the page begins with a ready-made one.",
             ),
             "port": option(
                 "--port",

@@ -6,6 +6,7 @@ import secrets
 import socket
 import sys
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +39,7 @@ def serve(*, file: str | None, port: int, open_browser: bool) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()
     except OSError as error:
         raise RequestError(f"--port {port}: {error.strerror}") from None
     port = listener.getsockname()[1]
@@ -58,11 +60,9 @@ def serve(*, file: str | None, port: int, open_browser: bool) -> None:
         app, log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
-    try:
+    # uvicorn raises Ctrl-C again once it has ended.
+    with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        # uvicorn raises it again once it has ended.
-        pass
 
 
 def _path(file: str) -> Path:

@@ -7,11 +7,17 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -19,7 +25,9 @@ import bentpipe
 from bentpipe.errors import RequestError
 from bentpipe.serving.guard import Guard
 from bentpipe.serving.jobs import Jobs, Refused, arguments_of
-from bentpipe.serving.scenario_file import ScenarioFile
+
+if TYPE_CHECKING:
+    from bentpipe.serving.scenario_file import ScenarioFile
 
 # Between two looks at the file.
 _WATCH_S: Final = 0.5
@@ -89,9 +97,11 @@ def application(
         return JSONResponse({"figures": relative[:1000]})
 
     async def figure(request: Request) -> Response:
-        known = {} if figures is None else {
-            str(name.relative_to(figures)): name for name in figures.glob("*/*.svg")
-        }
+        known = (
+            {}
+            if figures is None
+            else {str(name.relative_to(figures)): name for name in figures.glob("*/*.svg")}
+        )
         path = known.get(request.path_params["name"])
         if path is None:
             return JSONResponse({"error": "no such figure"}, 404)

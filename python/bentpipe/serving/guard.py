@@ -40,6 +40,7 @@ class Guard:
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,9 +51,7 @@ class Guard:
             return
         await self._app(scope, _bounded(receive), _with_headers(send))
 
-    def _refusal(
-        self, request: Request
-    ) -> PlainTextResponse | RedirectResponse | None:
+    def _refusal(self, request: Request) -> PlainTextResponse | RedirectResponse | None:
         host = request.headers.get("host", "")
         if host not in self._hosts:
             return PlainTextResponse("this server has another name\n", 421)

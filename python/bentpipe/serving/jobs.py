@@ -41,7 +41,7 @@ def arguments_of(request: object) -> tuple[list[str], str]:
     if not isinstance(request, dict):
         raise Refused("expected an object")
     command, text = request.get("command"), request.get("text")
-    if command not in COMMANDS:
+    if not isinstance(command, str) or command not in COMMANDS:
         raise Refused(f"expected a command: {', '.join(COMMANDS)}")
     if not isinstance(text, str):
         raise Refused("expected the text of a scenario")

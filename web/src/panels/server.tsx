@@ -57,34 +57,71 @@ async function start(command: Command): Promise<void> {
   }
 }
 
-type Named = { name: string; goodput_bps?: number | null; transfer_time_s?: number | null; limit?: string | null };
+interface Predicted {
+  name: string;
+  limits_bps: Record<string, number>;
+  estimates_bps: Record<string, number>;
+  /** Name of the lowest limit or estimate. */
+  lowest: string | null;
+  models: { name: string; applies: boolean; throughput_bps: number | null }[];
+}
 
-function Flows({ data }: { data: Record<string, unknown> }) {
-  const flows = (data["flows"] ?? []) as Named[];
+interface Row {
+  name: string;
+  cells: string[];
+}
+
+function lowestOf(flow: Predicted): string {
+  const all = { ...flow.limits_bps, ...flow.estimates_bps };
+  return flow.lowest === null ? "–" : `${show.rate(all[flow.lowest])} (${flow.lowest})`;
+}
+
+function modelsOf(flow: Predicted): string {
+  const applying = flow.models.filter((model) => model.applies);
+  return applying.map((model) => `${model.name} ${show.rate(model.throughput_bps)}`).join(", ") || "–";
+}
+
+/** A table of flows, with the simulated goodput in the last column. */
+function Beside({ heads, rows }: { heads: string[]; rows: Row[] }) {
   const simulated = new Map(result.value?.summary.flows.map((flow) => [flow.name, flow]));
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Results beside those of the run">
+    <div class="scroll" tabIndex={0} role="region" aria-label="Goodput beside that of the run">
       <table>
         <caption>Goodput beside that of the run</caption>
         <thead>
           <tr>
-            <th scope="col">Flow</th>
-            <th scope="col">{outcome.value?.command === "predict" ? "Predicted" : "Emulated"}</th>
-            <th scope="col">Simulated</th>
+            {["Flow", ...heads, "Simulated"].map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {flows.slice(0, 100).map((flow) => (
-            <tr key={flow.name}>
-              <th scope="row">{flow.name}</th>
-              <td>{show.rate(flow.goodput_bps)}</td>
-              <td>{show.rate(simulated.get(flow.name)?.goodput_bps)}</td>
+          {rows.slice(0, 100).map((row) => (
+            <tr key={row.name}>
+              <th scope="row">{row.name}</th>
+              {row.cells.map((cell, index) => (
+                <td key={index}>{cell}</td>
+              ))}
+              <td>{show.rate(simulated.get(row.name)?.goodput_bps)}</td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+function Prediction({ data }: { data: Record<string, unknown> }) {
+  const flows = (data["flows"] ?? []) as Predicted[];
+  const rows = flows.map((flow) => ({ name: flow.name, cells: [lowestOf(flow), modelsOf(flow)] }));
+  return <Beside heads={["Lowest limit", "Models that apply"]} rows={rows} />;
+}
+
+function Emulation({ data }: { data: Record<string, unknown> }) {
+  const flows = (data["flows"] ?? []) as { name: string; goodput_bps: number }[];
+  return <Beside heads={["Emulated"]} rows={flows.map((flow) => ({ name: flow.name, cells: [show.rate(flow.goodput_bps)] }))} />;
 }
 
 /** Returns the settings of a remedy as keys and values in TOML. */
@@ -172,7 +209,8 @@ export function Server() {
       {failure.value && <p class="error" role="status">{failure.value}</p>}
       {done && done.text !== text.value && <p class="faint">These results are of an earlier text.</p>}
       {done?.command === "advise" && <Remedies data={done.data} />}
-      {(done?.command === "predict" || done?.command === "emulate") && <Flows data={done.data} />}
+      {done?.command === "predict" && <Prediction data={done.data} />}
+      {done?.command === "emulate" && <Emulation data={done.data} />}
       {done?.command === "compare" && (
         <pre class="scroll" tabIndex={0}>{JSON.stringify(done.data["difference"], null, 2)}</pre>
       )}
