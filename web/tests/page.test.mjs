@@ -90,7 +90,7 @@ test("a slider changes the value in the text, keeps comments, and runs", async (
   await finished(page);
   const before = await headline(page);
   await page.locator(".diagram .link", { hasText: "satellite" }).click();
-  const slider = page.getByLabel("Rate, forward");
+  const slider = page.getByRole("slider", { name: "Rate, forward" });
   await slider.fill("150");
   await page.waitForFunction((old) => document.querySelector(".headline").innerText !== old, before, PATIENCE);
   const text = await textOf(page);
@@ -170,7 +170,7 @@ test("the keyboard is enough", async (t) => {
   const link = page.locator(".diagram .link", { hasText: "satellite" });
   await link.focus();
   await page.keyboard.press("Enter");
-  const slider = page.getByLabel("Delay, forward");
+  const slider = page.getByRole("slider", { name: "Delay, forward" });
   await slider.waitFor(PATIENCE);
   const before = await textOf(page);
   await slider.focus();

@@ -5,7 +5,7 @@ import { useComputed } from "@preact/signals";
 import type { Direction, Link } from "../engine/protocol";
 import { show } from "../model/quantity";
 import { checked, select, selection, type Selection } from "../model/state";
-import { BOX, layOut, type Line } from "./layout";
+import { BOX, layOut, type Box, type Line } from "./layout";
 
 function ofDirection(direction: Direction | null): string {
   return direction === null ? "none" : show.rate(direction.rate_bps);
@@ -35,7 +35,8 @@ function isSelected(kind: Selection["kind"], name: string): boolean {
 function selectable(kind: Selection["kind"], name: string, label: string) {
   return {
     role: "button" as const,
-    tabIndex: 0,
+    // In SVG, names of attributes have a case.
+    tabindex: 0,
     "aria-label": label,
     "aria-pressed": isSelected(kind, name),
     onClick: () => select({ kind, name }),
@@ -48,6 +49,10 @@ function selectable(kind: Selection["kind"], name: string, label: string) {
   };
 }
 
+function titleOf(box: Box): string {
+  return box.count > 1 ? `${box.label} ×${box.count}` : box.label;
+}
+
 function LinkLine({ line }: { line: Line }) {
   const { from, to } = line;
   const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
@@ -58,16 +63,16 @@ function LinkLine({ line }: { line: Line }) {
   return (
     <g
       class={`link ${isSelected("link", line.name) ? "selected" : ""}`}
-      {...selectable("link", line.name, `Link ${line.label}: ${line.detail.join(", ")}`)}
+      {...selectable("link", line.name, `${line.label} ${line.detail.join(" ")} (link)`)}
     >
       <line class="wide" x1={from.x} y1={from.y} x2={to.x} y2={to.y} />
       <line class="drawn" x1={from.x} y1={from.y} x2={to.x} y2={to.y} />
       <text class="name" x={x} y={middle.y - 7} text-anchor={anchor}>
-        {line.label}
+        {line.label}{" "}
       </text>
       {line.detail.map((text, index) => (
         <text key={text} class="detail" x={x} y={middle.y + 15 + 13 * index} text-anchor={anchor}>
-          {text}
+          {text}{" "}
         </text>
       ))}
     </g>
@@ -105,14 +110,14 @@ export function Diagram() {
             <g
               key={box.label}
               class={`node ${SHAPES[box.kind] ?? "gateway"} ${isSelected("node", box.name) ? "selected" : ""}`}
-              {...selectable("node", box.name, `${box.kind} ${box.label}${box.count > 1 ? `, ${box.count} of them` : ""}`)}
+              {...selectable("node", box.name, `${titleOf(box)} ${box.kind}`)}
             >
               {box.count > 1 && (
                 <rect x={box.x - BOX.width / 2 + 5} y={box.y - BOX.height / 2 + 5} width={BOX.width} height={BOX.height} rx="6" />
               )}
               <rect x={box.x - BOX.width / 2} y={box.y - BOX.height / 2} width={BOX.width} height={BOX.height} rx="6" />
               <text class="name" x={box.x} y={box.y - 2} text-anchor="middle">
-                {box.count > 1 ? `${box.label} ×${box.count}` : box.label}
+                {titleOf(box)}{" "}
               </text>
               <text class="detail" x={box.x} y={box.y + 13} text-anchor="middle">
                 {box.kind}

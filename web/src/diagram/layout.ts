@@ -31,7 +31,7 @@ export interface Drawing {
 }
 
 export const BOX = { width: 108, height: 44 };
-const COLUMN = 250;
+const COLUMN = 290;
 const ROW = 92;
 const MARGIN = 12;
 

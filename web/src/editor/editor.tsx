@@ -149,6 +149,8 @@ export function Editor() {
         ],
       }),
     });
+    // A long line is scrolled by the keyboard, too.
+    created.scrollDOM.tabIndex = 0;
     view.current = created;
     return () => created.destroy();
   }, []);

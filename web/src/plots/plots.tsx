@@ -75,7 +75,7 @@ export function Plots() {
   }, [width]);
 
   const isZoomed = zoom.value !== null;
-  const columns = width > 900 ? 2 : 1;
+  const columns = width > 760 ? 2 : 1;
   const each = Math.floor((width - (columns - 1) * 12) / columns);
   return (
     <section class="plots" aria-label="Plots" ref={host}>
