@@ -4,6 +4,7 @@
 * Notebooks become pages, with their outputs.
 * Other files that a page links to are copied to `source/`, as text, so that every link works from
   disk.
+* A scenario in a page has a link that opens it in the workbench, if the workbench is built.
 * Pages of a folder follow its README in the navigation, unless SUMMARY.md names them.
 """
 
@@ -14,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,6 +35,10 @@ ENTRY = re.compile(r"^(?P<indent> *)- \[(?P<title>.*)\]\((?P<target>[^)]+)\)$")
 DEFINITIONS = re.compile(r"^\|[^\n]*\|\s*\|\n\|[-:| ]+\|\n(?:\|.*\n)+", re.MULTILINE)
 TERM = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
 BRACE = re.compile(r"^(#+ .*)\}$", re.MULTILINE)
+# The workbench: its built page, and its place in the site.
+WORKBENCH = ROOT / "web" / "dist"
+WORKBENCH_PLACE = PurePosixPath("workbench")
+SCENARIO = re.compile(r"^```toml\n(?P<text>(?:(?!```).*\n)*?)```\n", re.MULTILINE)
 IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
 
@@ -63,11 +69,41 @@ def assemble(out: Path) -> None:
         text = with_site_links(text, source, places, copied)
         if source == GLOSSARY:
             text = with_terms(text)
+        if has_workbench():
+            text = with_workbench(text, place)
         path.write_text(with_braces(with_definitions(text)), "utf-8")
+    if has_workbench():
+        shutil.copytree(WORKBENCH, pages / WORKBENCH_PLACE)
     for source in copied:
         path = pages / source_place(source)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / source, path)
+
+
+def has_workbench() -> bool:
+    """Whether the workbench is built: make web."""
+    return (WORKBENCH / "index.html").is_file()
+
+
+def with_workbench(text: str, place: PurePosixPath) -> str:
+    """Return a page with a link to the workbench below each scenario."""
+
+    def linked(match: re.Match[str]) -> str:
+        scenario = match["text"]
+        keys = re.findall(r"^(\w+) *=", scenario.partition("\n[")[0], re.MULTILINE)
+        if not {"name", "duration"} <= set(keys):
+            return match[0]
+        page = os.path.relpath(WORKBENCH_PLACE / "index.html", place.parent)
+        return f"{match[0]}\n[Open in the workbench]({page}{fragment(scenario)})\n"
+
+    return SCENARIO.sub(linked, text)
+
+
+def fragment(scenario: str) -> str:
+    """Return a scenario as the workbench's links have it: web/src/model/save.ts."""
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    packed = packer.compress(scenario.encode()) + packer.flush()
+    return "#s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def page_places() -> dict[PurePosixPath, PurePosixPath]:

@@ -88,6 +88,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         ),
         *BASE,
     },
+    # Runs commands as processes.
+    "serving": BASE,
     "cli": {
         *(
             "_native",
@@ -106,6 +108,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "scenario",
             "scenario_report",
             "seed_ranges",
+            "serving",
         ),
         *("studies", "sweeps", "application_metrics", *BASE),
     },

@@ -21,7 +21,6 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-import bentpipe
 from bentpipe.errors import RequestError
 from bentpipe.serving.guard import Guard
 from bentpipe.serving.jobs import Jobs, Refused, arguments_of
@@ -37,7 +36,7 @@ _MARK: Final = '<meta name="bentpipe-server" content="1" />'
 
 def page_folder() -> Path | None:
     """Return the folder of the built page, or None if it is not built."""
-    folder = Path(bentpipe.__file__).parent / "web"
+    folder = Path(__file__).parents[1] / "web"
     return folder if (folder / "index.html").is_file() else None
 
 
