@@ -26,7 +26,8 @@ def entry(path: Path) -> str:
     about, _, question = head.partition("Question:")
     text = "\n".join(lines[end:]).strip()
     title = path.stem.replace("-", " ").capitalize()
-    return f"\n## {title}\n{about.strip()}\n\n**Question:** {question.strip()}\n\n```toml\n{text}\n```\n"
+    asked = f"**Question:** {question.strip()}"
+    return f"\n## {title}\n{about.strip()}\n\n{asked}\n\n```toml\n{text}\n```\n"
 
 
 def main() -> None:
