@@ -3,6 +3,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::built_in::AfterOneLoss;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
@@ -143,6 +144,8 @@ impl Cubic {
 
 impl BuiltIn for Cubic {
     const HAS_OWN_SLOW_START: bool = false;
+    const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Share(BETA);
+    const LOSS_LAW: Option<&'static str> = Some("cubic");
 
     fn from_config(config: &Config) -> Self {
         Self::new(config.avoidance)

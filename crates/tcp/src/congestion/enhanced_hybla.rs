@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ack_spacing::PacketPairs;
 use super::bandwidth::{BandwidthEstimator, BandwidthFilter, RoundTripBandwidth};
+use super::built_in::RuleFamily;
 use super::hybla::{ChannelCapacity, HyblaGrowth};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::Config;
@@ -59,6 +60,7 @@ impl EnhancedHybla {
 impl BuiltIn for EnhancedHybla {
     const HAS_OWN_SLOW_START: bool = true;
     const NEEDS_CAPACITY: bool = true;
+    const FAMILY: RuleFamily = RuleFamily::Hybla;
 
     fn from_config(config: &Config) -> Self {
         let estimated = config.hybla.channel_capacity == ChannelCapacity::PacketPairs;

@@ -8,6 +8,7 @@ use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
 
 use super::ack_spacing::AckSpacing;
+use super::built_in::RuleFamily;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
@@ -101,6 +102,9 @@ impl Hybla {
 
 impl BuiltIn for Hybla {
     const HAS_OWN_SLOW_START: bool = true;
+    const LOSS_LAW: Option<&'static str> = Some("hybla");
+    const FAMILY: RuleFamily = RuleFamily::Hybla;
+    const FOR_SATELLITES: bool = true;
 
     fn from_config(config: &Config) -> Self {
         Self::new(config.hybla, config.avoidance)

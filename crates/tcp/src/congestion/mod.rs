@@ -27,6 +27,7 @@ use crate::rate_sample::{LossSample, RateSample};
 pub use bandwidth::BandwidthFilter;
 pub use bbr::{Bbr1, Bbr3};
 use built_in::BuiltIn;
+pub use built_in::{RuleFacts, RuleFamily};
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use cubic_linux::LinuxCubic;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::built_in::AfterOneLoss;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
@@ -26,6 +27,9 @@ impl Reno {
 
 impl BuiltIn for Reno {
     const HAS_OWN_SLOW_START: bool = false;
+    // RFC 5681 equation 4: half of the data in flight.
+    const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Share(0.5);
+    const LOSS_LAW: Option<&'static str> = Some("reno");
 
     fn from_config(config: &Config) -> Self {
         Self::new(config.avoidance)

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::built_in::{RuleFacts, facts_of};
 use super::{
     Bbr1, Bbr3, BuiltIn, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic,
     Reno, Westwood, Westwood2001,
@@ -34,29 +35,25 @@ macro_rules! rules {
         }
 
         impl WindowRule {
+            /// Returns the properties of the rule for closed forms and advice.
+            #[must_use]
+            pub fn facts(self) -> RuleFacts {
+                match self {
+                    $($(Self::$word)|+ => facts_of::<$type>(stringify!($kind)),)+
+                }
+            }
+
             /// Whether the rule changes the growth in slow start. Formulas of slow start do not
             /// apply to it.
             #[must_use]
             pub fn has_own_slow_start(self) -> bool {
-                match self {
-                    $($(Self::$word)|+ => <$type as BuiltIn>::HAS_OWN_SLOW_START,)+
-                }
+                self.facts().own_slow_start
             }
 
             /// Whether the rule must be configured with the rate of the channel.
             #[must_use]
             pub fn needs_capacity(self) -> bool {
-                match self {
-                    $($(Self::$word)|+ => <$type as BuiltIn>::NEEDS_CAPACITY,)+
-                }
-            }
-
-            /// Returns the name of the kind, which two names of one rule share.
-            #[must_use]
-            pub fn kind(self) -> &'static str {
-                match self {
-                    $($(Self::$word)|+ => stringify!($kind),)+
-                }
+                self.facts().needs_capacity
             }
         }
 

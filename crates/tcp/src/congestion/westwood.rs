@@ -13,6 +13,7 @@ use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{AckBandwidth, BandwidthEstimator, BandwidthFilter, RoundTripBandwidth};
+use super::built_in::AfterOneLoss;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Reno, Window};
 use crate::{AvoidanceKind, Config};
 
@@ -84,6 +85,7 @@ impl<B: BandwidthEstimator> WestwoodRule<B> {
 
 impl BuiltIn for Westwood {
     const HAS_OWN_SLOW_START: bool = false;
+    const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Product;
 
     fn from_config(config: &Config) -> Self {
         let filter = config.bandwidth_filter.unwrap_or(BandwidthFilter::Westwood);
@@ -94,6 +96,7 @@ impl BuiltIn for Westwood {
 
 impl BuiltIn for Westwood2001 {
     const HAS_OWN_SLOW_START: bool = false;
+    const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Product;
 
     fn from_config(config: &Config) -> Self {
         let bandwidth = AckBandwidth::new(config.westwood.time_constant);

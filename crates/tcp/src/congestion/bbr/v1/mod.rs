@@ -22,6 +22,7 @@ use super::{
     saved_window,
 };
 use crate::Config;
+use crate::congestion::built_in::RuleFamily;
 use crate::congestion::{
     AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
 };
@@ -155,6 +156,8 @@ impl Default for Bbr1 {
 
 impl BuiltIn for Box<Bbr1> {
     const HAS_OWN_SLOW_START: bool = true;
+    const FAMILY: RuleFamily = RuleFamily::Bbr;
+    const FOR_SATELLITES: bool = true;
 
     fn from_config(_config: &Config) -> Self {
         Self::default()

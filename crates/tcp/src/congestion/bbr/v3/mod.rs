@@ -24,6 +24,7 @@ use super::{
     bytes_delivered, saved_window,
 };
 use crate::Config;
+use crate::congestion::built_in::RuleFamily;
 use crate::congestion::{
     AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
 };
@@ -174,6 +175,7 @@ impl Default for Bbr3 {
 
 impl BuiltIn for Box<Bbr3> {
     const HAS_OWN_SLOW_START: bool = true;
+    const FAMILY: RuleFamily = RuleFamily::Bbr;
 
     fn from_config(_config: &Config) -> Self {
         Self::default()
