@@ -213,23 +213,9 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     }
 }
 
-/// Properties of a window rule: its kind, whether it changes how slow start grows the window, and
-/// whether it needs the channel's rate.
-pub(crate) type RuleFacts = (&'static str, bool, bool);
-
-/// Returns the built-in window rules by name.
-pub(crate) fn window_rules() -> BTreeMap<&'static str, RuleFacts> {
-    let rules = WindowRule::ALL.iter();
-    rules
-        .map(|rule| {
-            let facts = (
-                rule.kind(),
-                rule.has_own_slow_start(),
-                rule.needs_capacity(),
-            );
-            (rule.name(), facts)
-        })
-        .collect()
+/// Returns the properties of window rules, queues, applications and gateways, as JSON.
+pub(crate) fn kinds() -> String {
+    bentpipe_scenario::kinds().to_string()
 }
 
 pub(crate) fn resolve(source: &Source, controls: &CustomControls) -> Result<Scenario, String> {

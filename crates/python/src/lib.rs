@@ -272,11 +272,10 @@ fn lists() -> BTreeMap<String, Vec<String>> {
     engine::lists()
 }
 
-/// Return the built-in window rules: the kind of each, whether it changes how slow start grows the
-/// window, and whether it needs the channel's rate.
+/// Return the properties of window rules, queues, applications and gateways, as a JSON object.
 #[pyfunction]
-fn window_rules() -> BTreeMap<&'static str, engine::RuleFacts> {
-    engine::window_rules()
+fn kinds() -> String {
+    engine::kinds()
 }
 
 /// Return every unit of quantities: name, base unit, its value in base units as a fraction, and
@@ -338,7 +337,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(results_schema, module)?)?;
     module.add_function(wrap_pyfunction!(lists, module)?)?;
-    module.add_function(wrap_pyfunction!(window_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(kinds, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;
     module.add_function(wrap_pyfunction!(number_and_unit, module)?)?;
     module.add_function(wrap_pyfunction!(key_lines, module)?)?;

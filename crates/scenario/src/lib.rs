@@ -59,6 +59,7 @@ mod scenario;
 pub mod schema;
 mod settings_table;
 mod station;
+mod station_error;
 mod suggest;
 mod tcp;
 mod traces;
@@ -69,7 +70,7 @@ pub use acks::schema::{AcksKind, FilterMode, Spacing};
 pub use acks::settings::{Acks, WaterMarks};
 pub use acm::modcod;
 pub use application::schema::AppKind;
-pub use application::settings::App;
+pub use application::settings::{App, ApplicationFacts, Role};
 pub use application::summary::{
     ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
     PageSummary, Quantiles, ResponsesSummary, SeenSummary, TransfersSummary, VideoCallSummary,
@@ -88,11 +89,13 @@ pub use fault::{KeyPath, Segment};
 pub use flow::settings::Flow;
 pub use flow::summary::{FlowSummary, LimitedSummary, PathMtuSummary, RttSummary};
 pub use flow::table_summary::GroupSummary;
+pub use gateway::dispatch::Gateway;
+pub use gateway::hybrid::{Anticipation, HybridGateway};
+pub use gateway::parts::Crash;
+pub use gateway::router::RouterGateway;
 pub use gateway::schema::GatewayKind;
-pub use gateway::settings::{
-    Addresses, Anticipation, Crash, Gateway, HybridGateway, Multiplex, RealEnds, SplitGateway,
-    TrafficClass,
-};
+pub use gateway::settings::{Addresses, GatewayFacts, TrafficClass};
+pub use gateway::split::{Multiplex, RealEnds, SplitGateway};
 pub use gateway::summary::GatewaySummary;
 pub use ip::IpName;
 pub use link::compression::Compression;
@@ -110,11 +113,12 @@ pub use run::packet_log::{LoggedPacket, PacketLog};
 pub use run::simulation::Run;
 pub use run::summary::{RESULTS_VERSION, Summary};
 pub use scenario::json_schema::{json_schema, results_schema};
+pub use scenario::kinds::kinds;
 pub use scenario::routes::Route;
 pub use scenario::settings::Scenario;
-pub use station::error::StationError;
 pub use station::part::Station;
 pub use station::side::Side;
+pub use station_error::StationError;
 pub use suggest::suggest;
 pub use tcp::congestion::CongestionControlName;
 pub use tcp::schema::SlowStart;

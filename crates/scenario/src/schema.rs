@@ -8,9 +8,9 @@
 pub use crate::access::schema::{AccessFile, AccessKind, CarrierFile};
 pub use crate::acks::schema::{AcksFile, AcksKind, FilterMode, Spacing};
 pub use crate::acm::schema::{AcmFile, ModesName};
-pub use crate::application::schema::{
-    AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, PageName, TlsName,
-    TransportName,
+pub use crate::application::schema::{AppFile, AppKind};
+pub use crate::application::words::{
+    CodecName, DirectionName, EchoName, FtpModeName, HttpName, PageName, TlsName, TransportName,
 };
 pub use crate::changes::schema::{
     FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,

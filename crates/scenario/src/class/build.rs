@@ -68,7 +68,7 @@ fn server_ports(traffic: &Traffic, class: &PacketClass, is_real: bool) -> Option
     };
     let wanted = |traffic: &Traffic| {
         let kinds = class.applications.as_ref();
-        kinds.is_none_or(|kinds| kinds.iter().any(|kind| is(traffic, *kind)))
+        kinds.is_none_or(|kinds| kinds.iter().any(|kind| AppKind::of(traffic) == Some(*kind)))
     };
     match traffic {
         Traffic::Mix(mix) if class.applications.is_some() => {
@@ -82,22 +82,5 @@ fn server_ports(traffic: &Traffic, class: &PacketClass, is_real: bool) -> Option
         // Flows of a real host are distinguished by their destination.
         _ if is_real => wanted(traffic).then(|| Some(ports(traffic))),
         _ => wanted(traffic).then_some(None),
-    }
-}
-
-fn is(traffic: &Traffic, kind: AppKind) -> bool {
-    match traffic {
-        Traffic::Bulk(_) => kind == AppKind::Bulk,
-        Traffic::RequestResponse(_) => kind == AppKind::RequestResponse,
-        Traffic::Web(_) => kind == AppKind::Web,
-        Traffic::Packets(_) => kind == AppKind::Packets,
-        Traffic::Carousel(_) => kind == AppKind::Carousel,
-        Traffic::Ftp(_) => kind == AppKind::Ftp,
-        Traffic::Mail(_) => kind == AppKind::Mail,
-        Traffic::Voice(_) => kind == AppKind::Voice,
-        Traffic::Video(_) => kind == AppKind::Video,
-        Traffic::VideoCall(_) => kind == AppKind::VideoCall,
-        Traffic::Ping(_) => kind == AppKind::Ping,
-        Traffic::Mix(_) => false,
     }
 }

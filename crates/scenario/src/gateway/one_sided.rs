@@ -7,7 +7,6 @@ use crate::application::settings::App;
 use crate::error::quoted;
 use crate::fault::{Fault, fault};
 use crate::flow::settings::Flow;
-use crate::gateway::settings::Gateway;
 use crate::node::settings::NodeKind;
 use crate::scenario::settings::Scenario;
 
@@ -16,8 +15,7 @@ use crate::scenario::settings::Scenario;
 pub(crate) fn check_one_sided(scenario: &Scenario) -> Result<(), Fault> {
     let splits: Vec<usize> = (scenario.nodes.iter().enumerate())
         .filter(|(_, node)| {
-            matches!(&node.kind, NodeKind::Gateway(Gateway::Split(split))
-                if split.only.is_none() && split.except.is_none())
+            matches!(&node.kind, NodeKind::Gateway(gateway) if gateway.needs_both_directions())
         })
         .map(|(index, _)| index)
         .collect();

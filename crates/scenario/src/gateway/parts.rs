@@ -7,7 +7,6 @@ use crate::directory::Directory;
 use crate::error::quoted;
 use crate::fault::{Fault, Segment, fault, path};
 use crate::gateway::schema::GatewayFile;
-use crate::gateway::settings::Crash;
 use crate::ip::IpName;
 use crate::link::settings::Link;
 use crate::quantity::time::Length;
@@ -27,6 +26,15 @@ pub(crate) const MOST_MEMORY: u64 = 1 << 40;
 const LEAST_BUFFER: u64 = 128 << 10;
 
 const MOST_BUFFER: u64 = 1 << 29;
+
+/// A crash of a gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// Time since the start of the run.
+    pub at: Span,
+    /// Time until the restart.
+    pub lasts: Span,
+}
 
 /// Context for the settings of a gateway.
 pub(crate) struct GatewayContext<'a> {

@@ -1,115 +1,126 @@
-//! Gateways, with every default filled in.
+//! Common parts of all kinds of gateway.
 
+use bentpipe_gateway::{ConnectionClass, CrashingAgent, VolatileAgent};
+use bentpipe_sim::{NetworkBuilder, NodeId};
+use bentpipe_types::{Agent, Gauge, Port, Time};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use bentpipe_types::{Bytes, Gauge, Served, Span};
-
-use crate::gateway::schema::{Close, GatewayKind, SetUp};
-use crate::node::processing::Processing;
+use crate::custom::CustomControls;
+use crate::fault::Fault;
+use crate::gateway::parts::{Crash, GatewayContext};
+use crate::gateway::schema::GatewayFile;
 use crate::quantity::port::PortRange;
-use crate::tcp::settings::TcpSettings;
+use crate::run::error::RunError;
+use crate::station_error::StationError;
 
-/// A gateway: how it treats the packets that it forwards.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Gateway {
-    /// Forwards them unchanged.
-    Router {
-        /// Whether it sends ICMP errors about packets that it cannot forward.
-        icmp: bool,
-        /// Processing time, or `None` for no time.
-        processing: Option<Processing>,
-    },
-    /// Splits each connection into one on each side.
-    Split(Arc<SplitGateway>),
-    /// Acknowledges on behalf of hosts.
-    Hybrid(Arc<HybridGateway>),
-}
+/// The settings of a kind of gateway, with every default filled in.
+pub(crate) trait GatewaySettings: Sized {
+    /// Properties for closed forms and advice.
+    const FACTS: GatewayFacts;
 
-impl Gateway {
-    /// Returns its kind.
-    #[must_use]
-    pub fn kind(&self) -> GatewayKind {
-        match self {
-            Self::Router { .. } => GatewayKind::Router,
-            Self::Split(_) => GatewayKind::Split,
-            Self::Hybrid(_) => GatewayKind::Hybrid,
-        }
-    }
+    /// The quantities that probes can record, and the connections that they are about, as the
+    /// reference says; `None` without any besides those of a processor.
+    const PROBES: Option<(&'static str, &'static [Gauge])> = None;
+
+    /// Resolves the table of the gateway of this name, which is the node with this index.
+    fn resolve(
+        name: &str,
+        file: &GatewayFile,
+        node: usize,
+        around: &GatewayContext<'_>,
+    ) -> Result<Self, Fault>;
+
+    /// Returns the settings as results give them: an object.
+    fn measured(&self, names: &Names<'_>) -> Value;
+
+    /// Puts the gateway into the network, at the place of a router.
+    fn put(&self, place: &Place<'_>, builder: &mut NetworkBuilder) -> Result<(), RunError>;
+
+    /// Converts the gateway to one between two real links.
+    fn between_real_links(&self, station: &mut RealLinks<'_>) -> Result<Self, StationError>;
 
     /// Returns the quantities that probes can record.
-    #[must_use]
-    pub fn gauges(&self) -> &'static [Gauge] {
-        match self {
-            Self::Router {
-                processing: None, ..
-            } => &[],
-            Self::Router { .. } => Served::GAUGES,
-            Self::Split(_) => bentpipe_gateway::split::GAUGES,
-            Self::Hybrid(_) => bentpipe_gateway::hybrid::GAUGES,
-        }
+    fn gauges(&self) -> &'static [Gauge] {
+        Self::PROBES.map_or(&[], |(_, gauges)| gauges)
+    }
+
+    /// Whether both directions of every connection have to pass it.
+    fn needs_both_directions(&self) -> bool {
+        false
     }
 }
 
-/// A gateway that splits connections. [`GatewayFile`](crate::schema::GatewayFile) describes each
-/// setting.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SplitGateway {
-    /// Index of the link that it serves, which ends at this gateway.
-    pub facing: usize,
-    /// TCP of the connections over that link.
-    pub tcp: TcpSettings,
-    /// TCP of the connections on the other side.
-    pub host_tcp: TcpSettings,
-    /// When the side that opens a connection is answered.
-    pub set_up: SetUp,
-    /// When the end of a stream is acknowledged.
-    pub close: Close,
-    /// Total buffer memory of all connections.
-    pub memory: Bytes,
-    /// Connections that are split, or `None` for all.
-    pub only: Option<TrafficClass>,
-    /// Connections that are not split, or `None` for none.
-    pub except: Option<TrafficClass>,
-    /// Processing time, or `None` for no time.
-    pub processing: Option<Processing>,
-    /// Whether connections over the link start with the congestion window of earlier ones.
-    pub warm_path: bool,
-    /// Idle time after which a connection is reset.
-    pub idle_timeout: Span,
-    /// Persistent connections that carry all others, or `None` if each has its own.
-    pub multiplex: Option<Multiplex>,
-    /// Crashes in order.
-    pub crashes: Vec<Crash>,
+/// Properties of a kind of gateway for closed forms and advice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct GatewayFacts {
+    /// Whether it ends connections, so that each side has its own.
+    pub ends_connections: bool,
+    /// Whether it acknowledges on behalf of hosts, and sees whole segments to any address.
+    pub acknowledges: bool,
 }
 
-/// A crash of a gateway.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Crash {
-    /// Time since the start of the run.
-    pub at: Span,
-    /// Time until the restart.
-    pub lasts: Span,
+impl GatewayFacts {
+    /// Whether it does more than route.
+    #[must_use]
+    pub fn acts_on_connections(self) -> bool {
+        self.ends_connections || self.acknowledges
+    }
 }
 
-/// Persistent connections between two gateways.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Multiplex {
-    /// Index of the gateway at the other end of the link.
-    pub peer: usize,
-    /// Most persistent connections.
-    pub connections: u32,
-    /// Addresses and nodes, if the gateways are real machines.
-    pub real: Option<RealEnds>,
+/// Names of the nodes and links of a scenario, by index.
+pub(crate) struct Names<'a> {
+    pub(crate) node: &'a dyn Fn(usize) -> &'a str,
+    pub(crate) link: &'a dyn Fn(usize) -> &'a str,
 }
 
-/// The ends of two gateways between real networks, each a machine of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RealEnds {
-    /// Index of the node that stands for all hosts on this side.
-    pub hosts: usize,
-    /// Addresses of the persistent connections.
-    pub addresses: Addresses,
+/// Place of a gateway in the network.
+pub(crate) struct Place<'a> {
+    /// Its own node.
+    pub(crate) node: NodeId,
+    /// All nodes, in the order of the scenario's.
+    pub(crate) nodes: &'a [NodeId],
+    /// Its ports on the link with an index.
+    pub(crate) ports: &'a dyn Fn(usize) -> Vec<Port>,
+    /// The longest packet that its links take: only the link with an index if the second argument
+    /// is true, and only the others if it is false.
+    pub(crate) mtu: &'a dyn Fn(usize, bool) -> Option<u32>,
+    pub(crate) custom: &'a CustomControls,
+    /// Whether it stores the contents of streams, as for real packets.
+    pub(crate) bytes: bool,
+}
+
+/// The two real links of a gateway, with the settings that have another meaning there.
+pub(crate) struct RealLinks<'a> {
+    /// Name of the gateway.
+    pub(crate) name: &'a str,
+    /// Indices of the links in the file.
+    pub(crate) own: &'a [usize],
+    /// Names of all links.
+    pub(crate) link: &'a dyn Fn(usize) -> &'a str,
+    pub(crate) addresses: Option<Addresses>,
+    /// Notes about settings that have no effect.
+    pub(crate) notes: &'a mut Vec<String>,
+}
+
+impl RealLinks<'_> {
+    /// Returns which of the two links has this index in the file.
+    pub(crate) fn facing(&self, of: usize) -> Result<usize, StationError> {
+        self.own.iter().position(|link| *link == of).ok_or_else(|| {
+            let link = (self.link)(of);
+            let message = format!("the gateway is there for the link \"{link}\", and that is none of the two; expected an interface for it");
+            StationError::new(format!("gateways.{}.facing", self.name), message)
+        })
+    }
+
+    /// Notes that the time of a processor has no effect.
+    pub(crate) fn note_processing(&mut self) {
+        self.notes.push(format!(
+            "gateways.{}.processing: no effect, a real processor takes its own time",
+            self.name
+        ));
+    }
 }
 
 /// The addresses of a gateway's persistent connections. Each belongs to the network of its side,
@@ -123,52 +134,6 @@ pub struct Addresses {
     pub peer: IpAddr,
 }
 
-/// A hybrid gateway. [`GatewayFile`](crate::schema::GatewayFile) describes each setting.
-#[derive(Clone, PartialEq, Debug)]
-pub struct HybridGateway {
-    /// Index of the link to its hosts, which ends at this gateway.
-    pub facing: usize,
-    /// Receive window advertised to servers.
-    pub receive_buffer: Bytes,
-    /// Most bytes stored of one connection.
-    pub store: Bytes,
-    /// Most bytes stored of all connections.
-    pub memory: Bytes,
-    /// Most connections that it handles.
-    pub connections: u32,
-    /// Longest delay of an acknowledgment.
-    pub ack_timeout: Span,
-    /// Number of segments acknowledged at once, or `None` if only the delay decides.
-    pub ack_every: Option<u32>,
-    /// How far beyond a host's window it sends.
-    pub anticipation: Anticipation,
-    /// TCP towards the hosts, or `None` for the paper's timer.
-    pub tcp: Option<TcpSettings>,
-    /// Whether that TCP has a congestion window.
-    pub congestion_window: bool,
-    /// Fixed retransmission timeout, or `None` for an adaptive one.
-    pub retransmission_timeout: Option<Span>,
-    /// Time without progress after which a host is given up.
-    pub give_up: Span,
-    /// Idle time after which a connection is forgotten.
-    pub idle_timeout: Span,
-    /// Processing time, or `None` for no time.
-    pub processing: Option<Processing>,
-    /// Crashes in order.
-    pub crashes: Vec<Crash>,
-}
-
-/// How far beyond a host's window a hybrid gateway sends.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Anticipation {
-    /// Without a limit.
-    Unlimited,
-    /// Not beyond the window.
-    Strict,
-    /// This multiple of the window.
-    Factor(f64),
-}
-
 /// Selects connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrafficClass {
@@ -176,4 +141,39 @@ pub struct TrafficClass {
     pub ports: Option<Vec<PortRange>>,
     /// Indices of nodes at either end, ascending, or `None` for all.
     pub hosts: Option<Vec<usize>>,
+}
+
+/// Boxes the gateway, with its crashes if it has any.
+pub(crate) fn with_crashes<A: VolatileAgent + Send + 'static>(
+    agent: A,
+    crashes: &[Crash],
+) -> Box<dyn Agent + Send> {
+    if crashes.is_empty() {
+        return Box::new(agent);
+    }
+    let each = |crash: &Crash| bentpipe_gateway::Crash {
+        at: Time::ZERO + crash.at,
+        duration: crash.lasts,
+    };
+    Box::new(CrashingAgent::new(agent, crashes.iter().map(each)))
+}
+
+pub(crate) fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> ConnectionClass {
+    ConnectionClass {
+        ports: (class.ports.as_ref()).map(|ports| {
+            ports
+                .iter()
+                .map(|range| (range.first, range.last))
+                .collect()
+        }),
+        hosts: class.hosts.as_ref().map(|hosts| {
+            let address = |index: &usize| nodes[*index].address().into();
+            hosts.iter().map(address).collect()
+        }),
+    }
+}
+
+pub(crate) fn crashes_data(crashes: &[Crash]) -> Value {
+    let each = |crash: &Crash| json!({ "at_s": crash.at.as_secs_f64(), "lasts_s": crash.lasts.as_secs_f64() });
+    crashes.iter().map(each).collect()
 }

@@ -2,7 +2,8 @@
 
 use bentpipe_types::{BitRate, Bytes, Span};
 
-use crate::gateway::settings::{Gateway, HybridGateway};
+use crate::gateway::dispatch::Gateway;
+use crate::gateway::hybrid::HybridGateway;
 use crate::link::settings::Direction;
 use crate::node::settings::NodeKind;
 use crate::quantity::rate::Rate;

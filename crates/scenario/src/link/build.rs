@@ -11,7 +11,6 @@ use bentpipe_types::{Address, RandomStream, Tunnel};
 use bentpipe_wire::vj;
 
 use crate::acks::build::{FLOWS, ack_queue, far_end};
-use crate::gateway::settings::Gateway;
 use crate::link::compression::Compression;
 use crate::link::errors::error_models;
 use crate::link::framing::engine_framing;
@@ -139,13 +138,13 @@ fn ends(
 }
 
 /// Returns the reassembly of fragments that arrive at a node: those addressed to it, as a host or
-/// as the end of a tunnel. A hybrid gateway must see whole segments for any address.
+/// as the end of a tunnel. A gateway that acknowledges must see whole segments for any address.
 fn reassembler(scenario: &Scenario, node: usize) -> Box<dyn FarEnd> {
-    let hybrid = matches!(
-        scenario.nodes[node].kind,
-        NodeKind::Gateway(Gateway::Hybrid(_))
-    );
-    let at = (!hybrid).then(|| address(node));
+    let any = match &scenario.nodes[node].kind {
+        NodeKind::Gateway(gateway) => gateway.kind().facts().acknowledges,
+        NodeKind::Host(_) => false,
+    };
+    let at = (!any).then(|| address(node));
     let settings = ReassemblySettings::default();
     Box::new(Reassembler::new(at, settings))
 }

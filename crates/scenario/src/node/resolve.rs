@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::directory::{Directory, member_name};
 use crate::fault::{Fault, fault};
+use crate::gateway::dispatch::Gateway;
 use crate::gateway::parts::GatewayContext;
-use crate::gateway::resolve::{check_peers, resolve_gateway};
+use crate::gateway::peers::check_peers;
 use crate::gateway::schema::GatewayFile;
 use crate::limits;
 use crate::limits::MAX_NODES_AND_DIRECTIONS;
@@ -93,7 +94,7 @@ pub(crate) fn resolve_nodes(
     for (name, gateway) in file.gateways.iter() {
         let count = gateways_of(name, gateway)?;
         for n in 0..count.unwrap_or(1) {
-            let gateway = resolve_gateway(name, gateway, nodes.len(), around)?;
+            let gateway = Gateway::resolve(name, gateway, nodes.len(), around)?;
             nodes.push(Node {
                 name: member_name(name, count, n),
                 kind: NodeKind::Gateway(gateway),

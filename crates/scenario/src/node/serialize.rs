@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::gateway::serialize::{hybrid_gateway_data, split_gateway_data};
-use crate::gateway::settings::Gateway;
+use crate::gateway::settings::Names;
 use crate::node::processing::processing_data;
 use crate::node::settings::{Node, NodeKind};
 use crate::scenario::settings::Scenario;
@@ -19,20 +18,11 @@ pub(crate) fn node_data(node: &Node, scenario: &Scenario) -> Value {
                 "processing": processing_data(settings.processing),
             })
         }
-        NodeKind::Gateway(Gateway::Router {
-            icmp,
-            processing: time,
-        }) => {
-            let processing = processing_data(*time);
-            json!({ "name": node.name, "kind": "router", "icmp": icmp, "processing": processing })
-        }
-        NodeKind::Gateway(Gateway::Split(split)) => {
-            let mut data = split_gateway_data(split, scenario);
-            data["name"] = node.name.clone().into();
-            data
-        }
-        NodeKind::Gateway(Gateway::Hybrid(hybrid)) => {
-            let mut data = hybrid_gateway_data(hybrid, scenario);
+        NodeKind::Gateway(gateway) => {
+            let mut data = gateway.measured(&Names {
+                node: &|index| scenario.nodes[index].name.as_str(),
+                link: &|index| scenario.links[index].name.as_str(),
+            });
             data["name"] = node.name.clone().into();
             data
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::gateway::settings::Gateway;
+use crate::gateway::dispatch::Gateway;
 use crate::node::processing::Processing;
 use crate::tcp::settings::TcpSettings;
 

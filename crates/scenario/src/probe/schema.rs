@@ -1,12 +1,12 @@
 //! `[probes]`.
 
-use bentpipe_gateway::{hybrid, split};
 use bentpipe_sim::{FlowQuantity, HOST_GAUGES, LinkQuantity};
 use bentpipe_types::{Gauge, Served, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::gateway::schema::GatewayKind;
 use crate::quantity::time::{Interval, Length};
 
 /// Series to record over time.
@@ -41,7 +41,7 @@ fn quantities() -> Value {
         all.map(|each| entry(each.name, each.unit, each.description))
             .collect::<Value>()
     };
-    json!({
+    let mut all = json!({
         "FLOW.NAME": FlowQuantity::ALL
             .iter()
             .map(|each| entry(each.name(), each.unit(), each.description()))
@@ -51,11 +51,14 @@ fn quantities() -> Value {
             .map(|each| entry(each.name(), each.unit(), each.description()))
             .collect::<Value>(),
         "HOST.NAME": gauges(HOST_GAUGES),
-        "GATEWAY.NAME of a split gateway": gauges(split::GAUGES),
-        "GATEWAY.NAME of a hybrid gateway: over all connections, and of the one with the latest packet":
-            gauges(hybrid::GAUGES),
-        "NODE.NAME of any other node with `processing`": gauges(Served::GAUGES),
-    })
+    });
+    for kind in GatewayKind::ALL {
+        if let Some((of, probes)) = kind.probes() {
+            all[format!("GATEWAY.NAME of a {kind} gateway{of}")] = gauges(probes);
+        }
+    }
+    all["NODE.NAME of any other node with `processing`"] = gauges(Served::GAUGES);
+    all
 }
 
 fn entry(name: &str, unit: &str, description: &str) -> Value {

@@ -10,7 +10,7 @@ use crate::class::settings::{OTHERS, PacketClass, find_class};
 use crate::fault::KeyError;
 use crate::quantity::count::QueueLimit;
 use crate::queue::schema::QueueFile;
-use crate::queue::settings::{QueueContext, Settings};
+use crate::queue::settings::{QueueContext, QueueFacts, Settings};
 
 /// Range of weights. They are stored in thousandths, so that shares are the same on every machine.
 const WEIGHTS: RangeInclusive<f64> = 0.001..=1_000_000.0;
@@ -35,6 +35,11 @@ pub struct Priority(pub Arc<[QueueClass]>);
 pub struct Weighted(pub Arc<[QueueClass]>);
 
 impl Settings for Priority {
+    const FACTS: QueueFacts = QueueFacts {
+        manages: true,
+        has_classes: true,
+    };
+
     fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, KeyError> {
         let refuse = |message| Err(("classes", message));
         let Some(names) = &file.classes else {
@@ -55,6 +60,11 @@ impl Settings for Priority {
 }
 
 impl Settings for Weighted {
+    const FACTS: QueueFacts = QueueFacts {
+        manages: true,
+        has_classes: true,
+    };
+
     fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, KeyError> {
         let refuse = |message| Err(("weights", message));
         let Some(weights) = &file.weights else {

@@ -7,13 +7,18 @@ use crate::class::settings::PacketClass;
 use crate::fault::KeyError;
 use crate::quantity::count::QueueLimit;
 use crate::queue::schema::QueueFile;
-use crate::queue::settings::{QueueContext, Settings};
+use crate::queue::settings::{QueueContext, QueueFacts, Settings};
 
 /// Drop-tail, which has no settings but the capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTail;
 
 impl Settings for DropTail {
+    const FACTS: QueueFacts = QueueFacts {
+        manages: false,
+        has_classes: false,
+    };
+
     fn resolve(_: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, KeyError> {
         Ok(Self)
     }

@@ -27,3 +27,4 @@ pub use red::Red;
 pub use resolved::Queue;
 pub use rule::QueueRule;
 pub use schema::{QueueFile, QueueKind};
+pub use settings::QueueFacts;

@@ -15,7 +15,7 @@ use crate::queue::kinds::queue_kinds;
 use crate::queue::pie::Pie;
 use crate::queue::red::Red;
 use crate::queue::schema::{QueueFile, QueueKind};
-use crate::queue::settings::{QueueContext, Settings};
+use crate::queue::settings::{QueueContext, QueueFacts, Settings};
 
 /// Defines the queue disciplines.
 macro_rules! rule {
@@ -33,6 +33,16 @@ macro_rules! rule {
                 #[doc = concat!("A scenario file's `", $name, "`.")]
                 $kind($kind),
             )+
+        }
+
+        impl QueueKind {
+            /// Returns the properties of a kind for closed forms and advice.
+            #[must_use]
+            pub fn facts(self) -> QueueFacts {
+                match self {
+                    $(Self::$kind => <$kind as Settings>::FACTS,)+
+                }
+            }
         }
 
         impl QueueRule {

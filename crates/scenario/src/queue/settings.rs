@@ -1,7 +1,8 @@
-//! What all kinds of queue have in common.
+//! Common parts of all kinds of queue.
 
 use bentpipe_link::{Limit, QueueDiscipline, TrafficClass};
 use bentpipe_types::{BitRate, Bytes, Span};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::class::settings::PacketClass;
@@ -12,8 +13,24 @@ use crate::queue::schema::QueueFile;
 /// Length of a full packet on most networks.
 pub(crate) const FULL_PACKET: u64 = 1500;
 
+/// Properties of a kind of queue for closed forms and advice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct QueueFacts {
+    /// Whether it drops or reorders packets before it is full, so that it may be short whatever its
+    /// limit. False for drop-tail alone.
+    pub manages: bool,
+    /// Whether it has a queue for each class of traffic.
+    pub has_classes: bool,
+}
+
 /// The settings of a kind of queue, with every default filled in.
 pub(crate) trait Settings: Sized {
+    /// Properties for closed forms and advice.
+    const FACTS: QueueFacts = QueueFacts {
+        manages: true,
+        has_classes: false,
+    };
+
     /// Resolves the keys of a file, given the capacity.
     fn resolve(
         file: &QueueFile,

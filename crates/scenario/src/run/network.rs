@@ -12,7 +12,6 @@ use crate::class::build::engine_classes;
 use crate::custom::CustomControls;
 use crate::flow::build::{starts, traffic_of};
 use crate::gateway::build::put_gateways;
-use crate::gateway::settings::Gateway;
 use crate::ip::IpName;
 use crate::link::build::{NetworkContext, direction_settings};
 use crate::link::errors::error_model;
@@ -21,7 +20,7 @@ use crate::node::processing::engine_processing;
 use crate::node::settings::NodeKind;
 use crate::run::error::RunError;
 use crate::scenario::settings::Scenario;
-use crate::tcp::build::TcpEnds;
+use crate::tcp::ends::TcpEnds;
 use crate::tcp::host_timing::HostTiming;
 
 /// Creates an agent for a real host, given its index and its TCP, or returns `None` for an attached
@@ -143,14 +142,6 @@ pub(crate) fn build_network(
             }
             if let Some(processing) = host.processing {
                 builder.serve(*id, engine_processing(processing));
-            }
-        }
-        if let NodeKind::Gateway(Gateway::Router { icmp, processing }) = &node.kind {
-            if !icmp {
-                builder.silence(*id);
-            }
-            if let Some(processing) = processing {
-                builder.serve(*id, engine_processing(*processing));
             }
         }
     }

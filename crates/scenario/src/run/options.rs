@@ -1,4 +1,4 @@
-//! What a run is asked for, and what it returns.
+//! Options and output of a run.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bentpipe_types::{BitRate, Span};
 
 use crate::acks::settings::Acks;
-use crate::gateway::settings::Gateway;
 use crate::link::compression::Compression;
 use crate::link::framing::LinkFraming;
 use crate::link::settings::{Direction, Errors, Link, RandomErrors, Way};
@@ -16,8 +15,8 @@ use crate::queue::drop_tail::DropTail;
 use crate::queue::resolved::Queue;
 use crate::queue::rule::QueueRule;
 use crate::scenario::settings::Scenario;
-use crate::station::error::StationError;
 use crate::station::side::{ENDS, NO_ADDRESS, Side};
+use crate::station_error::StationError;
 
 /// Rate so high that the transmitter has practically no effect: a full packet takes 12 ns.
 pub(crate) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
@@ -31,10 +30,10 @@ const OPEN_QUEUE: QueueLimit = QueueLimit::Packets(1 << 20);
 /// Whether a gateway does more than route, so that packets that it sends itself must fit its
 /// interfaces.
 fn acts_on_connections(scenario: &Scenario, gateway: usize) -> bool {
-    !matches!(
-        scenario.nodes[gateway].kind,
-        NodeKind::Gateway(Gateway::Router { .. })
-    )
+    match &scenario.nodes[gateway].kind {
+        NodeKind::Gateway(gateway) => gateway.kind().facts().acts_on_connections(),
+        NodeKind::Host(_) => true,
+    }
 }
 
 /// Creates a real link of a gateway to the node `end`.

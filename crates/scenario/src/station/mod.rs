@@ -4,8 +4,6 @@
 //! machine's interfaces. A link that is `shaped` has the sending side of the machine's own end in
 //! addition: a transmitter at the file's rate, its queue, and its reduction of acknowledgments.
 
-pub(crate) mod error;
-pub(crate) mod gateway;
 pub(crate) mod links;
 pub(crate) mod names;
 pub(crate) mod part;

@@ -2,7 +2,7 @@
 
 use crate::node::settings::NodeKind;
 use crate::scenario::settings::Scenario;
-use crate::station::error::StationError;
+use crate::station_error::StationError;
 use crate::suggest::suggest;
 
 pub(crate) fn find_gateway(scenario: &Scenario, name: &str) -> Result<usize, StationError> {

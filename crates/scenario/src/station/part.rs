@@ -6,17 +6,17 @@ use std::sync::Arc;
 use bentpipe_tcp::Config;
 use bentpipe_types::Span;
 
-use crate::gateway::settings::{Addresses, Gateway};
+use crate::gateway::dispatch::Gateway;
+use crate::gateway::settings::{Addresses, RealLinks};
 use crate::link::settings::{Link, Way};
 use crate::node::settings::{HostSettings, Node, NodeKind};
 use crate::probe::settings::Probes;
 use crate::quantity::time::Interval;
 use crate::scenario::settings::Scenario;
-use crate::station::error::StationError;
-use crate::station::gateway::gateway_between_links;
 use crate::station::links::{check_classes, real, sent_by};
 use crate::station::names::{find_gateway, find_link};
 use crate::station::side::{ENDS, NO_ADDRESS, Side};
+use crate::station_error::StationError;
 use crate::tcp::schema::TcpFile;
 use crate::tcp::settings::TcpSettings;
 
@@ -78,8 +78,21 @@ impl Station {
         let NodeKind::Gateway(gateway) = &scenario.nodes[index].kind else {
             return Err(StationError::new("", format!("\"{name}\" is no gateway")));
         };
-        let gateway =
-            gateway_between_links(gateway, name, (&own, addresses), scenario, &mut notes)?;
+        let multiplexes = matches!(gateway, Gateway::Split(split) if split.multiplex.is_some());
+        if addresses.is_some() && !multiplexes {
+            let key = format!("gateways.{name}");
+            return Err(StationError::new(
+                key,
+                "addresses are for persistent connections between gateways, and this one has no \"multiplex\"",
+            ));
+        }
+        let gateway = gateway.between_real_links(&mut RealLinks {
+            name,
+            own: &own,
+            link: &|index| scenario.links[index].name.as_str(),
+            addresses,
+            notes: &mut notes,
+        })?;
         notes.extend(scenario.window_note(index));
         let mut nodes = ends([&sides[0].link, &sides[1].link]);
         nodes.push(Node {

@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 pub(crate) mod congestion;
+pub(crate) mod ends;
 pub(crate) mod host_timing;
 pub(crate) mod resolve;
 pub(crate) mod schema;
