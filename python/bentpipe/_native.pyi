@@ -179,11 +179,11 @@ def results_schema() -> str:
 def lists() -> dict[str, list[str]]:
     """Return the names that a scenario file may use, by kind ("congestion-controls", ...)."""
 
-def window_rules() -> dict[str, tuple[str, bool, bool]]:
-    """Return the built-in window rules, by name.
+def kinds() -> str:
+    """Return the properties of every window rule, queue, application and kind of gateway.
 
-    The kind of each, which two names of one rule share; whether it has a say in how slow start
-    grows the window; whether it must be told the rate of the channel.
+    A JSON object of the kinds of things ("window_rules", "queues", "applications", "gateways"),
+    each an object of the properties by name. `bentpipe.kinds` has them as classes.
     """
 
 def units() -> list[tuple[str, str, int, int, bool]]:

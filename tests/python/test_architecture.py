@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Rules of the user's own, which every run knows.
     "congestion": {"_native", *BASE},
     "keys": {"_native"},
+    # What entries of the engine's tables declare.
+    "kinds": {"_native"},
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
     # Names for what is in a summary.
@@ -55,7 +57,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("emulation", "prediction", "results", "scenario", "application_metrics", "seed_ranges"),
         *BASE,
     },
-    "prediction": {"_native", "model", "notebook", "plot", "results", "scenario", *BASE},
+    "prediction": {
+        *("_native", "kinds", "model", "notebook", "plot", "results", "scenario"),
+        *BASE,
+    },
     # Advice, fits and prediction are imported for their types only.
     "plot": {"advice", "comparison", "fit", "prediction", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "notebook", "plot", "results", "scenario", *BASE},
@@ -77,6 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "advice": {
         *(
             "_native",
+            "kinds",
             "notebook",
             "plot",
             "prediction",
@@ -100,6 +106,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "fit",
             "flent",
             "keys",
+            "kinds",
             "model",
             "plot",
             "prediction",

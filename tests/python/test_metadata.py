@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe import __version__, _native
+from bentpipe import __version__, _native, kinds
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,7 +79,10 @@ def test_congestion_controls_and_queues_are_documented() -> None:
         if not re.search(rf"[`\"]{name}[`\"]", text)
     ]
     assert not missing
-    assert set(_native.window_rules()) == set(lists["congestion-controls"])
+    assert set(kinds.window_rules()) == set(lists["congestion-controls"])
+    assert set(kinds.queues()) == set(lists["queues"])
+    assert set(kinds.applications()) == set(lists["applications"])
+    assert set(kinds.gateways()) == set(lists["gateways"])
 
 
 def test_fuzz_lock_file_has_the_crates_dependencies() -> None:

@@ -7,11 +7,10 @@ from typing import Final
 
 from bentpipe.advice.network import Network, nodes_along, round_trip_s
 from bentpipe.advice.remedy import Remedy
+from bentpipe.kinds import gateway_kind, gateways, window_rules
 
 # Shortest one-way delay of a link for which gateways are tried.
 _LONG_DELAY_S: Final = 0.1
-# Window rules for the satellite side of split gateways.
-_SATELLITE_RULES: Final = ("hybla", "bbr")
 
 
 def gateway_remedies(network: Network) -> Iterator[Remedy]:
@@ -31,7 +30,7 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     plain = [
         name
         for name, kind in network.gateways().items()
-        if kind == "router" and name not in map(network.table_of, silent)
+        if not gateway_kind(kind).acts_on_connections and name not in map(network.table_of, silent)
     ]
     longest = max(path.downlink, key=lambda direction: direction.delay_s)
     if longest.delay_s < _LONG_DELAY_S:
@@ -41,8 +40,9 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     ends = [name for name in map(network.table_of, made["between"]) if name in plain]
     facing = network.table_of(link)
     back = nodes_along(network, path.uplink)
-    for kind, at in (("split", ends), ("split", ends[:1]), ("hybrid", ends[:1])):
-        if kind == "split" and (made["far_ends"] is not None or not back.issuperset(at)):
+    for kind, at in _places(ends):
+        splits = gateway_kind(kind).ends_connections
+        if splits and (made["far_ends"] is not None or not back.issuperset(at)):
             # A split connection has one gateway at each end, and both of its directions pass
             # through it.
             continue
@@ -52,23 +52,41 @@ def _gateways(network: Network) -> Iterator[Remedy]:
         why = f"gateways hide the long delay of {link} from the hosts"
         plain_ones = tuple(
             setting
-            for gateway in at
+            for each in at
             for setting in (
-                (f"gateways.{gateway}.kind", kind),
-                (f"gateways.{gateway}.facing", facing),
+                (f"gateways.{each}.kind", kind),
+                (f"gateways.{each}.facing", facing),
             )
         )
         yield Remedy(kind="gateway", family=name, name=name, why=why, settings=plain_ones)
-        for rule in _SATELLITE_RULES if kind == "split" else ():
-            if rule in network.names["congestion-controls"]:
-                rules = tuple((f"gateways.{each}.tcp.congestion_control", rule) for each in at)
-                yield Remedy(
-                    kind="gateway",
-                    family=name,
-                    name=f"{name}, {rule} over {link}",
-                    why=f"{why}, with a window rule for long round trips",
-                    settings=plain_ones + rules,
-                )
+        for rule in _satellite_rules(network) if splits else ():
+            rules = tuple((f"gateways.{each}.tcp.congestion_control", rule) for each in at)
+            yield Remedy(
+                kind="gateway",
+                family=name,
+                name=f"{name}, {rule} over {link}",
+                why=f"{why}, with a window rule for long round trips",
+                settings=plain_ones + rules,
+            )
+
+
+def _places(ends: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield kinds of gateway and where they stand: a split connection may have two gateways."""
+    for kind, facts in gateways().items():
+        if facts.ends_connections:
+            yield kind, ends
+        if facts.acts_on_connections:
+            yield kind, ends[:1]
+
+
+def _satellite_rules(network: Network) -> list[str]:
+    """Return the window rules for the satellite side of gateways, each under its first name."""
+    rules = window_rules()
+    names: dict[str, str] = {}
+    for name in network.names["congestion-controls"]:
+        if name in rules and rules[name].for_satellites:
+            names.setdefault(rules[name].kind, name)
+    return list(names.values())
 
 
 def _gateways_recovery(network: Network) -> Iterator[Remedy]:
@@ -77,7 +95,9 @@ def _gateways_recovery(network: Network) -> Iterator[Remedy]:
     A fixed timer that is shorter than the round trip retransmits everything before an
     acknowledgment can arrive. Once the retransmissions fill the channel, this does not end.
     """
-    for name in (name for name, kind in network.gateways().items() if kind == "hybrid"):
+    for name in (
+        name for name, kind in network.gateways().items() if gateway_kind(kind).acknowledges
+    ):
         made = next(
             node for node in network.resolved["nodes"] if network.table_of(node["name"]) == name
         )

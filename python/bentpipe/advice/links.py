@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bentpipe.advice.network import BOTH_ROLES, Network, one_path_each, round_trip_s
 from bentpipe.advice.remedy import Remedy
 from bentpipe.advice.senders import settings_at
+from bentpipe.kinds import queues
 
 if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
@@ -50,7 +51,7 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
         here = network.settings_of(narrow)
         for method in network.names["ack-methods"]:
             # The methods remove packets from the queue, which must be a drop-tail queue.
-            if here["queue"]["kind"] != "drop-tail":
+            if queues()[here["queue"]["kind"]].manages:
                 continue
             # Reconstruction restores acknowledgments that another method has removed.
             if method in {"none", "reconstruction", here["acks"]["kind"]}:

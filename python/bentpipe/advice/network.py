@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bentpipe import toml
 from bentpipe.advice.remedy import PARTIES, Party
+from bentpipe.kinds import gateway_kind
 from bentpipe.prediction.paths import FlowPath, flow_paths
 
 if TYPE_CHECKING:
@@ -88,7 +89,11 @@ class Network:
 
         Each comes with the gateway, and with whether the gateway is the sender on this direction.
         """
-        split = {node["name"]: node for node in self.resolved["nodes"] if node["kind"] == "split"}
+        split = {
+            node["name"]: node
+            for node in self.resolved["nodes"]
+            if gateway_kind(node["kind"]).ends_connections
+        }
         if not path.over_tcp:
             return
         before = path.sender

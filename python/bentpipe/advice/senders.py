@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from bentpipe import _native
 from bentpipe.advice.network import BOTH_ROLES, Network, Role, TcpLocation
 from bentpipe.advice.remedy import Remedy
+from bentpipe.kinds import window_rules
 
 # Initial window of current senders (RFC 6928 section 2).
 _USUAL_INITIAL_WINDOW: Final = 10
 _LARGER_INITIAL_WINDOWS: Final = (10, 32)
-# Families of window rules: rate-based, and compensating for long round trips. Others: loss-based.
-_FAMILIES: Final = ("bbr", "hybla")
 _SACK: Final = frozenset({"sack", "fack"})
 
 
@@ -100,9 +98,9 @@ def _buffers(network: Network, at: TcpLocation) -> Iterator[Remedy]:
 
 def _window_rules(network: Network, at: TcpLocation) -> Iterator[Remedy]:
     used = {tcp["congestion_control"] for tcp in network.tcp_tables("sender", at).values()}
-    rules = _native.window_rules()
+    rules = window_rules()
     # A rule with two names appears once, under its later, more specific name.
-    names = {rules[name][0]: name for name in network.names["congestion-controls"]}
+    names = {rules[name].kind: name for name in network.names["congestion-controls"]}
     for rule in names.values():
         if used == {rule}:
             continue
@@ -114,8 +112,7 @@ def _window_rules(network: Network, at: TcpLocation) -> Iterator[Remedy]:
             at=at,
             where=lambda tcp, rule=rule: tcp["congestion_control"] != rule,  # type: ignore[misc]
         )
-        _, _, needs_capacity = rules[rule]
-        if needs_capacity:
+        if rules[rule].needs_capacity:
             capacities = network.capacities_bps(at)
             settings += tuple(
                 (f"{key}.channel_capacity", f"{capacities[key] / 1e3:.0f} kbit/s")
@@ -124,7 +121,7 @@ def _window_rules(network: Network, at: TcpLocation) -> Iterator[Remedy]:
             )
         yield Remedy(
             kind="window rule",
-            family=next((name for name in _FAMILIES if name in rule), "losses"),
+            family=rules[rule].family,
             name=rule,
             why=f"another window rule at the {'sender' if at == 'hosts' else 'gateways'}",
             settings=settings,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice.links import fair_queues, queue_settings
 from bentpipe.advice.remedy import Remedy
+from bentpipe.kinds import queues, with_role
 
 if TYPE_CHECKING:
     from bentpipe.advice.network import Network
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
     from bentpipe.prediction.paths import FlowPath
 
 # Applications that send at a fixed pace, and those that take the remaining capacity.
-_CALLS: Final = ("voice", "video-call")
-_REAL_TIME: Final = (*_CALLS, "packets")
-_BACKGROUND: Final = ("bulk", "ftp")
-# Queues that already separate flows or classes.
-_SEPARATES: Final = frozenset({"priority", "weighted"})
+_CALLS: Final = with_role("call")
+_REAL_TIME: Final = with_role("call", "real-time")
+_BACKGROUND: Final = with_role("background")
 # Pairs of directions that are tried at most; those with the most flows come first.
 _MOST_PAIRS: Final = 2
 # Pacing rates of bulk transfers, as shares of the bottleneck.
@@ -57,8 +56,7 @@ def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
     """Yield priority for calls, priority for all real-time traffic, and the lowest for bulk."""
     if "priority" not in network.names["queues"]:
         return
-    here = [network.settings_of(way)["queue"]["kind"] for way in ways]
-    if _SEPARATES.intersection(here):
+    if any(queues()[network.settings_of(way)["queue"]["kind"]].has_classes for way in ways):
         return
     names = {way.name for way in ways}
     kinds = [
@@ -94,7 +92,7 @@ def _classes(network: Network, ways: Sequence[Direction]) -> Iterator[Remedy]:
         members = [each for each in applications if each in every]
         if not members or every.issubset(members) or name in network.resolved["classes"]:
             continue
-        if name == "real-time" and "packets" not in members:
+        if name == "real-time" and set(members) <= set(_CALLS):
             continue
         listed = ", ".join(f'"{each}"' for each in members)
         queue = f'{{ kind = "priority", classes = [{order}] }}'

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.kinds import window_rule
 from bentpipe.prediction.acks import Acks, hold_back
 from bentpipe.prediction.loads import offered_shares
 from bentpipe.prediction.obstacles import NO_LOSS, pipe_segments
@@ -53,8 +54,6 @@ _LIGHT_LOSS: Final = 0.02
 _MANY_PACKETS: Final = 100
 # RFC 9438 section 5: CUBIC's window grows by C t^3, C in segments per cubed second.
 _CUBIC_C: Final = 0.4
-# Share of the window that remains after a loss: RFC 5681 section 3.1, RFC 9438 section 4.6.
-_AFTER_LOSS: Final = {"reno": 0.5, "newreno": 0.5, "cubic": 0.7}
 
 
 def doubts(path: FlowPath, prediction: FlowPrediction) -> tuple[str, ...]:
@@ -216,7 +215,7 @@ def _of_overflow(path: FlowPath, lasts_s: float) -> Iterator[str]:
             f"the window is hardly larger than the queue of {narrow.name}, "
             "so that losses wait for timeouts"
         )
-    kept = _AFTER_LOSS.get(path.congestion_control)
+    kept = window_rule(path.congestion_control).kept_after_loss
     if kept is None and not path.measures_its_rate:
         yield (
             f"the window overflows the queue of {narrow.name}, "

@@ -6,17 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.kinds import Application, applications
 from bentpipe.prediction.quantities import in_base_unit
 
 if TYPE_CHECKING:
     from bentpipe.prediction.changes import Table
 
-# Applications with most of their data from the server. A user of a mix receives more than they
-# send, too.
-_ASKING: Final = frozenset({"web", "video", "request-response", "mix"})
-# Applications in which both ends send.
-_CONVERSING: Final = frozenset({"request-response", "mix", "voice", "video-call", "ping"})
-_DATAGRAMS: Final = frozenset({"voice", "video-call", "ping", "carousel"})
+# A user of a mix receives more than they send.
+_MIX: Final = Application(
+    from_server=True, two_way=True, datagrams=False, keeps_sending=False, role="other"
+)
 # ITU-T G.711 and G.729, bit/s; RFC 3550 section 5.1.
 _CODECS_BPS: Final = {"g711": 64_000, "g729": 8_000}
 _RTP_BYTES: Final = 12
@@ -36,14 +35,13 @@ class DataDirection:
 
 def data_direction(app: Table) -> DataDirection:
     """Return the direction of an application's data, whichever end opens the connection."""
-    kind = app["kind"]
+    kind = applications().get(app["kind"], _MIX)
     # Direction of the files; an application without this key uploads.
     direction = app.get("direction") or "upload"
-    datagrams = kind in _DATAGRAMS or (kind == "packets" and app["transport"] == "udp")
     return DataDirection(
-        from_server=kind in _ASKING or direction == "download",
-        two_way=kind in _CONVERSING or direction == "both",
-        over_tcp=not datagrams,
+        from_server=kind.from_server or direction == "download",
+        two_way=kind.two_way or direction == "both",
+        over_tcp=not (kind.datagrams or app.get("transport") == "udp"),
     )
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from bentpipe import model
+from bentpipe.kinds import window_rule
 from bentpipe.prediction.acks import uplink_acks_bps
 from bentpipe.prediction.assumptions import doubts, margin
-from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
+from bentpipe.prediction.models import LOSS_LAWS, MODELS
 from bentpipe.prediction.multicast import HEADER_BYTES, carousel
 from bentpipe.prediction.network import Direction, directions
 from bentpipe.prediction.obstacles import (
     NO_LOSS,
     STANDARD_SLOW_START,
     alone_obstacle,
-    reno_like,
 )
 from bentpipe.prediction.pages import page_load
 from bentpipe.prediction.paths import FlowPath, flow_paths
@@ -488,8 +488,7 @@ def _loss_formula(path: FlowPath) -> Callable[[FlowPath], float] | None:
     """Return the law of random losses of the sender's window rule; None if there is none."""
     if path.intervening:
         return None
-    if reno_like(path):
-        return padhye_bps
-    if path.congestion_control == "cubic":
-        return cubic_bps
-    return hybla_bps if path.hybla_reference_rtt_s is not None else None
+    law = window_rule(path.congestion_control).loss_law
+    if law == "hybla" and path.hybla_reference_rtt_s is None:
+        return None
+    return None if law is None else LOSS_LAWS[law]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.kinds import gateway_kind
+
 if TYPE_CHECKING:
     from bentpipe.prediction.changes import Table
     from bentpipe.prediction.network import Direction
@@ -39,7 +41,7 @@ def hybrid_windows(
         (
             index
             for index, (before, after) in enumerate(pairwise(downlink), 1)
-            if nodes[before.to]["kind"] == "hybrid"
+            if gateway_kind(nodes[before.to]["kind"]).acknowledges
             and nodes[before.to]["facing"] == after.name.rpartition(".")[0]
         ),
         None,

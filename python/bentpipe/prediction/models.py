@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from bentpipe import model
@@ -251,6 +251,13 @@ def hybla_bps(path: FlowPath) -> float:
         )
     )
 
+
+# The law of random losses of each rule that has one.
+LOSS_LAWS: Final[Mapping[str, Callable[[FlowPath], float]]] = {
+    "reno": padhye_bps,
+    "cubic": cubic_bps,
+    "hybla": hybla_bps,
+}
 
 MODELS: Final[tuple[Callable[[FlowPath], ModelAnswer], ...]] = (
     _obata2000,

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bentpipe.kinds import queues
 from bentpipe.prediction.access import least_wait_s, most_bps
 from bentpipe.prediction.changes import State, Table, averages, best, changing, states
 from bentpipe.prediction.framing import framed_bytes
@@ -278,8 +279,9 @@ def _losses_per_event(settings: Table) -> float:
 
 def _ignored(settings: Table) -> tuple[str, ...]:
     """Return the features of a direction beyond a drop-tail queue, losses and a delay."""
+    queue = settings["queue"]["kind"]
     words = {
-        "queue": (settings["queue"]["kind"], "drop-tail"),
+        "queue": (queue, "" if queues()[queue].manages else queue),
         "acks": (settings["acks"]["kind"], "none"),
         "compression": (settings["compression"], "none"),
         "access": ("continuous" if settings["access"] is None else "on-demand", "continuous"),

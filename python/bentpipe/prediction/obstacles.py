@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from bentpipe import _native
+from bentpipe.kinds import window_rule, window_rules
 from bentpipe.units import format_rate
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Rules with the slow start of RFC 5681: in a round trip, a sender sends at most twice the data
 # acknowledged in the one before.
 STANDARD_SLOW_START: Final = {
-    rule for rule, (_, own, _) in _native.window_rules().items() if not own
+    name for name, rule in window_rules().items() if not rule.own_slow_start
 }
 
 # Loss rates below this one count as zero.
@@ -87,11 +87,7 @@ def random_loss_obstacle(path: FlowPath, *, of: str = "reno") -> str | None:
         obstacle = "the downlink loses no packets at random"
     if obstacle is None and path.loss_rate >= 1.0:
         obstacle = "the downlink loses every packet"
-    if (
-        obstacle is None
-        and path.congestion_control != of
-        and not (of == "reno" and reno_like(path))
-    ):
+    if obstacle is None and window_rule(path.congestion_control).loss_law != of:
         whose = {"reno": "Reno", "cubic": "CUBIC", "hybla": "Hybla"}[of]
         obstacle = f"it models {whose}'s answer to loss, not {path.congestion_control}'s"
     return obstacle
@@ -111,8 +107,8 @@ def short_obstacle(path: FlowPath) -> str | None:
 
 
 def reno_like(path: FlowPath) -> bool:
-    """Whether the window rule is Reno's."""
-    return path.congestion_control in {"reno", "newreno"}
+    """Whether the window rule answers losses as Reno does."""
+    return window_rule(path.congestion_control).loss_law == "reno"
 
 
 def _circle_segments(path: FlowPath) -> float:

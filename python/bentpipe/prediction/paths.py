@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from bentpipe.kinds import gateway_kind, window_rule
 from bentpipe.prediction.changes import shares
 from bentpipe.prediction.data_direction import Datagrams, data_direction, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 # IP and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = {"v4": 40, "v6": 60}
 _TIMESTAMP_BYTES = 12
-_MEASURES_ITS_RATE = frozenset({"bbr", "bbr1", "bbr3"})
 # IP header, and UDP or ICMP header.
 _DATAGRAM_HEADER_BYTES = {"v4": 28, "v6": 48}
 
@@ -141,7 +141,7 @@ class FlowPath:
     @property
     def measures_its_rate(self) -> bool:
         """Whether the window follows the measured delivery rate, not losses alone."""
-        return self.congestion_control in _MEASURES_ITS_RATE
+        return window_rule(self.congestion_control).measures_rate
 
     @property
     def thins_acks(self) -> bool:
@@ -390,7 +390,7 @@ def _split_at(
         each.to
         for each in downlink
         if each.to in both
-        and nodes[each.to]["kind"] == "split"
+        and gateway_kind(nodes[each.to]["kind"]).ends_connections
         and belongs(nodes[each.to]["only"], otherwise=True)
         and not belongs(nodes[each.to]["except"], otherwise=False)
     ]
@@ -403,7 +403,7 @@ def _ends(
 
     def tcp(name: str, direction: Direction) -> Table:
         node = nodes[name]
-        if node["kind"] != "split":
+        if not gateway_kind(node["kind"]).ends_connections:
             found: Table = node["tcp"]
         else:
             link = direction.name.rpartition(".")[0]
@@ -519,7 +519,9 @@ def _flow_path(
         transfer_bytes=None if own is not None else flow["app"].get("size_bytes"),
         application=_application(flow["app"]),
         # A split gateway that does not split this flow is a router for it.
-        intervening=tuple(each.to for each in downlink if nodes[each.to]["kind"] == "hybrid"),
+        intervening=tuple(
+            each.to for each in downlink if gateway_kind(nodes[each.to]["kind"]).acknowledges
+        ),
         sharing=sharing,
         shares_with=shares_with,
         congestion_control=sender["congestion_control"],
@@ -574,7 +576,9 @@ def _processing(
 
 def _hybla_reference_rtt_s(tcp: Table) -> float | None:
     """Return RTT0 if the sender is Hybla as in its paper, where a loss halves the window."""
-    if tcp["congestion_control"] != "hybla" or tcp["hybla"]["after_loss"] != "half":
+    if window_rule(tcp["congestion_control"]).loss_law != "hybla":
+        return None
+    if tcp["hybla"]["after_loss"] != "half":
         return None
     return float(tcp["hybla"]["reference_rtt_s"])
 

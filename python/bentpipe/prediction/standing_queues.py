@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bentpipe.kinds import window_rule
 from bentpipe.prediction.acks import PRODUCTS_IN_FLIGHT
 
 if TYPE_CHECKING:
     from bentpipe.prediction.network import Direction
     from bentpipe.prediction.paths import FlowPath
 
-# Share of the window that remains after a loss: RFC 9438 section 4.6; Reno's (RFC 5681) otherwise.
-_AFTER_LOSS: Final = {"cubic": 0.7}
+# Share of the window that remains after a loss by a rule without a known one: Reno's (RFC 5681).
 _HALF: Final = 0.5
 # BBRMinPipeCwnd: the fewest segments that BBR has in flight.
 _LEAST_IN_FLIGHT: Final = 4.0
@@ -94,11 +94,10 @@ def _window(filler: Filler, *, alone: bool) -> float:
 
 
 def _kept(filler: Filler, pipe: float, most: float) -> float:
-    rule = filler.path.congestion_control
-    if rule in {"westwood", "westwood-2001"}:
-        # Both set the window to the bandwidth-delay product.
+    rule = window_rule(filler.path.congestion_control)
+    if rule.keeps_product:
         return pipe / (pipe + most) if math.isfinite(most) else _HALF
-    return _AFTER_LOSS.get(rule, _HALF)
+    return _HALF if rule.kept_after_loss is None else rule.kept_after_loss
 
 
 @dataclass(frozen=True, kw_only=True)
