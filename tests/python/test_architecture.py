@@ -130,7 +130,9 @@ FOR_TYPES_ONLY = {
     *(("notebook", "prediction"), ("notebook", "sweeps"), ("plot", "prediction")),
 }
 
-FILES = sorted(PACKAGE.rglob("*.py"))
+# Examples that the build copies there are data: users' code.
+EXAMPLES = PACKAGE / "examples"
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.is_relative_to(EXAMPLES))
 
 
 def unit_of(path: Path) -> str:

@@ -401,7 +401,7 @@ COMMANDS: Final = {
         },
         (
             "serve ship.toml",
-            "serve office.toml --port 8000",
+            "serve ship.toml --port 8000",
         ),
     ),
     "new": Command(
