@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Rules of the user's own, which every run knows.
     "congestion": {"_native", *BASE},
     "keys": {"_native"},
-    # What entries of the engine's tables declare.
+    # Properties that entries of the engine's tables declare.
     "kinds": {"_native"},
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),

@@ -26,7 +26,7 @@ PAGES = {
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
 RUN = [name for name, text in PAGES.items() if re.search(r"^```(console|sh)$", text, re.MULTILINE)]
-# Whatever follows is the shell's.
+# The shell reads the rest.
 SHELL = {"|", ">", "<", "&&", "2>", "||", ";"}
 
 

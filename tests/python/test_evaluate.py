@@ -200,7 +200,7 @@ def test_published_findings_about_cubic_and_bbr_appear() -> None:
 
 
 class Page(HTMLParser):
-    """What a report refers to, and what its elements are named."""
+    """Targets of a report's links, and the names of its elements."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

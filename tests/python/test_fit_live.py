@@ -31,7 +31,7 @@ pytestmark = [
     ),
 ]
 
-# What the hosts of `emulate` use here.
+# Settings of the hosts of `emulate` here.
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 NETWORK = replace(
     LEO,

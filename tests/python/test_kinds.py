@@ -1,4 +1,4 @@
-"""What entries of the engine's tables declare, and that closed forms and advice use it."""
+"""Properties that entries of the engine's tables declare; closed forms and advice use them."""
 
 from __future__ import annotations
 

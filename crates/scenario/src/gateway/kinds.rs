@@ -3,8 +3,8 @@
 
 /// Passes the table to the macro `$then`. `keys` are the keys of all kinds, with the descriptions
 /// that are the reference; `count` and `kind` apply to all kinds. Each entry of `kinds` is a kind:
-/// its name in a scenario file, its description, which is the reference, its settings, and the names
-/// of its keys. The settings implement [`GatewaySettings`](super::settings::GatewaySettings).
+/// its name in a scenario file, its description, which is the reference, its settings, and the
+/// names of its keys. The settings implement [`GatewaySettings`](super::settings::GatewaySettings).
 macro_rules! gateways {
     ($then:ident) => {
         $then! {

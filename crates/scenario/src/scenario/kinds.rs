@@ -7,8 +7,8 @@ use crate::application::schema::AppKind;
 use crate::gateway::schema::GatewayKind;
 use crate::queue::schema::QueueKind;
 
-/// Returns the properties of every window rule, queue, application and kind of gateway, by name, for
-/// closed forms and advice.
+/// Returns the properties of every window rule, queue, application and kind of gateway, by name,
+/// for closed forms and advice.
 #[must_use]
 pub fn kinds() -> Value {
     macro_rules! facts {
