@@ -17,7 +17,6 @@ use crate::table::{AddressOf, Sockets, Timer};
 use crate::{Application, ApplicationId, InitialSequences, Listener, Member, Ports, Realm, Taker};
 
 pub use agent::HOST_GAUGES;
-pub use fetch::Step;
 
 /// Limits on a host's connections. The memory of its buffers is bounded by `connections` times the
 /// send and receive buffers of its configuration.

@@ -11,35 +11,14 @@ use crate::account::Account;
 use crate::connect::{Connect, ConnectError, Remote};
 use crate::cookies::Cookies;
 use crate::deadlines::Deadlines;
+use crate::fetch_step::Step;
 use crate::paths::Paths;
 use crate::places::Places;
 use crate::waking::Waking;
-use crate::{ApplicationId, InitialSequences, Realm, Step, Table};
+use crate::{ApplicationId, InitialSequences, Realm, SocketId, Table};
 
 /// Returns the real address of a node.
 pub type AddressOf = fn(Address) -> IpAddr;
-
-/// Identifies a connection of a host. Valid until it is closed and its application was notified.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SocketId {
-    pub(crate) place: u32,
-    generation: u32,
-}
-
-impl SocketId {
-    /// Creates the identifier of a place, for tables of other connections. The next connection in a
-    /// place has another generation.
-    #[must_use]
-    pub fn new(place: u32, generation: u32) -> Self {
-        Self { place, generation }
-    }
-
-    /// Returns place and generation.
-    #[must_use]
-    pub fn parts(self) -> (u32, u32) {
-        (self.place, self.generation)
-    }
-}
 
 /// A connection in its place.
 #[derive(Debug)]

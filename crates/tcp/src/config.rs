@@ -8,13 +8,14 @@ use std::sync::{Arc, LazyLock};
 use bentpipe_types::{BitRate, IpVersion, Span};
 
 pub use choices::{
-    AvoidanceKind, EcnMode, IdleRestart, NewRenoKind, PathMtuDiscovery, RtoFrom, RtoRule,
+    EcnMode, IdleRestart, NewRenoKind, PathMtuDiscovery, RecoveryKind, RtoFrom, RtoRule,
 };
 
-use crate::congestion::{BandwidthFilter, HyblaSettings, WestwoodSettings};
-use crate::{
-    CongestionControlKind, HostClock, LinuxQuirks, PacingKind, RecoveryKind, SlowStartKind,
+use crate::congestion::{
+    AvoidanceKind, BandwidthFilter, CongestionControlKind, CongestionSettings, HyblaSettings,
+    WestwoodSettings,
 };
+use crate::{HostClock, LinuxQuirks, PacingKind, SlowStartKind};
 
 /// The settings of a connection. The default is a simplified Linux.
 #[derive(Clone, Debug)]
@@ -253,6 +254,22 @@ impl Config {
     pub(crate) fn shared_default() -> Arc<Self> {
         static USUAL: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
         Arc::clone(&USUAL)
+    }
+
+    /// Returns the settings of the window rule.
+    pub(crate) fn congestion_settings(&self) -> CongestionSettings {
+        CongestionSettings {
+            avoidance: self.avoidance,
+            slow_start: self.slow_start,
+            initial_slow_start_threshold: self.initial_slow_start_threshold,
+            tcp_linux: self.tcp_linux,
+            integer_cubic: self.linux_quirks.integer_cubic,
+            clock: self.clock,
+            hybla: self.hybla,
+            westwood: self.westwood,
+            channel_capacity: self.channel_capacity,
+            bandwidth_filter: self.bandwidth_filter,
+        }
     }
 
     /// Maximum number of bytes that are out of order or wait to be read.

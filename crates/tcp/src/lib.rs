@@ -41,6 +41,7 @@
 
 mod config;
 pub mod congestion;
+mod congestion_control;
 mod connection;
 mod delivered_estimate;
 mod linux_quirks;
@@ -59,12 +60,13 @@ mod socket;
 mod statistics;
 #[cfg(test)]
 mod testing;
+mod write_calls;
 
 pub use config::{
-    AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, IdleRestart, KeepAlive,
-    NewRenoKind, PathMtuDiscovery, QuickAcks, RtoFrom, RtoRule,
+    BufferSizes, Config, EcnMode, HYSTART_LIMIT, IdleRestart, KeepAlive, NewRenoKind,
+    PathMtuDiscovery, QuickAcks, RtoFrom, RtoRule,
 };
-pub use congestion::CongestionControlKind;
+pub use congestion::{AvoidanceKind, CongestionControlKind};
 pub use connection::{
     Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
     PassiveFastOpen, PathLimit, Sender, State, TcpInfo, reset_reply,
@@ -80,7 +82,7 @@ pub use rtt::GRANULE;
 pub use sender_limits::{Limit, LimitedTimes};
 pub use slow_start::SlowStartKind;
 pub use socket::{
-    CALL, Calls, Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay,
-    relay_more,
+    Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,
 };
 pub use statistics::{Failure, FailureKind, Statistics};
+pub use write_calls::{CALL, Calls};

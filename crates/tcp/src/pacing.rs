@@ -6,7 +6,7 @@
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::Window;
+use crate::congestion_control::Window;
 
 /// Whether a connection paces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

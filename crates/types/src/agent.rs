@@ -1,14 +1,6 @@
 //! The node interface ([`Agent`]) and the context of its calls ([`Ctx`]).
 
-use serde::{Deserialize, Serialize};
-
-use crate::{PacketRef, PacketStore, RandomStream, Routes, Time};
-
-/// Index of a node's attachment to a link, in the order in which links were attached.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-pub struct Port(pub u16);
+use crate::{PacketRef, PacketStore, Port, RandomStream, Routes, Time};
 
 /// Reason why a node discarded a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

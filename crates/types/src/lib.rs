@@ -40,18 +40,18 @@ mod bytes;
 mod distribution;
 pub mod filler;
 mod flags;
-mod fragment;
 mod histogram;
 mod icmp;
 mod ip;
 mod packet;
+mod packet_ref;
 mod pool;
+mod port;
 mod prefetch;
 mod processor;
 mod quantile;
 mod random;
 mod rate;
-mod real_packet;
 mod routes;
 mod sack_blocks;
 mod seq;
@@ -65,28 +65,30 @@ pub mod words;
 pub use address::{Address, Endpoint};
 pub use agenda::{Agenda, Entry};
 pub use agent::{
-    Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, Room, StreamCheck, World,
+    Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Room, StreamCheck, World,
 };
 pub use by_address::ByAddress;
 pub use bytes::Bytes;
 pub use distribution::Distribution;
 pub use flags::Flags;
-pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use ip::{Ecn, IpVersion};
 pub use packet::{Packet, Resolution};
+pub use packet_ref::PacketRef;
 pub use pool::PoolFull;
+pub use port::Port;
 pub use prefetch::{fetch, fetch_behind, fetch_whole};
 pub use processor::{Processing, Processor, Served};
 pub use quantile::rank;
 pub use random::{RandomStream, Trials, splitmix64};
 pub use rate::BitRate;
-pub use real_packet::{FlowKey, HostAddress, Party};
 pub use routes::Routes;
 pub use sack_blocks::{SackBlock, SackBlocks, tell_first};
 pub use seq::Seq;
 pub use span_statistics::SpanStatistics;
-pub use store::{Compaction, Extension, PacketRef, PacketStore, Tunnel};
+pub use store::{
+    Compaction, Extension, FlowKey, Fragment, HostAddress, PacketStore, Party, Tunnel,
+};
 pub use syn_options::{FastOpen, SynOptions};
 pub use time::{Span, Time};
 pub use trace::{Series, SeriesId, Trace};

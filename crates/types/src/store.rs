@@ -1,13 +1,15 @@
 //! The store of all packets of a network.
 
-use crate::fragment::{Fragment, FragmentedPacket};
-use crate::pool::Pool;
-use crate::real_packet::RealPacket;
-use crate::{Address, IpVersion, Packet, SackBlock, SackBlocks, SynOptions};
+mod fragment;
+mod real_packet;
 
-/// Reference to a packet in a [`PacketStore`]. Valid until the packet is taken or released.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PacketRef(u32);
+pub use fragment::Fragment;
+pub use real_packet::{FlowKey, HostAddress, Party};
+
+use crate::pool::Pool;
+use crate::{Address, IpVersion, Packet, PacketRef, SackBlock, SackBlocks, SynOptions};
+use fragment::FragmentedPacket;
+use real_packet::RealPacket;
 
 /// Data that few packets have, outside the 64-byte record.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -3,8 +3,9 @@
 
 use bentpipe_types::{Flags, Packet, PacketRef, Time};
 
+use super::context::HybridContext;
 use super::relay::Relay;
-use super::tracked_connection::{HybridContext, Verdict};
+use super::tracked_connection::Verdict;
 
 impl Relay {
     /// Processes a packet of the host, other than a SYN.

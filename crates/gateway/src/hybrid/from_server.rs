@@ -2,9 +2,10 @@
 
 use bentpipe_types::{Flags, Packet, PacketRef, Time};
 
+use super::context::HybridContext;
 use super::relay::Relay;
 use super::segment_store::HeldSegment;
-use super::tracked_connection::{HybridContext, Verdict};
+use super::tracked_connection::Verdict;
 
 /// Largest possible window (RFC 7323 section 2.3).
 const MAX_WINDOW: i64 = 1 << 30;

@@ -32,13 +32,15 @@
 //! segment towards the host: the acknowledgment number, window and timestamps, which are the
 //! server's latest.
 
+mod context;
 mod from_host;
 mod from_server;
-mod host_path_mtu;
+mod handshake;
 mod relay;
 mod segment_store;
 mod sending;
 mod settings;
+mod side;
 mod totals;
 mod tracked_connection;
 mod tracking_table;
@@ -55,8 +57,10 @@ use bentpipe_types::{
 use crate::crash::VolatileAgent;
 use crate::icmp::IcmpReport;
 use crate::refusal_notice::RefusalNotice;
+use context::HybridContext;
+use side::Side;
 use totals::Totals;
-use tracked_connection::{HybridContext, Phase, Side, TrackedConnection, Verdict};
+use tracked_connection::{Phase, TrackedConnection, Verdict};
 use tracking_table::TrackingTable;
 
 pub use settings::{Anticipation, Recovery, Settings};

@@ -3,6 +3,8 @@
 //! Positions are sequence numbers of the server's stream, extended to 64 bits and counted from its
 //! SYN, which is 0, as in `bentpipe_tcp`.
 
+mod host_path_mtu;
+
 use std::net::IpAddr;
 
 use bentpipe_tcp::{Observed, Sender, TIMESTAMPS_LENGTH};
@@ -10,10 +12,14 @@ use bentpipe_types::{
     Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlock, SackBlocks, Seq, Span, Time,
 };
 
-use super::host_path_mtu::{BlackHoleDetection, HostPathMtu};
+use super::context::HybridContext;
+use super::handshake::{End, NegotiatedOptions, OpenedConnection};
 use super::segment_store::SegmentStore;
 use super::settings::{Anticipation, Settings};
-use super::tracked_connection::{End, HybridContext, NegotiatedOptions, Side, TrackedConnection};
+use super::side::Side;
+use host_path_mtu::{BlackHoleDetection, HostPathMtu};
+
+pub(super) use host_path_mtu::{Part, copy};
 
 /// Time without outstanding data after which the sender's state is dropped, with all that it has
 /// learnt of the path, to free its memory.
@@ -93,25 +99,25 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// Returns the state for `tracked`, whose ends are both established. The host has acknowledged
-    /// everything before `acknowledged`.
+    /// Returns the state of a connection. The host has acknowledged everything before
+    /// `acknowledged`.
     pub(super) fn new(
-        tracked: &TrackedConnection,
-        negotiated: &NegotiatedOptions,
+        opened: &OpenedConnection,
         acknowledged: u64,
         context: &mut HybridContext,
     ) -> Self {
         let now = context.cx.now;
-        let [host, server] = tracked.ends;
+        let [host, server] = opened.ends;
+        let negotiated = &opened.negotiated;
         // RFC 7323 section 5 (PAWS): a timestamp that is older than the peer's latest makes a
         // segment unacceptable. So the gateway's own segments start with the timestamps of the
         // SYNs.
         let clock = |end: &End| end.syn.and_then(|syn| syn.timestamps).unwrap_or((0, 0));
         Self {
-            host: tracked.host,
-            server: tracked.server,
-            ip: tracked.ip,
-            version: tracked.version,
+            host: opened.host,
+            server: opened.server,
+            ip: opened.ip,
+            version: opened.version,
             negotiated: *negotiated,
             receive_next: acknowledged,
             fin: None,

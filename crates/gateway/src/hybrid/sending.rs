@@ -3,11 +3,11 @@
 use bentpipe_tcp::Admission;
 use bentpipe_types::{Ecn, Flags, Span, Time};
 
-use super::host_path_mtu::{Part, copy};
+use super::context::HybridContext;
 use super::relay::Relay;
+use super::relay::{Part, copy};
 use super::segment_store::HeldSegment;
 use super::settings::Anticipation;
-use super::tracked_connection::HybridContext;
 
 /// Longest interval between two zero-window probes.
 const MAX_PROBE_INTERVAL: Span = Span::from_secs(60);

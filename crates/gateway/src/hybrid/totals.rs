@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bentpipe_types::{Ctx, Packet, Port};
 
-use super::tracked_connection::Side;
+use super::side::Side;
 
 /// Sums over all connections, and the ports of the current one.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,15 +1,16 @@
 //! A tracked connection: how it opens (gaid1998 section 4.3) and closes.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use bentpipe_types::{
-    Ctx, Endpoint, Flags, FlowKey, IpVersion, Packet, PacketRef, Seq, Span, SynOptions, Time,
+    Ctx, Endpoint, Flags, FlowKey, IpVersion, Packet, PacketRef, Span, SynOptions, Time,
 };
 
+use super::context::HybridContext;
+use super::handshake::{End, NegotiatedOptions, OpenedConnection, Syn};
 use super::relay::Relay;
 use super::settings::Settings;
-use super::totals::Totals;
+use super::side::Side;
 
 /// RFC 7323 section 2.3: a larger shift is taken as this.
 const MAXIMUM_SHIFT: u8 = 14;
@@ -17,55 +18,6 @@ const MAXIMUM_SHIFT: u8 = 14;
 const DEFAULT_MSS: u16 = 536;
 /// Limit of the duration of a handshake.
 const HANDSHAKE_LIMIT: Span = Span::from_secs(180);
-
-/// The parts of the gateway that a connection uses.
-pub(super) struct HybridContext<'a, 'c> {
-    pub(super) settings: &'a Settings,
-    pub(super) sender: &'a Arc<bentpipe_tcp::Config>,
-    pub(super) totals: &'a mut Totals,
-    pub(super) cx: &'a mut Ctx<'c>,
-}
-
-/// End of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Side {
-    Host,
-    Server,
-}
-
-impl Side {
-    const fn other(self) -> Self {
-        match self {
-            Self::Host => Self::Server,
-            Self::Server => Self::Host,
-        }
-    }
-}
-
-/// Contents of an end's SYN.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Syn {
-    pub(super) initial: Seq,
-    /// Window, which is never scaled in a SYN (RFC 7323 section 2.2).
-    pub(super) window: u16,
-    pub(super) mss: Option<u16>,
-    pub(super) shift: Option<u8>,
-    pub(super) sack: bool,
-    /// Its timestamp, and the echoed one.
-    pub(super) timestamps: Option<(u32, u32)>,
-}
-
-/// State of one end while the connection opens: the paper's SYN_RECEIVED and CONNECTION_ESTAB.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct End {
-    pub(super) syn: Option<Syn>,
-    pub(super) established: bool,
-    /// Sequence number after the last one that it has sent.
-    pub(super) next: Seq,
-    /// Position up to which it has acknowledged the other end's stream: the SYN, and data sent with
-    /// it (RFC 7413). 0 if it has acknowledged nothing.
-    pub(super) acknowledged: u32,
-}
 
 /// Phase of a connection.
 #[derive(Debug)]
@@ -354,7 +306,15 @@ impl TrackedConnection {
             let negotiated = self.negotiate(&host_syn, &server_syn, context.settings);
             // The relay starts at the position that the host has acknowledged. The server
             // retransmits whatever was forwarded before and was lost.
-            let mut relay = Relay::new(self, &negotiated, u64::from(host.acknowledged), context);
+            let opened = OpenedConnection {
+                host: self.host,
+                server: self.server,
+                ip: self.ip,
+                version: self.version,
+                ends: self.ends,
+                negotiated,
+            };
+            let mut relay = Relay::new(&opened, u64::from(host.acknowledged), context);
             if side == Side::Host {
                 // The last ACK of the handshake acknowledges nothing new, but a server that sends
                 // first waits for it.
@@ -465,20 +425,4 @@ impl TrackedConnection {
             since: context.cx.now,
         };
     }
-}
-
-/// Options negotiated in the two SYNs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NegotiatedOptions {
-    /// Initial sequence number of the server.
-    pub(super) initial: Seq,
-    pub(super) host_shift: u8,
-    pub(super) announced_shift: u8,
-    /// Shift of the server's own windows.
-    pub(super) server_shift: u8,
-    pub(super) timestamps: bool,
-    pub(super) sack: bool,
-    pub(super) segment: u32,
-    /// Largest window offered to the server.
-    pub(super) window: u64,
 }

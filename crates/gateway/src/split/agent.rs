@@ -8,8 +8,8 @@ use bentpipe_types::{
 };
 
 use super::Split;
-use super::counters::{self, GAUGES, Sums};
 use super::multiplex::Multiplex;
+use super::report::GAUGES;
 use crate::crash::VolatileAgent;
 use crate::refusal_notice::RefusalNotice;
 
@@ -23,7 +23,7 @@ impl<P: Payload> VolatileAgent for Split<P> {
         while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
             cx.discard(packet, DropReason::Down);
         }
-        let sums = Sums::of_all(self);
+        let sums = self.sums();
         let lost = self.counters.connections_lost(sums);
         let mut anew = Self::new(self.settings.clone());
         if let Some(multiplex) = &mut anew.multiplex {
@@ -128,7 +128,7 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.counters.report(self, visit);
+        self.report_counters(visit);
     }
 
     fn gauges(&self) -> &'static [Gauge] {
@@ -136,11 +136,11 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn gauge(&self, index: usize) -> f64 {
-        counters::gauge(self, index)
+        self.gauge_value(index)
     }
 
     fn stream_check(&self) -> StreamCheck {
-        self.counters.check(self)
+        self.check_streams()
     }
 
     fn remark(&self) -> Option<&'static str> {

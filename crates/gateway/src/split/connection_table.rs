@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bentpipe_tcp::{Config, Payload};
 use bentpipe_types::{Port, Span, Time};
 
-use super::counters::Sums;
+use super::leg_totals::Sums;
 use super::split_connection::SplitConnection;
 use crate::slab::Slab;
 

@@ -5,18 +5,7 @@ use std::sync::Arc;
 use bentpipe_tcp::Config;
 use bentpipe_types::{FlowKey, IpVersion};
 
-use super::Settings;
-
-/// Type of a leg.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LegType {
-    /// Over the facing link.
-    Facing,
-    /// To a host.
-    Host,
-    /// To a host whose connection is multiplexed.
-    MultiplexedConnection,
-}
+use super::settings::{LegType, Settings};
 
 /// The latest settings of each type, with their initial receive window, which is smaller when
 /// memory is short.

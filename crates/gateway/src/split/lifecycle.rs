@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bentpipe_tcp::{Config, Payload};
 use bentpipe_types::{Ctx, FlowKey, PacketRef, Port};
 
-use super::leg_settings::LegType;
 use super::multiplex::{GatewayContext, Multiplex, OpenRequest};
+use super::settings::LegType;
 use super::split_connection::{NextStep, OPENER, RESPONDER, ResponderOutcome, SplitConnection};
 use super::{Confirmation, Split};
 

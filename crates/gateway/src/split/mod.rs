@@ -35,11 +35,13 @@ mod connection_table;
 mod counters;
 mod ended_connections;
 mod leg_settings;
+mod leg_totals;
 mod lifecycle;
 mod memory_budget;
 mod multiplex;
 mod packet_dispatch;
 mod path_memory;
+mod report;
 mod settings;
 mod split_connection;
 #[cfg(test)]
@@ -62,7 +64,7 @@ use path_memory::PathMemory;
 use split_connection::SplitConnection;
 
 pub use bentpipe_types::Processing;
-pub use counters::GAUGES;
+pub use report::GAUGES;
 pub use settings::{Confirmation, Multiplexing, RealAddresses, SUSPEND_AFTER, Settings};
 
 /// A gateway that splits connections. `P` is the storage of its streams' bytes.

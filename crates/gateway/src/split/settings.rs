@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, IpVersion, Port, Processing, Span};
 
-use super::leg_settings::LegType;
 use crate::ConnectionClass;
 
 /// Default time without packets after which a connection is suspended. After ten seconds nearly all
@@ -120,4 +119,15 @@ pub enum Confirmation {
     EndToEnd,
     /// At once.
     Early,
+}
+
+/// Type of a leg.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LegType {
+    /// Over the facing link.
+    Facing,
+    /// To a host.
+    Host,
+    /// To a host whose connection is multiplexed.
+    MultiplexedConnection,
 }

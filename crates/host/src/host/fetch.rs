@@ -4,27 +4,11 @@ use bentpipe_types::{PacketRef, PacketStore};
 
 use super::Host;
 use crate::Realm;
+use crate::fetch_step::Step;
 use crate::table::Timer;
 
 /// With fewer connections, all their state is in the cache.
 const MANY: u32 = 256;
-
-/// Steps of [prefetching](Host::fetch) a connection; each needs the previous one's result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// Its place, which contains its address.
-    Place,
-    /// Its timers only.
-    Timers,
-    /// The part that nearly every segment needs.
-    Connection,
-    /// The rest of it, or the heap data that the sending or receiving half needs.
-    More,
-    /// Heap data of the sending half.
-    Senders,
-    /// Heap data referred to by those.
-    Last,
-}
 
 impl<P: Realm> Host<P> {
     /// Whether it has so many connections that they leave the cache.

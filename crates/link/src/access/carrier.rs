@@ -2,75 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_types::{BitRate, Span};
+use bentpipe_types::Span;
 
 use super::capacity::Capacity;
 use super::constant::Granted;
+use super::grant::{Grant, Request};
 use super::hub::Hub;
+use super::settings::{CarrierSettings, TerminalSettings};
 use crate::changes::Rates;
-
-/// Settings of a carrier, or of a group of carriers planned together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CarrierSettings {
-    /// Maximum total rate of all terminals.
-    pub rate: BitRate,
-    /// Frame length, above zero. The first frame begins at the start of the run, at every terminal.
-    pub frame: Span,
-    /// Time from a request's arrival at the hub to sending the plan that includes it.
-    pub processing: Span,
-}
-
-/// A terminal's entitlements on a carrier.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TerminalSettings {
-    /// Transmission rate in clear sky. Grants per frame never exceed this rate times the frame.
-    pub rate: BitRate,
-    /// Rate granted in each frame without request (CRA). The sum over all terminals is at most the
-    /// carrier's rate.
-    pub constant: Option<BitRate>,
-    /// Maximum rate that it may request (RBDC), in addition to the constant rate.
-    pub rate_based: Option<BitRate>,
-    /// Whether it requests the volume of its backlog (VBDC).
-    pub volume_based: bool,
-    /// Whether it receives a share of unrequested capacity (FCA).
-    pub free: bool,
-    /// Delay of a request to the hub.
-    pub request_delay: Span,
-    /// Delay of the hub's plan to the terminal.
-    pub grant_delay: Span,
-}
-
-/// A terminal's request at a frame's beginning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Request {
-    pub(super) by_rate: Capacity,
-    pub(super) by_volume: Capacity,
-}
-
-/// A terminal's grant in a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Grant {
-    pub(super) constant: Capacity,
-    pub(super) by_rate: Capacity,
-    pub(super) by_volume: Capacity,
-    pub(super) free: Capacity,
-    /// Start of its burst, relative to the frame.
-    pub(super) begins: Span,
-    /// Transmission rate, or `None` if the path carries nothing or the plan has no mode for it.
-    pub(super) rate: Option<BitRate>,
-    /// Whether its path carries anything.
-    pub(super) reaches: bool,
-    /// Capacity planned in a mode that the path no longer supports.
-    pub(super) faded: Capacity,
-    /// Carrier time taken by the rate-based and volume-based parts.
-    pub(super) on_air: Capacity,
-}
-
-impl Grant {
-    pub(super) fn all(&self) -> Capacity {
-        self.constant + self.by_rate + self.by_volume + self.free
-    }
-}
 
 /// A carrier shared by terminals.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use bentpipe_types::Span;
 
 use super::capacity::Capacity;
-use super::carrier::TerminalSettings;
 use super::modes::{Mode, Modes};
+use super::settings::TerminalSettings;
 
 /// Granted capacity, and the carrier time that it takes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use bentpipe_types::Span;
 
 use super::capacity::Capacity;
-use super::carrier::{CarrierSettings, Grant, Request, TerminalSettings};
 use super::constant::{Constants, Granted};
+use super::grant::{Grant, Request};
 use super::modes::Modes;
 use super::prefix::PrefixSums;
+use super::settings::{CarrierSettings, TerminalSettings};
 use super::sharing::{evenly, in_proportion};
 use super::takers::{Asker, FreeShares, Takers};
 use crate::changes::Rates;

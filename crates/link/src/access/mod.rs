@@ -19,17 +19,20 @@ mod capacity;
 mod carrier;
 mod constant;
 mod counts;
+mod grant;
 mod hub;
 mod modes;
 mod path;
 mod prefix;
+mod settings;
 mod sharing;
 mod takers;
 mod terminal;
 
-pub use carrier::{Access, Carrier, CarrierSettings, TerminalSettings};
+pub use carrier::{Access, Carrier};
 pub use counts::{AccessCounts, OnAir};
 pub(crate) use path::Path;
+pub use settings::{CarrierSettings, TerminalSettings};
 pub(crate) use terminal::Terminal;
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use bentpipe_types::{Bytes, Span, Time};
 
 use super::burst::Burst;
 use super::capacity::Capacity;
-use super::carrier::{Grant, Request};
 use super::constant::Granted;
+use super::grant::{Grant, Request};
 use super::path::{Arrival, Path};
 use super::{Access, AccessCounts, OnAir};
 use crate::{Flow, Tally};

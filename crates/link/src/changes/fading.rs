@@ -5,7 +5,7 @@
 
 use bentpipe_types::{Distribution, RandomStream, Span, Time};
 
-use super::LossRates;
+use super::loss_rates::LossRates;
 
 /// Durations of both states, and the effect of a fade.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -8,12 +8,14 @@
 
 mod course;
 mod fading;
+mod loss_rates;
 mod opportunities;
 mod outages;
 mod profile;
 mod rates;
 
 pub use fading::FadingSettings;
+pub use loss_rates::LossRates;
 pub(crate) use opportunities::OPPORTUNITY;
 pub use opportunities::Opportunities;
 pub use outages::{InFlight, Outages, Sending};
@@ -76,30 +78,6 @@ pub enum RateCourse {
     Steps(Profile<u64>),
     /// Instants at which a number of bytes can be sent.
     Opportunities(Opportunities),
-}
-
-/// Loss probabilities at an instant.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct LossRates {
-    /// Probability that a packet of any length is lost.
-    pub packet: f64,
-    /// Probability that a bit is wrong.
-    pub bit: f64,
-}
-
-impl LossRates {
-    /// Returns the hazard of losing a packet of this many bits: -ln of its probability of survival.
-    /// Hazards add up. Infinite for a certain loss.
-    fn hazard(self, bits: u64) -> f64 {
-        let of = |probability: f64| {
-            if probability > 0.0 {
-                -libm::log1p(-probability.min(1.0))
-            } else {
-                0.0
-            }
-        };
-        of(self.packet) + of(self.bit) * bits as f64
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The engine: processes events in order.
 
+mod chain_routing;
 mod external_clock;
 mod fast;
 mod managed;
@@ -7,14 +8,14 @@ mod multicast;
 mod outcome;
 mod packet_hop;
 mod probing;
+mod queue_history;
 mod segments;
+mod shortcuts;
 mod slots;
 
-use bentpipe_host::{ApplicationId, Host, Ports};
+use bentpipe_host::Host;
 use bentpipe_tcp::{Connection, Ranges};
-use bentpipe_types::{
-    Address, Agent, Discards, Gauge, Outbox, PacketRef, PacketStore, Port, Time, Trace,
-};
+use bentpipe_types::{Agent, Discards, Gauge, Outbox, PacketRef, PacketStore, Port, Time, Trace};
 
 use crate::Tap;
 use crate::node::NodeId;
@@ -26,32 +27,7 @@ use slots::{RECEIVING, SENDING};
 
 pub use external_clock::Departure;
 pub(crate) use multicast::{MANY, MulticastReceiver, MulticastReceivers};
-pub(crate) use slots::{DirectionSlot, NodeSlot};
-
-/// An application, by its node and its number there.
-pub(crate) type FlowEnd = (u16, ApplicationId);
-
-/// A flow and its two applications.
-#[derive(Clone, Debug)]
-pub(crate) struct FlowSlot {
-    pub(crate) name: String,
-    pub(crate) start: Time,
-    pub(crate) size: Option<u64>,
-    /// The end that opens connections, and the other end.
-    pub(crate) opener: FlowEnd,
-    pub(crate) server: FlowEnd,
-    /// Destination of the opener's packets: the server's node or a channel.
-    pub(crate) destination: Address,
-    /// Local ports of the opener, used by no other flow there.
-    pub(crate) ports: Ports,
-    /// Node of the end that measures times.
-    pub(crate) measures: u16,
-    /// Whether both ends send equally.
-    pub(crate) both: bool,
-    /// The end that sends most, and the other end.
-    pub(crate) sender: FlowEnd,
-    pub(crate) receiver: FlowEnd,
-}
+pub(crate) use slots::{DirectionSlot, FlowEnd, FlowSlot, NodeSlot};
 
 /// Whether a run continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,11 +1,39 @@
-//! Storage of nodes and link directions, with their hot fields together.
+//! Storage of flows, nodes and link directions, with their hot fields together.
 
+use bentpipe_host::{ApplicationId, Ports};
 use bentpipe_link::{Direction, Settings};
-use bentpipe_types::{Agent, Port, RandomStream, Time};
+use bentpipe_types::{Address, Agent, Port, RandomStream, Time};
 
-use super::fast::{ANYWHERE, ChainRouting, QueueHistory, Shortcuts};
+use super::chain_routing::ChainRouting;
 use super::multicast::{MANY, MulticastReceivers};
+use super::queue_history::QueueHistory;
+use super::shortcuts::{ANYWHERE, Shortcuts};
 use crate::node::Node;
+
+/// An application, by its node and its number there.
+pub(crate) type FlowEnd = (u16, ApplicationId);
+
+/// A flow and its two applications.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowSlot {
+    pub(crate) name: String,
+    pub(crate) start: Time,
+    pub(crate) size: Option<u64>,
+    /// The end that opens connections, and the other end.
+    pub(crate) opener: FlowEnd,
+    pub(crate) server: FlowEnd,
+    /// Destination of the opener's packets: the server's node or a channel.
+    pub(crate) destination: Address,
+    /// Local ports of the opener, used by no other flow there.
+    pub(crate) ports: Ports,
+    /// Node of the end that measures times.
+    pub(crate) measures: u16,
+    /// Whether both ends send equally.
+    pub(crate) both: bool,
+    /// The end that sends most, and the other end.
+    pub(crate) sender: FlowEnd,
+    pub(crate) receiver: FlowEnd,
+}
 
 /// The direction behind each port of a node, or `u16::MAX` behind a port that only receives.
 /// Numbers beyond the directions denote multicast branch points.

@@ -60,21 +60,6 @@ words! {
 }
 
 words! {
-    /// Unit of progress in congestion avoidance.
-    #[schemars(rename = "CongestionAvoidance")]
-    #[derive(Default)]
-    AvoidanceKind {
-        /// Each acknowledgment counts as one segment (RFC 5681 equation 3): with delayed
-        /// acknowledgments, the window grows by one segment in two round trips.
-        PerAcknowledgment = "per-acknowledgment",
-        /// Acknowledged bytes count (RFC 3465): the window grows by one segment per round trip, as
-        /// in Linux.
-        #[default]
-        ByteCounting = "byte-counting",
-    }
-}
-
-words! {
     /// Congestion window after an idle period.
     #[derive(Default)]
     IdleRestart {
@@ -99,5 +84,25 @@ words! {
         Impatient = "impatient",
         /// Each: many losses are repaired at one per round trip.
         SlowButSteady = "slow-but-steady",
+    }
+}
+
+words! {
+    /// A loss recovery algorithm.
+    #[schemars(rename = "Recovery")]
+    #[derive(Default)]
+    RecoveryKind {
+        /// Fast retransmit and fast recovery, one loss at a time (RFC 5681 section 3.2).
+        Reno = "reno",
+        /// Stays in recovery until all data sent before it is acknowledged, with one retransmission
+        /// per round trip (RFC 6582).
+        NewReno = "newreno",
+        /// Detects each lost segment from SACK blocks (RFC 6675), and with `rack` from send times
+        /// (RFC 8985).
+        #[default]
+        Sack = "sack",
+        /// FACK: considers everything below the highest SACKed segment lost (Mathis and Mahdavi
+        /// 1996).
+        Fack = "fack",
     }
 }

@@ -1,21 +1,10 @@
 //! Measured bandwidth of a connection: delivered bytes per time, sampled once per round trip
 //! ([`RoundTripBandwidth`]) or with each acknowledgment ([`AckBandwidth`]).
 
-use bentpipe_types::{Span, Time, words};
+use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::AckSample;
-
-words! {
-    /// Filter of bandwidth samples.
-    BandwidthFilter {
-        /// No filter: the last sample is the estimate.
-        LastSample = "last-sample",
-        /// Two low-pass filters in series, each with weight 7/8 for the old value: Westwood+ in
-        /// Linux.
-        Westwood = "westwood",
-    }
-}
+use super::{AckSample, BandwidthFilter};
 
 /// Measurement of a connection's bandwidth.
 pub trait BandwidthEstimator {

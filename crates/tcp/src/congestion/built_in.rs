@@ -3,7 +3,7 @@
 use bentpipe_types::words;
 use serde::Serialize;
 
-use crate::config::Config;
+use super::CongestionSettings;
 
 /// What a loss leaves of the congestion window.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -73,7 +73,7 @@ pub(super) trait BuiltIn {
     const FOR_SATELLITES: bool = false;
 
     /// Creates the rule of a connection with this configuration.
-    fn from_config(config: &Config) -> Self;
+    fn from_settings(settings: &CongestionSettings) -> Self;
 }
 
 /// Large rules are boxed, so that connections with other rules need no memory for them.
@@ -85,8 +85,8 @@ impl<T: BuiltIn> BuiltIn for Box<T> {
     const FAMILY: RuleFamily = T::FAMILY;
     const FOR_SATELLITES: bool = T::FOR_SATELLITES;
 
-    fn from_config(config: &Config) -> Self {
-        Self::new(T::from_config(config))
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        Self::new(T::from_settings(settings))
     }
 }
 

@@ -4,8 +4,9 @@ use bentpipe_types::{BitRate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{CongestionControlKind, Rule, dispatch};
-use super::{AckSample, Congestion, CongestionControl, CongestionSample, Window};
-use crate::config::Config;
+use super::{
+    AckSample, Congestion, CongestionControl, CongestionSample, CongestionSettings, Window,
+};
 use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
 
@@ -29,15 +30,20 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// Creates the controller configured by `config`, for full segments of `segment` bytes.
-    pub(crate) fn new(config: &Config, segment: u32, initial_window: u64) -> Self {
+    /// Creates a controller with this rule, for full segments of `segment` bytes.
+    pub(crate) fn new(
+        kind: &CongestionControlKind,
+        settings: &CongestionSettings,
+        segment: u32,
+        initial_window: u64,
+    ) -> Self {
         let window = Window::new(
             segment,
             initial_window.max(u64::from(segment)),
-            config.initial_slow_start_threshold.unwrap_or(u64::MAX),
+            settings.initial_slow_start_threshold.unwrap_or(u64::MAX),
         );
-        let rule = Rule::new(config);
-        let slow_start = SlowStartRule::new(config.slow_start);
+        let rule = Rule::new(kind, settings);
+        let slow_start = SlowStartRule::new(settings.slow_start);
         let owns_slow_start = dispatch!(&rule, r => r.owns_slow_start());
         let rule_sees_every_ack = dispatch!(&rule, r => r.sees_every_ack());
         let slow_start_sees_every_ack = slow_start.sees_every_ack() && !owns_slow_start;
@@ -50,9 +56,9 @@ impl Controller {
             slow_start_sees_every_ack,
             models_path: dispatch!(&rule, r => r.models_path()),
             // Hybla's modules compare strictly.
-            includes_threshold: config.tcp_linux
+            includes_threshold: settings.tcp_linux
                 && !matches!(
-                    config.congestion_control,
+                    kind,
                     CongestionControlKind::Hybla | CongestionControlKind::EnhancedHybla
                 ),
             rule,

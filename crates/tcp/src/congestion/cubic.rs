@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::built_in::AfterOneLoss;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
-use crate::{AvoidanceKind, Config};
+use super::{AvoidanceKind, CongestionSettings};
 
 /// RFC 9438 section 4.1.1 and RFC 9438 section 5.1: C, in segments per cubic second.
 const C: f64 = 0.4;
@@ -147,8 +147,8 @@ impl BuiltIn for Cubic {
     const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Share(BETA);
     const LOSS_LAW: Option<&'static str> = Some("cubic");
 
-    fn from_config(config: &Config) -> Self {
-        Self::new(config.avoidance)
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        Self::new(settings.avoidance)
     }
 }
 

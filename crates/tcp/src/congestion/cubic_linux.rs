@@ -11,8 +11,9 @@ use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
+use super::{AvoidanceKind, CongestionSettings};
+use crate::HostClock;
 use crate::linux_ticks::HZ;
-use crate::{AvoidanceKind, Config, HostClock};
 
 /// BICTCP_HZ: the curve's time is in units of 2^-10 s.
 const CURVE_SHIFT: u32 = 10;
@@ -196,8 +197,8 @@ impl LinuxCubic {
 impl BuiltIn for LinuxCubic {
     const HAS_OWN_SLOW_START: bool = false;
 
-    fn from_config(config: &Config) -> Self {
-        Self::new(config.avoidance, config.clock)
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        Self::new(settings.avoidance, settings.clock)
     }
 }
 

@@ -6,12 +6,13 @@
 use bentpipe_types::{BitRate, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::CongestionSettings;
 use super::ack_spacing::PacketPairs;
-use super::bandwidth::{BandwidthEstimator, BandwidthFilter, RoundTripBandwidth};
 use super::built_in::RuleFamily;
-use super::hybla::{ChannelCapacity, HyblaGrowth};
+use super::bandwidth::{BandwidthEstimator, RoundTripBandwidth};
+use super::hybla::HyblaGrowth;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
-use crate::Config;
+use super::{BandwidthFilter, ChannelCapacity};
 
 /// Enhanced Hybla's window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,17 +63,17 @@ impl BuiltIn for EnhancedHybla {
     const NEEDS_CAPACITY: bool = true;
     const FAMILY: RuleFamily = RuleFamily::Hybla;
 
-    fn from_config(config: &Config) -> Self {
-        let estimated = config.hybla.channel_capacity == ChannelCapacity::PacketPairs;
-        let capacity = config
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        let estimated = settings.hybla.channel_capacity == ChannelCapacity::PacketPairs;
+        let capacity = settings
             .channel_capacity
             .filter(|_| !estimated)
             .map_or(0, BitRate::bits_per_second);
-        let filter = config.bandwidth_filter;
+        let filter = settings.bandwidth_filter;
         Self {
             channel_capacity: capacity as f64 / 8.0,
             pairs: estimated.then(PacketPairs::default),
-            growth: HyblaGrowth::new(&config.hybla, config.avoidance),
+            growth: HyblaGrowth::new(&settings.hybla, settings.avoidance),
             bandwidth: RoundTripBandwidth::new(filter.unwrap_or(BandwidthFilter::LastSample)),
             minimum_rtt: None,
         }
@@ -134,16 +135,20 @@ impl CongestionControl for EnhancedHybla {
 mod tests {
     use super::super::HyblaSettings;
     use super::*;
+    use crate::Config;
 
     const SEGMENT: u64 = 1448;
     const RTT: Span = Span::from_millis(600);
 
     /// Returns a connection that uses `bytes_per_second` of 100 Mbit/s, at 600 ms.
     fn connection_using(bytes_per_second: u64) -> EnhancedHybla {
-        let mut rule = EnhancedHybla::from_config(&Config {
-            channel_capacity: BitRate::new(100_000_000),
-            ..Config::default()
-        });
+        let mut rule = EnhancedHybla::from_settings(
+            &Config {
+                channel_capacity: BitRate::new(100_000_000),
+                ..Config::default()
+            }
+            .congestion_settings(),
+        );
         let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
         rule.on_established(&mut window, Some(RTT), Time::ZERO);
         for n in 0..200 {
@@ -197,14 +202,17 @@ mod tests {
 
     #[test]
     fn packet_pairs_replace_the_configured_capacity() {
-        let mut rule = EnhancedHybla::from_config(&Config {
-            channel_capacity: BitRate::new(1_000_000),
-            hybla: HyblaSettings {
-                channel_capacity: ChannelCapacity::PacketPairs,
-                ..HyblaSettings::default()
-            },
-            ..Config::default()
-        });
+        let mut rule = EnhancedHybla::from_settings(
+            &Config {
+                channel_capacity: BitRate::new(1_000_000),
+                hybla: HyblaSettings {
+                    channel_capacity: ChannelCapacity::PacketPairs,
+                    ..HyblaSettings::default()
+                },
+                ..Config::default()
+            }
+            .congestion_settings(),
+        );
         let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
         rule.on_established(&mut window, Some(RTT), Time::ZERO);
         // A flight of 40 segments, spaced by 120 us: 12.07 MB/s. Later ones do not count.

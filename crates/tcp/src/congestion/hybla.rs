@@ -4,83 +4,14 @@
 //! Int. J. Satellite Communications and Networking 22(5) 2004, cited as "Hybla"; Linux's
 //! tcp_hybla.c.
 
-use bentpipe_types::{Span, Time, words};
+use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::ack_spacing::AckSpacing;
 use super::built_in::RuleFamily;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
-use crate::{AvoidanceKind, Config};
-
-/// Settings of Hybla.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct HyblaSettings {
-    /// RTT0: round-trip time of the reference connection. 25 ms in the paper and in Linux.
-    pub reference_rtt: Span,
-    /// Initial slow-start threshold.
-    pub initial_threshold: InitialThreshold,
-    /// Enhanced Hybla's capacity of the channel.
-    pub channel_capacity: ChannelCapacity,
-    /// Reaction to a lost segment.
-    pub after_loss: AfterLoss,
-    /// Window after a timeout.
-    pub after_timeout: AfterTimeout,
-}
-
-impl Default for HyblaSettings {
-    fn default() -> Self {
-        Self {
-            reference_rtt: Span::from_millis(25),
-            initial_threshold: InitialThreshold::Configured,
-            channel_capacity: ChannelCapacity::Configured,
-            after_loss: AfterLoss::Half,
-            after_timeout: AfterTimeout::OneSegment,
-        }
-    }
-}
-
-words! {
-    /// Hybla's initial slow-start threshold.
-    InitialThreshold {
-        /// The value of `initial_slow_start_threshold`.
-        Configured = "configured",
-        /// The minimum round-trip time times the bandwidth estimated from the spacing of the first
-        /// acknowledgments (Hoe 1996), or `initial_slow_start_threshold` if that is lower.
-        BandwidthEstimate = "bandwidth-estimate",
-    }
-}
-
-words! {
-    /// Enhanced Hybla's capacity of the channel.
-    ChannelCapacity {
-        /// The value of `channel_capacity`.
-        Configured = "configured",
-        /// The median rate of the first 31 pairs of consecutive acknowledgments, which are spaced
-        /// by the bottleneck (packet pairs: Keshav 1991). `channel_capacity` is ignored.
-        PacketPairs = "packet-pairs",
-    }
-}
-
-words! {
-    /// Hybla's reaction to a lost segment.
-    AfterLoss {
-        /// Halves the window, as NewReno does (the Hybla paper, and Linux).
-        Half = "half",
-        /// Sets the threshold to half of the window, and the window to a quarter (vanzara2014,
-        /// section III.B).
-        Quarter = "quarter",
-    }
-}
-
-words! {
-    /// Hybla's window after a timeout.
-    AfterTimeout {
-        /// One segment (RFC 5681, and Linux).
-        OneSegment = "one-segment",
-        /// rho segments (vanzara2014, section III.B).
-        Rho = "rho",
-    }
-}
+use super::{AfterLoss, AfterTimeout, HyblaSettings, InitialThreshold};
+use super::{AvoidanceKind, CongestionSettings};
 
 /// Hybla's window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -106,8 +37,8 @@ impl BuiltIn for Hybla {
     const FAMILY: RuleFamily = RuleFamily::Hybla;
     const FOR_SATELLITES: bool = true;
 
-    fn from_config(config: &Config) -> Self {
-        Self::new(config.hybla, config.avoidance)
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        Self::new(settings.hybla, settings.avoidance)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::built_in::AfterOneLoss;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
-use crate::{AvoidanceKind, Config};
+use super::{AvoidanceKind, CongestionSettings};
 
 /// RFC 5681's window rule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,8 +31,8 @@ impl BuiltIn for Reno {
     const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Share(0.5);
     const LOSS_LAW: Option<&'static str> = Some("reno");
 
-    fn from_config(config: &Config) -> Self {
-        Self::new(config.avoidance)
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        Self::new(settings.avoidance)
     }
 }
 

@@ -6,14 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::built_in::{RuleFacts, facts_of};
 use super::{
-    Bbr1, Bbr3, BuiltIn, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic,
-    Reno, Westwood, Westwood2001,
+    Bbr1, Bbr3, BuiltIn, CongestionControl, CongestionSettings, Cubic, CustomFactory,
+    EnhancedHybla, Hybla, LinuxCubic, Reno, Westwood, Westwood2001,
 };
-use crate::config::Config;
 
 /// Defines the table. Each line has a rule's names in scenario files with their descriptions (the
-/// reference documentation), its kind, and its type. `with QUIRK` selects another type if that
-/// Linux quirk is enabled. The dollar sign is for the macro that this macro defines.
+/// reference documentation), its kind, and its type. `with SETTING` selects another type if that
+/// setting is on. The dollar sign is for the macro that this macro defines.
 macro_rules! rules {
     (
         $d:tt
@@ -23,7 +22,7 @@ macro_rules! rules {
                 $word:ident = $name:literal
             ),+
             => $kind:ident: $state:ident($type:ty)
-            $(, with $quirk:ident $other:ident($other_type:ty))?;
+            $(, with $setting:ident $other:ident($other_type:ty))?;
         )+
     ) => {
         bentpipe_types::words! {
@@ -57,7 +56,7 @@ macro_rules! rules {
             }
         }
 
-        /// Kind of window rule. Settings of each are in the [`Config`].
+        /// Kind of window rule. Settings of each are in the [`Config`](crate::Config).
         #[derive(Clone, Debug)]
         pub enum CongestionControlKind {
             $(
@@ -86,16 +85,16 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// Creates the rule configured by `config`.
-            pub(super) fn new(config: &Config) -> Self {
-                match &config.congestion_control {
+            /// Creates a rule of this kind.
+            pub(super) fn new(kind: &CongestionControlKind, settings: &CongestionSettings) -> Self {
+                match kind {
                     $(
                         $(
-                            CongestionControlKind::$kind if config.linux_quirks.$quirk => {
-                                Self::$other(BuiltIn::from_config(config))
+                            CongestionControlKind::$kind if settings.$setting => {
+                                Self::$other(BuiltIn::from_settings(settings))
                             }
                         )?
-                        CongestionControlKind::$kind => Self::$state(BuiltIn::from_config(config)),
+                        CongestionControlKind::$kind => Self::$state(BuiltIn::from_settings(settings)),
                     )+
                     CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
                 }
@@ -166,15 +165,13 @@ mod tests {
 
     use super::super::{AckSample, Window};
     use super::*;
+    use crate::Config;
 
     #[test]
     fn has_own_slow_start_matches_the_growth_in_slow_start() {
         for word in WindowRule::ALL {
-            let config = Config {
-                congestion_control: (*word).into(),
-                ..Config::default()
-            };
-            let mut rule = Rule::new(&config);
+            let settings = Config::default().congestion_settings();
+            let mut rule = Rule::new(&(*word).into(), &settings);
             let mut window = Window::new(1000, 10_000, u64::MAX);
             let rtt = Some(Span::from_millis(600));
             dispatch!(&mut rule, r => r.on_established(&mut window, rtt, Time::ZERO));

@@ -9,45 +9,14 @@
 //!   TCP congestion control", ACM CCR 34(2) 2004. The constants are those of Linux's
 //!   tcp_westwood.c.
 
-use bentpipe_types::{Span, Time, words};
+use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::bandwidth::{AckBandwidth, BandwidthEstimator, BandwidthFilter, RoundTripBandwidth};
 use super::built_in::AfterOneLoss;
+use super::bandwidth::{AckBandwidth, BandwidthEstimator, RoundTripBandwidth};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Reno, Window};
-use crate::{AvoidanceKind, Config};
-
-words! {
-    /// Westwood's window after a loss.
-    #[derive(Default)]
-    WestwoodAfterLoss {
-        /// The measured bandwidth times the minimum round-trip time, however small (Casetti and
-        /// others 2001, Grieco and Mascolo 2004, and Linux).
-        #[default]
-        Pipe = "pipe",
-        /// The same, but at least half of the bytes in flight, which is also the threshold (ns-2's
-        /// TCP-Linux, with Linux 2.6.22's module).
-        AtLeastHalf = "at-least-half",
-    }
-}
-
-/// Settings of both Westwoods.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct WestwoodSettings {
-    /// Window after a loss.
-    pub after_loss: WestwoodAfterLoss,
-    /// Time constant of the filter of 2001.
-    pub time_constant: Span,
-}
-
-impl Default for WestwoodSettings {
-    fn default() -> Self {
-        Self {
-            after_loss: WestwoodAfterLoss::default(),
-            time_constant: Span::from_millis(500),
-        }
-    }
-}
+use super::{AvoidanceKind, CongestionSettings};
+use super::{BandwidthFilter, WestwoodAfterLoss};
 
 /// Westwood+'s window rule.
 pub type Westwood = WestwoodRule<RoundTripBandwidth>;
@@ -87,10 +56,12 @@ impl BuiltIn for Westwood {
     const HAS_OWN_SLOW_START: bool = false;
     const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Product;
 
-    fn from_config(config: &Config) -> Self {
-        let filter = config.bandwidth_filter.unwrap_or(BandwidthFilter::Westwood);
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        let filter = settings
+            .bandwidth_filter
+            .unwrap_or(BandwidthFilter::Westwood);
         let bandwidth = RoundTripBandwidth::new(filter);
-        Self::new(config.westwood.after_loss, config.avoidance, bandwidth)
+        Self::new(settings.westwood.after_loss, settings.avoidance, bandwidth)
     }
 }
 
@@ -98,9 +69,9 @@ impl BuiltIn for Westwood2001 {
     const HAS_OWN_SLOW_START: bool = false;
     const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Product;
 
-    fn from_config(config: &Config) -> Self {
-        let bandwidth = AckBandwidth::new(config.westwood.time_constant);
-        Self::new(config.westwood.after_loss, config.avoidance, bandwidth)
+    fn from_settings(settings: &CongestionSettings) -> Self {
+        let bandwidth = AckBandwidth::new(settings.westwood.time_constant);
+        Self::new(settings.westwood.after_loss, settings.avoidance, bandwidth)
     }
 }
 
@@ -163,10 +134,13 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
 
     /// Returns a connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
     fn steady() -> Westwood {
-        delivering(Westwood::from_config(&Config::default()))
+        delivering(Westwood::from_settings(
+            &Config::default().congestion_settings(),
+        ))
     }
 
     fn delivering<B>(mut westwood: WestwoodRule<B>) -> WestwoodRule<B>
@@ -232,7 +206,7 @@ mod tests {
     #[test]
     fn without_an_estimate_a_loss_halves_the_window() {
         let mut window = Window::new(1000, 20_000, 0);
-        let mut westwood = Westwood::from_config(&Config::default());
+        let mut westwood = Westwood::from_settings(&Config::default().congestion_settings());
         westwood.on_congestion(
             &mut window,
             &CongestionSample::new(Congestion::Loss, 20_000, Time::ZERO),
@@ -260,7 +234,9 @@ mod tests {
             (Congestion::Loss, 50_000, (50_000, 78_550)),
             (Congestion::Timeout, 100_000, (1_000, 78_550)),
         ] {
-            let mut westwood = delivering(Westwood2001::from_config(&Config::default()));
+            let mut westwood = delivering(Westwood2001::from_settings(
+                &Config::default().congestion_settings(),
+            ));
             let mut window = Window::new(1000, before, 0);
             westwood.on_congestion(&mut window, &CongestionSample::new(event, before, now));
             let close = |a: u64, b: u64| a.abs_diff(b) <= b / 500;
@@ -271,10 +247,13 @@ mod tests {
 
     #[test]
     fn an_unfiltered_estimate_is_the_last_sample() {
-        let mut westwood = delivering(Westwood::from_config(&Config {
-            bandwidth_filter: Some(BandwidthFilter::LastSample),
-            ..Config::default()
-        }));
+        let mut westwood = delivering(Westwood::from_settings(
+            &Config {
+                bandwidth_filter: Some(BandwidthFilter::LastSample),
+                ..Config::default()
+            }
+            .congestion_settings(),
+        ));
         // A slow round trip: 100 bytes in 200 ms.
         for milliseconds in [2_101, 2_301, 2_302] {
             let mut sample = AckSample::at(Time::ZERO + Span::from_millis(milliseconds), 100);

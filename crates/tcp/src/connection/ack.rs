@@ -6,7 +6,7 @@ mod send_window;
 
 use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Span, Time};
 
-use super::fast::{General, Specialization};
+use super::specialization::{General, Specialization};
 use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;

@@ -2,8 +2,8 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
-use super::fast::General;
 use super::receive::UNSET;
+use super::specialization::General;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, State};
 use crate::reassembly::Range;

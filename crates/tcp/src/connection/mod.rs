@@ -27,7 +27,6 @@
 
 mod ack;
 mod close;
-mod ecn;
 mod events;
 mod fast;
 mod fast_open;
@@ -36,11 +35,11 @@ mod info;
 mod input;
 mod keep_alive;
 mod linux_receive;
+mod loss_timers;
 mod next_segment;
 mod open;
 mod output;
 mod path_model;
-mod path_mtu;
 mod proxy;
 mod receive;
 mod receive_buffer_pruning;
@@ -49,9 +48,12 @@ mod rtt_measurement;
 mod send_buffer;
 mod send_state;
 mod sender;
+mod specialization;
 mod state;
 mod suspend;
+mod timer_expiry;
 mod timers;
+mod window_probe;
 
 use std::num::NonZeroU32;
 
@@ -64,8 +66,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
-use crate::socket::Feed;
 use crate::statistics::Statistics;
+use crate::write_calls::Feed;
 use fast::FastPath;
 use fast_open::FastOpenState;
 use receive::Receive;
@@ -77,8 +79,7 @@ pub use close::reset_reply;
 pub use events::Events;
 pub use fast_open::{ActiveFastOpen, Opening, PassiveFastOpen};
 pub use info::{CongestionState, TcpInfo};
-pub use path_mtu::PathLimit;
-pub use sender::{Admission, Observed, Sender};
+pub use sender::{Admission, Observed, PathLimit, Sender};
 pub use state::State;
 
 /// Part of an arriving segment's payload that lies in the receive window. A host that keeps real

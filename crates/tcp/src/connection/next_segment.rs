@@ -1,8 +1,8 @@
 //! Selection of the next segment to send: its length, or the reason why none may be sent.
 
 use super::Connection;
-use super::fast::{General, Specialization};
 use super::send_state::SendState;
+use super::specialization::{General, Specialization};
 use crate::options::sack_length;
 
 /// The next segment, or the limit that prevents it.

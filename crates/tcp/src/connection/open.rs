@@ -167,7 +167,8 @@ impl Connection {
         self.sender.send.window_maximum = self.sender.send.window;
         self.sender.send.window_sequence = packet.sequence;
         self.sender.congestion = Controller::new(
-            &self.sender.config,
+            &self.sender.config.congestion_control,
+            &self.sender.config.congestion_settings(),
             self.sender.negotiated.segment,
             self.sender.initial_window(self.has_lost_syns()),
         );
@@ -211,7 +212,8 @@ impl Connection {
         // that acknowledgment changed the window.
         if !early || *self.sender.congestion.window() == window {
             self.sender.congestion = Controller::new(
-                &self.sender.config,
+                &self.sender.config.congestion_control,
+                &self.sender.config.congestion_settings(),
                 self.sender.negotiated.segment,
                 self.sender.initial_window(self.has_lost_syns()),
             );

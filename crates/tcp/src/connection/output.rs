@@ -2,9 +2,9 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
-use super::fast::{General, NewDataOnly, Specialization};
 use super::next_segment::NextSegment;
 use super::send_buffer::Burst;
+use super::specialization::{General, NewDataOnly, Specialization};
 use super::{Connection, Sender, State};
 use crate::config::IdleRestart;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};

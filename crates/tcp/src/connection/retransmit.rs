@@ -2,7 +2,7 @@
 
 use bentpipe_types::Ctx;
 
-use super::fast::General;
+use super::specialization::General;
 use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};

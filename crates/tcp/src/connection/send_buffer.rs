@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Ctx, Span, Time};
 
-use super::fast::Specialization;
+use super::specialization::Specialization;
 use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
 use crate::pacing::{is_window_slower, rate_of_window, shortest_burst, unpaced};

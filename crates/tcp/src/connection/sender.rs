@@ -4,15 +4,16 @@
 //! It creates no packets. Its owner, a [`Connection`](super::Connection) or a gateway that sends on
 //! behalf of another host, creates them and reports what was sent.
 
+mod ecn;
+mod path_mtu;
+
 use std::sync::Arc;
 
 use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::ecn::EcnState;
-use super::fast::{General, Specialization};
-use super::path_mtu::PathMtu;
 use super::send_state::SendState;
+use super::specialization::{General, Specialization};
 use super::timers::Timers;
 use crate::Config;
 use crate::congestion::Controller;
@@ -23,6 +24,10 @@ use crate::rate_sample::{DeliveryRate, RecoveryPhase};
 use crate::recovery::{LossRecovery, Recovery, Retransmission, Scoreboard};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
+use ecn::EcnState;
+use path_mtu::PathMtu;
+
+pub use path_mtu::PathLimit;
 
 /// The sending half of a connection.
 ///
@@ -92,7 +97,12 @@ impl Sender {
                 sack: false,
             },
             recovery: Recovery::new(config, false),
-            congestion: Controller::new(config, segment, u64::from(segment)),
+            congestion: Controller::new(
+                &config.congestion_control,
+                &config.congestion_settings(),
+                segment,
+                u64::from(segment),
+            ),
             rtt: RttEstimator::new(config),
             scoreboard: Scoreboard::new(),
             delivered: DeliveredEstimate::default(),
@@ -126,8 +136,12 @@ impl Sender {
         send.window = observed.window;
         send.window_maximum = observed.window;
         let initial_window = sender.initial_window(false);
-        sender.congestion =
-            Controller::new(&sender.config, observed.segment.max(1), initial_window);
+        sender.congestion = Controller::new(
+            &sender.config.congestion_control,
+            &sender.config.congestion_settings(),
+            observed.segment.max(1),
+            initial_window,
+        );
         sender.init_path_model();
         sender.congestion.on_established(None, now);
         sender

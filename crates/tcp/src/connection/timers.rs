@@ -1,12 +1,8 @@
 //! Timers: retransmission, zero-window probes, keep-alive, TIME-WAIT, delayed acknowledgments.
 //!
 //! Each timer is a field, and setting it costs one store. The driver asks for the earliest after
-//! each call. `expiry` has the retransmission timer, `early` the timers that expire before it, and
-//! `window_probe` the zero-window probes.
-
-mod expiry;
-mod loss_timers;
-mod window_probe;
+//! each call. `timer_expiry` has the retransmission timer, `loss_timers` the timers that expire
+//! before it, and `window_probe` the zero-window probes.
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
@@ -27,7 +23,7 @@ pub(super) enum Purpose {
 /// Purpose of the early timer. It expires before the main timer, or together with it, and does not
 /// affect it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Early {
+pub(super) enum Early {
     /// RFC 8985 section 6.2 step 5: segments may be considered lost.
     Reordering,
     /// RFC 8985 section 7: tail loss probe.
@@ -37,17 +33,17 @@ enum Early {
 /// The timers of one connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Timers {
-    at: Time,
-    delayed_acknowledgment: Time,
+    pub(super) at: Time,
+    pub(super) delayed_acknowledgment: Time,
     // Expiry of the pacing timer, while a segment waits for it.
-    pacing: Time,
-    early: Time,
-    purpose: Purpose,
-    early_purpose: Early,
+    pub(super) pacing: Time,
+    pub(super) early: Time,
+    pub(super) purpose: Purpose,
+    pub(super) early_purpose: Early,
     // A change requires a review of the early timer.
-    review: bool,
+    pub(super) review: bool,
     // Data was sent or cumulatively acknowledged: the probe timer is restarted.
-    probe_anew: bool,
+    pub(super) probe_anew: bool,
 }
 
 impl Timers {
@@ -131,7 +127,7 @@ impl Timers {
     }
 
     /// Keeps the early timer as it is.
-    fn clear_review(&mut self) {
+    pub(super) fn clear_review(&mut self) {
         self.review = false;
         self.probe_anew = false;
     }

@@ -21,11 +21,12 @@ mod tail_loss_probe;
 mod undo;
 mod window_reduction;
 
-use bentpipe_types::{Span, Time, words};
+use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{Config, RecoveryPhase};
 
+pub use crate::config::RecoveryKind;
 pub use newreno::NewReno;
 pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use recovery_without_sack::RecoveryWithoutSack;
@@ -34,26 +35,6 @@ pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard
 pub(crate) use scoreboard::{Measured, OneMoreSegment, WholeSegments};
 pub use selective::Selective;
 pub(crate) use tail_loss_probe::tail_loss_timeout;
-
-words! {
-    /// A loss recovery algorithm.
-    #[schemars(rename = "Recovery")]
-    #[derive(Default)]
-    RecoveryKind {
-        /// Fast retransmit and fast recovery, one loss at a time (RFC 5681 section 3.2).
-        Reno = "reno",
-        /// Stays in recovery until all data sent before it is acknowledged, with one retransmission
-        /// per round trip (RFC 6582).
-        NewReno = "newreno",
-        /// Detects each lost segment from SACK blocks (RFC 6675), and with `rack` from send times
-        /// (RFC 8985).
-        #[default]
-        Sack = "sack",
-        /// FACK: considers everything below the highest SACKed segment lost (Mathis and Mahdavi
-        /// 1996).
-        Fack = "fack",
-    }
-}
 
 /// The sender's sequence variables (RFC 9293 section 3.3.1) as positions: sequence numbers
 /// unwrapped to 64 bits and counted from our SYN, which is 0. Byte n of the stream is 1 + n.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
-use crate::congestion::{AckSample, Window};
+use crate::congestion_control::{AckSample, Window};
 
 /// RFC 3465 section 2.2: grows by the acknowledged bytes, at most L segments per acknowledgment.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

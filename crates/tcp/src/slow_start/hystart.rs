@@ -4,7 +4,7 @@ use bentpipe_types::Span;
 use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
-use crate::congestion::{AckSample, Congestion, Window};
+use crate::congestion_control::{AckSample, Congestion, Window};
 
 /// Constants of RFC 9406 section 4.3.
 const MINIMUM_THRESHOLD: Span = Span::from_millis(4);

@@ -6,7 +6,7 @@ use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
-use crate::congestion::{AckSample, Congestion, Window};
+use crate::congestion_control::{AckSample, Congestion, Window};
 
 // tcp_cubic.c: hystart_low_window, hystart_ack_delta_us, HYSTART_MIN_SAMPLES, HYSTART_DELAY_MIN and
 // HYSTART_DELAY_MAX; hystart_ack_delay for rates at which no buffer fills within a millisecond.

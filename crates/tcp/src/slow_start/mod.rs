@@ -7,7 +7,7 @@ mod hystart;
 mod hystart_linux;
 mod standard;
 
-use crate::congestion::{AckSample, Congestion, Window};
+use crate::congestion_control::{AckSample, Congestion, Window};
 
 pub use byte_counting::AppropriateByteCounting;
 pub use hystart::HyStart;

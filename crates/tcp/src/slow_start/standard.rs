@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
-use crate::congestion::{AckSample, Window};
+use crate::congestion_control::{AckSample, Window};
 
 /// RFC 5681 section 3.1: at most one SMSS per acknowledgment of new data.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! A connection with its payload.
 
 mod buffer;
-mod calls;
 mod payload;
 
 use std::net::IpAddr;
@@ -10,12 +9,12 @@ use std::sync::Arc;
 use bentpipe_types::{Ctx, IcmpError, PacketRef, Seq, StreamCheck, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::write_calls::Feed;
 use crate::{
     ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, PathLimit, State,
 };
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
-pub use calls::{CALL, Calls};
 pub use payload::{Payload, Ranges, Rings, Source};
 
 /// A [`Connection`] together with its payload.
@@ -27,15 +26,6 @@ pub use payload::{Payload, Ranges, Rings, Source};
 pub struct Socket<P> {
     connection: Connection,
     payload: P,
-}
-
-/// Data to be written as the send buffer accepts it. Belongs to the socket; stored in the
-/// connection next to fields needed for each segment.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Feed {
-    pub(crate) left: u64,
-    calls: Calls,
-    closes: bool,
 }
 
 impl<P: Payload> Socket<P> {

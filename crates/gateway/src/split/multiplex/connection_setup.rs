@@ -11,11 +11,8 @@ use super::super::unmultiplexed::UnmultiplexedState;
 use super::frame::{self, AnswerFrame, OpenFrame, ResetReason};
 use super::multiplexed_connection::MultiplexedConnection;
 use super::trunk::Trunk;
-use super::{GatewayContext, Multiplex, PeerNotice, ReturnedSyn, SynDisposition};
+use super::{FIRST_PORT, GatewayContext, Multiplex, PeerNotice, ReturnedSyn, SynDisposition};
 
-/// Port of the first trunk, at both ends. The other trunks use the following ports. (The number is
-/// that of RFC 3135, which assigns no port.)
-pub(super) const FIRST_PORT: u16 = 3135;
 /// Smallest buffer of a trunk in each direction: some frames.
 const MIN_BUFFER: u64 = 16 << 10;
 /// The send buffers of all trunks take at most this fraction of the gateway's memory, and so do the

@@ -28,24 +28,27 @@ mod frame;
 mod frame_io;
 mod multiplexed_connection;
 mod peer_liveness;
+mod peer_probing;
 mod trunk;
 
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, KeepAlive, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
-use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Seq, Span, Time};
+use bentpipe_types::{
+    Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Seq, Span, StreamCheck, Time,
+};
 use rustc_hash::FxHashMap;
 
 use super::counters::Counters;
 use super::ended_connections::EndedConnections;
-use super::leg_settings::{LegSettingsCache, LegType};
+use super::leg_settings::LegSettingsCache;
 use super::memory_budget::{MULTIPLEXED_STATE, MemoryBudget};
+use super::settings::LegType;
 use super::unmultiplexed::UnmultiplexedConnections;
 use super::{Multiplexing, Settings};
 use crate::deadlines::Deadlines;
 use crate::icmp::IcmpReport;
 use crate::slab::Slab;
-use connection_setup::FIRST_PORT;
 use frame::ResetReason;
 use multiplexed_connection::{FROM_HOST, OpenOutcome, TO_HOST};
 use trunk::Trunk;
@@ -53,6 +56,9 @@ use trunk::Trunk;
 pub(super) use connection_setup::OpenRequest;
 pub(super) use multiplexed_connection::MultiplexedConnection;
 
+/// Port of the first trunk, at both ends. The other trunks use the following ports. (The number is
+/// that of RFC 3135, which assigns no port.)
+const FIRST_PORT: u16 = 3135;
 /// Pause before a gateway that has refused a trunk is asked for another.
 const REFUSAL_PAUSE: Span = Span::from_secs(60);
 /// Bytes read from a trunk at a time.
@@ -641,7 +647,13 @@ impl<P: Payload> Multiplex<P> {
             context.budget.change((promised, 0), (held, 0));
         }
         context.budget.change((context.state_bytes, 0), (0, 0));
-        context.counters.multiplexed_ended(&carried);
+        let check = StreamCheck {
+            ranges: carried.checked,
+            mismatches: carried.mismatches,
+        };
+        context
+            .counters
+            .multiplexed_ended(carried.leg.as_ref(), check);
         if self.flows.get(&carried.key) == Some(&index) {
             self.flows.remove(&carried.key);
         }

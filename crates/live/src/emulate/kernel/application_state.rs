@@ -2,13 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_host::{Member, Ports, SocketId};
+use bentpipe_host::{Member, Ports, Report, SocketId};
+use bentpipe_tcp::Statistics;
 use bentpipe_types::{Address, Endpoint, Span, Time};
-
-use super::ApplicationResult;
 
 /// Minimum distance between points of a delivery curve, which bounds its memory.
 const CURVE_INTERVAL: Span = Span::from_millis(1);
+
+/// Results of an application.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ApplicationResult {
+    /// Sum of its connections' counters, as far as the kernel provides them; `None` without a
+    /// connection.
+    pub(crate) statistics: Option<Statistics>,
+    pub(crate) report: Report,
+    pub(crate) datagram_bytes: u64,
+    /// Points in time, and bytes delivered to it until then.
+    pub(crate) curve: Vec<(Time, u64)>,
+    /// Stream offset at which received bytes first differed from those sent.
+    pub(crate) mismatch: Option<u64>,
+    /// Number of datagrams that were lengthened to hold their label.
+    pub(crate) lengthened: u64,
+}
 
 /// State of one application.
 #[derive(Debug)]

@@ -5,35 +5,29 @@
 //! flows took seconds to start, and packets were three times as late.
 
 mod application_state;
-mod datagrams;
 mod kernel_connection;
 mod socket_context;
 mod socket_table;
+mod tag;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bentpipe_host::{Application, Deadlines, Member, Ports, Report, World};
-use bentpipe_tcp::Statistics;
+use bentpipe_host::{Application, Deadlines, Member, Ports, World};
 use bentpipe_types::{Address, Span, Time};
 use nix::sys::epoll::EpollFlags;
 
 use super::host::Host;
 use crate::Clock;
 use crate::realtime_priority::{PriorityLevel, RealtimePriority};
+pub(crate) use application_state::ApplicationResult;
 pub(crate) use socket_context::KernelSocketContext;
 use socket_table::SocketTable;
 
 /// Longest wait between checks whether the run has ended.
 const MAX_WAIT: Span = Span::from_millis(50);
-
-/// Minimum interval of queries for acknowledged data, if an application waits for that.
-const QUERY_INTERVAL: Span = Span::from_millis(1);
-
-/// Minimum time per queried connection, of which the query itself takes a fifth.
-const QUERY_TIME: Span = Span::from_micros(100);
 
 /// The kernel's sockets as the environment of applications.
 #[derive(Debug)]
@@ -83,22 +77,6 @@ impl Activity {
         let idle = !self.busy.load(Ordering::Acquire);
         idle.then(|| Time::from_nanos(self.last.load(Ordering::Relaxed)))
     }
-}
-
-/// Results of an application.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ApplicationResult {
-    /// Sum of its connections' counters, as far as the kernel provides them; `None` without a
-    /// connection.
-    pub(crate) statistics: Option<Statistics>,
-    pub(crate) report: Report,
-    pub(crate) datagram_bytes: u64,
-    /// Points in time, and bytes delivered to it until then.
-    pub(crate) curve: Vec<(Time, u64)>,
-    /// Stream offset at which received bytes first differed from those sent.
-    pub(crate) mismatch: Option<u64>,
-    /// Number of datagrams that were lengthened to hold their label.
-    pub(crate) lengthened: u64,
 }
 
 /// An end of a flow at the kernel's sockets.
@@ -226,16 +204,16 @@ impl<'h> ApplicationRunner<'h> {
     }
 
     fn on_ready(&mut self, tag: u64, what: EpollFlags) {
-        match socket_table::Tag::of(tag) {
-            socket_table::Tag::Connection(place) => self.table.on_ready(place, what),
-            socket_table::Tag::Listener(index) => {
+        match tag::Tag::of(tag) {
+            tag::Tag::Connection(place) => self.table.on_ready(place, what),
+            tag::Tag::Listener(index) => {
                 while let Some((owner, socket)) = self.table.accept(index) {
                     let mut context = KernelSocketContext::new(&mut self.table, owner);
                     self.applications[owner].on_accept(socket, &mut context);
                     self.arm(owner);
                 }
             }
-            socket_table::Tag::Datagrams(index) => {
+            tag::Tag::Datagrams(index) => {
                 // Bounded, so that other sockets have their turn.
                 for _ in 0..64 {
                     let Some(received) = self.table.receive(index) else {

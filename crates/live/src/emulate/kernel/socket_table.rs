@@ -1,5 +1,6 @@
 //! The sockets of one runner thread and their applications.
 
+mod datagrams;
 mod listeners;
 mod tcp_info_queries;
 
@@ -17,42 +18,15 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::TcpFastOpenConnect;
 use socket2::{Domain, SockRef, Socket, Type};
 
-use super::application_state::ApplicationState;
-use super::datagrams::Datagrams;
+use super::application_state::{ApplicationResult, ApplicationState};
 use super::kernel_connection::{CHUNK, KernelConnection, StreamBytes};
-use super::{ApplicationResult, QUERY_INTERVAL};
+use super::tag::Tag;
 use crate::emulate::host::Host;
 use crate::netlink::Netlink;
 use crate::poller::Poller;
+use datagrams::Datagrams;
 use listeners::Listener;
-
-/// Kind and index of a socket, as the poller's number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Tag {
-    Connection(u32),
-    Listener(u32),
-    Datagrams(u32),
-}
-
-impl Tag {
-    pub(super) fn of(number: u64) -> Self {
-        let index = number as u32;
-        match number >> 32 {
-            0 => Self::Connection(index),
-            1 => Self::Listener(index),
-            _ => Self::Datagrams(index),
-        }
-    }
-
-    pub(super) fn number(self) -> u64 {
-        let (kind, index) = match self {
-            Self::Connection(index) => (0, index),
-            Self::Listener(index) => (1, index),
-            Self::Datagrams(index) => (2, index),
-        };
-        kind << 32 | u64::from(index)
-    }
-}
+use tcp_info_queries::QUERY_INTERVAL;
 
 struct Place {
     generation: u32,

@@ -13,34 +13,14 @@
 //!   queue) is an event at that direction.
 //! - Queues other than drop-tail: `chained_queues.rs`.
 
-use std::collections::VecDeque;
-
 use bentpipe_link::{Direction, Fifo, Verdict};
-use bentpipe_types::{Address, ByAddress, Bytes, DropReason, PacketRef, Port, Time};
+use bentpipe_types::{Address, Bytes, DropReason, PacketRef, Time};
 
 use super::{DirectionSlot, Network, Shortcuts};
+use crate::network::chain_routing::{Exit, Fate};
 use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
-
-/// A packet that leaves a chain before its end.
-#[derive(Debug)]
-struct Exit {
-    at: Time,
-    packet: PacketRef,
-    fate: Fate,
-}
-
-/// Fate of such a packet at the router.
-#[derive(Debug)]
-enum Fate {
-    /// It is sent out of this port, whose direction is not in the chain.
-    Forwarded(Port),
-    /// It is refused by the router.
-    Refused(Refusal),
-    /// It is dropped by this direction, whose queue is full.
-    Dropped(u16),
-}
 
 /// Result of a packet at a direction of a chain.
 enum Hop {
@@ -50,37 +30,6 @@ enum Hop {
     Ends,
     /// It leaves the chain, or is queued where the queue selects the next packet.
     Leaves,
-}
-
-/// Routing cache of a direction in a chain: the next direction, or where packets leave.
-#[derive(Debug, Default)]
-pub(in crate::network) struct ChainRouting {
-    /// Destination of the previous packet, and the direction that it took.
-    last: Option<(Address, u16)>,
-    /// Directions of all earlier destinations, and whether they lead further in the chain.
-    known: ByAddress<(u16, bool)>,
-    /// Packets that leave the chain here, in order. The first one is in the schedule.
-    exits: VecDeque<Exit>,
-}
-
-impl ChainRouting {
-    /// Returns the cached direction towards a destination.
-    #[inline(always)]
-    fn towards(&mut self, destination: Address) -> Option<u16> {
-        if let Some((last, next)) = self.last
-            && last == destination
-        {
-            return Some(next);
-        }
-        let (next, _) = self.known.get(destination)?;
-        self.last = Some((destination, next));
-        Some(next)
-    }
-
-    /// Returns the number of packets that leave the chain here up to `now`.
-    pub(super) fn exits_due(&self, now: Time) -> usize {
-        self.exits.iter().take_while(|exit| exit.at <= now).count()
-    }
 }
 
 impl DirectionSlot {

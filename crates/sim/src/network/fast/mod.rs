@@ -42,51 +42,19 @@ mod chained_queues;
 mod host_run_ahead;
 mod link_chain;
 mod prefetch;
-mod queue_history;
+mod queue_recording;
 mod read_outs;
 
 use bentpipe_link::Direction;
 use bentpipe_types::{Bytes, PacketRef, Time};
 
 use super::Network;
+use super::shortcuts::{ANYWHERE, Shortcuts};
 use super::slots::{DirectionSlot, NodeSlot};
 use crate::probe::LinkQuantity;
 use crate::schedule::ComponentId;
 use host_run_ahead::Lookahead;
 use read_outs::ReadOuts;
-
-pub(super) use link_chain::ChainRouting;
-pub(super) use queue_history::QueueHistory;
-
-/// Marks a direction without a single upstream direction.
-pub(super) const ANYWHERE: u16 = u16::MAX;
-
-/// Fast paths that apply to a direction, as bits: one byte to test for a direction without any.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shortcuts(u8);
-
-impl Shortcuts {
-    pub(super) const NONE: Self = Self(0);
-    /// Other directions follow it in a chain.
-    const LEADS_ON: Self = Self(1);
-    /// Its host runs ahead, so that arrivals are not in the schedule.
-    const RUNS_AHEAD: Self = Self(2);
-    /// Its [queue history](QueueHistory) is recorded.
-    const RECORDED: Self = Self(4);
-
-    #[inline(always)]
-    fn has(self, shortcut: Self) -> bool {
-        self.0 & shortcut.0 != 0
-    }
-
-    fn set(&mut self, shortcut: Self) {
-        self.0 |= shortcut.0;
-    }
-
-    fn clear(&mut self, shortcut: Self) {
-        self.0 &= !shortcut.0;
-    }
-}
 
 /// Argument of [`FastPaths::disable`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

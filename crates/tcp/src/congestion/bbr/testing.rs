@@ -244,7 +244,12 @@ pub(super) fn run_operations(
         congestion_control: kind,
         ..Config::default()
     };
-    let mut controller = Controller::new(&config, SEGMENT as u32, 10 * SEGMENT);
+    let mut controller = Controller::new(
+        &config.congestion_control,
+        &config.congestion_settings(),
+        SEGMENT as u32,
+        10 * SEGMENT,
+    );
     controller.seed(1);
     controller.on_established(RTT, Time::ZERO);
     let mut now = Time::ZERO;

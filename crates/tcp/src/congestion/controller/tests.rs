@@ -6,6 +6,7 @@ use super::super::{
     HyblaSettings, InitialThreshold, WestwoodAfterLoss, WestwoodSettings, WindowRule,
 };
 use super::*;
+use crate::Config;
 use crate::pacing::rate_of_window;
 use crate::{AvoidanceKind, LinuxQuirks, SlowStartKind};
 
@@ -28,7 +29,12 @@ fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_congestion_avoidance
             initial_slow_start_threshold: Some(2500),
             ..Config::default()
         };
-        let mut controller = Controller::new(&config, SEGMENT, 2000);
+        let mut controller = Controller::new(
+            &config.congestion_control,
+            &config.congestion_settings(),
+            SEGMENT,
+            2000,
+        );
         controller.on_ack(&AckSample::at(Time::ZERO, 1500));
         assert_eq!(controller.window().congestion_window, expected);
     }
@@ -51,7 +57,12 @@ fn slow_start_of_tcp_linux_includes_the_threshold() {
             tcp_linux,
             ..Config::default()
         };
-        let mut controller = Controller::new(&config, SEGMENT, 2000);
+        let mut controller = Controller::new(
+            &config.congestion_control,
+            &config.congestion_settings(),
+            SEGMENT,
+            2000,
+        );
         controller.on_ack(&AckSample::at(Time::ZERO, 1000));
         assert_eq!(controller.window().congestion_window, expected);
     }
@@ -155,7 +166,7 @@ proptest! {
             linux_quirks,
             ..config
         };
-        let mut controller = Controller::new(&config, SEGMENT, 10_000);
+        let mut controller = Controller::new(&config.congestion_control, &config.congestion_settings(), SEGMENT, 10_000);
         let mut sample = AckSample::at(Time::ZERO, 0);
         controller.on_established(Some(Span::from_millis(600)), Time::ZERO);
         for operation in operations {

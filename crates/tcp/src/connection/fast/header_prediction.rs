@@ -5,9 +5,10 @@
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
-use super::{FastPath, SenderKind, Specialization, TakenPath};
+use super::{FastPath, SenderKind, TakenPath};
 use crate::connection::ack::{Acknowledged, SackReport};
 use crate::connection::receive::UNSET;
+use crate::connection::specialization::Specialization;
 use crate::connection::{Accepted, Connection, Events, Sender, State};
 use crate::recovery::{LossRecovery, Reaction, WholeSegments};
 

@@ -33,30 +33,27 @@
 //! |---|---|
 //! | `header_prediction` | data, acknowledgments and duplicates that carry nothing else |
 //! | `ordinary` | segments that pass every check of the general path |
-//! | `specialization` | preconditions under which a fast path is compiled |
 //! | `retransmit_equal_segments` | a run of equal lost segments as copies of one packet |
 //! | `cache_layout` | order of the fields, for few cache lines per segment |
 //! | `prefetch` | loads a connection into the cache before its packet arrives |
 //! | `taken_path` | counts the fast paths taken, for tests |
 //!
-//! Whole segments that an acknowledgment covers: `recovery/scoreboard/whole_segments.rs`.
+//! The preconditions under which a fast path is compiled are in `specialization`. Whole segments that an acknowledgment covers: `recovery/scoreboard/whole_segments.rs`.
 
 mod cache_layout;
 mod header_prediction;
 mod ordinary;
 mod prefetch;
 mod retransmit_equal_segments;
-mod specialization;
 mod taken_path;
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
-use super::{Accepted, Connection};
-use specialization::{
-    LossFree, PacedLossFree, PacedRecovering, Recovering, SimpleLossFree, SimpleRecovering,
+use super::specialization::{
+    LossFree, NewDataOnly, PacedLossFree, PacedRecovering, Recovering, SimpleLossFree,
+    SimpleRecovering,
 };
-
-pub(super) use specialization::{General, NewDataOnly, Specialization};
+use super::{Accepted, Connection};
 
 #[cfg(test)]
 pub(crate) use taken_path::TAKEN_PATHS;

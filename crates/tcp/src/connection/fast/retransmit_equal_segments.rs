@@ -7,7 +7,8 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, Port};
 
-use super::{General, TakenPath};
+use super::TakenPath;
+use crate::connection::specialization::General;
 use crate::connection::{Connection, Sender};
 use crate::recovery::{LossRecovery, Recovery};
 

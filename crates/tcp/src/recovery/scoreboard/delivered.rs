@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::segment::Order;
+use super::order::Order;
 use crate::HostClock;
 
 /// Arrival time of an acknowledgment, and what identifies the transmission it acknowledges.

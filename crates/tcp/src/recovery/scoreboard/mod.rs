@@ -17,6 +17,7 @@ mod delivered;
 mod linux_buffers;
 mod loss_marking;
 mod min_bitset;
+mod order;
 mod resegmentation;
 mod sack_blocks;
 mod segment;
@@ -37,8 +38,8 @@ use segment::{
 pub(crate) use delivered::Measured;
 pub use delivered::{Arrival, Delivered, Transmission};
 pub use loss_marking::Overdue;
+pub use order::Order;
 pub(crate) use sack_blocks::OneMoreSegment;
-pub use segment::Order;
 pub(crate) use whole_segments::WholeSegments;
 
 /// Maximum number of outstanding segments. Limits the memory for large peer windows and tiny

@@ -4,6 +4,7 @@ use bentpipe_types::{Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use super::Transmission;
+use super::order::Order;
 
 /// Covered by a SACK block.
 pub(super) const SACKED: u8 = 1;
@@ -40,25 +41,6 @@ pub(super) struct Segment {
     /// Order of the last transmission.
     pub(super) order: Order,
     pub(super) flags: u8,
-}
-
-/// Rank of a transmission in send order, modulo 2^32.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Order(pub(super) u32);
-
-impl Order {
-    /// Rank of the following transmission.
-    #[inline]
-    pub(super) const fn next(self) -> Self {
-        Self(self.0.wrapping_add(1))
-    }
-
-    /// Whether this transmission was sent before `other`.
-    #[inline]
-    #[must_use]
-    pub fn is_before(self, other: Self) -> bool {
-        (self.0.wrapping_sub(other.0) as i32).is_negative()
-    }
 }
 
 impl Segment {

@@ -9,8 +9,9 @@ use bentpipe_tcp::Events;
 use bentpipe_types::Endpoint;
 use socket2::{Domain, SockRef, Socket, Type};
 
-use super::{SocketTable, Tag};
+use super::SocketTable;
 use crate::emulate::kernel::application_state::PeerOwners;
+use crate::emulate::kernel::tag::Tag;
 
 /// Backlog: connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;

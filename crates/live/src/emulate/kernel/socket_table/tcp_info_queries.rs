@@ -4,10 +4,16 @@ use std::net::SocketAddr;
 
 use bentpipe_host::SocketId;
 use bentpipe_tcp::Statistics;
+use bentpipe_types::Span;
 
 use super::SocketTable;
-use crate::emulate::kernel::{QUERY_INTERVAL, QUERY_TIME};
 use crate::netlink::Netlink;
+
+/// Minimum interval of queries for acknowledged data, if an application waits for that.
+pub(super) const QUERY_INTERVAL: Span = Span::from_millis(1);
+
+/// Minimum time per queried connection, of which the query itself takes a fifth.
+const QUERY_TIME: Span = Span::from_micros(100);
 
 impl SocketTable<'_> {
     /// Queries what has been acknowledged, for the connections whose application waits for that.

@@ -21,8 +21,8 @@ use super::{
     Bandwidth, Memo, PacingRate, ProbeRttTimer, Rounds, SEND_BUFFER_WINDOWS, bytes_delivered,
     saved_window,
 };
-use crate::Config;
 use crate::congestion::built_in::RuleFamily;
+use crate::congestion::CongestionSettings;
 use crate::congestion::{
     AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
 };
@@ -159,7 +159,7 @@ impl BuiltIn for Box<Bbr1> {
     const FAMILY: RuleFamily = RuleFamily::Bbr;
     const FOR_SATELLITES: bool = true;
 
-    fn from_config(_config: &Config) -> Self {
+    fn from_settings(_settings: &CongestionSettings) -> Self {
         Self::default()
     }
 }

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::parameters::{BETA, LOSS_THRESHOLD, is_inflight_too_high, minimum};
 use super::probe_bw::{Feedback, Phase};
-use super::window::minimum;
-use super::{BETA, Bbr3, LOSS_THRESHOLD, State};
+use super::{Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};
 
@@ -15,11 +15,6 @@ const HEADROOM: f64 = 0.15;
 const MAXIMUM_EXPONENT: u32 = 30;
 /// Upper limit of the bound.
 const MAXIMUM_INFLIGHT: u64 = 1 << 40;
-
-/// IsInflightTooHigh: whether `lost` bytes are too many of `in_flight`.
-pub(super) fn is_inflight_too_high(lost: u64, in_flight: u64, selective: bool) -> bool {
-    lost > 0 && (!selective || lost as f64 > in_flight as f64 * LOSS_THRESHOLD)
-}
 
 /// Long-term bound and its growth.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

@@ -9,6 +9,7 @@
 mod aggregation;
 mod drain;
 mod long_term;
+mod parameters;
 mod probe_bw;
 mod probe_rtt;
 mod short_term;
@@ -23,14 +24,15 @@ use super::{
     Bandwidth, Memo, PacingRate, ProbeRttTimer, Rounds, SEND_BUFFER_WINDOWS, WindowedMaximum,
     bytes_delivered, saved_window,
 };
-use crate::Config;
 use crate::congestion::built_in::RuleFamily;
+use crate::congestion::CongestionSettings;
 use crate::congestion::{
     AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
 };
 use crate::rate_sample::{LossSample, RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use long_term::LongTerm;
+use parameters::WINDOW_GAIN;
 use probe_bw::{Cycle, Phase};
 use probe_rtt::MinimumRtt;
 use short_term::ShortTerm;
@@ -40,13 +42,6 @@ use window::InflightInputs;
 
 /// BBR.MaxBwFilterLen: the current ProbeBW cycle and the previous one.
 const BANDWIDTH_CYCLES: usize = 2;
-/// Loss ratio above which inflight is too high: BBR.LossThresh.
-const LOSS_THRESHOLD: f64 = 0.02;
-/// Multiplicative decrease: BBR.Beta.
-const BETA: f64 = 0.7;
-/// BBR.DefaultCwndGain.
-const WINDOW_GAIN: f64 = 2.0;
-
 /// State of the BBR state machine (section 5.1). Each has its own file.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 enum State {
@@ -177,7 +172,7 @@ impl BuiltIn for Box<Bbr3> {
     const HAS_OWN_SLOW_START: bool = true;
     const FAMILY: RuleFamily = RuleFamily::Bbr;
 
-    fn from_config(_config: &Config) -> Self {
+    fn from_settings(_settings: &CongestionSettings) -> Self {
         Self::default()
     }
 }

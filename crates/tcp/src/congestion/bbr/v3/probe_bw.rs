@@ -4,7 +4,8 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bbr3, State, WINDOW_GAIN};
+use super::parameters::WINDOW_GAIN;
+use super::{Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 

@@ -4,8 +4,8 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::parameters::minimum;
 use super::probe_bw::Feedback;
-use super::window::minimum;
 use super::{Bbr3, ProbeRttTimer, State};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;

@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::parameters::BETA;
 use super::probe_bw::Phase;
-use super::{BETA, Bandwidth, Bbr3, State};
+use super::{Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};
 

@@ -72,7 +72,7 @@ impl Bbr3 {
             recovering
                 && self.short_term.round_start
                 && self.short_term.losses >= LOSSES
-                && super::long_term::is_inflight_too_high(
+                && super::parameters::is_inflight_too_high(
                     sample.lost_since_sent,
                     sample.sent_in_flight,
                     sample.selective,

@@ -2,6 +2,7 @@
 
 use bentpipe_types::{BitRate, Span};
 
+use super::parameters::minimum;
 use super::probe_bw::Phase;
 use super::{Bandwidth, Bbr3, State, bytes_delivered, saved_window, startup};
 use crate::congestion::Window;
@@ -11,11 +12,6 @@ use crate::rate_sample::{RateSample, RecoveryPhase};
 /// Quanta added to the window, one each for the sender's queue, its interface and the receiver
 /// (section 5.5.8.1).
 const QUANTA: u64 = 3;
-
-/// BBR.MinPipeCwnd.
-pub(super) fn minimum(segment: u32) -> u64 {
-    4 * u64::from(segment)
-}
 
 /// BDPMultiple.
 fn bdp_multiple(rtt: Option<Span>, initial_window: u64, bandwidth: Bandwidth, gain: f64) -> u64 {

@@ -17,9 +17,10 @@ use bentpipe_types::{
     Flags, IcmpError, IpVersion, Packet, PacketRef, PacketStore, Seq, Span, Time,
 };
 
-use super::relay::Relay;
-use super::segment_store::HeldSegment;
-use super::tracked_connection::{HybridContext, Side};
+use super::Relay;
+use crate::hybrid::context::HybridContext;
+use crate::hybrid::segment_store::HeldSegment;
+use crate::hybrid::side::Side;
 
 /// Shortest interval between two errors to a server that goes on sending long segments.
 /// RFC 1812 section 4.3.2.8: the rate of ICMP errors should be limited.
@@ -44,7 +45,7 @@ const PATH_UP_TIME: Span = Span::from_secs(2);
 
 /// A known path MTU towards the host.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HostPathMtu {
+pub(in crate::hybrid) struct HostPathMtu {
     limit: PathLimit,
     /// No further error is sent to the server before this time.
     next_error_at: Time,
@@ -52,7 +53,7 @@ pub(super) struct HostPathMtu {
 
 /// Detection of a black hole towards the host. Lengths are those of IP packets, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BlackHoleDetection {
+pub(in crate::hybrid) struct BlackHoleDetection {
     /// Timer expiries since the last progress, or since another length was tried.
     expiries: u8,
     stage: BlackHoleStage,
@@ -78,12 +79,12 @@ enum BlackHoleStage {
 
 impl BlackHoleDetection {
     /// Returns true while only short packets are sent.
-    pub(super) fn is_probing_short(&self) -> bool {
+    pub(in crate::hybrid) fn is_probing_short(&self) -> bool {
         matches!(self.stage, BlackHoleStage::ProbingShort { .. })
     }
 
     /// Notes that a packet of this length was sent, with data before position `end`.
-    pub(super) fn note_sent(&mut self, length: u64, end: u64, now: Time) {
+    pub(in crate::hybrid) fn note_sent(&mut self, length: u64, end: u64, now: Time) {
         if let BlackHoleStage::ShortArrived {
             long,
             mtu,
@@ -104,15 +105,15 @@ impl BlackHoleDetection {
 
 /// Positions of a part of a stored segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::hybrid) struct Part {
+    pub(in crate::hybrid) start: u64,
+    pub(in crate::hybrid) end: u64,
 }
 
 impl Relay {
     /// Processes a "packet too big" error about the segment with this sequence number. Returns
     /// false if the gateway has no such segment outstanding.
-    pub(super) fn on_too_big(
+    pub(in crate::hybrid) fn on_too_big(
         &mut self,
         mtu: u32,
         sequence: Seq,
@@ -176,7 +177,7 @@ impl Relay {
     }
 
     /// Called when the timer of the first outstanding segment expires: checks for a black hole.
-    pub(super) fn check_for_black_hole(&mut self, context: &mut HybridContext) {
+    pub(in crate::hybrid) fn check_for_black_hole(&mut self, context: &mut HybridContext) {
         let now = context.cx.now;
         self.black_hole.expiries = self.black_hole.expiries.saturating_add(1);
         let (since, expiries) = match self.black_hole.stage {
@@ -251,7 +252,7 @@ impl Relay {
     }
 
     /// Called when the host's acknowledgment advances to `position`: updates the detection.
-    pub(super) fn note_acknowledged(&mut self, position: u64, context: &HybridContext) {
+    pub(in crate::hybrid) fn note_acknowledged(&mut self, position: u64, context: &HybridContext) {
         self.black_hole.expiries = 0;
         match self.black_hole.stage {
             BlackHoleStage::Idle => {}
@@ -281,7 +282,7 @@ impl Relay {
     }
 
     /// Returns the payload of a full segment to the host.
-    pub(super) fn segment(&self) -> u32 {
+    pub(in crate::hybrid) fn segment(&self) -> u32 {
         let options = if self.negotiated.timestamps {
             u16::from(TIMESTAMPS_LENGTH)
         } else {
@@ -299,13 +300,17 @@ impl Relay {
     }
 
     /// Returns true if long packets are known or suspected to be lost.
-    pub(super) fn is_length_limited(&self) -> bool {
+    pub(in crate::hybrid) fn is_length_limited(&self) -> bool {
         self.path_mtu.is_some() || !matches!(self.black_hole.stage, BlackHoleStage::Idle)
     }
 
     /// Returns how much of a packet's data can be sent to the host in one packet. If routers may
     /// fragment it, there is no limit.
-    pub(super) fn path_space(&self, reference: PacketRef, context: &HybridContext) -> u64 {
+    pub(in crate::hybrid) fn path_space(
+        &self,
+        reference: PacketRef,
+        context: &HybridContext,
+    ) -> u64 {
         let packets = &*context.cx.packets;
         let cut_by_routers =
             packets.bytes(reference).is_some() && packets.may_be_divided(reference);
@@ -321,7 +326,7 @@ impl Relay {
     /// Sends the server a "packet too big" error, if its segment is longer than the path MTU to the
     /// host (RFC 1191 section 4, RFC 8201 section 4). This is done before the segment is
     /// acknowledged.
-    pub(super) fn send_too_big(
+    pub(in crate::hybrid) fn send_too_big(
         &mut self,
         reference: PacketRef,
         packet: &Packet,
@@ -351,7 +356,11 @@ impl Relay {
 }
 
 /// Returns a copy of a stored segment, or of a part of it.
-pub(super) fn copy(held: HeldSegment, part: Option<Part>, packets: &mut PacketStore) -> PacketRef {
+pub(in crate::hybrid) fn copy(
+    held: HeldSegment,
+    part: Option<Part>,
+    packets: &mut PacketStore,
+) -> PacketRef {
     let copy = packets.duplicate(held.packet);
     let Some(Part { start, end }) = part else {
         return copy;

@@ -3,20 +3,16 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::Early;
+use super::timers::Early;
 use crate::connection::Sender;
-use crate::connection::fast::Specialization;
+use crate::connection::specialization::Specialization;
 use crate::linux_ticks;
 use crate::recovery::{Arrival, LossRecovery, tail_loss_timeout};
 
 impl Sender {
     /// Sets the early timer, if a transmission or an acknowledgment requested it.
     #[inline(always)]
-    pub(in crate::connection) fn update_early_timer<K: Specialization>(
-        &mut self,
-        synchronized: bool,
-        now: Time,
-    ) {
+    pub(super) fn update_early_timer<K: Specialization>(&mut self, synchronized: bool, now: Time) {
         if self.timers.review {
             self.set_early_timer::<K>(synchronized, now);
         }

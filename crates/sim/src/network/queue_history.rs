@@ -7,10 +7,9 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_link::{Direction, Fifo};
+use bentpipe_link::Fifo;
 use bentpipe_types::{Bytes, Span, Time};
 
-use super::{DirectionSlot, Network, Shortcuts};
 use crate::probe::LinkQuantity;
 
 /// A packet that was offered and not dropped.
@@ -34,7 +33,7 @@ impl Offered {
 
 /// Recorded packets in order, as far as later questions can concern them.
 #[derive(Debug, Default)]
-pub(in crate::network) struct QueueHistory {
+pub(super) struct QueueHistory {
     offered: VecDeque<Offered>,
     /// Number of these whose transmission had begun when the last one was offered.
     begun: usize,
@@ -51,7 +50,7 @@ pub(in crate::network) struct QueueHistory {
 impl QueueHistory {
     /// Records a packet that is offered `at` this time and will be transmitted. Times before `now`
     /// are no longer needed.
-    fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
+    pub(super) fn note(&mut self, now: Time, at: Time, fifo: &Fifo, length: Bytes) {
         if self.offered.len() == self.offered.capacity() {
             self.forget_before(now);
         }
@@ -141,38 +140,5 @@ impl QueueHistory {
         self.looked_at = come;
         self.most = self.waiting_packets(now);
         most
-    }
-}
-
-impl DirectionSlot {
-    /// Starts recording the history, unless every event is observed anyway.
-    pub(super) fn begin_recording(&mut self) {
-        if !self.observed && !self.shortcuts.has(Shortcuts::RECORDED) {
-            self.shortcuts.set(Shortcuts::RECORDED);
-            self.rare.history = Some(Box::default());
-        }
-    }
-}
-
-impl Network {
-    /// At the start of the run: records the history of unobserved drop-tail directions whose
-    /// maximum backlog is sampled.
-    #[cold]
-    pub(super) fn record_sampled_maxima(&mut self) {
-        for (index, quantity) in self.sampled().collect::<Vec<_>>() {
-            let slot = &mut self.directions[usize::from(index)];
-            if quantity == LinkQuantity::QueueMax && matches!(slot.direction, Direction::Fifo(_)) {
-                slot.begin_recording();
-            }
-        }
-    }
-
-    /// Records a packet offered at this time in the direction's queue history.
-    #[inline(never)]
-    pub(super) fn record_offered(&mut self, index: u16, at: Time, length: Bytes) {
-        let slot = &mut self.directions[usize::from(index)];
-        if let (Some(history), Direction::Fifo(fifo)) = (&mut slot.rare.history, &slot.direction) {
-            history.note(self.now, at, fifo, length);
-        }
     }
 }

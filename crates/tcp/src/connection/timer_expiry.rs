@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Ctx, Span, Time};
 
-use super::{Early, Purpose};
+use super::timers::{Early, Purpose};
 use crate::congestion::Congestion;
 use crate::connection::{Connection, Events, Sender, State};
 use crate::recovery::{LossRecovery, RetransmitScope, TimedOut};
@@ -11,7 +11,7 @@ use crate::recovery::{LossRecovery, RetransmitScope, TimedOut};
 const LINEAR_SYN_TIMEOUTS: u32 = 4;
 
 impl Connection {
-    pub(in crate::connection) fn timers_expire(&mut self, cx: &mut Ctx<'_>) {
+    pub(super) fn timers_expire(&mut self, cx: &mut Ctx<'_>) {
         if self.run_pacing_timer(cx) {
             return;
         }
@@ -114,7 +114,7 @@ impl Connection {
 
     /// RFC 9293 section 3.6.1: enters TIME-WAIT, or restarts its timer. "When a connection is
     /// closed actively, it MUST linger in the TIME-WAIT state for a time 2xMSL."
-    pub(in crate::connection) fn enter_time_wait(&mut self, now: Time) {
+    pub(super) fn enter_time_wait(&mut self, now: Time) {
         if self.state != State::TimeWait {
             // A socket in TIME-WAIT has its own rate limit for answers (tcp_time_wait).
             self.receive.challenge_after = Time::ZERO;
@@ -192,7 +192,7 @@ impl Sender {
 
     /// Replaces a running early timer by the retransmission timer, in Linux's variant.
     #[inline]
-    pub(in crate::connection) fn replace_early_timer(&mut self, now: Time) {
+    pub(super) fn replace_early_timer(&mut self, now: Time) {
         if self.timers.early != Time::NEVER && self.config.linux_quirks.timer_ticks {
             self.timers.early = Time::NEVER;
             self.rearm_after_early(now);
@@ -226,7 +226,7 @@ impl Sender {
     /// Expiry of a retransmission timer started now. With a user timeout it expires no later than
     /// that (tcp_clamp_rto_to_user_timeout).
     #[inline]
-    pub(in crate::connection) fn timeout_from(&self, now: Time) -> Time {
+    pub(super) fn timeout_from(&self, now: Time) -> Time {
         let at = now + self.rtt.rto();
         match self.config.user_timeout {
             Some(limit) if self.send.attempts > 0 => {
@@ -304,7 +304,7 @@ impl Sender {
 
     /// RFC 6298 section 5.1: starts the retransmission timer if it is not running.
     #[inline]
-    pub(in crate::connection) fn start_retransmission_timer(&mut self, now: Time) {
+    pub(super) fn start_retransmission_timer(&mut self, now: Time) {
         if !self.timers.retransmits() {
             self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
         }

@@ -28,3 +28,12 @@ impl Calls {
         self.left == 0
     }
 }
+
+/// Data to be written as the send buffer accepts it. Belongs to the socket; stored in the
+/// connection next to fields needed for each segment.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Feed {
+    pub(crate) left: u64,
+    pub(crate) calls: Calls,
+    pub(crate) closes: bool,
+}

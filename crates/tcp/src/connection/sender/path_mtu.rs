@@ -9,9 +9,9 @@
 use bentpipe_types::{Ctx, IpVersion, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::timers::Purpose;
-use super::{Connection, Sender, State};
 use crate::config::PathMtuDiscovery;
+use crate::connection::timers::Purpose;
+use crate::connection::{Connection, Sender, State};
 use crate::options::TIMESTAMPS_LENGTH;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Retransmission, RetransmitScope};
@@ -86,7 +86,7 @@ impl PathLimit {
 /// Path MTU state. Lengths are of IP packets, in bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
-pub(super) struct PathMtu {
+pub(in crate::connection) struct PathMtu {
     /// A search in progress, which few connections have.
     search: Option<Box<Search>>,
     /// Expiry of `mtu`.
@@ -101,7 +101,7 @@ pub(super) struct PathMtu {
 
 impl PathMtu {
     /// Whether `segment`, the current full segment size, is smaller than negotiated.
-    pub(super) fn is_lowered(&self, segment: u32) -> bool {
+    pub(in crate::connection) fn is_lowered(&self, segment: u32) -> bool {
         segment < u32::from(self.agreed)
     }
 }
@@ -126,7 +126,7 @@ struct Probe {
 }
 
 impl PathMtu {
-    pub(super) fn new(mtu: Option<u32>) -> Self {
+    pub(in crate::connection) fn new(mtu: Option<u32>) -> Self {
         Self {
             mtu: mtu.unwrap_or(u32::MAX),
             stale_at: Time::NEVER,
@@ -138,7 +138,7 @@ impl PathMtu {
 
     /// Whether path MTU discovery has to run before the next transmission.
     #[inline]
-    pub(super) fn is_active(&self, now: Time) -> bool {
+    pub(in crate::connection) fn is_active(&self, now: Time) -> bool {
         self.search.is_some() || self.stale_at <= now
     }
 
@@ -186,7 +186,7 @@ impl Sender {
     }
 
     /// Initialises path MTU discovery after the option negotiation.
-    pub(super) fn init_path_mtu(&mut self, passive: bool, now: Time) {
+    pub(in crate::connection) fn init_path_mtu(&mut self, passive: bool, now: Time) {
         let agreed = self.negotiated.segment;
         self.path_mtu.agreed = u16::try_from(agreed).unwrap_or(u16::MAX);
         let known = self.segment_of(self.path_mtu.mtu);
@@ -330,7 +330,7 @@ impl Sender {
     /// Splits a segment to be retransmitted that is longer than a full one (it was a probe).
     /// Returns whether it was split; its parts are then retransmitted.
     #[inline]
-    pub(super) fn split_if_too_long(&mut self, again: &Retransmission) -> bool {
+    pub(in crate::connection) fn split_if_too_long(&mut self, again: &Retransmission) -> bool {
         let segment = self.negotiated.segment;
         let longer = again.length.is_some_and(|length| {
             // A FIN takes a position but no room.
@@ -345,7 +345,7 @@ impl Sender {
 
     /// Black hole detection, on a repeated timeout: packets of this length may be dropped
     /// (RFC 4821 section 7.7, Linux's tcp_mtu_probing). Halves the segment size each time.
-    pub(super) fn suspect_black_hole(&mut self, now: Time) {
+    pub(in crate::connection) fn suspect_black_hole(&mut self, now: Time) {
         use PathMtuDiscovery::{BlackHole, Probe};
         if let Some(search) = &mut self.path_mtu.search {
             search.probe = None; // A timeout gives no information about the probe.
@@ -381,7 +381,7 @@ impl Sender {
     }
 
     /// Raises the path MTU again after its expiry, before data is sent.
-    pub(super) fn update_path_mtu(&mut self, now: Time) {
+    pub(in crate::connection) fn update_path_mtu(&mut self, now: Time) {
         if self.path_mtu.stale_at <= now {
             self.path_mtu.stale_at = Time::NEVER;
             self.path_mtu.mtu = self.mtu_of(self.path_mtu.agreed());
@@ -425,7 +425,7 @@ impl Sender {
     }
 
     /// Records the transmission of a probe from `start` on.
-    pub(super) fn on_path_mtu_probe(&mut self, start: u64, payload: u32) {
+    pub(in crate::connection) fn on_path_mtu_probe(&mut self, start: u64, payload: u32) {
         let length = self.mtu_of(payload);
         self.statistics.path_mtu_probes += 1;
         if let Some(search) = &mut self.path_mtu.search {
@@ -439,7 +439,7 @@ impl Sender {
 
     /// Ends the probe successfully if it is acknowledged.
     #[inline]
-    pub(super) fn path_mtu_probe_arrived(&mut self) {
+    pub(in crate::connection) fn path_mtu_probe_arrived(&mut self) {
         if let Some(probe) = self.path_mtu.probe()
             && self.send.sequence.unacknowledged >= probe.end
         {
@@ -453,7 +453,7 @@ impl Sender {
 
     /// Whether the lost segment was a probe. RFC 4821 section 7.6.2: its loss is no sign of
     /// congestion.
-    pub(super) fn path_mtu_probe_lost(&mut self, now: Time) -> bool {
+    pub(in crate::connection) fn path_mtu_probe_lost(&mut self, now: Time) -> bool {
         let first = self.send.sequence.unacknowledged;
         let Some(probe) = self.path_mtu.probe().filter(|p| p.start == first) else {
             return false;
@@ -489,7 +489,11 @@ impl Connection {
 
     /// Processes an ICMP "packet too big" error for a link with this `mtu`. Returns the new path
     /// MTU, if it is a reduction.
-    pub(super) fn too_big(&mut self, mtu: u32, cx: &mut Ctx<'_>) -> Option<PathLimit> {
+    pub(in crate::connection) fn too_big(
+        &mut self,
+        mtu: u32,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PathLimit> {
         // Before the peer's SYN arrives, nothing is negotiated. (With Fast Open, data is sent
         // before the handshake is complete.)
         let agreed = self.state != State::SynSent;
@@ -521,7 +525,7 @@ impl Connection {
     }
 
     /// Payload of a path MTU probe, if one is due and `room` bytes may be sent.
-    pub(super) fn path_mtu_probe(&self, room: u64) -> Option<u32> {
+    pub(in crate::connection) fn path_mtu_probe(&self, room: u64) -> Option<u32> {
         // SACK blocks would make the packet longer.
         (!self.receive.has_blocks())
             .then(|| self.sender.path_mtu_probe(room))

@@ -8,9 +8,10 @@ use bentpipe_host::{Arrival, Datagram, Ports};
 use bentpipe_types::{Address, ECHO_HEADER, Endpoint, filler};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::application_state::PeerOwners;
-use super::socket_table::{SocketTable, Tag};
+use super::SocketTable;
 use crate::emulate::ip;
+use crate::emulate::kernel::application_state::PeerOwners;
+use crate::emulate::kernel::tag::Tag;
 
 /// Receive buffer, in bytes: the datagrams of many users may arrive at once.
 const BUFFER: usize = 4 << 20;
@@ -47,7 +48,7 @@ enum Purpose {
 
 /// The datagram sockets of a table.
 #[derive(Debug, Default)]
-pub(super) struct Datagrams {
+pub(in crate::emulate::kernel) struct Datagrams {
     sockets: Vec<DatagramSocket>,
     /// Sockets by host, port and purpose.
     by_port: BTreeMap<(usize, u16, Purpose), usize>,
@@ -112,7 +113,7 @@ impl SocketTable<'_> {
     }
 
     /// Opens a datagram socket for a server or one end of a conversation.
-    pub(super) fn open_datagrams(
+    pub(in crate::emulate::kernel) fn open_datagrams(
         &mut self,
         host: usize,
         port: u16,
@@ -126,7 +127,7 @@ impl SocketTable<'_> {
     }
 
     /// Joins a channel for an application that receives the datagrams of `source`.
-    pub(super) fn join_channel(
+    pub(in crate::emulate::kernel) fn join_channel(
         &mut self,
         host: usize,
         channel: Address,
@@ -139,7 +140,7 @@ impl SocketTable<'_> {
     }
 
     /// Sends a datagram. If the kernel has no room, it is lost, as on any host.
-    pub(super) fn send(
+    pub(in crate::emulate::kernel) fn send(
         &mut self,
         me: usize,
         port: u16,
@@ -154,7 +155,12 @@ impl SocketTable<'_> {
     }
 
     /// Sends an ICMP echo request.
-    pub(super) fn ping(&mut self, me: usize, remote: Endpoint, datagram: Datagram) -> bool {
+    pub(in crate::emulate::kernel) fn ping(
+        &mut self,
+        me: usize,
+        remote: Endpoint,
+        datagram: Datagram,
+    ) -> bool {
         let application = &self.applications[me];
         let (host, port) = (application.host, application.member.ports.bounds().0);
         let Ok(index) = self.datagram_socket(host, port, Purpose::Echoes) else {
@@ -211,7 +217,10 @@ impl SocketTable<'_> {
         clippy::option_option,
         reason = "whether there was any, and whether it is anybody's"
     )]
-    pub(super) fn receive(&mut self, index: u32) -> Option<Option<(usize, Arrival)>> {
+    pub(in crate::emulate::kernel) fn receive(
+        &mut self,
+        index: u32,
+    ) -> Option<Option<(usize, Arrival)>> {
         let Datagrams {
             sockets, buffer, ..
         } = &mut self.datagrams;
@@ -222,7 +231,9 @@ impl SocketTable<'_> {
         let (length, from) = match socket.udp.recv_from(buffer) {
             Ok(received) => received,
             // An ICMP error about an earlier datagram; the next read may succeed.
-            Err(error) if !super::kernel_connection::would_block(&error) => return Some(None),
+            Err(error) if !crate::emulate::kernel::kernel_connection::would_block(&error) => {
+                return Some(None);
+            }
             Err(_) => return None,
         };
         let header = if socket.echoes {

@@ -3,9 +3,9 @@
 use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, Sender};
 use crate::EcnMode;
 use crate::congestion::Congestion;
+use crate::connection::{Connection, Sender};
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::LossRecovery;
 
@@ -15,7 +15,7 @@ const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 /// ECN state of one end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[repr(C)]
-pub(super) struct EcnState {
+pub(in crate::connection) struct EcnState {
     /// ECN was negotiated.
     on: bool,
     /// RFC 3168 section 6.1.3: every acknowledgment carries ECE until the peer sends CWR.
@@ -23,7 +23,7 @@ pub(super) struct EcnState {
     /// RFC 3168 section 6.1.2: the window was reduced, and the next new data segment carries CWR.
     reduced: bool,
     /// The segment being sent has not been sent before.
-    pub(super) fresh: bool,
+    pub(in crate::connection) fresh: bool,
     /// Our SYN requested ECN.
     requested: bool,
     /// ECN-capable data has been received.
@@ -38,7 +38,7 @@ pub(super) struct EcnState {
 impl EcnState {
     /// Whether ECN was negotiated. Segments then do not take the fast paths.
     #[inline]
-    pub(super) const fn is_on(&self) -> bool {
+    pub(in crate::connection) const fn is_on(&self) -> bool {
         self.on
     }
 }
@@ -46,7 +46,7 @@ impl EcnState {
 impl Connection {
     /// ECN flags for our SYN, or SYN+ACK if `answers`. RFC 3168 section 6.1.1.1: a
     /// retransmitted SYN does not request ECN, because the path may drop SYNs that do.
-    pub(super) fn ecn_syn_flags(&mut self, answers: bool) -> Flags {
+    pub(in crate::connection) fn ecn_syn_flags(&mut self, answers: bool) -> Flags {
         if answers {
             return if self.sender.ecn.on {
                 Flags::ECE
@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Completes the ECN negotiation with the peer's SYN or SYN+ACK.
-    pub(super) fn negotiate_ecn(&mut self, syn: &Packet) {
+    pub(in crate::connection) fn negotiate_ecn(&mut self, syn: &Packet) {
         let both = syn.flags.has(Flags::ECE) && syn.flags.has(Flags::CWR);
         self.sender.ecn.on = if syn.flags.has(Flags::ACK) {
             self.sender.ecn.requested && syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
@@ -76,7 +76,7 @@ impl Connection {
     /// Processes the ECN fields of an acceptable segment. A CE mark is to be echoed. An ECE reduces
     /// the window like a loss (RFC 3168 section 5), once per window of data
     /// (RFC 3168 section 6.1.2). `start`: distance of its data from RCV.NXT.
-    pub(super) fn process_ecn(&mut self, packet: &Packet, start: i64, now: Time) {
+    pub(in crate::connection) fn process_ecn(&mut self, packet: &Packet, start: i64, now: Time) {
         if !self.sender.ecn.on {
             return;
         }
@@ -126,13 +126,13 @@ impl Connection {
     /// whether to acknowledge sooner (tcp_event_data_recv). Marks of old data, or of data beyond
     /// the window, are ignored.
     #[inline]
-    pub(super) fn record_mark(&mut self, packet: &Packet) -> bool {
+    pub(in crate::connection) fn record_mark(&mut self, packet: &Packet) -> bool {
         self.sender.ecn.on && self.receive.linux_ack_policy && self.process_mark(packet.ecn())
     }
 
     /// Records the mark of out-of-order data, whether there is room for it or not
     /// (tcp_data_queue_ofo).
-    pub(super) fn record_out_of_order_mark(&mut self, packet: &Packet) {
+    pub(in crate::connection) fn record_out_of_order_mark(&mut self, packet: &Packet) {
         if self.record_mark(packet)
             && let Some(sizing) = &mut self.receive.sizing
         {
@@ -157,7 +157,7 @@ impl Connection {
     /// Sets the ECN fields of a segment that is no SYN. New data is ECN-capable; pure
     /// acknowledgments (RFC 3168 section 6.1.4) and retransmissions (RFC 3168 section 6.1.5) are
     /// not.
-    pub(super) fn set_ecn_fields(
+    pub(in crate::connection) fn set_ecn_fields(
         &mut self,
         reference: PacketRef,
         length: u32,
@@ -180,7 +180,7 @@ impl Connection {
 impl Sender {
     /// Whether a reduction for a mark is in progress, during which the window must not grow.
     #[inline]
-    pub(super) fn is_reducing(&self) -> bool {
+    pub(in crate::connection) fn is_reducing(&self) -> bool {
         self.ecn.on && self.is_reducing_for_mark()
     }
 
@@ -191,7 +191,7 @@ impl Sender {
     /// segment per round trip. (ns-2 reaches the same by allowing CWR on retransmissions,
     /// SetCWRonRetransmit_.)
     #[inline]
-    pub(super) fn marks_prevent_growth(&self, packet: &Packet) -> bool {
+    pub(in crate::connection) fn marks_prevent_growth(&self, packet: &Packet) -> bool {
         self.ecn.on
             && self.phase() != RecoveryPhase::AfterTimeout
             && (self.ece_counts(packet) || self.is_reducing_for_mark())
@@ -224,7 +224,7 @@ impl Sender {
     /// Reacts to ECE on an acknowledgment of outstanding data, after loss recovery has processed it
     /// (tcp_try_to_open). Returns whether a window reduction begins.
     #[inline(never)]
-    pub(super) fn process_ece(&mut self, packet: &Packet, now: Time) -> bool {
+    pub(in crate::connection) fn process_ece(&mut self, packet: &Packet, now: Time) -> bool {
         // tcp_ecn_rcv_ecn_echo: ECE on a SYN+ACK is part of the negotiation.
         let echoes = packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::SYN);
         if !echoes || !self.reduces_gradually() {
@@ -249,7 +249,7 @@ impl Sender {
     /// Ends the reduction for a mark if new data was acknowledged beyond it. Returns whether it
     /// continues.
     #[inline(never)]
-    pub(super) fn continue_reduction_for_mark(&mut self) -> bool {
+    pub(in crate::connection) fn continue_reduction_for_mark(&mut self) -> bool {
         self.recovery
             .end_reduction_for_mark(self.send.sequence.unacknowledged);
         self.recovery.is_reducing_for_mark()
@@ -257,25 +257,25 @@ impl Sender {
 
     /// At the start of recovery: whether a reduction for a mark is in progress already.
     #[inline(never)]
-    pub(super) fn is_reduced_for_mark(&self) -> bool {
+    pub(in crate::connection) fn is_reduced_for_mark(&self) -> bool {
         self.reduces_gradually() && self.recovery.is_reducing()
     }
 
     /// Whether the last window reduction may be undone.
-    pub(super) fn may_undo_reduction(&self) -> bool {
+    pub(in crate::connection) fn may_undo_reduction(&self) -> bool {
         !self.ecn.undo_forbidden
     }
 
     /// After a repeated timeout that does not reduce the window, Linux sends CWR all the same
     /// (tcp_enter_loss).
-    pub(super) fn note_repeated_timeout(&mut self) {
+    pub(in crate::connection) fn note_repeated_timeout(&mut self) {
         if self.ecn.on && self.config.linux_quirks.reduces_gradually_for_marks {
             self.ecn.reduced = true;
         }
     }
 
     /// Records a window reduction of any cause.
-    pub(super) fn note_reduction(&mut self) {
+    pub(in crate::connection) fn note_reduction(&mut self) {
         if self.ecn.on {
             self.ecn.reduced = true;
             self.ecn.undo_forbidden = false;

@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Ctx, Span, Time};
 
-use super::Purpose;
+use super::timers::Purpose;
 use crate::connection::{Connection, Events, Sender};
 
 /// RFC 9293 section 3.8.6.2.1: the override timeout, 0.1 to 1 s, after which a small window is used
@@ -135,7 +135,7 @@ impl Sender {
 
     /// Restarts the probe interval after a window update that leaves the window closed.
     #[inline(never)]
-    pub(in crate::connection) fn restart_probe_timer(&mut self, now: Time) {
+    pub(super) fn restart_probe_timer(&mut self, now: Time) {
         let head = self.send.unsent().min(u64::from(self.negotiated.segment));
         if head <= self.send.usable() {
             // Data held back by the application waits for another interval (tcp_ack_probe,
@@ -160,7 +160,7 @@ impl Sender {
     }
 
     /// Starts the probe timer, which runs while the peer's window prevents sending.
-    pub(in crate::connection) fn start_probe_timer(&mut self, now: Time) {
+    pub(super) fn start_probe_timer(&mut self, now: Time) {
         if !self.timers.runs(Purpose::Probe) {
             self.set_probe_timer(self.probe_interval(), now);
         }
