@@ -263,7 +263,7 @@ impl Config {
             slow_start: self.slow_start,
             initial_slow_start_threshold: self.initial_slow_start_threshold,
             tcp_linux: self.tcp_linux,
-            integer_cubic: self.linux_quirks.integer_cubic,
+            integer_cubic: self.linux_quirks.window.integer_cubic,
             clock: self.clock,
             hybla: self.hybla,
             westwood: self.westwood,
@@ -286,7 +286,7 @@ impl Config {
     /// whole.
     #[must_use]
     pub fn maximum_stored(&self) -> u64 {
-        let beyond = if self.linux_quirks.accepts_beyond_window {
+        let beyond = if self.linux_quirks.acceptance.accepts_beyond_window {
             u64::from(u16::MAX)
         } else {
             0

@@ -71,7 +71,10 @@ pub use connection::{
     Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
     PassiveFastOpen, PathLimit, Sender, State, TcpInfo, reset_reply,
 };
-pub use linux_quirks::LinuxQuirks;
+pub use linux_quirks::{
+    AcceptanceQuirks, AckQuirks, HandshakeQuirks, LinuxQuirks, RecoveryQuirks, SendingQuirks,
+    TimerQuirks, WindowQuirks,
+};
 pub use linux_ticks::HostClock;
 pub use options::TIMESTAMPS_LENGTH;
 pub use pacing::PacingKind;

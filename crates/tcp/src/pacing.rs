@@ -109,7 +109,7 @@ pub(crate) struct Pacer {
     most: Option<BitRate>,
     next_send: Time,
     on: bool,
-    // See `LinuxQuirks::paces_tenth_segment`.
+    // See `SendingQuirks::paces_tenth_segment`.
     counts_tenth: bool,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Reassembly {
     bytes: u64,
     // Allocated with the first out-of-order data.
     ahead: Option<Box<Ahead>>,
-    // Maximum number of ranges. The highest bit is LinuxQuirks::remembers_four_sack_blocks, because
+    // Maximum number of ranges. The highest bit is AckQuirks::remembers_four_sack_blocks, because
     // the cache lines of a connection have no byte left.
     limit: u32,
     // The peer's initial sequence number, for SACK blocks.
@@ -81,7 +81,7 @@ impl Reassembly {
     }
 
     /// Sets whether SACK blocks only report what is remembered:
-    /// [`LinuxQuirks::remembers_four_sack_blocks`](crate::LinuxQuirks::remembers_four_sack_blocks).
+    /// [`AckQuirks::remembers_four_sack_blocks`](crate::AckQuirks::remembers_four_sack_blocks).
     pub(crate) fn with_linux_blocks(self, forgets: bool) -> Self {
         let limit = self.limit() as u32 | if forgets { LINUX_BLOCKS } else { 0 };
         Self { limit, ..self }

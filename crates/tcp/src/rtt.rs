@@ -33,7 +33,7 @@ pub(crate) struct RttEstimator {
     base: u64,
     backoff: u32,
     rule: RtoRule,
-    // See `LinuxQuirks::timer_ticks`.
+    // See `TimerQuirks::ticks`.
     in_ticks: bool,
     // Granularity of the clock, in `GRANULE`s, or 0.
     granularity: u8,
@@ -59,7 +59,7 @@ impl RttEstimator {
             .clamp(CLOCK_GRANULARITY, MAXIMUM_RTT);
         Self {
             rule: config.rto_rule,
-            in_ticks: config.linux_quirks.timer_ticks,
+            in_ticks: config.linux_quirks.timers.ticks,
             granularity: config.timer_granularity.map_or(0, |granularity| {
                 u8::try_from(granularity.as_nanos() / GRANULE.as_nanos()).unwrap_or(u8::MAX)
             }),

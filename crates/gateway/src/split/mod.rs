@@ -100,7 +100,7 @@ impl<P: Payload> Split<P> {
         for tcp in [&mut settings.facing_tcp, &mut settings.host_tcp] {
             // The promised window is all that memory is reserved for, so the gateway does not
             // accept segments beyond it as Linux does.
-            tcp.linux_quirks.accepts_beyond_window = false;
+            tcp.linux_quirks.acceptance.accepts_beyond_window = false;
         }
         Self {
             budget: MemoryBudget::new(settings.memory),

@@ -508,7 +508,7 @@ fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
         return refuse("recovery", message);
     }
     // Linux without SACK counts duplicate acknowledgments as SACKed segments (tcp_add_reno_sack).
-    let counted = config.linux_quirks.counts_duplicates_as_sacks
+    let counted = config.linux_quirks.recovery.counts_duplicates_as_sacks
         && !file.sack
         && recovery == RecoveryKind::NewReno;
     config.recovery = if counted {

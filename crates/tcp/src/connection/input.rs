@@ -142,6 +142,7 @@ impl Connection {
                     .sender
                     .config
                     .linux_quirks
+                    .handshake
                     .simultaneous_open_repeats_options
             {
                 // RFC 2883 section 4: the peer's SYN was received twice.
@@ -179,7 +180,7 @@ impl Connection {
         // RFC 9293 section 3.10.7.4 step 7: data after the peer's FIN is ignored.
         let follows_fin = self.state.has_peers_fin() && start >= 0;
         // Linux treats an out-of-order FIN like out-of-order data (tcp_rcv_state_process).
-        let fin = packet.flags.has(Flags::FIN) && self.sender.config.linux_quirks.sacks_fin;
+        let fin = packet.flags.has(Flags::FIN) && self.sender.config.linux_quirks.acks.sacks_fin;
         if self.receive.reader_gone
             && !over
             && !follows_fin
@@ -216,7 +217,13 @@ impl Connection {
 
     /// Whether the connection is in SYN-RECEIVED and answers as Linux's listener does.
     pub(super) fn answers_like_listener(&self) -> bool {
-        self.state == State::SynReceived && self.sender.config.linux_quirks.answers_as_listener
+        self.state == State::SynReceived
+            && self
+                .sender
+                .config
+                .linux_quirks
+                .handshake
+                .answers_as_listener
     }
 
     /// Whether the peer's repeated SYN is processed rather than treated as an old segment. Linux
@@ -255,7 +262,12 @@ impl Connection {
     fn is_acceptable(&self, packet: &Packet, start: i64) -> bool {
         let length = i64::from(packet.sequence_length());
         let window = self.receive.window() as i64;
-        let whole = self.sender.config.linux_quirks.accepts_beyond_window;
+        let whole = self
+            .sender
+            .config
+            .linux_quirks
+            .acceptance
+            .accepts_beyond_window;
         // tcp_sequence: a segment is old only before the last position acknowledged (rcv_wup).
         let mut old = 0;
         if whole && start < 0 {
@@ -290,7 +302,12 @@ impl Connection {
         // RFC 7323 section 3.2: once timestamps are negotiated, a segment without the option is
         // dropped.
         let Some((value, _)) = packet.timestamps() else {
-            return self.sender.config.linux_quirks.accepts_missing_timestamps;
+            return self
+                .sender
+                .config
+                .linux_quirks
+                .acceptance
+                .accepts_missing_timestamps;
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
@@ -301,6 +318,7 @@ impl Connection {
         self.sender
             .config
             .linux_quirks
+            .acceptance
             .ignores_old_acks_failing_paws
             && packet.flags.has(Flags::ACK)
             && packet.sequence_length() == 0
@@ -335,7 +353,12 @@ impl Connection {
             return;
         }
         // RFC 7323 section 3.2: dropped silently.
-        let silent = !self.sender.config.linux_quirks.accepts_missing_timestamps;
+        let silent = !self
+            .sender
+            .config
+            .linux_quirks
+            .acceptance
+            .accepts_missing_timestamps;
         if silent && self.sender.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }
@@ -343,14 +366,19 @@ impl Connection {
         if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
             self.enter_time_wait(now);
         }
-        let whole = self.sender.config.linux_quirks.accepts_beyond_window;
+        let whole = self
+            .sender
+            .config
+            .linux_quirks
+            .acceptance
+            .accepts_beyond_window;
         if packet.payload_length > 0 && (start < 0 || !whole) {
             self.receive.on_unexpected_segment();
         }
         if whole && let Some(sizing) = &mut self.receive.sizing {
             sizing.mark_unscheduled(); // tcp_send_dupack
         }
-        let fin = self.sender.config.linux_quirks.sacks_fin
+        let fin = self.sender.config.linux_quirks.acks.sacks_fin
             && packet.flags.has(Flags::FIN)
             && self.state != State::TimeWait;
         if (packet.payload_length > 0 || fin) && start < 0 {
@@ -468,7 +496,7 @@ impl Connection {
         }
         if position == self.receive.fin
             && position > self.receive.next
-            && self.sender.config.linux_quirks.sacks_fin
+            && self.sender.config.linux_quirks.acks.sacks_fin
         {
             let sack = self.sender.negotiated.sack;
             self.receive.store_out_of_order_fin(position, sack);

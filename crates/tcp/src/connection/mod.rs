@@ -340,7 +340,7 @@ impl Connection {
         let config = self.sender.config_mut();
         config.maximum_syn_retransmissions = times;
         // Measured: with TCP_SYNCNT, Linux 6.18.44 doubles the time.
-        config.linux_quirks.linear_syn_timeouts = false;
+        config.linux_quirks.handshake.linear_syn_timeouts = false;
     }
 
     /// Sets how long data may stay unacknowledged before the connection is closed (RFC 5482).

@@ -93,7 +93,11 @@ impl Connection {
         connection.syn_received(&packet, &options, cx);
         connection.state = State::SynReceived;
         // A connection that accepts the SYN's data may answer at once (tcp_fastopen_create_child).
-        if opening.config.linux_quirks.ignores_syn_window_maximum
+        if opening
+            .config
+            .linux_quirks
+            .handshake
+            .ignores_syn_window_maximum
             && fast_open != PassiveFastOpen::Accept
         {
             connection.sender.send.window_maximum = 0;
@@ -194,6 +198,7 @@ impl Connection {
                 .sender
                 .config
                 .linux_quirks
+                .handshake
                 .simultaneous_open_repeats_options
         {
             let shift = self.sender.negotiated.send_shift;
@@ -202,8 +207,13 @@ impl Connection {
         // RFC 6298 section 5.7: the RTO after a lost SYN. Linux applies this whenever the handshake
         // gave no round-trip sample, also if a repeated SYN was answered (tcp_init_metrics,
         // tcp_synack_rtt_meas).
-        let ambiguous =
-            self.syn_answered_again && self.sender.config.linux_quirks.answers_as_listener;
+        let ambiguous = self.syn_answered_again
+            && self
+                .sender
+                .config
+                .linux_quirks
+                .handshake
+                .answers_as_listener;
         if self.sender.send.syns_lost > 0 || ambiguous {
             self.sender.rtt.set_rto_after_lost_syn();
         }
@@ -241,7 +251,13 @@ impl Connection {
     /// Whether our SYN was retransmitted so often that it counts for congestion control.
     fn has_lost_syns(&self) -> bool {
         let lost = self.sender.send.syns_lost;
-        if !self.sender.config.linux_quirks.tolerates_one_lost_syn {
+        if !self
+            .sender
+            .config
+            .linux_quirks
+            .handshake
+            .tolerates_one_lost_syn
+        {
             return lost > 0;
         }
         // After a simultaneous open, Linux keeps no record of a retransmitted SYN once it is
@@ -281,7 +297,12 @@ impl Connection {
             if !packet.flags.has(Flags::RST) {
                 self.send_reset(packet.acknowledgment, false, cx);
             }
-            if self.sender.config.linux_quirks.resends_syn_after_bad_ack
+            if self
+                .sender
+                .config
+                .linux_quirks
+                .handshake
+                .resends_syn_after_bad_ack
                 && self.sender.send.attempts == 0
             {
                 let at = self.sender.config.clock.expiry(cx.now, MINIMUM_TIMEOUT);
@@ -291,7 +312,12 @@ impl Connection {
         }
         // Linux refuses an acknowledgment whose timestamp echoes none of our SYNs.
         if acknowledges
-            && self.sender.config.linux_quirks.checks_syn_timestamp_echo
+            && self
+                .sender
+                .config
+                .linux_quirks
+                .handshake
+                .checks_syn_timestamp_echo
             && !packet.flags.has(Flags::RST)
             && self.echoes_no_syn(packet, cx.now)
         {
@@ -314,7 +340,12 @@ impl Connection {
         self.syn_received(packet, options, cx);
         if let Some(position) = position.filter(|_| acknowledges) {
             let pending = self.sender.send.writer_waits
-                && self.sender.config.linux_quirks.delays_handshake_ack;
+                && self
+                    .sender
+                    .config
+                    .linux_quirks
+                    .handshake
+                    .delays_handshake_ack;
             self.established(packet, None, position, cx);
             if pending {
                 // Linux saves an acknowledgment, because data is about to carry it.
@@ -333,6 +364,7 @@ impl Connection {
                 .sender
                 .config
                 .linux_quirks
+                .handshake
                 .simultaneous_open_repeats_options
             {
                 self.offered = offer(&self.sender.config, None);

@@ -350,8 +350,8 @@ impl Connection {
         let quirks = &self.sender.config.linux_quirks;
         // In Linux, Nagle's algorithm does not wait for retransmissions or for segments that are
         // full except for SACK blocks (tcp_minshall_update).
-        let full = quirks.fits_sack_blocks && length >= self.payload_limit();
-        if !(full || again && quirks.counts_short_segments) {
+        let full = quirks.acks.fits_sack_blocks && length >= self.payload_limit();
+        if !(full || again && quirks.sending.counts_short_segments) {
             let fin = end > self.sender.send.end;
             self.sender.send.small_end = end - u64::from(fin);
         }
@@ -363,7 +363,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn detect_answer<K: Specialization>(&mut self, now: Time) {
         if !K::SIMPLE
-            && self.sender.config.linux_quirks.pingpong_mode
+            && self.sender.config.linux_quirks.acks.pingpong_mode
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
             && self.receive.answer_pending
             && self.receive.is_answer(now)
@@ -401,7 +401,12 @@ impl Connection {
             return sequence.highest;
         }
         let shift = self.sender.negotiated.receive_shift;
-        let rounded = self.sender.config.linux_quirks.tolerates_window_rounding
+        let rounded = self
+            .sender
+            .config
+            .linux_quirks
+            .acceptance
+            .tolerates_window_rounding
             && shift > 0
             && sequence.highest < edge + (1 << shift);
         if rounded { sequence.highest } else { edge }
@@ -545,6 +550,7 @@ impl Connection {
             .sender
             .config
             .linux_quirks
+            .handshake
             .simultaneous_open_repeats_options
             && !self.passive;
         let timestamps = if received && !repeats {
@@ -634,7 +640,8 @@ impl Sender {
         }
         let window = *self.congestion.window();
         // tcp_init_cwnd does not consider lost SYNs.
-        let lost = self.send.syns_lost > 0 && !self.config.linux_quirks.tolerates_one_lost_syn;
+        let lost =
+            self.send.syns_lost > 0 && !self.config.linux_quirks.handshake.tolerates_one_lost_syn;
         let restart = window.congestion_window.min(self.initial_window(lost));
         match self.config.idle_restart {
             IdleRestart::Off => {}
@@ -646,7 +653,7 @@ impl Sender {
                 // tcp_cwnd_restart in Linux: the threshold remembers three quarters of the window.
                 let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
                 // In segments, where the window counts segments.
-                let unit = if self.config.linux_quirks.counts_short_segments {
+                let unit = if self.config.linux_quirks.sending.counts_short_segments {
                     u64::from(self.negotiated.segment.max(1))
                 } else {
                     1

@@ -119,7 +119,7 @@ impl Receive {
             limit: config.first_window.map_or(UNSET, |first| 1 + first),
             holds_fin: false,
             sizing: sizing.map(|sizing| {
-                let ticks = config.linux_quirks.timer_ticks;
+                let ticks = config.linux_quirks.timers.ticks;
                 let delaying = sizing.with_ack_delay(config.delayed_ack, ticks);
                 Box::new(delaying.with_clock(config.clock))
             }),
@@ -130,7 +130,7 @@ impl Receive {
             offer_unit: u64::from(announced),
             fin: UNSET,
             reassembly: Reassembly::new(ranges)
-                .with_linux_blocks(config.linux_quirks.remembers_four_sack_blocks),
+                .with_linux_blocks(config.linux_quirks.acks.remembers_four_sack_blocks),
             duplicate: None,
             timestamp_recent_at: Time::ZERO,
             challenge_after: Time::ZERO,
@@ -521,7 +521,15 @@ impl Connection {
         let next = receive.next;
         let window = receive.window() as i64;
         let mut limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
-        if self.sender.config.linux_quirks.accepts_beyond_window && start < window && window > 0 {
+        if self
+            .sender
+            .config
+            .linux_quirks
+            .acceptance
+            .accepts_beyond_window
+            && start < window
+            && window > 0
+        {
             limit = receive.fin.saturating_sub(next).min(1 << 32) as i64;
         }
         let end = start + i64::from(packet.payload_length);

@@ -159,7 +159,7 @@ impl Sender {
         self.recovery = Recovery::new(&self.config, negotiated.sack);
         let watch = self.recovery.watches_retransmissions();
         self.scoreboard.watch_retransmissions(watch);
-        let ignore = self.config.linux_quirks.ignores_echo_of_sacked;
+        let ignore = self.config.linux_quirks.recovery.ignores_echo_of_sacked;
         self.scoreboard.ignore_echo_of_sacked(ignore);
         self.scoreboard.set_clock(self.config.clock);
         self.count_segments();
@@ -168,8 +168,8 @@ impl Sender {
     /// Configures segment counting after a change of the segment size: short segments count as full
     /// ones, where the window counts segments.
     pub(super) fn count_segments(&mut self) {
-        let counts =
-            self.config.linux_quirks.counts_short_segments && self.recovery.tracks_segments();
+        let counts = self.config.linux_quirks.sending.counts_short_segments
+            && self.recovery.tracks_segments();
         if counts {
             self.scoreboard.count_segments(self.negotiated.segment);
             if let Some(rate) = &mut self.delivery_rate {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Purpose {
     Retransmit,
-    /// Retransmission, with a time already rounded to ticks (`LinuxQuirks::timer_ticks`).
+    /// Retransmission, with a time already rounded to ticks (`TimerQuirks::ticks`).
     RetransmitWithTick,
     /// RFC 9293 section 3.8.6.1: zero-window probe.
     Probe,

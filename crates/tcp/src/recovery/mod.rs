@@ -405,7 +405,7 @@ impl Recovery {
             RecoveryKind::Sack if sack => Self::Selective(Box::new(Selective::sack(config))),
             RecoveryKind::Fack if sack => Self::Selective(Box::new(Selective::fack(config))),
             RecoveryKind::Sack | RecoveryKind::Fack
-                if config.linux_quirks.counts_duplicates_as_sacks =>
+                if config.linux_quirks.recovery.counts_duplicates_as_sacks =>
             {
                 Self::Rare(Rare::RecoveryWithoutSack(Box::new(
                     RecoveryWithoutSack::new(config),

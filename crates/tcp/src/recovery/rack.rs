@@ -66,7 +66,7 @@ pub(super) struct Rack {
     // RACK.reo_wnd_mult and RACK.reo_wnd_persist
     multiple: u64,
     persist: u32,
-    // See `LinuxQuirks::rack_times_highest_sequence` and `dsack_widens_only_after_reordering`.
+    // See `RecoveryQuirks::rack_times_highest_sequence` and `dsack_widens_only_after_reordering`.
     times_last: bool,
     dsack_widens_only_after_reordering: bool,
     // RACK.dsack_round
@@ -88,8 +88,10 @@ pub(super) struct DetectionContext {
 impl Rack {
     pub(super) const fn new(linux_quirks: &LinuxQuirks) -> Self {
         Self {
-            times_last: linux_quirks.rack_times_highest_sequence,
-            dsack_widens_only_after_reordering: linux_quirks.dsack_widens_only_after_reordering,
+            times_last: linux_quirks.recovery.rack_times_highest_sequence,
+            dsack_widens_only_after_reordering: linux_quirks
+                .recovery
+                .dsack_widens_only_after_reordering,
             newest: None,
             rtt: Span::ZERO,
             minimum_rtt: MinimumRtt::new(),

@@ -46,6 +46,7 @@ impl RecoveryProgress {
             forward_rto: config.f_rto,
             any_original_shows_spurious_timeout: config
                 .linux_quirks
+                .recovery
                 .any_original_shows_spurious_timeout,
             forward: ForwardRto::Off,
             undoes: config.undo,

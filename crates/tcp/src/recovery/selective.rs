@@ -131,8 +131,12 @@ impl Selective {
             probe: TailLossProbe::default(),
             undoes_without_retransmissions_out: config
                 .linux_quirks
+                .recovery
                 .undoes_without_retransmissions_out,
-            probes_are_no_retransmissions: config.linux_quirks.probes_are_no_retransmissions,
+            probes_are_no_retransmissions: config
+                .linux_quirks
+                .recovery
+                .probes_are_no_retransmissions,
             clears_scoreboard: config.tcp_linux,
         }
     }

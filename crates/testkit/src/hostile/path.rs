@@ -54,7 +54,7 @@ impl Path {
             kind: case.kind,
             network: case.network.clone(),
             liar: case.liar,
-            ahead: [0, 1].map(|side| !case.configs[side].linux_quirks.sends_empty_probes),
+            ahead: [0, 1].map(|side| !case.configs[side].linux_quirks.timers.sends_empty_probes),
             dice: Dice::new(seed, "path"),
             in_transit: BinaryHeap::new(),
             icmp_in_transit: BTreeMap::new(),

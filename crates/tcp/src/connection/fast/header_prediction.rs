@@ -49,10 +49,10 @@ impl Connection {
         let quirks = &sender.config.linux_quirks;
         sender.send.sizing.is_none()
             && sender.recovery.uses_sack()
-            && !quirks.sends_in_bursts
-            && !quirks.pingpong_mode
-            && !quirks.timer_ticks
-            && !quirks.counts_short_segments
+            && !quirks.sending.sends_in_bursts
+            && !quirks.acks.pingpong_mode
+            && !quirks.timers.ticks
+            && !quirks.sending.counts_short_segments
     }
 
     /// Whether the segment has no special flags or options, and its timestamp is not older than the
@@ -202,7 +202,7 @@ impl Connection {
         let lets_nothing_out = feed.left > room
             && !sender.send.fin
             && sender.send.unsent() >= u64::from(sender.negotiated.segment)
-            && (K::SIMPLE || !sender.config.linux_quirks.sends_in_bursts);
+            && (K::SIMPLE || !sender.config.linux_quirks.sending.sends_in_bursts);
         if lets_nothing_out {
             feed.left -= room;
             debug_assert!(self.is_held_back(now), "the write would send something");

@@ -247,7 +247,7 @@ impl Connection {
         };
         nothing_else
             && !sender.timers.pacing_expired(now)
-            && !sender.config.linux_quirks.sends_in_bursts
+            && !sender.config.linux_quirks.sending.sends_in_bursts
             && sender.send.unsent() >= u64::from(sender.negotiated.segment)
             && !sender.send.is_idle()
             && !sender.path_mtu.is_active(now)

@@ -15,8 +15,11 @@ const BYTES: u32 = 1000;
 /// A Reno sender with ECN and a window of ten segments of 1000 bytes, all outstanding.
 fn sender() -> Single {
     let linux_quirks = LinuxQuirks {
-        reduces_gradually_for_marks: true,
-        reduces_from_window: true,
+        window: crate::WindowQuirks {
+            reduces_gradually_for_marks: true,
+            reduces_from_window: true,
+            ..crate::WindowQuirks::NONE
+        },
         ..LinuxQuirks::NONE
     };
     sender_with(RecoveryKind::Sack, linux_quirks)
@@ -184,7 +187,10 @@ fn a_mark_outside_of_the_window_is_not_echoed() {
             receive_buffer: 3000,
             quick_acks,
             linux_quirks: LinuxQuirks {
-                accepts_beyond_window: whole,
+                acceptance: crate::AcceptanceQuirks {
+                    accepts_beyond_window: whole,
+                    ..crate::AcceptanceQuirks::NONE
+                },
                 ..LinuxQuirks::NONE
             },
             timestamps: false,

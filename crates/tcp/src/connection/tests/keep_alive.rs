@@ -108,7 +108,7 @@ fn number_of_probes_may_exceed_255() {
 #[test]
 fn linux_timer_survives_a_tick_counter_wrap() {
     let mut config = Config::default();
-    config.linux_quirks.kernel_keep_alive_timer = true;
+    config.linux_quirks.timers.kernel_keep_alive_timer = true;
     let mut tcp = Single::established(&config, 65_535);
     // The 32-bit tick counter has wrapped by then.
     tcp.wait(Span::from_secs(300 * 24 * 3600));

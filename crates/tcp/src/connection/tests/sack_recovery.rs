@@ -338,7 +338,10 @@ fn linux_probe_does_not_count_twice_in_flight() {
         let config = Config {
             tail_loss_probe: true,
             linux_quirks: LinuxQuirks {
-                probes_are_no_retransmissions,
+                recovery: crate::RecoveryQuirks {
+                    probes_are_no_retransmissions,
+                    ..crate::RecoveryQuirks::NONE
+                },
                 ..LinuxQuirks::NONE
             },
             ..rack()

@@ -371,7 +371,7 @@ impl Scoreboard {
         self.request(WATCH_RETRANSMISSIONS, watch);
     }
 
-    /// Ignores the timestamp echo of SACKed segments: see `LinuxQuirks::ignores_echo_of_sacked`.
+    /// Ignores the timestamp echo of SACKed segments: see `RecoveryQuirks::ignores_echo_of_sacked`.
     pub(crate) fn ignore_echo_of_sacked(&mut self, ignore: bool) {
         self.request(IGNORE_ECHO_OF_SACKED, ignore);
     }

@@ -83,7 +83,7 @@ impl Runner {
         config.keep_alive = self.setup.keep_alive(options);
         if let Some(retries) = options.syn_retries {
             config.maximum_syn_retransmissions = retries;
-            config.linux_quirks.linear_syn_timeouts = false;
+            config.linux_quirks.handshake.linear_syn_timeouts = false;
         }
         config
     }

@@ -106,7 +106,7 @@ fn rfc5681_a_timeout_in_recovery_limits_the_threshold_to_half_of_the_outstanding
     // Late in recovery half is less; in Linux, the threshold stays.
     for (linux, expected) in [(false, 2500), (true, 5000)] {
         let mut config = newreno();
-        config.linux_quirks.keeps_threshold_in_recovery = linux;
+        config.linux_quirks.window.keeps_threshold_in_recovery = linux;
         let mut tcp = recovering_with(config);
         acknowledge(&mut tcp, 9);
         assert_eq!(tcp.sent_ranges(), [at(9), at(13)]);
