@@ -2,7 +2,7 @@
 
 pub mod gateways;
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{LinkSettings, Network, NetworkBuilder};
 use bentpipe_types::{
     Address, Agent, BitRate, Ctx, Endpoint, IpVersion, Packet, PacketRef, Port, Span, Time,
@@ -40,18 +40,14 @@ impl Agent for Mirror {
 #[must_use]
 pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
     let direction = || {
-        BitRate::new(bits_per_second).map(|rate| Settings {
-            rate,
-            delay,
-            queue: DropTail {
-                limit: Limit::Packets(1 << 20),
-            }
-            .into(),
-            ends: Ends::default(),
-            changes: None,
-            access: None,
-            errors: Vec::new(),
-            redundancy: 1.0,
+        BitRate::new(bits_per_second).map(|rate| {
+            Settings::new(
+                rate,
+                delay,
+                DropTail {
+                    limit: Limit::Packets(1 << 20),
+                },
+            )
         })
     };
     LinkSettings {

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, NetworkBuilder, Traffic};
 use bentpipe_tcp::congestion::{
     AckSample, CongestionControl, CongestionSample, CustomFactory, Window,
@@ -77,17 +77,14 @@ fn run(arguments: &[String]) -> Option<String> {
 
     let direction = |errors| {
         Some(Settings {
-            rate: BitRate::new(100_000_000)?,
-            delay: Span::from_millis(300),
-            queue: DropTail {
-                limit: Limit::Packets(1 << 20),
-            }
-            .into(),
-            ends: Ends::default(),
-            changes: None,
-            access: None,
             errors,
-            redundancy: 1.0,
+            ..Settings::new(
+                BitRate::new(100_000_000)?,
+                Span::from_millis(300),
+                DropTail {
+                    limit: Limit::Packets(1 << 20),
+                },
+            )
         })
     };
     let errors = if bit_error_rate > 0.0 {

@@ -1,8 +1,6 @@
 //! A queue discipline of one's own in front of a link: the newest packet is sent first.
 
-use bentpipe_link::{
-    Direction, Ends, QueueCtx, QueueDiscipline, Queueing, Settings, Verdict, Watch,
-};
+use bentpipe_link::{Direction, QueueCtx, QueueDiscipline, Queueing, Settings, Verdict, Watch};
 use bentpipe_types::{
     BitRate, Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
 };
@@ -50,22 +48,17 @@ impl Watch for Arrivals {
 }
 
 fn main() {
-    let settings = Settings {
-        rate: BitRate::new(1_000_000).expect("not zero"),
-        delay: Span::from_millis(250),
-        queue: Queueing::Discipline {
+    let settings = Settings::new(
+        BitRate::new(1_000_000).expect("not zero"),
+        Span::from_millis(250),
+        Queueing::Discipline {
             queue: Box::new(NewestFirst {
                 limit: 3,
                 packets: Vec::new(),
             }),
             random: RandomStream::new(1, "satellite.forward", "queue"),
         },
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    };
+    );
     let Direction::Managed(mut link) = Direction::managed(settings) else {
         unreachable!("each departure is an event")
     };

@@ -33,6 +33,23 @@ pub struct Settings {
     pub access: Option<Access>,
 }
 
+impl Settings {
+    /// Returns the settings of a direction without errors, processing, changes or shared access.
+    #[must_use]
+    pub fn new(rate: BitRate, delay: Span, queue: impl Into<Queueing>) -> Self {
+        Self {
+            rate,
+            delay,
+            queue: queue.into(),
+            errors: Vec::new(),
+            redundancy: 1.0,
+            ends: Ends::default(),
+            changes: None,
+            access: None,
+        }
+    }
+}
+
 /// Random streams of a changing direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Streams {

@@ -1,6 +1,6 @@
 //! A node of one's own between two hosts: it drops one data segment in a hundred.
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{FlowSettings, FlowState, LinkSettings, NetworkBuilder, Traffic};
 use bentpipe_tcp::Config;
 use bentpipe_types::{Agent, BitRate, Ctx, DropReason, PacketRef, Port, Routes, Span, Time};
@@ -44,18 +44,14 @@ impl Agent for Dropper {
 }
 
 fn link(name: &str, delay: Span) -> LinkSettings {
-    let direction = || Settings {
-        rate: BitRate::new(5_000_000).expect("not zero"),
-        delay,
-        queue: DropTail {
-            limit: Limit::Packets(1_000),
-        }
-        .into(),
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
+    let direction = || {
+        Settings::new(
+            BitRate::new(5_000_000).expect("not zero"),
+            delay,
+            DropTail {
+                limit: Limit::Packets(1_000),
+            },
+        )
     };
     LinkSettings {
         name: name.to_owned(),

@@ -6,20 +6,15 @@
 //! A download over a satellite (`examples/own_node.rs` adds a node of its own):
 //!
 //! ```
-//! use bentpipe_link::{DropTail, Ends, Limit, Settings};
+//! use bentpipe_link::{DropTail, Limit, Settings};
 //! use bentpipe_sim::{FlowSettings, FlowState, LinkSettings, NetworkBuilder, Traffic};
 //! use bentpipe_tcp::Config;
 //! use bentpipe_types::{BitRate, Span, Time};
 //!
-//! let direction = || Settings {
-//!     rate: BitRate::new(5_000_000).expect("not zero"),
-//!     delay: Span::from_millis(250),
-//!     queue: DropTail { limit: Limit::Packets(1_000) }.into(),
-//!     errors: Vec::new(),
-//!     redundancy: 1.0,
-//!     ends: Ends::default(),
-//!     changes: None,
-//!     access: None,
+//! let direction = || {
+//!     let rate = BitRate::new(5_000_000).expect("not zero");
+//!     let queue = DropTail { limit: Limit::Packets(1_000) };
+//!     Settings::new(rate, Span::from_millis(250), queue)
 //! };
 //! let mut builder = NetworkBuilder::new(1);
 //! let [server, client] = ["server", "client"].map(|name| builder.host(name));

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
 use bentpipe_sim::{
     FlowSettings, FlowState, LinkSettings, Network, NetworkBuilder, Probe, ProbeTarget, Sampling,
     Traffic, Violation,
@@ -124,20 +124,17 @@ impl Agent for Middle {
 fn link(name: &str, loss: f64) -> LinkSettings {
     let way = |way: &str| {
         BitRate::new(5_000_000).map(|rate| Settings {
-            rate,
-            delay: Span::from_millis(20),
-            queue: DropTail {
-                limit: Limit::Packets(1_000),
-            }
-            .into(),
-            ends: Ends::default(),
-            changes: None,
-            access: None,
             errors: vec![ErrorModel::packet_loss(
                 loss,
                 RandomStream::new(1, &format!("{name}.{way}"), "errors"),
             )],
-            redundancy: 1.0,
+            ..Settings::new(
+                rate,
+                Span::from_millis(20),
+                DropTail {
+                    limit: Limit::Packets(1_000),
+                },
+            )
         })
     };
     LinkSettings {

@@ -10,7 +10,7 @@ use bentpipe_host::applications::{
     Transport, VoiceSettings, WebSettings,
 };
 use bentpipe_link::{
-    DelayBounds, DropTail, Ends, Fair, FairSettings, FqCodel, FqCodelSettings, Limit, Measure, Pie,
+    DelayBounds, DropTail, Fair, FairSettings, FqCodel, FqCodelSettings, Limit, Measure, Pie,
     PieSettings, QueueDiscipline, Queueing, Red, RedSettings, Settings,
 };
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Traffic};
@@ -46,16 +46,8 @@ fn network_between(
     let server = builder.host("server");
     let client = builder.host("client");
     let mut direction = |way| {
-        BitRate::new(100_000_000).map(|rate| Settings {
-            rate,
-            delay: Span::from_millis(300),
-            queue: queue(way),
-            ends: Ends::default(),
-            changes: None,
-            access: None,
-            errors: Vec::new(),
-            redundancy: 1.0,
-        })
+        BitRate::new(100_000_000)
+            .map(|rate| Settings::new(rate, Span::from_millis(300), queue(way)))
     };
     let link = LinkSettings {
         name: "satellite".to_owned(),

@@ -3,26 +3,20 @@
 
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{CarouselSettings, PacketsSettings, Transport};
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, NodeId, Outcome, Traffic};
 use bentpipe_tcp::Config;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use proptest::prelude::*;
 
 fn direction(rate: u64, queue: u64) -> Settings {
-    Settings {
-        rate: BitRate::new(rate).expect("it is a rate"),
-        delay: Span::from_millis(20),
-        queue: DropTail {
+    Settings::new(
+        BitRate::new(rate).expect("it is a rate"),
+        Span::from_millis(20),
+        DropTail {
             limit: Limit::Packets(queue),
-        }
-        .into(),
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-        errors: Vec::new(),
-        redundancy: 1.0,
-    }
+        },
+    )
 }
 
 fn link(name: &str) -> LinkSettings {

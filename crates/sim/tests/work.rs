@@ -1,7 +1,7 @@
 //! Events per packet, counted without a clock: one schedule entry per direction, so a hop is one
 //! event, a chain of hops is one, and an acknowledgment that restarts a timer is none.
 
-use bentpipe_link::{DropTail, Ends, Fair, FairSettings, Limit, Queueing, Settings};
+use bentpipe_link::{DropTail, Fair, FairSettings, Limit, Queueing, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Progress, Traffic};
 use bentpipe_tcp::{Config, RecoveryKind};
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
@@ -21,16 +21,7 @@ fn chain_behind(links: usize, recovery: RecoveryKind, queue: impl Fn() -> Queuei
     }
     nodes.push(builder.host("client"));
     let direction = || {
-        BitRate::new(100_000_000).map(|rate| Settings {
-            rate,
-            delay: Span::from_millis(100),
-            queue: queue(),
-            ends: Ends::default(),
-            errors: Vec::new(),
-            redundancy: 1.0,
-            changes: None,
-            access: None,
-        })
+        BitRate::new(100_000_000).map(|rate| Settings::new(rate, Span::from_millis(100), queue()))
     };
     for (number, ends) in nodes.windows(2).enumerate() {
         let link = LinkSettings {

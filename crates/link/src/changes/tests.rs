@@ -10,8 +10,7 @@ use bentpipe_types::{
 
 use super::*;
 use crate::{
-    Counters, Direction, DropTail, Ends, ErrorModel, Head, Limit, Managed, Settings, Streams,
-    Verdict,
+    Counters, Direction, DropTail, ErrorModel, Head, Limit, Managed, Settings, Streams, Verdict,
 };
 
 fn ms(milliseconds: u64) -> Span {
@@ -24,19 +23,13 @@ fn at(milliseconds: u64) -> Time {
 
 /// One byte per millisecond, 250 ms long, with an unlimited queue.
 fn usual() -> Settings {
-    Settings {
-        rate: BitRate::new(8_000).expect("not zero"),
-        delay: ms(250),
-        queue: DropTail {
+    Settings::new(
+        BitRate::new(8_000).expect("not zero"),
+        ms(250),
+        DropTail {
             limit: Limit::Packets(u64::MAX),
-        }
-        .into(),
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    }
+        },
+    )
 }
 
 fn changing(changes: Changes) -> Settings {

@@ -15,14 +15,13 @@ impl Watch for () {
 
 fn settings(queue: Queueing, errors: Vec<ErrorModel>, ends: Ends) -> Settings {
     Settings {
-        rate: BitRate::new(8_000).expect("not zero"), // a byte a millisecond
-        delay: Span::from_millis(250),
-        queue,
         errors,
-        redundancy: 1.0,
         ends,
-        changes: None,
-        access: None,
+        ..Settings::new(
+            BitRate::new(8_000).expect("not zero"),
+            Span::from_millis(250),
+            queue,
+        )
     }
 }
 

@@ -1,8 +1,6 @@
 //! A queue in front of a link, as in another simulator.
 
-use bentpipe_link::{
-    Direction, Ends, Managed, QueueDiscipline, Queueing, Settings, Verdict, Watch,
-};
+use bentpipe_link::{Direction, Managed, QueueDiscipline, Queueing, Settings, Verdict, Watch};
 use bentpipe_types::{BitRate, Packet, PacketStore, RandomStream, Span, Time};
 
 /// A link with this queue, and its packets in transit.
@@ -22,16 +20,11 @@ impl<W: Watch> Bottleneck<W> {
         watch: W,
     ) -> Self {
         let random = RandomStream::new(seed, "witness", "queue");
-        let Direction::Managed(link) = Direction::managed(Settings {
-            rate: BitRate::new(rate).expect("not zero"),
+        let Direction::Managed(link) = Direction::managed(Settings::new(
+            BitRate::new(rate).expect("not zero"),
             delay,
-            queue: Queueing::Discipline { queue, random },
-            errors: Vec::new(),
-            redundancy: 1.0,
-            ends: Ends::default(),
-            changes: None,
-            access: None,
-        }) else {
+            Queueing::Discipline { queue, random },
+        )) else {
             unreachable!("it is managed");
         };
         Self {

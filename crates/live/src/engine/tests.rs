@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{LinkSettings, NetworkBuilder};
 use bentpipe_types::{
     Address, BitRate, Endpoint, IpVersion, Packet, PacketStore, RandomStream, Span, Time,
@@ -13,19 +13,13 @@ use super::{Engine, Prefix};
 use crate::device::{Batch, Device, Memory, Sent, memory_pair};
 
 fn direction(rate: u64, delay: Span) -> Settings {
-    Settings {
-        rate: BitRate::new(rate).expect("not zero"),
+    Settings::new(
+        BitRate::new(rate).expect("not zero"),
         delay,
-        queue: DropTail {
+        DropTail {
             limit: Limit::Packets(100),
-        }
-        .into(),
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    }
+        },
+    )
 }
 
 /// Creates left -- router -- right with 8 Mbit/s and 10 ms per link. All addresses except those of

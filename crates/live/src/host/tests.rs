@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use bentpipe_host::{Application, Desk, Listener, Member, SocketId, Taker};
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{LinkSettings, NetworkBuilder};
 use bentpipe_tcp::{Config, Events, Source};
 use bentpipe_types::{Address, BitRate, Flags, IpVersion, RandomStream, Span, World};
@@ -83,19 +83,13 @@ fn config() -> Config {
 }
 
 fn link_settings() -> Option<Settings> {
-    Some(Settings {
-        rate: BitRate::new(1_000_000_000)?,
-        delay: Span::ZERO,
-        queue: DropTail {
+    Some(Settings::new(
+        BitRate::new(1_000_000_000)?,
+        Span::ZERO,
+        DropTail {
             limit: Limit::Packets(10_000),
-        }
-        .into(),
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    })
+        },
+    ))
 }
 
 /// Returns the node that stands for all peers: the network's first.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bentpipe_host::{Limits, Listener, Member, Remote, Taker};
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{LinkSettings, NetworkBuilder};
 use bentpipe_types::{BitRate, Endpoint, Span, Time};
 
@@ -22,19 +22,13 @@ pub(super) const PATH: &str = "path";
 /// Returns a link with negligible delay and no drops.
 fn link(name: &str) -> LinkSettings {
     let way = || {
-        Some(Settings {
-            rate: BitRate::new(1_000_000_000_000)?,
-            delay: Span::ZERO,
-            queue: DropTail {
+        Some(Settings::new(
+            BitRate::new(1_000_000_000_000)?,
+            Span::ZERO,
+            DropTail {
                 limit: Limit::Packets(1 << 20),
-            }
-            .into(),
-            errors: Vec::new(),
-            redundancy: 1.0,
-            ends: Ends::default(),
-            changes: None,
-            access: None,
-        })
+            },
+        ))
     };
     LinkSettings {
         name: name.to_owned(),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread;
 
-use bentpipe_link::{Counters, DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_link::{Counters, DropTail, ErrorModel, Limit, Settings};
 use bentpipe_sim::{LinkSettings, Network, NetworkBuilder};
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::Serialize;
@@ -214,18 +214,14 @@ fn engine(
     request: &Request,
     mut open: impl FnMut(usize, &str, Ipv4Addr) -> io::Result<Box<dyn Device>>,
 ) -> io::Result<Engine> {
-    let way = |rate, queue_packets| Settings {
-        rate,
-        delay: request.delay,
-        queue: DropTail {
-            limit: Limit::Packets(queue_packets),
-        }
-        .into(),
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
+    let way = |rate, queue_packets| {
+        Settings::new(
+            rate,
+            request.delay,
+            DropTail {
+                limit: Limit::Packets(queue_packets),
+            },
+        )
     };
     let mut there = way(request.rate, request.queue_packets);
     if request.loss > 0.0 {

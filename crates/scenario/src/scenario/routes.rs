@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{LinkSettings, NetworkBuilder};
 
 use crate::link::settings::{Direction, Link};
@@ -70,19 +70,13 @@ impl Scenario {
 
 /// Returns a direction with nothing but its delay.
 fn settings(direction: &Direction) -> Settings {
-    Settings {
-        rate: direction.rate,
-        delay: direction.delay,
-        queue: DropTail {
+    Settings::new(
+        direction.rate,
+        direction.delay,
+        DropTail {
             limit: Limit::Packets(1),
-        }
-        .into(),
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    }
+        },
+    )
 }
 
 /// Returns a link with nothing but its ends.

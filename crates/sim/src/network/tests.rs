@@ -1,4 +1,4 @@
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
 use std::sync::Arc;
 
 use bentpipe_tcp::Config;
@@ -19,14 +19,12 @@ mod wake_up_order;
 
 fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> Settings {
     Settings {
-        rate: BitRate::new(rate).expect("not zero"),
-        delay,
-        queue: DropTail { limit: queue }.into(),
-        ends: Ends::default(),
-        changes: None,
-        access: None,
         errors,
-        redundancy: 1.0,
+        ..Settings::new(
+            BitRate::new(rate).expect("not zero"),
+            delay,
+            DropTail { limit: queue },
+        )
     }
 }
 

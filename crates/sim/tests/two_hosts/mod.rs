@@ -1,6 +1,6 @@
 //! Two hosts and a link, for tests of applications.
 
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Outcome, Traffic};
 use bentpipe_tcp::{Config, SlowStartKind};
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
@@ -28,17 +28,14 @@ fn network(path: Path, flows: &[(&str, Traffic)]) -> Network {
     let way = |way: &str| {
         let luck = RandomStream::new(path.seed, way, "errors");
         BitRate::new(path.rate).map(|rate| Settings {
-            rate,
-            delay: path.delay,
-            queue: DropTail {
-                limit: Limit::Packets(1_000_000),
-            }
-            .into(),
-            ends: Ends::default(),
-            changes: None,
-            access: None,
             errors: vec![ErrorModel::packet_loss(path.loss, luck)],
-            redundancy: 1.0,
+            ..Settings::new(
+                rate,
+                path.delay,
+                DropTail {
+                    limit: Limit::Packets(1_000_000),
+                },
+            )
         })
     };
     let link = LinkSettings {
