@@ -5,40 +5,40 @@ use std::fmt::Debug;
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::{Datagram, Report, SocketId, World};
+use crate::{Datagram, Report, SocketBackend, SocketId};
 
 /// An application at one end of a flow, on a host with either clock. It is notified of events and
 /// never blocks.
 ///
-/// It accesses its sockets through a [`Desk`](World::Desk). An event is not repeated: unread data
+/// It accesses its sockets through a [`SocketContext`](SocketBackend::Api). An event is not repeated: unread data
 /// stay readable, and the next event comes when more arrive.
-pub trait Application<P: World>: Debug + Send {
+pub trait Application<P: SocketBackend>: Debug + Send {
     /// Called at its start time.
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let _ = desk;
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        let _ = api;
     }
 
     /// Called when a listener has accepted a connection for it, on the peer's SYN.
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        let _ = (socket, desk);
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        let _ = (socket, api);
     }
 
     /// Called with events of one of its connections.
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>);
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>);
 
     /// Called with a datagram for it.
-    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
-        let _ = (arrival, desk);
+    fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
+        let _ = (arrival, api);
     }
 
-    /// Called at the time that [`standing`](Self::standing) returned.
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let _ = desk;
+    /// Called at the time that [`progress`](Self::progress) returned.
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let _ = api;
     }
 
     /// Returns its progress. Called after every call.
-    fn standing(&self) -> Standing {
-        Standing::default()
+    fn progress(&self) -> ApplicationProgress {
+        ApplicationProgress::default()
     }
 
     /// Whether it writes at once on each connection that it opens, before anything arrives. Only
@@ -65,10 +65,10 @@ pub trait Application<P: World>: Debug + Send {
     }
 }
 
-impl<P: World> dyn Application<P> {
+impl<P: SocketBackend> dyn Application<P> {
     /// Returns its metrics at this time.
     #[must_use]
-    pub fn told(&self, now: Time) -> Report {
+    pub fn metrics(&self, now: Time) -> Report {
         let mut report = Report::default();
         self.report(now, &mut report);
         report
@@ -77,7 +77,7 @@ impl<P: World> dyn Application<P> {
 
 /// Progress of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Standing {
+pub struct ApplicationProgress {
     /// When it next wants to run without an event. `None` means that it will do nothing more by
     /// itself.
     pub next: Option<Time>,
@@ -87,7 +87,7 @@ pub struct Standing {
     pub latest: Option<Span>,
 }
 
-impl Standing {
+impl ApplicationProgress {
     /// Returns whether the time at which it wanted to run has come, and clears it.
     pub(crate) fn takes_turn(&mut self, now: Time) -> bool {
         let is_due = self.next.is_some_and(|at| at <= now);

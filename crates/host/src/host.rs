@@ -2,8 +2,8 @@
 
 mod agent;
 mod arriving;
-mod asked;
 mod fetch;
+mod queries;
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,11 @@ use bentpipe_types::{Address, Ctx, RandomStream};
 use rustc_hash::FxHashMap;
 
 use crate::account::Account;
-use crate::desk::{Desk, NONE};
+use crate::socket_context::{NONE, SocketContext};
 use crate::table::{AddressOf, Sockets, Timer};
-use crate::{Application, ApplicationId, InitialSequences, Listener, Member, Ports, Realm, Taker};
+use crate::{
+    Application, ApplicationId, ConnectionKeys, InitialSequences, Listener, Member, Ports, Taker,
+};
 
 pub use agent::HOST_GAUGES;
 
@@ -62,7 +64,7 @@ pub struct Counters {
 /// Generic over where payload lives: `Host<Ranges>` in a simulation, `Host<Rings>` for real
 /// packets.
 #[repr(C)]
-pub struct Host<P: Realm> {
+pub struct Host<P: ConnectionKeys> {
     sockets: Sockets<P>,
     applications: Vec<Option<Box<dyn Application<P>>>>,
     free: Vec<u32>,
@@ -79,13 +81,13 @@ const ROUNDS: u32 = 16;
 /// Limit of the deadlines handled in one call. The others stay due.
 const BATCH: u32 = 1 << 16;
 
-impl<P: Realm> Default for Host<P> {
+impl<P: ConnectionKeys> Default for Host<P> {
     fn default() -> Self {
         Self::new(Limits::NONE, InitialSequences::PerApplication)
     }
 }
 
-impl<P: Realm> Host<P> {
+impl<P: ConnectionKeys> Host<P> {
     /// A host without applications.
     #[must_use]
     pub fn new(limits: Limits, sequences: InitialSequences) -> Self {
@@ -116,7 +118,7 @@ impl<P: Realm> Host<P> {
     ) -> ApplicationId {
         let starts = member.starts;
         let ports = member.ports;
-        let deadline = application.standing().next;
+        let deadline = application.progress().next;
         let account = Account::new(member, transient, application.speaks_first());
         let id = match self.free.pop() {
             Some(index) => {
@@ -194,14 +196,14 @@ impl<P: Realm> Host<P> {
         self.listeners.remove(&port);
     }
 
-    /// Lets `act` work at an application's desk, from outside of it.
+    /// Lets `act` work at an application's api, from outside of it.
     pub fn at_desk<R>(
         &mut self,
         application: ApplicationId,
         cx: &mut Ctx<'_>,
-        act: impl FnOnce(&mut Desk<'_, '_, P>) -> R,
+        act: impl FnOnce(&mut SocketContext<'_, '_, P>) -> R,
     ) -> R {
-        let result = act(&mut Desk {
+        let result = act(&mut SocketContext {
             sockets: &mut self.sockets,
             me: application,
             current: NONE,
@@ -248,14 +250,14 @@ impl<P: Realm> Host<P> {
         }
         let id = self.sockets.id_of(place);
         if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
-            let mut desk = Desk {
+            let mut api = SocketContext {
                 sockets: &mut self.sockets,
                 me: owner,
                 current: place,
                 cx,
             };
-            application.on_events(id, events, &mut desk);
-            if let Some(at) = application.standing().next {
+            application.on_events(id, events, &mut api);
+            if let Some(at) = application.progress().next {
                 self.sockets.arm_at(Timer::Application(owner), at);
             }
         }
@@ -316,7 +318,7 @@ impl<P: Realm> Host<P> {
 
     fn arm_application(&mut self, id: ApplicationId) {
         let application = self.applications[id.0 as usize].as_deref();
-        if let Some(at) = application.and_then(|application| application.standing().next) {
+        if let Some(at) = application.and_then(|application| application.progress().next) {
             self.sockets.arm_at(Timer::Application(id), at);
         }
     }
@@ -330,7 +332,7 @@ impl<P: Realm> Host<P> {
         let starts = self.sockets.accounts[id.0 as usize].member.starts;
         if starts.is_some_and(|at| at <= cx.now) {
             self.sockets.accounts[id.0 as usize].member.starts = None;
-            application.start(&mut Desk {
+            application.start(&mut SocketContext {
                 sockets: &mut self.sockets,
                 me: id,
                 current: NONE,
@@ -339,15 +341,15 @@ impl<P: Realm> Host<P> {
         } else if let Some(at) = starts {
             self.sockets.arm_at(Timer::Application(id), at);
         }
-        if application.standing().next.is_some_and(|at| at <= cx.now) {
-            application.on_deadline(&mut Desk {
+        if application.progress().next.is_some_and(|at| at <= cx.now) {
+            application.on_deadline(&mut SocketContext {
                 sockets: &mut self.sockets,
                 me: id,
                 current: NONE,
                 cx,
             });
         }
-        if let Some(at) = application.standing().next {
+        if let Some(at) = application.progress().next {
             self.sockets.arm_at(Timer::Application(id), at);
         }
         self.look_at_touched(ROUNDS, cx);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bentpipe_tcp::{Config, PassiveFastOpen};
 use bentpipe_types::{Address, FastOpen};
 
-use crate::{Application, ApplicationId, Realm, Remote};
+use crate::{Application, ApplicationId, ConnectionKeys, Remote};
 
 /// Fast Open policy of a listener, given a SYN's payload length and option.
 pub type FastOpenPolicy = dyn FnMut(u16, Option<FastOpen>) -> PassiveFastOpen + Send;
@@ -16,7 +16,7 @@ pub type FastOpenPolicy = dyn FnMut(u16, Option<FastOpen>) -> PassiveFastOpen + 
 type Make<P> = dyn FnMut(Remote) -> Box<dyn Application<P>> + Send;
 
 /// The application that accepts a connection.
-pub enum Taker<P: Realm> {
+pub enum Taker<P: ConnectionKeys> {
     /// One for all connections.
     One(ApplicationId),
     /// A new one for each connection and its remote end, with this TCP configuration.
@@ -26,7 +26,7 @@ pub enum Taker<P: Realm> {
     Expected(BTreeMap<(Address, u16), (u16, ApplicationId)>),
 }
 
-impl<P: Realm> Taker<P> {
+impl<P: ConnectionKeys> Taker<P> {
     /// Returns the application for a connection from `remote`, if it exists already.
     pub(crate) fn known(&self, remote: Remote) -> Option<ApplicationId> {
         match self {
@@ -42,14 +42,14 @@ impl<P: Realm> Taker<P> {
 }
 
 /// A listening port.
-pub struct Listener<P: Realm> {
+pub struct Listener<P: ConnectionKeys> {
     /// The accepting application.
     pub taker: Taker<P>,
     /// Fast Open policy, if enabled.
     pub fast_open: Option<Box<FastOpenPolicy>>,
 }
 
-impl<P: Realm> Listener<P> {
+impl<P: ConnectionKeys> Listener<P> {
     /// Creates a listener without Fast Open.
     #[must_use]
     pub fn new(taker: Taker<P>) -> Self {
@@ -60,7 +60,7 @@ impl<P: Realm> Listener<P> {
     }
 }
 
-impl<P: Realm> fmt::Debug for Listener<P> {
+impl<P: ConnectionKeys> fmt::Debug for Listener<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let taker = match &self.taker {
             Taker::One(_) => "one",

@@ -12,17 +12,17 @@ use crate::connect::{Connect, ConnectError, Remote};
 use crate::cookies::Cookies;
 use crate::deadlines::Deadlines;
 use crate::fetch_step::Step;
+use crate::inline_first::InlineFirst;
 use crate::paths::Paths;
-use crate::places::Places;
 use crate::waking::Waking;
-use crate::{ApplicationId, InitialSequences, Realm, SocketId, Table};
+use crate::{ApplicationId, ConnectionKeys, InitialSequences, SocketId, Table};
 
 /// Returns the real address of a node.
 pub type AddressOf = fn(Address) -> IpAddr;
 
 /// A connection in its place.
 #[derive(Debug)]
-pub(crate) struct Slot<P: Realm> {
+pub(crate) struct Slot<P: ConnectionKeys> {
     pub(crate) socket: Socket<P>,
     key: P::Key,
     pub(crate) owner: ApplicationId,
@@ -44,7 +44,7 @@ struct Early<K> {
     launched: bool,
 }
 
-impl<P: Realm> Slot<P> {
+impl<P: ConnectionKeys> Slot<P> {
     /// Whether it was opened with Fast Open and is not known to be established.
     #[inline]
     pub(crate) fn is_early(&self) -> bool {
@@ -59,12 +59,12 @@ impl<P: Realm> Slot<P> {
 }
 
 #[derive(Debug)]
-struct Place<P: Realm> {
+struct Place<P: ConnectionKeys> {
     generation: u32,
     slot: Option<Box<Slot<P>>>,
 }
 
-impl<P: Realm> Default for Place<P> {
+impl<P: ConnectionKeys> Default for Place<P> {
     fn default() -> Self {
         Self {
             generation: 0,
@@ -101,8 +101,8 @@ impl Timer {
 /// A host without its applications. Fields that each packet needs come first.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Sockets<P: Realm> {
-    places: Places<Place<P>>,
+pub(crate) struct Sockets<P: ConnectionKeys> {
+    places: InlineFirst<Place<P>>,
     /// Key and place of the last packet, which mostly are the next one's too.
     last: Option<(P::Key, u32)>,
     /// Wake-up model, where idle time matters.
@@ -127,13 +127,13 @@ pub(crate) struct Sockets<P: Realm> {
     cookies: Cookies<P::Key>,
 }
 
-impl<P: Realm> Sockets<P> {
+impl<P: ConnectionKeys> Sockets<P> {
     pub(crate) fn new() -> Self {
         Self {
             routes: Routes::default(),
             sequences: InitialSequences::PerApplication,
             addresses: None,
-            places: Places::default(),
+            places: InlineFirst::default(),
             free: Vec::new(),
             by_key: P::Table::default(),
             last: None,
@@ -543,7 +543,10 @@ impl<P: Realm> Sockets<P> {
 }
 
 /// Returns the connection in this place, while the rest of the table stays borrowable.
-fn slot_in<P: Realm>(places: &mut Places<Place<P>>, place: u32) -> Option<&mut Slot<P>> {
+fn slot_in<P: ConnectionKeys>(
+    places: &mut InlineFirst<Place<P>>,
+    place: u32,
+) -> Option<&mut Slot<P>> {
     places.get_mut(place)?.slot.as_deref_mut()
 }
 

@@ -3,7 +3,7 @@
 
 use bentpipe_types::{
     Agent, Ctx, DropReason, Gauge, Holdings, Outbox, PacketRef, Port, Processing, Processor,
-    Served, StreamCheck, Time,
+    StreamCheck, Time, WithProcessor,
 };
 
 use crate::address_resolution::{ArpSettings, Neighbour};
@@ -152,7 +152,7 @@ impl<N: Agent> Agent for ProcessingAndArp<N> {
     /// The processor's gauges. Nodes with gauges of their own never have this decorator.
     fn gauges(&self) -> &'static [Gauge] {
         match &self.processor {
-            Some(_) => Served::GAUGES,
+            Some(_) => WithProcessor::GAUGES,
             None => self.node.gauges(),
         }
     }

@@ -78,7 +78,7 @@ pub use packet_ref::PacketRef;
 pub use pool::PoolFull;
 pub use port::Port;
 pub use prefetch::{fetch, fetch_behind, fetch_whole};
-pub use processor::{Processing, Processor, Served};
+pub use processor::{Processing, Processor, WithProcessor};
 pub use quantile::rank;
 pub use random::{RandomStream, Trials, splitmix64};
 pub use rate::BitRate;

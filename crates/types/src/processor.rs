@@ -90,18 +90,18 @@ impl<P> Processor<P> {
 /// Decorator: an agent whose packets pass a processor first. It hides the agent's own gauges, so it
 /// is meant for agents without gauges.
 #[derive(Debug)]
-pub struct Served<A> {
+pub struct WithProcessor<A> {
     agent: A,
     processor: Processor,
     dropped: u64,
 }
 
-impl Served<()> {
+impl WithProcessor<()> {
     /// Gauges of the processor.
     pub const GAUGES: &'static [Gauge] = &[Processing::GAUGE];
 }
 
-impl<A: Agent> Served<A> {
+impl<A: Agent> WithProcessor<A> {
     /// Wraps an agent.
     #[must_use]
     pub fn new(agent: A, processing: Processing) -> Self {
@@ -113,7 +113,7 @@ impl<A: Agent> Served<A> {
     }
 }
 
-impl<A: Agent> Agent for Served<A> {
+impl<A: Agent> Agent for WithProcessor<A> {
     fn routes(&mut self, routes: Routes) {
         self.agent.routes(routes);
     }
@@ -159,7 +159,7 @@ impl<A: Agent> Agent for Served<A> {
     }
 
     fn gauges(&self) -> &'static [Gauge] {
-        Served::GAUGES
+        WithProcessor::GAUGES
     }
 
     fn gauge(&self, index: usize) -> f64 {

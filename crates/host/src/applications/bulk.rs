@@ -3,7 +3,7 @@
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::{Application, SocketId, Standing, Workplace, World};
+use crate::{Application, ApplicationProgress, SocketApi, SocketBackend, SocketId};
 
 /// Direction of the data, seen from the end that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,61 +75,61 @@ impl Bulk {
         size.saturating_mul(self.settings.transfers)
     }
 
-    fn transfer<D: Workplace>(&mut self, socket: SocketId, desk: &mut D) {
+    fn transfer<D: SocketApi>(&mut self, socket: SocketId, api: &mut D) {
         self.begun += 1;
         let is_last = self.begun >= self.settings.transfers;
         if self.settings.size.is_some() {
-            desk.watch_drained(socket);
+            api.watch_drained(socket);
         }
-        desk.feed(socket, self.settings.size.unwrap_or(u64::MAX), is_last);
+        api.feed(socket, self.settings.size.unwrap_or(u64::MAX), is_last);
     }
 }
 
-impl<P: World> Application<P> for Bulk {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
+impl<P: SocketBackend> Application<P> for Bulk {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
         // If no connection can be opened the flow never begins, as its result shows.
-        if let Some(Ok(socket)) = self.server.map(|server| desk.connect(server)) {
-            desk.sink(socket);
+        if let Some(Ok(socket)) = self.server.map(|server| api.connect(server)) {
+            api.sink(socket);
         }
     }
 
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        desk.sink(socket);
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        api.sink(socket);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if events.has(Events::ESTABLISHED) && self.sends {
-            self.transfer(socket, desk);
+            self.transfer(socket, api);
         }
         // The connection may have been drained for a moment before more was written.
-        let drained = |desk: &P::Desk<'_, '_>| desk.is_drained(socket);
+        let drained = |api: &P::Api<'_, '_>| api.is_drained(socket);
         if events.has(Events::DRAINED)
             && self.sends
             && self.begun < self.settings.transfers
-            && drained(desk)
+            && drained(api)
         {
-            self.next = Some((desk.now() + self.settings.pause, socket));
+            self.next = Some((api.now() + self.settings.pause, socket));
         }
         if events.has(Events::PEER_CLOSED) && !self.sends {
-            desk.close(socket);
+            api.close(socket);
         }
-        let is_sent = !self.sends || self.begun >= self.settings.transfers && drained(desk);
+        let is_sent = !self.sends || self.begun >= self.settings.transfers && drained(api);
         let is_got =
-            self.settings.direction == Direction::Upload || desk.delivered(socket) >= self.bytes();
+            self.settings.direction == Direction::Upload || api.delivered(socket) >= self.bytes();
         if self.server.is_some() && self.finished.is_none() && is_sent && is_got {
-            self.finished = Some(desk.now());
+            self.finished = Some(api.now());
         }
         if events.has(Events::CLOSED) {
             self.next = None;
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
         if let Some((at, socket)) = self.next
-            && at <= desk.now()
+            && at <= api.now()
         {
             self.next = None;
-            self.transfer(socket, desk);
+            self.transfer(socket, api);
         }
     }
 
@@ -141,8 +141,8 @@ impl<P: World> Application<P> for Bulk {
         self.sends
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn progress(&self) -> ApplicationProgress {
+        ApplicationProgress {
             next: self.next.map(|(at, _)| at),
             finished: self.finished,
             latest: None,

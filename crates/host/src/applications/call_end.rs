@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bentpipe_types::{Endpoint, RandomStream, Span, Time};
 
 use crate::report::{Call, Calls};
-use crate::{Datagram, Distribution, Workplace};
+use crate::{Datagram, Distribution, SocketApi};
 
 /// Time after its own last packet for which an end waits that has received nothing.
 pub(super) const RECEPTION_TIMEOUT: Span = Span::from_secs(5);
@@ -94,10 +94,10 @@ impl<Q: Copy> CallEnd<Q> {
     }
 
     /// Sends a datagram to the other end.
-    pub(super) fn send<D: Workplace>(&self, datagram: Datagram, desk: &mut D) {
+    pub(super) fn send<D: SocketApi>(&self, datagram: Datagram, api: &mut D) {
         match (self.server, self.caller) {
-            (Some(server), _) => desk.send(server, datagram),
-            (None, Some((caller, port))) => desk.send_from(port, caller, datagram),
+            (Some(server), _) => api.send(server, datagram),
+            (None, Some((caller, port))) => api.send_from(port, caller, datagram),
             (None, None) => false,
         };
     }
@@ -137,17 +137,17 @@ impl<Q: Copy> CallEnd<Q> {
     }
 
     /// Schedules the next call after a pause, or finishes after `count` calls.
-    pub(super) fn schedule<D: Workplace>(
+    pub(super) fn schedule<D: SocketApi>(
         &mut self,
         count: Option<u64>,
         pause: Distribution,
-        desk: &mut D,
+        api: &mut D,
     ) {
         if count == Some(self.calls.len() as u64) {
-            self.finished = Some(desk.now());
+            self.finished = Some(api.now());
         } else {
-            let pause = pause.span(desk.random());
-            self.next_call = Some(desk.now() + pause);
+            let pause = pause.span(api.random());
+            self.next_call = Some(api.now() + pause);
         }
     }
 

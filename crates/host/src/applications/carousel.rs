@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use bentpipe_tcp::Events;
 use bentpipe_types::{BitRate, Bytes, Endpoint, Span, Time};
 
-use crate::numbers::Numbers;
+use crate::duplicate_detection::DuplicateDetection;
 use crate::report::{Messages, Transfers};
-use crate::{Application, Arrival, Datagram, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Arrival, Datagram, Report, SocketApi, SocketBackend, SocketId,
+};
 
 /// Settings of a carousel.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,7 +72,7 @@ pub(super) struct Station {
     began: Time,
     /// Number of the next datagram among all of all files.
     number: u64,
-    standing: Standing,
+    progress: ApplicationProgress,
 }
 
 impl Station {
@@ -80,7 +82,7 @@ impl Station {
             settings,
             began: Time::ZERO,
             number: 0,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
         }
     }
 
@@ -91,17 +93,17 @@ impl Station {
     }
 }
 
-impl<P: World> Application<P> for Station {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.began = desk.now();
-        self.standing.next = Some(self.began);
+impl<P: SocketBackend> Application<P> for Station {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.began = api.now();
+        self.progress.next = Some(self.began);
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
-        while let Some(at) = self.standing.next
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
+        while let Some(at) = self.progress.next
             && at <= now
         {
             let (_, place) = self.place();
@@ -111,30 +113,30 @@ impl<P: World> Application<P> for Station {
                 number: self.number,
                 sent: now,
             };
-            desk.send(self.to, datagram);
+            api.send(self.to, datagram);
             self.number += 1;
             let (file, place) = self.place();
             if place == 0 {
                 if self.settings.count.is_some_and(|count| file >= count) {
-                    self.standing.next = None;
-                    self.standing.finished = Some(now);
+                    self.progress.next = None;
+                    self.progress.finished = Some(now);
                     return;
                 }
                 self.began += self.settings.interval;
             }
             // At most one per nanosecond, so that the clock advances.
             let next = self.began + self.settings.after(place);
-            self.standing.next = Some(next.max(at + Span::from_nanos(1)));
+            self.progress.next = Some(next.max(at + Span::from_nanos(1)));
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, _: Time, report: &mut Report) {
         let each = self.settings.sent_for_each();
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.messages = Some(Messages {
             sent: self.number,
             ..Messages::default()
@@ -183,7 +185,7 @@ impl Parts {
 #[derive(Debug)]
 pub(super) struct Listener {
     settings: CarouselSettings,
-    numbers: Numbers,
+    numbers: DuplicateDetection,
     messages: Messages,
     files: BTreeMap<u64, Parts>,
     /// Files before this one are no longer tracked.
@@ -191,20 +193,20 @@ pub(super) struct Listener {
     done: Transfers,
     /// Bytes of files, each counted once.
     bytes: u64,
-    standing: Standing,
+    progress: ApplicationProgress,
 }
 
 impl Listener {
     pub(super) fn new(settings: CarouselSettings) -> Self {
         Self {
             settings,
-            numbers: Numbers::default(),
+            numbers: DuplicateDetection::default(),
             messages: Messages::default(),
             files: BTreeMap::new(),
             first: 0,
             done: Transfers::default(),
             bytes: 0,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
         }
     }
 
@@ -223,7 +225,7 @@ impl Listener {
                 let time = now.since(datagram.sent) + self.settings.after(place);
                 self.done.times.push(time);
                 self.done.bytes += self.settings.size;
-                self.standing.latest = Some(time);
+                self.progress.latest = Some(time);
             }
         }
         while self.files.len() > FILES
@@ -234,13 +236,13 @@ impl Listener {
     }
 }
 
-impl<P: World> Application<P> for Listener {
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+impl<P: SocketBackend> Application<P> for Listener {
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
-    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, api: &mut P::Api<'_, '_>) {
         // Duplicates count once.
         if self.numbers.note(datagram.number) {
-            let now = desk.now();
+            let now = api.now();
             self.messages.last = Some(now);
             self.messages.received += 1;
             self.messages.bytes += u64::from(datagram.length);
@@ -249,8 +251,8 @@ impl<P: World> Application<P> for Listener {
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn datagram_bytes(&self) -> u64 {

@@ -7,7 +7,9 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::Direction;
 use crate::report::Transfers;
-use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Distribution, Report, SocketApi, SocketBackend, SocketId,
+};
 use server::{Command, What};
 
 pub(super) use server::{Commands, FtpServer};
@@ -100,7 +102,7 @@ pub(super) struct Ftp {
     file: (Time, u64),
     /// Whether the data connection has ended.
     data_is_over: bool,
-    standing: Standing,
+    progress: ApplicationProgress,
     files: Transfers,
 }
 
@@ -119,17 +121,17 @@ impl Ftp {
             missing: GREETING,
             file: (Time::ZERO, 0),
             data_is_over: false,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
             files: Transfers::default(),
         }
     }
 
-    fn command<D: Workplace>(
+    fn command<D: SocketApi>(
         &mut self,
         stage: Stage,
         (bytes, reply): (u64, u64),
         what: What,
-        desk: &mut D,
+        api: &mut D,
     ) {
         let Some(control) = self.control else {
             return;
@@ -137,26 +139,26 @@ impl Ftp {
         self.stage = stage;
         self.missing = reply;
         self.commands.place(Command { bytes, what });
-        desk.feed(control, bytes, false);
+        api.feed(control, bytes, false);
     }
 
     /// Starts a file with its first command.
-    fn prepare<D: Workplace>(&mut self, desk: &mut D) {
-        self.file = (desk.now(), self.settings.size.bytes(desk.random()));
+    fn prepare<D: SocketApi>(&mut self, api: &mut D) {
+        self.file = (api.now(), self.settings.size.bytes(api.random()));
         self.files.begun += 1;
         self.data = None;
         self.data_is_over = false;
         match self.settings.mode {
-            FtpMode::Passive => self.command(Stage::Prepared, PASV, What::Say(PASV.1), desk),
+            FtpMode::Passive => self.command(Stage::Prepared, PASV, What::Say(PASV.1), api),
             FtpMode::Active => {
                 // A new port each time, since the previous connection may be in TIME-WAIT.
                 self.offered = self.port_after(self.offered);
                 if self.offered == self.own {
                     self.offered = self.port_after(self.offered);
                 }
-                desk.listen(self.offered);
+                api.listen(self.offered);
                 let what = What::Port(PORT.1, self.offered);
-                self.command(Stage::Prepared, PORT, what, desk);
+                self.command(Stage::Prepared, PORT, what, api);
             }
         }
     }
@@ -167,51 +169,51 @@ impl Ftp {
     }
 
     /// Opens the data connection to a passive server.
-    fn open<D: Workplace>(&mut self, desk: &mut D) {
+    fn open<D: SocketApi>(&mut self, api: &mut D) {
         self.stage = Stage::Connecting;
         let remote = Endpoint {
             port: PASSIVE_DATA,
             ..self.server
         };
-        match desk.connect(remote) {
+        match api.connect(remote) {
             Ok(socket) => {
-                desk.sink(socket);
+                api.sink(socket);
                 self.data = Some(socket);
             }
-            Err(_) => self.standing.next = Some(desk.now() + AGAIN),
+            Err(_) => self.progress.next = Some(api.now() + AGAIN),
         }
     }
 
-    fn transfer<D: Workplace>(&mut self, desk: &mut D) {
+    fn transfer<D: SocketApi>(&mut self, api: &mut D) {
         let size = self.file.1;
         let what = match self.settings.direction {
             Direction::Upload => What::Store(OPENING),
             Direction::Download | Direction::Both => What::Retrieve(OPENING, size),
         };
-        self.command(Stage::Opening, (TRANSFER, OPENING), what, desk);
+        self.command(Stage::Opening, (TRANSFER, OPENING), what, api);
     }
 
     /// Handles a complete reply.
-    fn replied<D: Workplace>(&mut self, desk: &mut D) {
+    fn replied<D: SocketApi>(&mut self, api: &mut D) {
         match self.stage {
-            Stage::Greeting => self.command(Stage::User, USER, What::Say(USER.1), desk),
-            Stage::User => self.command(Stage::Pass, PASS, What::Say(PASS.1), desk),
-            Stage::Pass => self.command(Stage::Type, TYPE, What::Say(TYPE.1), desk),
-            Stage::Type => self.prepare(desk),
-            Stage::Prepared if self.settings.mode == FtpMode::Passive => self.open(desk),
-            Stage::Prepared => self.transfer(desk),
+            Stage::Greeting => self.command(Stage::User, USER, What::Say(USER.1), api),
+            Stage::User => self.command(Stage::Pass, PASS, What::Say(PASS.1), api),
+            Stage::Pass => self.command(Stage::Type, TYPE, What::Say(TYPE.1), api),
+            Stage::Type => self.prepare(api),
+            Stage::Prepared if self.settings.mode == FtpMode::Passive => self.open(api),
+            Stage::Prepared => self.transfer(api),
             Stage::Opening => {
                 self.stage = Stage::Data;
                 self.missing = COMPLETE;
                 if let (Direction::Upload, Some(data)) = (self.settings.direction, self.data) {
-                    desk.feed(data, self.file.1, true);
+                    api.feed(data, self.file.1, true);
                 }
             }
-            Stage::Data => self.complete(desk),
+            Stage::Data => self.complete(api),
             Stage::Quit => {
-                self.standing.finished = Some(desk.now());
+                self.progress.finished = Some(api.now());
                 if let Some(control) = self.control {
-                    desk.close(control);
+                    api.close(control);
                 }
             }
             Stage::Connecting | Stage::Pause => debug_assert!(false, "a reply to no command"),
@@ -219,68 +221,68 @@ impl Ftp {
     }
 
     /// Completes the file once the server has confirmed it and everything has arrived.
-    fn complete<D: Workplace>(&mut self, desk: &mut D) {
+    fn complete<D: SocketApi>(&mut self, api: &mut D) {
         let is_down = self.settings.direction != Direction::Upload;
         if self.stage != Stage::Data || self.missing > 0 || is_down && !self.data_is_over {
             return;
         }
-        let time = desk.now().since(self.file.0);
-        self.standing.latest = Some(time);
+        let time = api.now().since(self.file.0);
+        self.progress.latest = Some(time);
         self.files.times.push(time);
         self.files.bytes += self.file.1;
         if self.settings.count == Some(self.files.begun) {
-            self.command(Stage::Quit, QUIT, What::Say(QUIT.1), desk);
+            self.command(Stage::Quit, QUIT, What::Say(QUIT.1), api);
             return;
         }
         self.stage = Stage::Pause;
-        let pause = self.settings.pause.span(desk.random());
-        self.standing.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
+        let pause = self.settings.pause.span(api.random());
+        self.progress.next = Some(api.now() + pause.max(Span::from_nanos(1)));
     }
 
-    fn on_control<D: Workplace>(&mut self, events: Events, desk: &mut D) {
+    fn on_control<D: SocketApi>(&mut self, events: Events, api: &mut D) {
         let Some(control) = self.control else {
             return;
         };
-        let mut read = desk.read(control, u64::MAX);
+        let mut read = api.read(control, u64::MAX);
         while read > 0 && self.missing > 0 {
             // 226 may follow 150 directly.
             let part = read.min(self.missing);
             read -= part;
             self.missing -= part;
             if self.missing == 0 {
-                self.replied(desk);
+                self.replied(api);
             }
         }
         debug_assert_eq!(read, 0, "a reply to no command");
         if events.has(Events::PEER_CLOSED) {
-            desk.close(control);
+            api.close(control);
         }
         if events.has(Events::CLOSED) {
             self.control = None;
-            self.standing.next = None;
+            self.progress.next = None;
             if let Some(data) = self.data {
-                desk.close(data);
+                api.close(data);
             }
         }
     }
 
-    fn on_data<D: Workplace>(&mut self, socket: SocketId, events: Events, desk: &mut D) {
+    fn on_data<D: SocketApi>(&mut self, socket: SocketId, events: Events, api: &mut D) {
         let is_current = self.data == Some(socket);
         if events.has(Events::ESTABLISHED) && is_current && self.stage == Stage::Connecting {
-            self.transfer(desk);
+            self.transfer(api);
         }
         if events.has(Events::PEER_CLOSED) {
             if is_current {
                 self.data_is_over = true;
-                let came = desk.delivered(socket);
+                let came = api.delivered(socket);
                 debug_assert!(
                     self.settings.direction == Direction::Upload || came == self.file.1,
                     "a file is as long as it is"
                 );
             }
-            desk.close(socket);
+            api.close(socket);
             if is_current {
-                self.complete(desk);
+                self.complete(api);
             }
         }
         if events.has(Events::CLOSED) && is_current {
@@ -292,56 +294,56 @@ impl Ftp {
             // The rest will not be sent: the session is over, and the connection's failure states
             // the reason.
             if is_lost && let Some(control) = self.control {
-                desk.close(control);
+                api.close(control);
             }
         }
     }
 }
 
-impl<P: World> Application<P> for Ftp {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.control = desk.connect(self.server).ok();
+impl<P: SocketBackend> Application<P> for Ftp {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.control = api.connect(self.server).ok();
         if let Some(control) = self.control {
-            desk.no_delay(control);
-            self.own = desk.local(control).map_or(0, |end| end.port);
-            self.ports = desk.ports();
+            api.no_delay(control);
+            self.own = api.local(control).map_or(0, |end| end.port);
+            self.ports = api.ports();
             self.offered = self.own;
         }
     }
 
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        let port = desk.local(socket).map(|end| end.port);
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        let port = api.local(socket).map(|end| end.port);
         if self.data.is_none() && port == Some(self.offered) {
             self.data = Some(socket);
-            desk.sink(socket);
+            api.sink(socket);
         } else {
-            desk.abort(socket);
+            api.abort(socket);
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if self.control == Some(socket) {
-            self.on_control(events, desk);
+            self.on_control(events, api);
         } else {
-            self.on_data(socket, events, desk);
+            self.on_data(socket, events, api);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.standing.takes_turn(desk.now()) {
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if self.progress.takes_turn(api.now()) {
             match self.stage {
-                Stage::Connecting => self.open(desk),
-                _ => self.prepare(desk),
+                Stage::Connecting => self.open(api),
+                _ => self.prepare(api),
             }
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.files = Some(self.files.clone());
     }
 }

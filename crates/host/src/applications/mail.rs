@@ -7,7 +7,9 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Transfers;
-use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Distribution, Report, SocketApi, SocketBackend, SocketId,
+};
 
 /// Settings of mail.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,7 +73,7 @@ pub(super) struct Mail {
     settings: MailSettings,
     orders: Orders,
     sending: Option<Sending>,
-    standing: Standing,
+    progress: ApplicationProgress,
     mails: Transfers,
 }
 
@@ -82,21 +84,21 @@ impl Mail {
             settings,
             orders,
             sending: None,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
             mails: Transfers::default(),
         }
     }
 
-    fn begin<D: Workplace>(&mut self, desk: &mut D) {
-        let Ok(socket) = desk.connect(self.server) else {
+    fn begin<D: SocketApi>(&mut self, api: &mut D) {
+        let Ok(socket) = api.connect(self.server) else {
             // For example, all ports are in TIME-WAIT.
-            self.standing.next = Some(desk.now() + AGAIN);
+            self.progress.next = Some(api.now() + AGAIN);
             return;
         };
-        let size = self.settings.size.bytes(desk.random());
+        let size = self.settings.size.bytes(api.random());
         self.mails.begun += 1;
-        desk.no_delay(socket);
-        let port = desk.local(socket).map_or(0, |end| end.port);
+        api.no_delay(socket);
+        let port = api.local(socket).map_or(0, |end| end.port);
         let envelope = if self.settings.pipelining {
             vec![vec![EHLO], vec![MAIL, RCPT, DATA]]
         } else {
@@ -106,7 +108,7 @@ impl Mail {
         self.sending = Some(Sending {
             socket,
             port,
-            start: desk.now(),
+            start: api.now(),
             size,
             stage: Stage::Envelope,
             missing: GREETING.1,
@@ -124,7 +126,7 @@ impl Mail {
     }
 
     /// Handles the complete replies of a flight.
-    fn step<D: Workplace>(&mut self, desk: &mut D) {
+    fn step<D: SocketApi>(&mut self, api: &mut D) {
         let Some(mut sending) = self.sending.take() else {
             return;
         };
@@ -134,18 +136,18 @@ impl Mail {
                 vec![(sending.size + DOT, MESSAGE_REPLY)]
             }),
             Stage::Message => {
-                let time = desk.now().since(sending.start);
-                self.standing.latest = Some(time);
+                let time = api.now().since(sending.start);
+                self.progress.latest = Some(time);
                 self.mails.times.push(time);
                 self.mails.bytes += sending.size;
                 sending.stage = Stage::Quit;
                 vec![QUIT]
             }
             Stage::Quit => {
-                desk.close(sending.socket);
+                api.close(sending.socket);
                 self.orders.forget(sending.port);
-                let pause = self.settings.pause.span(desk.random());
-                self.over(pause, desk);
+                let pause = self.settings.pause.span(api.random());
+                self.over(pause, api);
                 return;
             }
         };
@@ -156,30 +158,30 @@ impl Mail {
         let bytes = flight.iter().map(|step| step.0).sum();
         let socket = sending.socket;
         self.sending = Some(sending);
-        desk.feed(socket, bytes, false);
+        api.feed(socket, bytes, false);
     }
 
     /// Ends a message, sent or failed.
-    fn over<D: Workplace>(&mut self, pause: Span, desk: &mut D) {
+    fn over<D: SocketApi>(&mut self, pause: Span, api: &mut D) {
         self.sending = None;
         if self.settings.count == Some(self.mails.begun) {
             if self.mails.times.len() as u64 == self.mails.begun {
-                self.standing.finished = Some(desk.now());
+                self.progress.finished = Some(api.now());
             }
             return;
         }
         // The clock has to advance.
-        self.standing.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
+        self.progress.next = Some(api.now() + pause.max(Span::from_nanos(1)));
     }
 }
 
-impl<P: World> Application<P> for Mail {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.begin(desk);
+impl<P: SocketBackend> Application<P> for Mail {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.begin(api);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
-        let read = desk.read(socket, u64::MAX);
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
+        let read = api.read(socket, u64::MAX);
         let is_current = |sending: &Option<Sending>| {
             (sending.as_ref()).is_some_and(|sending| sending.socket == socket)
         };
@@ -190,33 +192,33 @@ impl<P: World> Application<P> for Mail {
             debug_assert!(read <= sending.missing, "a reply to no command");
             sending.missing = sending.missing.saturating_sub(read);
             if sending.missing == 0 {
-                self.step(desk);
+                self.step(api);
             }
         }
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
         if events.has(Events::CLOSED) && is_current(&self.sending) {
             if let Some(sending) = &self.sending {
                 self.orders.forget(sending.port);
             }
-            let pause = self.settings.pause.span(desk.random());
-            self.over(pause.max(AGAIN), desk);
+            let pause = self.settings.pause.span(api.random());
+            self.over(pause.max(AGAIN), api);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.standing.takes_turn(desk.now()) {
-            self.begin(desk);
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if self.progress.takes_turn(api.now()) {
+            self.begin(api);
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.mails = Some(self.mails.clone());
     }
 }

@@ -9,7 +9,10 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::{Pair, Traffic};
 use crate::report::Activity;
-use crate::{Application, Arrival, Distribution, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Arrival, Distribution, Report, SocketApi, SocketBackend,
+    SocketId,
+};
 
 /// Settings of a user.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,7 +38,7 @@ pub struct Share {
 type Whose = Arc<Mutex<BTreeMap<u16, usize>>>;
 
 /// Creates both ends.
-pub(super) fn ends<P: World, Q: World>(
+pub(super) fn ends<P: SocketBackend, Q: SocketBackend>(
     server: Endpoint,
     settings: &MixSettings,
 ) -> (User<P>, Servers<Q>) {
@@ -53,7 +56,7 @@ pub(super) fn ends<P: World, Q: World>(
         servers.push(server);
         ports.push(share.traffic.port());
     }
-    let told = settings.shares.iter().map(|share| Activity {
+    let activities = settings.shares.iter().map(|share| Activity {
         name: Arc::clone(&share.name),
         ..Activity::default()
     });
@@ -68,9 +71,9 @@ pub(super) fn ends<P: World, Q: World>(
         sockets: BTreeMap::new(),
         next: None,
         latest: None,
-        activities: told.collect(),
+        activities: activities.collect(),
         bytes: 0,
-        told: Report::default(),
+        metrics: Report::default(),
     };
     let servers = Servers {
         servers,
@@ -85,7 +88,7 @@ pub(super) fn ends<P: World, Q: World>(
 pub(super) type Make<P> = Box<dyn Fn() -> Box<dyn Application<P>> + Send>;
 
 /// An activity in progress, or with connections still closing.
-struct Doing<P: World> {
+struct Doing<P: SocketBackend> {
     number: u64,
     share: usize,
     application: Box<dyn Application<P>>,
@@ -94,7 +97,7 @@ struct Doing<P: World> {
 }
 
 /// The user's end.
-pub(super) struct User<P: World> {
+pub(super) struct User<P: SocketBackend> {
     pause: Distribution,
     weights: Vec<f64>,
     makers: Vec<Make<P>>,
@@ -110,13 +113,13 @@ pub(super) struct User<P: World> {
     activities: Vec<Activity>,
     /// Bytes of datagrams in completed activities.
     bytes: u64,
-    told: Report,
+    metrics: Report,
 }
 
-impl<P: World> User<P> {
-    fn begin(&mut self, desk: &mut P::Desk<'_, '_>) {
+impl<P: SocketBackend> User<P> {
+    fn begin(&mut self, api: &mut P::Api<'_, '_>) {
         let total: f64 = self.weights.iter().sum();
-        let mut at = desk.random().uniform() * total;
+        let mut at = api.random().uniform() * total;
         let last = self.weights.len().saturating_sub(1);
         let share = self.weights.iter().position(|weight| {
             at -= weight;
@@ -136,41 +139,41 @@ impl<P: World> User<P> {
             open: 0,
         });
         self.current = Some(number);
-        self.act(number, desk, |application, desk| application.start(desk));
+        self.act(number, api, |application, api| application.start(api));
     }
 
     /// Calls an activity and updates its state.
     fn act<'a, 'c>(
         &mut self,
         number: u64,
-        desk: &mut P::Desk<'a, 'c>,
-        act: impl FnOnce(&mut dyn Application<P>, &mut P::Desk<'a, 'c>),
+        api: &mut P::Api<'a, 'c>,
+        act: impl FnOnce(&mut dyn Application<P>, &mut P::Api<'a, 'c>),
     ) {
         let Some(place) = self.doing.iter().position(|doing| doing.number == number) else {
             return;
         };
-        let before = desk.connections();
+        let before = api.connections();
         let doing = &mut self.doing[place];
-        act(&mut *doing.application, desk);
-        for index in before..desk.connections() {
-            let Some(socket) = desk.nth_connection(index) else {
+        act(&mut *doing.application, api);
+        for index in before..api.connections() {
+            let Some(socket) = api.nth_connection(index) else {
                 continue;
             };
             doing.open += 1;
             self.sockets.insert(socket, number);
-            if let (Some(local), Ok(mut whose)) = (desk.local(socket), self.whose.lock()) {
+            if let (Some(local), Ok(mut whose)) = (api.local(socket), self.whose.lock()) {
                 whose.insert(local.port, doing.share);
             }
         }
-        self.settle(place, desk);
+        self.settle(place, api);
     }
 
-    fn settle(&mut self, place: usize, desk: &mut P::Desk<'_, '_>) {
+    fn settle(&mut self, place: usize, api: &mut P::Api<'_, '_>) {
         let doing = &self.doing[place];
-        let standing = doing.application.standing();
-        self.latest = standing.latest.or(self.latest);
-        let is_idle = standing.next.is_none() && doing.open == 0;
-        let is_done = standing.finished.is_some();
+        let progress = doing.application.progress();
+        self.latest = progress.latest.or(self.latest);
+        let is_idle = progress.next.is_none() && doing.open == 0;
+        let is_done = progress.finished.is_some();
         if self.current == Some(doing.number) && (is_done || is_idle) {
             let activity = &mut self.activities[doing.share];
             if is_done {
@@ -180,38 +183,38 @@ impl<P: World> User<P> {
             }
             self.current = None;
             // The clock has to advance.
-            let pause = self.pause.span(desk.random()).max(Span::from_nanos(1));
-            self.next = Some(desk.now() + pause);
+            let pause = self.pause.span(api.random()).max(Span::from_nanos(1));
+            self.next = Some(api.now() + pause);
         }
         if is_idle && self.current != Some(self.doing[place].number) {
             let doing = self.doing.swap_remove(place);
             self.bytes += doing.application.datagram_bytes();
-            self.told.absorb(doing.application.told(desk.now()));
+            self.metrics.absorb(doing.application.metrics(api.now()));
         }
     }
 }
 
-impl<P: World> Application<P> for User<P> {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.begin(desk);
+impl<P: SocketBackend> Application<P> for User<P> {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.begin(api);
     }
 
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
         // A connection of an active FTP server belongs to the current activity.
         let Some(number) = self.current else {
-            desk.abort(socket);
+            api.abort(socket);
             return;
         };
         self.sockets.insert(socket, number);
         if let Some(doing) = self.doing.iter_mut().find(|doing| doing.number == number) {
             doing.open += 1;
         }
-        self.act(number, desk, |application, desk| {
-            application.on_accept(socket, desk);
+        self.act(number, api, |application, api| {
+            application.on_accept(socket, api);
         });
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         let Some(&number) = self.sockets.get(&socket) else {
             return;
         };
@@ -221,46 +224,46 @@ impl<P: World> Application<P> for User<P> {
                 doing.open -= 1;
             }
         }
-        self.act(number, desk, |application, desk| {
-            application.on_events(socket, events, desk);
+        self.act(number, api, |application, api| {
+            application.on_events(socket, events, api);
         });
     }
 
-    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
         // Activities with datagrams end when these have arrived.
         if let Some(number) = self.current {
-            self.act(number, desk, |application, desk| {
-                application.on_datagram(arrival, desk);
+            self.act(number, api, |application, api| {
+                application.on_datagram(arrival, api);
             });
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         // Each activity once, in the order in which they began.
         let mut last = None;
         let after = |doing: &&Doing<P>, last| last < Some(doing.number);
         while let Some(number) = (self.doing.iter())
-            .filter(|doing| is_due(doing.application.standing().next) && after(doing, last))
+            .filter(|doing| is_due(doing.application.progress().next) && after(doing, last))
             .map(|doing| doing.number)
             .min()
         {
             last = Some(number);
-            self.act(number, desk, |application, desk| {
-                application.on_deadline(desk);
+            self.act(number, api, |application, api| {
+                application.on_deadline(api);
             });
         }
         if is_due(self.next) {
             self.next = None;
-            self.begin(desk);
+            self.begin(api);
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> ApplicationProgress {
         let theirs = self.doing.iter();
-        let theirs = theirs.filter_map(|doing| doing.application.standing().next);
-        Standing {
+        let theirs = theirs.filter_map(|doing| doing.application.progress().next);
+        ApplicationProgress {
             next: theirs.chain(self.next).min(),
             finished: None,
             latest: self.latest,
@@ -274,9 +277,9 @@ impl<P: World> Application<P> for User<P> {
     }
 
     fn report(&self, now: Time, report: &mut Report) {
-        report.clone_from(&self.told);
+        report.clone_from(&self.metrics);
         for doing in &self.doing {
-            report.absorb(doing.application.told(now));
+            report.absorb(doing.application.metrics(now));
         }
         report.activities.clone_from(&self.activities);
         report.finished = None;
@@ -284,79 +287,79 @@ impl<P: World> Application<P> for User<P> {
 }
 
 /// The other end: a server for each application.
-pub(super) struct Servers<P: World> {
+pub(super) struct Servers<P: SocketBackend> {
     servers: Vec<Box<dyn Application<P>>>,
     ports: Vec<u16>,
     whose: Whose,
     sockets: BTreeMap<SocketId, usize>,
 }
 
-impl<P: World> Servers<P> {
+impl<P: SocketBackend> Servers<P> {
     fn act<'a, 'c>(
         &mut self,
         share: usize,
-        desk: &mut P::Desk<'a, 'c>,
-        act: impl FnOnce(&mut dyn Application<P>, &mut P::Desk<'a, 'c>),
+        api: &mut P::Api<'a, 'c>,
+        act: impl FnOnce(&mut dyn Application<P>, &mut P::Api<'a, 'c>),
     ) {
-        let before = desk.connections();
+        let before = api.connections();
         if let Some(server) = self.servers.get_mut(share) {
-            act(&mut **server, desk);
+            act(&mut **server, api);
         }
-        for index in before..desk.connections() {
-            if let Some(socket) = desk.nth_connection(index) {
+        for index in before..api.connections() {
+            if let Some(socket) = api.nth_connection(index) {
                 self.sockets.insert(socket, share);
             }
         }
     }
 }
 
-impl<P: World> Application<P> for Servers<P> {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        let port = desk.remote(socket).map(|end| end.port);
+impl<P: SocketBackend> Application<P> for Servers<P> {
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        let port = api.remote(socket).map(|end| end.port);
         let whose = self.whose.lock().ok();
         let share = whose.and_then(|whose| whose.get(&port?).copied());
         let Some(share) = share else {
-            desk.abort(socket);
+            api.abort(socket);
             return;
         };
         self.sockets.insert(socket, share);
-        self.act(share, desk, |server, desk| server.on_accept(socket, desk));
+        self.act(share, api, |server, api| server.on_accept(socket, api));
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         let Some(&share) = self.sockets.get(&socket) else {
             return;
         };
         if events.has(Events::CLOSED) {
             self.sockets.remove(&socket);
         }
-        self.act(share, desk, |server, desk| {
-            server.on_events(socket, events, desk);
+        self.act(share, api, |server, api| {
+            server.on_events(socket, events, api);
         });
     }
 
-    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
         if let Some(share) = self.ports.iter().position(|port| *port == arrival.to) {
-            self.act(share, desk, |server, desk| {
-                server.on_datagram(arrival, desk);
+            self.act(share, api, |server, api| {
+                server.on_datagram(arrival, api);
             });
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
         for share in 0..self.servers.len() {
-            if (self.servers[share].standing().next).is_some_and(|at| at <= now) {
-                self.act(share, desk, |server, desk| server.on_deadline(desk));
+            if (self.servers[share].progress().next).is_some_and(|at| at <= now) {
+                self.act(share, api, |server, api| server.on_deadline(api));
             }
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> ApplicationProgress {
         let servers = self.servers.iter();
-        Standing {
-            next: servers.filter_map(|server| server.standing().next).min(),
-            ..Standing::default()
+        ApplicationProgress {
+            next: servers.filter_map(|server| server.progress().next).min(),
+            ..ApplicationProgress::default()
         }
     }
 
@@ -367,12 +370,12 @@ impl<P: World> Application<P> for Servers<P> {
 
     fn report(&self, now: Time, report: &mut Report) {
         for server in &self.servers {
-            report.absorb(server.told(now));
+            report.absorb(server.metrics(now));
         }
     }
 }
 
-impl<P: World> fmt::Debug for User<P> {
+impl<P: SocketBackend> fmt::Debug for User<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("User")
             .field("activities", &self.activities)
@@ -380,7 +383,7 @@ impl<P: World> fmt::Debug for User<P> {
     }
 }
 
-impl<P: World> fmt::Debug for Servers<P> {
+impl<P: SocketBackend> fmt::Debug for Servers<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Servers")
             .field("ports", &self.ports)

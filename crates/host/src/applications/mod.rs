@@ -36,7 +36,7 @@ pub use web::{Http, Tls, WebSettings};
 
 use bentpipe_types::{Endpoint, Span};
 
-use crate::{Application, World};
+use crate::{Application, SocketBackend};
 use bulk::Bulk;
 use ftp::{Ftp, FtpServer};
 use mail::Mail;
@@ -90,7 +90,7 @@ pub enum Side {
 
 /// The two ends of a flow. They may have different socket implementations: the kernel's and ours.
 #[derive(Debug)]
-pub struct Ends<P: World, Q: World = P> {
+pub struct Ends<P: SocketBackend, Q: SocketBackend = P> {
     /// The end that opens connections.
     pub opener: Box<dyn Application<P>>,
     /// The end that accepts them.
@@ -98,7 +98,7 @@ pub struct Ends<P: World, Q: World = P> {
 }
 
 /// A server, and a factory of its openers.
-struct Pair<P: World, Q: World> {
+struct Pair<P: SocketBackend, Q: SocketBackend> {
     make: Make<P>,
     server: Box<dyn Application<Q>>,
 }
@@ -281,7 +281,7 @@ impl Traffic {
 
     /// Creates the applications at both ends; the server is at `server`.
     #[must_use]
-    pub fn ends<P: World, Q: World>(&self, server: Endpoint) -> Ends<P, Q> {
+    pub fn ends<P: SocketBackend, Q: SocketBackend>(&self, server: Endpoint) -> Ends<P, Q> {
         if let Self::Mix(settings) = self {
             let (user, servers) = mix::ends(server, settings);
             return Ends {
@@ -297,7 +297,7 @@ impl Traffic {
     }
 
     /// Creates the server, and a factory of its openers.
-    fn pair<P: World, Q: World>(&self, to: Endpoint) -> Pair<P, Q> {
+    fn pair<P: SocketBackend, Q: SocketBackend>(&self, to: Endpoint) -> Pair<P, Q> {
         let orders = Orders::default();
         let responder = || Box::new(Responder::new(orders.clone()));
         let (make, server): (Make<P>, Box<dyn Application<Q>>) = match self.clone() {

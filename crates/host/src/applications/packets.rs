@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::numbers::Numbers;
+use crate::duplicate_detection::DuplicateDetection;
 use crate::report::Messages;
 use crate::{
-    Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
+    Application, ApplicationProgress, Arrival, Datagram, Distribution, Report, SocketApi,
+    SocketBackend, SocketId,
 };
 
 /// Transport protocol.
@@ -53,7 +54,7 @@ pub(super) struct Source {
     settings: PacketsSettings,
     written: Written,
     socket: Option<SocketId>,
-    standing: Standing,
+    progress: ApplicationProgress,
     /// End of the on period.
     burst_ends: Option<Time>,
     ends: Option<Time>,
@@ -67,49 +68,49 @@ impl Source {
             settings,
             written,
             socket: None,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
             burst_ends: None,
             ends: None,
             sent: 0,
         }
     }
 
-    fn begin<D: Workplace>(&mut self, desk: &mut D) {
-        let now = desk.now();
+    fn begin<D: SocketApi>(&mut self, api: &mut D) {
+        let now = api.now();
         self.ends = self.settings.lasts.map(|lasts| now + lasts);
-        self.burst(now, desk);
-        let wait = self.settings.interval.span(desk.random());
-        self.plan(now + wait, desk);
+        self.burst(now, api);
+        let wait = self.settings.interval.span(api.random());
+        self.plan(now + wait, api);
     }
 
-    fn burst<D: Workplace>(&mut self, from: Time, desk: &mut D) {
+    fn burst<D: SocketApi>(&mut self, from: Time, api: &mut D) {
         if let Some((on, _)) = self.settings.bursts {
-            self.burst_ends = Some(from + on.span(desk.random()));
+            self.burst_ends = Some(from + on.span(api.random()));
         }
     }
 
     /// Schedules the next packet at `at`, or at the start of the next on period.
-    fn plan<D: Workplace>(&mut self, mut at: Time, desk: &mut D) {
+    fn plan<D: SocketApi>(&mut self, mut at: Time, api: &mut D) {
         while let (Some(end), Some((_, off))) = (self.burst_ends, self.settings.bursts)
             && at > end
         {
             // The rest of the interval elapses in the next on period.
-            let again = end + off.span(desk.random());
+            let again = end + off.span(api.random());
             at = again + at.since(end);
-            self.burst(again, desk);
+            self.burst(again, api);
             if self.ends.is_some_and(|ends| again >= ends) {
                 break;
             }
         }
-        self.standing.next = Some(at);
+        self.progress.next = Some(at);
         if self.ends.is_some_and(|ends| at >= ends) {
-            self.standing.next = self.ends;
+            self.progress.next = self.ends;
         }
     }
 
-    fn send<D: Workplace>(&mut self, desk: &mut D) {
-        let size = self.settings.size.bytes(desk.random());
-        let now = desk.now();
+    fn send<D: SocketApi>(&mut self, api: &mut D) {
+        let size = self.settings.size.bytes(api.random());
+        let now = api.now();
         match (self.settings.transport, self.socket) {
             (Transport::Udp, _) => {
                 let datagram = Datagram {
@@ -117,13 +118,13 @@ impl Source {
                     number: self.sent,
                     sent: now,
                 };
-                desk.send(self.receiver, datagram);
+                api.send(self.receiver, datagram);
             }
             (Transport::Tcp, Some(socket)) => {
                 if let Ok(mut written) = self.written.lock() {
                     written.push_back((size, now));
                 }
-                desk.feed(socket, size, false);
+                api.feed(socket, size, false);
             }
             (Transport::Tcp, None) => return,
         }
@@ -131,55 +132,55 @@ impl Source {
     }
 }
 
-impl<P: World> Application<P> for Source {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
+impl<P: SocketBackend> Application<P> for Source {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
         match self.settings.transport {
-            Transport::Udp => self.begin(desk),
-            Transport::Tcp => self.socket = desk.connect(self.receiver).ok(),
+            Transport::Udp => self.begin(api),
+            Transport::Tcp => self.socket = api.connect(self.receiver).ok(),
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
-            self.begin(desk);
+            self.begin(api);
         }
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
         if events.has(Events::CLOSED) {
-            self.standing.next = None;
+            self.progress.next = None;
             self.socket = None;
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
-        while let Some(at) = self.standing.next
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
+        while let Some(at) = self.progress.next
             && at <= now
         {
             if self.ends.is_some_and(|ends| at >= ends) {
-                self.standing.next = None;
-                self.standing.finished = Some(now);
+                self.progress.next = None;
+                self.progress.finished = Some(now);
                 if let Some(socket) = self.socket {
-                    desk.feed(socket, 0, true);
+                    api.feed(socket, 0, true);
                 }
                 return;
             }
-            self.send(desk);
-            let wait = self.settings.interval.span(desk.random());
+            self.send(api);
+            let wait = self.settings.interval.span(api.random());
             // At most one per nanosecond, so that the clock advances.
-            self.plan(at + wait.max(Span::from_nanos(1)), desk);
+            self.plan(at + wait.max(Span::from_nanos(1)), api);
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, _: Time, report: &mut Report) {
         // Everything written to a connection will arrive; the source is not finished before.
         let is_there = self.written.lock().is_ok_and(|written| written.is_empty());
-        report.finished = self.standing.finished.filter(|_| is_there);
+        report.finished = self.progress.finished.filter(|_| is_there);
         report.messages = Some(Messages {
             sent: self.sent,
             ..Messages::default()
@@ -195,9 +196,9 @@ pub(super) struct Receiver {
     read: u64,
     messages: Messages,
     /// Received datagrams, and their bytes.
-    numbers: Numbers,
+    numbers: DuplicateDetection,
     bytes: u64,
-    standing: Standing,
+    progress: ApplicationProgress,
 }
 
 impl Receiver {
@@ -206,9 +207,9 @@ impl Receiver {
             written,
             read: 0,
             messages: Messages::default(),
-            numbers: Numbers::default(),
+            numbers: DuplicateDetection::default(),
             bytes: 0,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
         }
     }
 
@@ -218,13 +219,13 @@ impl Receiver {
         self.messages.received += 1;
         self.messages.bytes += bytes;
         self.messages.delays.record(delay);
-        self.standing.latest = Some(delay);
+        self.progress.latest = Some(delay);
     }
 }
 
-impl<P: World> Application<P> for Receiver {
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
-        self.read += desk.read(socket, u64::MAX);
+impl<P: SocketBackend> Application<P> for Receiver {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
+        self.read += api.read(socket, u64::MAX);
         let written = Arc::clone(&self.written);
         if let Ok(mut written) = written.lock() {
             while let Some((size, sent)) = written.front().copied()
@@ -232,24 +233,24 @@ impl<P: World> Application<P> for Receiver {
             {
                 written.pop_front();
                 self.read -= size;
-                self.received(size, sent, desk.now());
+                self.received(size, sent, api.now());
             }
         }
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
     }
 
-    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, api: &mut P::Api<'_, '_>) {
         // Duplicates count once.
         if self.numbers.note(datagram.number) {
             self.bytes += u64::from(datagram.length);
-            self.received(u64::from(datagram.length), datagram.sent, desk.now());
+            self.received(u64::from(datagram.length), datagram.sent, api.now());
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn datagram_bytes(&self) -> u64 {

@@ -3,9 +3,11 @@
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::numbers::Numbers;
+use crate::duplicate_detection::DuplicateDetection;
 use crate::report::Echoes;
-use crate::{Application, Arrival, Datagram, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Arrival, Datagram, Report, SocketApi, SocketBackend, SocketId,
+};
 
 /// Protocol of the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +39,8 @@ const LINGER: Span = Span::from_secs(10);
 pub(super) struct Ping {
     server: Endpoint,
     settings: PingSettings,
-    standing: Standing,
-    answered: Numbers,
+    progress: ApplicationProgress,
+    answered: DuplicateDetection,
     echoes: Echoes,
 }
 
@@ -47,8 +49,8 @@ impl Ping {
         Self {
             server,
             settings,
-            standing: Standing::default(),
-            answered: Numbers::default(),
+            progress: ApplicationProgress::default(),
+            answered: DuplicateDetection::default(),
             echoes: Echoes::default(),
         }
     }
@@ -57,16 +59,16 @@ impl Ping {
         self.settings.count == Some(self.echoes.sent)
     }
 
-    fn ask<D: Workplace>(&mut self, desk: &mut D) {
-        let now = desk.now();
+    fn ask<D: SocketApi>(&mut self, api: &mut D) {
+        let now = api.now();
         let datagram = Datagram {
             length: self.settings.size,
             number: self.echoes.sent,
             sent: now,
         };
         match self.settings.by {
-            EchoBy::Icmp => desk.ping(self.server, datagram),
-            EchoBy::Udp => desk.send(self.server, datagram),
+            EchoBy::Icmp => api.ping(self.server, datagram),
+            EchoBy::Udp => api.send(self.server, datagram),
         };
         self.echoes.sent += 1;
         let wait = if self.all_sent() {
@@ -75,44 +77,44 @@ impl Ping {
             // The clock has to advance.
             self.settings.interval.max(Span::from_nanos(1))
         };
-        self.standing.next = Some(now + wait);
+        self.progress.next = Some(now + wait);
     }
 }
 
-impl<P: World> Application<P> for Ping {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.ask(desk);
+impl<P: SocketBackend> Application<P> for Ping {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.ask(api);
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
-    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, api: &mut P::Api<'_, '_>) {
         if datagram.number >= self.echoes.sent || !self.answered.note(datagram.number) {
             return;
         }
-        let time = desk.now().since(datagram.sent);
+        let time = api.now().since(datagram.sent);
         self.echoes.received += 1;
         self.echoes.bytes += u64::from(datagram.length);
         self.echoes.times.record(time);
-        self.standing.latest = Some(time);
+        self.progress.latest = Some(time);
         if self.all_sent() && self.echoes.received == self.echoes.sent {
-            self.standing.next = None;
-            self.standing.finished.get_or_insert(desk.now());
+            self.progress.next = None;
+            self.progress.finished.get_or_insert(api.now());
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.standing.takes_turn(desk.now()) {
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if self.progress.takes_turn(api.now()) {
             if self.all_sent() {
-                self.standing.finished = Some(desk.now());
+                self.progress.finished = Some(api.now());
             } else {
-                self.ask(desk);
+                self.ask(api);
             }
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn datagram_bytes(&self) -> u64 {
@@ -120,7 +122,7 @@ impl<P: World> Application<P> for Ping {
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.echoes = Some(self.echoes.clone());
     }
 }
@@ -129,10 +131,10 @@ impl<P: World> Application<P> for Ping {
 #[derive(Debug)]
 pub(super) struct EchoServer;
 
-impl<P: World> Application<P> for EchoServer {
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+impl<P: SocketBackend> Application<P> for EchoServer {
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
-    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
-        desk.send_from(arrival.to, arrival.from, arrival.datagram);
+    fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
+        api.send_from(arrival.to, arrival.from, arrival.datagram);
     }
 }

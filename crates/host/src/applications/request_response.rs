@@ -5,7 +5,9 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Responses;
-use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Distribution, Report, SocketApi, SocketBackend, SocketId,
+};
 
 /// Settings of requests and responses.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,7 +33,7 @@ pub(super) struct RequestResponse {
     socket: Option<(SocketId, u16)>,
     /// Time of the outstanding request, and missing bytes of its response.
     waiting: Option<(Time, u64)>,
-    standing: Standing,
+    progress: ApplicationProgress,
     responses: Responses,
 }
 
@@ -43,80 +45,80 @@ impl RequestResponse {
             orders,
             socket: None,
             waiting: None,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
             responses: Responses::default(),
         }
     }
 
-    fn ask<D: Workplace>(&mut self, desk: &mut D) {
+    fn ask<D: SocketApi>(&mut self, api: &mut D) {
         let Some((socket, port)) = self.socket else {
             return;
         };
         let order = Order {
-            request: self.settings.request.bytes(desk.random()),
-            response: self.settings.response.bytes(desk.random()),
+            request: self.settings.request.bytes(api.random()),
+            response: self.settings.response.bytes(api.random()),
             think: self.settings.think,
         };
         self.orders.place(port, order);
-        self.waiting = Some((desk.now(), order.response));
+        self.waiting = Some((api.now(), order.response));
         self.responses.asked += 1;
-        desk.feed(socket, order.request, false);
+        api.feed(socket, order.request, false);
     }
 
-    fn answered<D: Workplace>(&mut self, asked: Time, desk: &mut D) {
+    fn answered<D: SocketApi>(&mut self, asked: Time, api: &mut D) {
         self.waiting = None;
-        let time = desk.now().since(asked);
-        self.standing.latest = Some(time);
+        let time = api.now().since(asked);
+        self.progress.latest = Some(time);
         self.responses.times.push(time);
         if self.settings.count == Some(self.responses.times.len() as u64) {
-            self.standing.finished = Some(desk.now());
+            self.progress.finished = Some(api.now());
             if let Some((socket, _)) = self.socket {
-                desk.close(socket);
+                api.close(socket);
             }
             return;
         }
-        let pause = self.settings.pause.span(desk.random());
+        let pause = self.settings.pause.span(api.random());
         if pause == Span::ZERO {
-            self.ask(desk);
+            self.ask(api);
         } else {
-            self.standing.next = Some(desk.now() + pause);
+            self.progress.next = Some(api.now() + pause);
         }
     }
 }
 
-impl<P: World> Application<P> for RequestResponse {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if let Ok(socket) = desk.connect(self.server) {
-            desk.no_delay(socket);
-            let port = desk.local(socket).map(|end| end.port);
+impl<P: SocketBackend> Application<P> for RequestResponse {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        if let Ok(socket) = api.connect(self.server) {
+            api.no_delay(socket);
+            let port = api.local(socket).map(|end| end.port);
             self.socket = port.map(|port| (socket, port));
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
-            self.ask(desk);
+            self.ask(api);
         }
-        let read = desk.read(socket, u64::MAX);
+        let read = api.read(socket, u64::MAX);
         if let Some((asked, missing)) = self.waiting
             && read > 0
         {
             debug_assert!(read <= missing, "more than was asked for");
             self.waiting = Some((asked, missing - read.min(missing)));
             if read >= missing {
-                self.answered(asked, desk);
+                self.answered(asked, api);
             }
         }
         if events.has(Events::CLOSED) {
             // If the peer closed the connection, the flow's outcome states it.
-            self.standing.next = None;
+            self.progress.next = None;
             self.socket = None;
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.standing.takes_turn(desk.now()) {
-            self.ask(desk);
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if self.progress.takes_turn(api.now()) {
+            self.ask(api);
         }
     }
 
@@ -124,12 +126,12 @@ impl<P: World> Application<P> for RequestResponse {
         true
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.responses = Some(self.responses.clone());
     }
 }

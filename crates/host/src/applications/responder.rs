@@ -6,7 +6,7 @@ use bentpipe_tcp::Events;
 use bentpipe_types::Time;
 
 use super::orders::{Order, Orders};
-use crate::{Application, SocketId, Standing, Workplace, World};
+use crate::{Application, ApplicationProgress, SocketApi, SocketBackend, SocketId};
 
 /// Responds to the requests of each connection in order, each after its think time; think times
 /// overlap.
@@ -68,22 +68,22 @@ impl Conversation {
 }
 
 /// Writes responses that are ready, and closes when all are written and no more can come.
-fn serve<D: Workplace>(socket: SocketId, talk: &mut Conversation, desk: &mut D) {
-    let now = desk.now();
+fn serve<D: SocketApi>(socket: SocketId, talk: &mut Conversation, api: &mut D) {
+    let now = api.now();
     while let Some((at, bytes)) = talk.answers.front().copied()
         && at <= now
     {
         talk.answers.pop_front();
-        desk.feed(socket, bytes, false);
+        api.feed(socket, bytes, false);
     }
     if talk.peer_closed && talk.answers.is_empty() {
-        desk.feed(socket, 0, true);
+        api.feed(socket, 0, true);
     }
 }
 
-impl<P: World> Application<P> for Responder {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        let Some(remote) = desk.remote(socket) else {
+impl<P: SocketBackend> Application<P> for Responder {
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        let Some(remote) = api.remote(socket) else {
             return;
         };
         let conversation = Conversation {
@@ -92,44 +92,44 @@ impl<P: World> Application<P> for Responder {
             answers: VecDeque::new(),
             peer_closed: false,
         };
-        desk.no_delay(socket);
+        api.no_delay(socket);
         self.conversations.insert(socket, conversation);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         let Some(talk) = self.conversations.get_mut(&socket) else {
             return;
         };
         if events.has(Events::ESTABLISHED) {
-            talk.greet(&self.orders, desk.now());
-            serve(socket, talk, desk);
+            talk.greet(&self.orders, api.now());
+            serve(socket, talk, api);
         }
-        let read = desk.read(socket, u64::MAX);
-        talk.take(read, &self.orders, desk.now());
+        let read = api.read(socket, u64::MAX);
+        talk.take(read, &self.orders, api.now());
         let closes = events.has(Events::PEER_CLOSED) && !talk.peer_closed;
         talk.peer_closed |= closes;
         if read > 0 || closes {
-            serve(socket, talk, desk);
+            serve(socket, talk, api);
         }
         if events.has(Events::CLOSED) {
             self.conversations.remove(&socket);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
         for (socket, talk) in &mut self.conversations {
             if talk.answers.front().is_some_and(|(at, _)| *at <= now) {
-                serve(*socket, talk, desk);
+                serve(*socket, talk, api);
             }
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> ApplicationProgress {
         let talks = self.conversations.values();
-        Standing {
+        ApplicationProgress {
             next: talks.filter_map(|talk| Some(talk.answers.front()?.0)).min(),
-            ..Standing::default()
+            ..ApplicationProgress::default()
         }
     }
 }

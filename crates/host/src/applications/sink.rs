@@ -2,20 +2,20 @@
 
 use bentpipe_tcp::Events;
 
-use crate::{Application, SocketId, Workplace, World};
+use crate::{Application, SocketApi, SocketBackend, SocketId};
 
 /// Reads everything, and closes after the other side.
 #[derive(Clone, Copy, Debug)]
 pub struct Sink;
 
-impl<P: World> Application<P> for Sink {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        desk.sink(socket);
+impl<P: SocketBackend> Application<P> for Sink {
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        api.sink(socket);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
     }
 }

@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Viewing;
-use crate::{Application, Report, SocketId, Standing, Workplace, World};
+use crate::{Application, ApplicationProgress, Report, SocketApi, SocketBackend, SocketId};
 
 /// Settings of a video.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,7 +50,7 @@ pub(super) struct Video {
     /// Start of the current stall.
     stalled: Option<Time>,
     start: Time,
-    standing: Standing,
+    progress: ApplicationProgress,
     viewing: Viewing,
 }
 
@@ -69,7 +69,7 @@ impl Video {
             plays: false,
             stalled: None,
             start: Time::ZERO,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
             viewing: Viewing::default(),
         }
     }
@@ -93,7 +93,7 @@ impl Video {
         self.settings.lasts.is_some_and(|lasts| fetched >= lasts)
     }
 
-    fn fetch<D: Workplace>(&mut self, desk: &mut D) {
+    fn fetch<D: SocketApi>(&mut self, api: &mut D) {
         let Some((socket, port)) = self.socket else {
             return;
         };
@@ -109,13 +109,13 @@ impl Video {
             think: Span::ZERO,
         };
         self.orders.place(port, order);
-        self.fetching = Some((desk.now(), rate, order.response));
-        desk.feed(socket, order.request, false);
+        self.fetching = Some((api.now(), rate, order.response));
+        api.feed(socket, order.request, false);
     }
 
     /// Advances playback to now.
     fn play(&mut self, now: Time) {
-        if self.standing.finished.is_some() {
+        if self.progress.finished.is_some() {
             return;
         }
         let passed = now.since(self.since);
@@ -138,11 +138,11 @@ impl Video {
         self.stalled = Some(Time::from_nanos(now.as_nanos() - dry.as_nanos()));
     }
 
-    fn fetched<D: Workplace>(&mut self, desk: &mut D) {
+    fn fetched<D: SocketApi>(&mut self, api: &mut D) {
         let Some((asked, rate, _)) = self.fetching.take() else {
             return;
         };
-        let now = desk.now();
+        let now = api.now();
         let took = now.since(asked).as_secs_f64().max(1e-9);
         let bits = rate as f64 * self.settings.segment.as_secs_f64();
         self.pace[self.paces % SEGMENTS] = took / bits;
@@ -160,65 +160,65 @@ impl Video {
         }
         if self.is_whole() {
             if let Some((socket, _)) = self.socket {
-                desk.close(socket);
+                api.close(socket);
             }
-            self.standing.next = Some(now + self.buffered);
+            self.progress.next = Some(now + self.buffered);
             return;
         }
         let room = self.settings.buffer.saturating_sub(self.settings.segment);
         if self.buffered <= room || !self.plays {
-            self.fetch(desk);
+            self.fetch(api);
         } else {
-            self.standing.next = Some(now + self.buffered.saturating_sub(room));
+            self.progress.next = Some(now + self.buffered.saturating_sub(room));
         }
     }
 }
 
-impl<P: World> Application<P> for Video {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.start = desk.now();
-        self.since = desk.now();
-        if let Ok(socket) = desk.connect(self.server) {
-            desk.no_delay(socket);
-            let port = desk.local(socket).map(|end| end.port);
+impl<P: SocketBackend> Application<P> for Video {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.start = api.now();
+        self.since = api.now();
+        if let Ok(socket) = api.connect(self.server) {
+            api.no_delay(socket);
+            let port = api.local(socket).map(|end| end.port);
             self.socket = port.map(|port| (socket, port));
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
-            self.fetch(desk);
+            self.fetch(api);
         }
-        let read = desk.read(socket, u64::MAX);
+        let read = api.read(socket, u64::MAX);
         if let Some((_, _, missing)) = &mut self.fetching
             && read > 0
         {
             debug_assert!(read <= *missing, "more than was asked for");
             *missing = missing.saturating_sub(read);
             if *missing == 0 {
-                self.fetched(desk);
+                self.fetched(api);
             }
         }
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
         if events.has(Events::CLOSED) {
             self.socket = None;
             if !self.is_whole() {
-                self.standing.next = None;
+                self.progress.next = None;
             }
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if !self.standing.takes_turn(desk.now()) {
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if !self.progress.takes_turn(api.now()) {
             return;
         }
-        self.play(desk.now());
+        self.play(api.now());
         if self.is_whole() {
-            self.standing.finished = Some(desk.now());
+            self.progress.finished = Some(api.now());
         } else {
-            self.fetch(desk);
+            self.fetch(api);
         }
     }
 
@@ -226,8 +226,8 @@ impl<P: World> Application<P> for Video {
         true
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, now: Time, report: &mut Report) {
@@ -243,7 +243,7 @@ impl<P: World> Application<P> for Video {
             stands.viewing.stalled += now.since(since);
         }
         stands.viewing.fetched = self.settings.segment * self.viewing.segments;
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.viewing = Some(stands.viewing);
     }
 }

@@ -18,7 +18,8 @@ use super::call_end::{self, CallEnd, RECEPTION_TIMEOUT, SharedCalls};
 use crate::nada;
 use crate::report::VideoQuality;
 use crate::{
-    Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
+    Application, ApplicationProgress, Arrival, Datagram, Distribution, Report, SocketApi,
+    SocketBackend, SocketId,
 };
 use packet_label::{Label, SEQUENCE};
 use receiver::VideoReceiver;
@@ -128,13 +129,13 @@ impl VideoCallEnd {
         Some((number, self.set_up.get(number)?))
     }
 
-    fn call<D: Workplace>(&mut self, desk: &mut D) {
+    fn call<D: SocketApi>(&mut self, api: &mut D) {
         self.stop_receiving();
         let settings = &self.settings;
-        let frames = call_end::intervals(settings.lasts, settings.interval(), desk.random());
+        let frames = call_end::intervals(settings.lasts, settings.interval(), api.random());
         let starts = [None; 2];
         if let Some(number) = self.set_up.add(SharedCall { frames, starts }) {
-            self.begin(number, frames, desk.now());
+            self.begin(number, frames, api.now());
         }
     }
 
@@ -147,8 +148,8 @@ impl VideoCallEnd {
     }
 
     /// Encodes frames and sends packets that are due.
-    fn send_due<D: Workplace>(&mut self, desk: &mut D) {
-        let now = desk.now();
+    fn send_due<D: SocketApi>(&mut self, api: &mut D) {
+        let now = api.now();
         let Some(call) = self.receiver.as_ref().map(|receiver| receiver.call) else {
             self.sender = None;
             return;
@@ -171,7 +172,7 @@ impl VideoCallEnd {
                     number: label.pack(call),
                     sent: now,
                 };
-                self.end.send(datagram, desk);
+                self.end.send(datagram, api);
             }
         }
         if sender.next().is_none() {
@@ -184,17 +185,17 @@ impl VideoCallEnd {
     }
 
     /// Sends a report to the other end, if one is due.
-    fn report_to_peer<D: Workplace>(&mut self, desk: &mut D) {
+    fn report_to_peer<D: SocketApi>(&mut self, api: &mut D) {
         let Some(receiver) = &mut self.receiver else {
             return;
         };
-        if let Some((bits, sent)) = receiver.report(desk.now()) {
+        if let Some((bits, sent)) = receiver.report(api.now()) {
             let datagram = Datagram {
                 length: FEEDBACK,
                 number: Label::Report(bits).pack(receiver.call),
                 sent,
             };
-            self.end.send(datagram, desk);
+            self.end.send(datagram, api);
         }
     }
 
@@ -212,17 +213,17 @@ impl VideoCallEnd {
     }
 }
 
-impl<P: World> Application<P> for VideoCallEnd {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.call(desk);
-        self.send_due(desk);
+impl<P: SocketBackend> Application<P> for VideoCallEnd {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.call(api);
+        self.send_due(api);
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
-    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
         let Arrival { from, to, datagram } = arrival;
-        let now = desk.now();
+        let now = api.now();
         let (low, label) = Label::unpack(datagram.number);
         let Some((call, known)) = self.known(low) else {
             return;
@@ -253,33 +254,33 @@ impl<P: World> Application<P> for VideoCallEnd {
         self.latest = receiver.receive(label, &datagram, now).or(self.latest);
         let sender = self.sender.as_ref();
         if sender.is_some_and(|sender| sender.next() == Some(now)) {
-            self.send_due(desk);
+            self.send_due(api);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
-        self.send_due(desk);
-        self.report_to_peer(desk);
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
+        self.send_due(api);
+        self.report_to_peer(api);
         if self.reception_ends().is_some_and(|at| at <= now) {
             self.stop_receiving();
         }
         let is_complete = self.sender.is_none() && self.receiver.is_none();
         if is_complete && self.end.awaits_completion() {
-            (self.end).schedule(self.settings.count, self.settings.pause, desk);
+            (self.end).schedule(self.settings.count, self.settings.pause, api);
         }
         if self.end.take_due_call(now) {
-            self.call(desk);
-            self.send_due(desk);
+            self.call(api);
+            self.send_due(api);
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> ApplicationProgress {
         let packet = self.sender.as_ref().and_then(VideoSender::next);
         let receiver = self.receiver.as_ref();
         let report = receiver.and_then(|receiver| receiver.next_report);
         let all = [packet, report, self.end.next_call, self.reception_ends()];
-        Standing {
+        ApplicationProgress {
             next: all.into_iter().flatten().min(),
             finished: self.end.finished,
             latest: self.latest,

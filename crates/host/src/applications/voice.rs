@@ -8,7 +8,8 @@ use super::call_end::{self, CallEnd, RECEPTION_TIMEOUT, SharedCalls};
 use crate::emodel::{self, Impairment};
 use crate::report::SpeechQuality;
 use crate::{
-    Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
+    Application, ApplicationProgress, Arrival, Datagram, Distribution, Report, SocketApi,
+    SocketBackend, SocketId,
 };
 
 /// Codec of a call.
@@ -317,12 +318,12 @@ impl Voice {
         }
     }
 
-    fn call<D: Workplace>(&mut self, desk: &mut D) {
+    fn call<D: SocketApi>(&mut self, api: &mut D) {
         self.stop_receiving();
         let settings = &self.settings;
-        let packets = call_end::intervals(settings.lasts, settings.packet, desk.random());
+        let packets = call_end::intervals(settings.lasts, settings.packet, api.random());
         if let Some(number) = self.set_up.add(packets) {
-            self.begin(number, packets, desk.now());
+            self.begin(number, packets, api.now());
         }
     }
 
@@ -337,7 +338,7 @@ impl Voice {
         };
     }
 
-    fn send_packet<D: Workplace>(&mut self, at: Time, desk: &mut D) {
+    fn send_packet<D: SocketApi>(&mut self, at: Time, api: &mut D) {
         let Some(call) = self.receiver.as_ref().map(|receiver| receiver.call) else {
             self.sender.next = None;
             return;
@@ -348,7 +349,7 @@ impl Voice {
             number: call << 32 | self.sender.index & 0xffff_ffff,
             sent: at,
         };
-        self.end.send(datagram, desk);
+        self.end.send(datagram, api);
         self.sender.index += 1;
         let is_left = self.sender.index < self.sender.packets;
         self.sender.next = is_left.then_some(at + self.settings.packet);
@@ -373,14 +374,14 @@ impl Voice {
     }
 }
 
-impl<P: World> Application<P> for Voice {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.call(desk);
+impl<P: SocketBackend> Application<P> for Voice {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.call(api);
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Api<'_, '_>) {}
 
-    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, arrival: Arrival, api: &mut P::Api<'_, '_>) {
         let Arrival { from, to, datagram } = arrival;
         let (call, index) = (datagram.number >> 32, datagram.number & 0xffff_ffff);
         let Some(packets) = self.set_up.get(call).filter(|packets| index < *packets) else {
@@ -391,22 +392,22 @@ impl<P: World> Application<P> for Voice {
             // The other end starts sending when it receives a call.
             self.stop_receiving();
             self.end.answer(from, to);
-            self.begin(call, packets, desk.now());
+            self.begin(call, packets, api.now());
         }
         if let Some(receiver) = &mut self.receiver
             && receiver.call == call
         {
             self.bytes += u64::from(datagram.length);
-            receiver.receive(index, datagram.sent, desk.now(), &self.settings);
+            receiver.receive(index, datagram.sent, api.now(), &self.settings);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        let now = desk.now();
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        let now = api.now();
         while let Some(at) = self.sender.next
             && at <= now
         {
-            self.send_packet(at, desk);
+            self.send_packet(at, api);
         }
         if self.sender.next.is_none() {
             if self.reception_ends().is_some_and(|at| at <= now) {
@@ -414,20 +415,20 @@ impl<P: World> Application<P> for Voice {
             }
             if self.end.awaits_completion() && self.reception_ends().is_none() {
                 self.stop_receiving();
-                (self.end).schedule(self.settings.count, self.settings.pause, desk);
+                (self.end).schedule(self.settings.count, self.settings.pause, api);
             }
         }
         if self.end.take_due_call(now) {
-            self.call(desk);
+            self.call(api);
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> ApplicationProgress {
         // After its last packet, an end receives until the other end's last one.
         let ends = self.reception_ends();
         let ends = ends.filter(|_| self.sender.next.is_none());
         let all = [self.sender.next, self.end.next_call, ends];
-        Standing {
+        ApplicationProgress {
             next: all.into_iter().flatten().min(),
             finished: self.end.finished,
             latest: None,

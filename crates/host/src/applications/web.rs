@@ -8,7 +8,9 @@ use bentpipe_types::{Endpoint, Span, Time};
 use super::orders::{Order, Orders};
 use super::pages::{Object, PageModel};
 use crate::report::{Page, Pages};
-use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
+use crate::{
+    Application, ApplicationProgress, Distribution, Report, SocketApi, SocketBackend, SocketId,
+};
 
 /// Version of HTTP, which determines how objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +126,7 @@ pub(super) struct Web {
     loading: Option<Loading>,
     /// Objects to be requested.
     wanted: VecDeque<usize>,
-    standing: Standing,
+    progress: ApplicationProgress,
     pages: Pages,
 }
 
@@ -139,27 +141,27 @@ impl Web {
             visited: settings.resumption,
             loading: None,
             wanted: VecDeque::new(),
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
             pages: Pages::default(),
         }
     }
 
-    fn navigate<D: Workplace>(&mut self, desk: &mut D) {
-        let objects = self.settings.page.draw(self.settings.levels, desk.random());
+    fn navigate<D: SocketApi>(&mut self, api: &mut D) {
+        let objects = self.settings.page.draw(self.settings.levels, api.random());
         self.pages.begun += 1;
         self.loading = Some(Loading {
-            start: desk.now(),
+            start: api.now(),
             first_byte: None,
             missing: objects.len(),
             objects,
         });
         self.wanted.clear();
         self.wanted.push_back(0);
-        self.dispatch(desk);
+        self.dispatch(api);
     }
 
     /// Requests objects as far as connections allow, and opens missing connections.
-    fn dispatch<D: Workplace>(&mut self, desk: &mut D) {
+    fn dispatch<D: SocketApi>(&mut self, api: &mut D) {
         let one_at_a_time = self.settings.http == Http::One;
         while let Some(&object) = self.wanted.front() {
             // The oldest free connection; the order of places in the host's table depends on other
@@ -172,25 +174,25 @@ impl Web {
                 break;
             };
             self.wanted.pop_front();
-            self.request(socket, object, desk);
+            self.request(socket, object, api);
         }
         let coming = self.lines.values().filter(|line| !line.is_ready()).count();
         let most = if one_at_a_time { CONNECTIONS } else { 1 };
         let wanted = self.wanted.len().saturating_sub(coming);
         for _ in 0..wanted.min(most - self.lines.len().min(most)) {
-            self.open(desk);
+            self.open(api);
         }
     }
 
-    fn open<D: Workplace>(&mut self, desk: &mut D) {
-        let Ok(socket) = desk.connect(self.server) else {
+    fn open<D: SocketApi>(&mut self, api: &mut D) {
+        let Ok(socket) = api.connect(self.server) else {
             // For example, all ports are in TIME-WAIT. Without any connection, opening is retried.
-            self.standing.next = self.lines.is_empty().then(|| desk.now() + AGAIN);
+            self.progress.next = self.lines.is_empty().then(|| api.now() + AGAIN);
             return;
         };
-        self.standing.next = None;
-        desk.no_delay(socket);
-        let port = desk.local(socket).map_or(0, |end| end.port);
+        self.progress.next = None;
+        api.no_delay(socket);
+        let port = api.local(socket).map_or(0, |end| end.port);
         let (exchanges, more) = handshake(self.settings.tls, self.visited);
         self.opened += 1;
         let line = Line {
@@ -204,7 +206,7 @@ impl Web {
         self.lines.insert(socket, line);
     }
 
-    fn request<D: Workplace>(&mut self, socket: SocketId, object: usize, desk: &mut D) {
+    fn request<D: SocketApi>(&mut self, socket: SocketId, object: usize, api: &mut D) {
         let (Some(line), Some(loading)) = (self.lines.get_mut(&socket), &self.loading) else {
             return;
         };
@@ -217,11 +219,11 @@ impl Web {
         };
         self.orders.place(line.port, order);
         line.expected.push_back((Some(object), size));
-        desk.feed(socket, request, false);
+        api.feed(socket, request, false);
     }
 
     /// Sends the next flight of the handshake, if any.
-    fn shake_hands<D: Workplace>(&mut self, socket: SocketId, desk: &mut D) {
+    fn shake_hands<D: SocketApi>(&mut self, socket: SocketId, api: &mut D) {
         let Some(line) = self.lines.get_mut(&socket) else {
             return;
         };
@@ -238,11 +240,11 @@ impl Web {
         };
         self.orders.place(line.port, order);
         line.expected.push_back((None, *response));
-        desk.feed(socket, *request, false);
+        api.feed(socket, *request, false);
     }
 
     /// Handles bytes received on a connection.
-    fn take<D: Workplace>(&mut self, socket: SocketId, mut bytes: u64, desk: &mut D) {
+    fn take<D: SocketApi>(&mut self, socket: SocketId, mut bytes: u64, api: &mut D) {
         while bytes > 0 {
             let Some(line) = self.lines.get_mut(&socket) else {
                 return;
@@ -252,7 +254,7 @@ impl Web {
                 return;
             };
             if let (Some(0), Some(loading)) = (*what, &mut self.loading) {
-                loading.first_byte.get_or_insert(desk.now());
+                loading.first_byte.get_or_insert(api.now());
             }
             let part = bytes.min(*missing);
             bytes -= part;
@@ -263,15 +265,15 @@ impl Web {
             let what = *what;
             line.expected.pop_front();
             match what {
-                None => self.shake_hands(socket, desk),
-                Some(object) => self.arrived(object, desk),
+                None => self.shake_hands(socket, api),
+                Some(object) => self.arrived(object, api),
             }
         }
     }
 
     /// Handles a complete object: requests the objects that it refers to, and completes the page
     /// after the last one.
-    fn arrived<D: Workplace>(&mut self, object: usize, desk: &mut D) {
+    fn arrived<D: SocketApi>(&mut self, object: usize, api: &mut D) {
         let Some(loading) = &mut self.loading else {
             return;
         };
@@ -282,9 +284,9 @@ impl Web {
         if loading.missing > 0 {
             return;
         }
-        let now = desk.now();
+        let now = api.now();
         let load = now.since(loading.start);
-        self.standing.latest = Some(load);
+        self.progress.latest = Some(load);
         self.pages.loaded.push(Page {
             start: loading.start,
             first_byte: loading.first_byte.unwrap_or(now).since(loading.start),
@@ -294,7 +296,7 @@ impl Web {
         });
         self.loading = None;
         if self.settings.count == Some(self.pages.loaded.len() as u64) {
-            self.standing.finished = Some(now);
+            self.progress.finished = Some(now);
             let mut sockets: Vec<_> = self
                 .lines
                 .iter()
@@ -302,10 +304,10 @@ impl Web {
                 .collect();
             sockets.sort_unstable();
             for (_, socket) in sockets {
-                desk.close(socket);
+                api.close(socket);
             }
         } else {
-            self.standing.next = Some(now + self.settings.reading.span(desk.random()));
+            self.progress.next = Some(now + self.settings.reading.span(api.random()));
         }
     }
 
@@ -320,22 +322,22 @@ impl Web {
     }
 }
 
-impl<P: World> Application<P> for Web {
-    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
-        self.navigate(desk);
+impl<P: SocketBackend> Application<P> for Web {
+    fn start(&mut self, api: &mut P::Api<'_, '_>) {
+        self.navigate(api);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
             if let Some(line) = self.lines.get_mut(&socket) {
                 line.established = true;
             }
-            self.shake_hands(socket, desk);
+            self.shake_hands(socket, api);
         }
-        let read = desk.read(socket, u64::MAX);
-        self.take(socket, read, desk);
+        let read = api.read(socket, u64::MAX);
+        self.take(socket, read, api);
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
         if events.has(Events::CLOSED) {
             let opened = self.lines.get(&socket).is_some_and(|line| line.established);
@@ -346,16 +348,16 @@ impl<P: World> Application<P> for Web {
             }
         }
         if self.loading.is_some() {
-            self.dispatch(desk);
+            self.dispatch(api);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.standing.takes_turn(desk.now()) {
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if self.progress.takes_turn(api.now()) {
             if self.loading.is_some() {
-                self.dispatch(desk);
+                self.dispatch(api);
             } else {
-                self.navigate(desk);
+                self.navigate(api);
             }
         }
     }
@@ -364,12 +366,12 @@ impl<P: World> Application<P> for Web {
         true
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        report.finished = self.standing.finished;
+        report.finished = self.progress.finished;
         report.pages = Some(self.pages.clone());
     }
 }

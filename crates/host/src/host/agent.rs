@@ -7,7 +7,7 @@ use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, Strea
 use super::{BATCH, Host};
 use crate::account::Account;
 use crate::table::Timer;
-use crate::{ApplicationId, Realm};
+use crate::{ApplicationId, ConnectionKeys};
 
 /// Gauges that probes may read.
 pub const HOST_GAUGES: &[Gauge] = &[
@@ -19,7 +19,7 @@ pub const HOST_GAUGES: &[Gauge] = &[
     ),
 ];
 
-impl<P: Realm> Agent for Host<P> {
+impl<P: ConnectionKeys> Agent for Host<P> {
     fn routes(&mut self, routes: Routes) {
         self.sockets.routes = routes;
     }
@@ -117,7 +117,7 @@ impl<P: Realm> Agent for Host<P> {
     }
 }
 
-impl<P: Realm> Host<P> {
+impl<P: ConnectionKeys> Host<P> {
     /// Whether the host [models wake-up order](Self::sleep_when_idle).
     #[inline]
     #[must_use]
@@ -194,7 +194,7 @@ impl<P: Realm> Host<P> {
     }
 }
 
-impl<P: Realm> fmt::Debug for Host<P> {
+impl<P: ConnectionKeys> fmt::Debug for Host<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host")
             .field("connections", &self.sockets.open)

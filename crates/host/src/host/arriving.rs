@@ -7,10 +7,10 @@ use bentpipe_types::{Ctx, DropReason, Echo, Endpoint, Flags, IcmpError, PacketRe
 
 use super::{Host, ROUNDS};
 use crate::datagram::UDP;
-use crate::desk::{Desk, NONE};
-use crate::{Arrival, Datagram, Member, Realm, Remote, Taker};
+use crate::socket_context::{NONE, SocketContext};
+use crate::{Arrival, ConnectionKeys, Datagram, Member, Remote, Taker};
 
-impl<P: Realm> Host<P> {
+impl<P: ConnectionKeys> Host<P> {
     /// Handles a SYN without a connection. Returns the place of the new connection.
     pub(super) fn accept(&mut self, syn: PacketRef, cx: &mut Ctx<'_>) -> Option<u32> {
         let record = *cx.packets.get(syn);
@@ -80,14 +80,14 @@ impl<P: Realm> Host<P> {
         }
         let key = P::key_of(port, record.source, ip);
         let id = sockets.add(socket, key, owner);
-        let mut desk = Desk {
+        let mut api = SocketContext {
             sockets,
             me: owner,
             current: NONE,
             cx,
         };
         if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
-            application.on_accept(id, &mut desk);
+            application.on_accept(id, &mut api);
         }
         self.arm_application(owner);
         Some(id.place)
@@ -135,13 +135,13 @@ impl<P: Realm> Host<P> {
         };
         cx.packets.release(packet);
         if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
-            let mut desk = Desk {
+            let mut api = SocketContext {
                 sockets: &mut self.sockets,
                 me: owner,
                 current: NONE,
                 cx,
             };
-            application.on_datagram(arrival, &mut desk);
+            application.on_datagram(arrival, &mut api);
             self.arm_application(owner);
         }
         self.look_at_touched(ROUNDS, cx);

@@ -3,14 +3,14 @@
 use bentpipe_types::{PacketRef, PacketStore};
 
 use super::Host;
-use crate::Realm;
+use crate::ConnectionKeys;
 use crate::fetch_step::Step;
 use crate::table::Timer;
 
 /// With fewer connections, all their state is in the cache.
 const MANY: u32 = 256;
 
-impl<P: Realm> Host<P> {
+impl<P: ConnectionKeys> Host<P> {
     /// Whether it has so many connections that they leave the cache.
     #[inline]
     #[must_use]

@@ -13,7 +13,7 @@ use super::*;
 use crate::{Secret, SocketId};
 
 /// Hosts 1 and 2, and packets in transit between them.
-struct Net<P: Realm> {
+struct Net<P: ConnectionKeys> {
     world: World,
     hosts: [Host<P>; 2],
     wire: Vec<(Time, usize, PacketRef)>,
@@ -25,7 +25,7 @@ fn address(host: usize) -> Address {
     Address(host as u16 + 1)
 }
 
-impl<P: Realm> Net<P> {
+impl<P: ConnectionKeys> Net<P> {
     fn new(seed: u64, loss: f64, limits: Limits) -> Self {
         let host = |index| {
             let secret = Secret([seed, index as u64]);
@@ -125,24 +125,24 @@ struct Echo {
     done: bool,
 }
 
-impl<P: Realm> Application<P> for Echo {
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+impl<P: ConnectionKeys> Application<P> for Echo {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut SocketContext<'_, '_, P>) {
         let mut buffer = [0; 1_000];
         self.done |= events.has(Events::PEER_CLOSED);
         loop {
-            let sent = desk.write(socket, Source::Bytes(&self.owed)) as usize;
+            let sent = api.write(socket, Source::Bytes(&self.owed)) as usize;
             self.owed.drain(..sent);
             if !self.owed.is_empty() {
                 return;
             }
-            let read = desk.read_bytes(socket, &mut buffer);
+            let read = api.read_bytes(socket, &mut buffer);
             self.owed.extend_from_slice(&buffer[..read]);
             if read == 0 {
                 break;
             }
         }
         if self.done {
-            desk.close(socket);
+            api.close(socket);
         }
     }
 }
@@ -163,24 +163,24 @@ struct Talker {
     spoken: Arc<Mutex<Spoken>>,
 }
 
-impl<P: Realm> Application<P> for Talker {
+impl<P: ConnectionKeys> Application<P> for Talker {
     fn speaks_first(&self) -> bool {
         true
     }
 
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
-        desk.connect(self.to).expect("a free port");
+    fn start(&mut self, api: &mut SocketContext<'_, '_, P>) {
+        api.connect(self.to).expect("a free port");
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
-        self.sent += desk.write(socket, Source::Bytes(&self.text[self.sent..])) as usize;
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut SocketContext<'_, '_, P>) {
+        self.sent += api.write(socket, Source::Bytes(&self.text[self.sent..])) as usize;
         if self.sent == self.text.len() {
-            desk.close(socket);
+            api.close(socket);
         }
         let mut spoken = self.spoken.lock().expect("not poisoned");
         let mut buffer = [0; 700];
         loop {
-            let read = desk.read_bytes(socket, &mut buffer);
+            let read = api.read_bytes(socket, &mut buffer);
             if read == 0 {
                 break;
             }
@@ -190,18 +190,18 @@ impl<P: Realm> Application<P> for Talker {
     }
 }
 
-fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
+fn echoes<P: ConnectionKeys>(seed: u64, loss: f64, lengths: &[usize]) {
     echoes_with::<P>(seed, loss, lengths, &config().into(), 1, false);
 }
 
 /// Runs echoes between hosts that model wake-up order.
-fn sleepy_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
+fn sleepy_echoes<P: ConnectionKeys>(seed: u64, loss: f64, lengths: &[usize]) {
     echoes_with::<P>(seed, loss, lengths, &config().into(), 1, true);
 }
 
 /// Runs echoes with Fast Open, far enough apart that later ones have a cookie. Returns how many
 /// sent data on their SYN.
-fn early_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) -> usize {
+fn early_echoes<P: ConnectionKeys>(seed: u64, loss: f64, lengths: &[usize]) -> usize {
     let config = Config {
         fast_open: true,
         ..config()
@@ -209,7 +209,7 @@ fn early_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) -> usize {
     echoes_with::<P>(seed, loss, lengths, &config.into(), 300, false)
 }
 
-fn echoes_with<P: Realm>(
+fn echoes_with<P: ConnectionKeys>(
     seed: u64,
     loss: f64,
     lengths: &[usize],
@@ -363,21 +363,26 @@ struct Fickle {
     told: Arc<Mutex<usize>>,
 }
 
-impl<P: Realm> Application<P> for Fickle {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: ConnectionKeys> Application<P> for Fickle {
+    fn start(&mut self, api: &mut SocketContext<'_, '_, P>) {
         for port in 0..100 {
             let nobody = Endpoint {
                 address: address(1),
                 port,
             };
-            self.sockets.push(desk.connect(nobody).expect("room"));
+            self.sockets.push(api.connect(nobody).expect("room"));
         }
         for socket in &self.sockets {
-            desk.abort(*socket);
+            api.abort(*socket);
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, _desk: &mut Desk<'_, '_, P>) {
+    fn on_events(
+        &mut self,
+        socket: SocketId,
+        events: Events,
+        _desk: &mut SocketContext<'_, '_, P>,
+    ) {
         assert!(events.has(Events::CLOSED) && self.sockets.contains(&socket));
         *self.told.lock().expect("not poisoned") += 1;
     }
@@ -472,25 +477,25 @@ struct Caller {
     text: u64,
 }
 
-impl<P: Realm> Application<P> for Caller {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: ConnectionKeys> Application<P> for Caller {
+    fn start(&mut self, api: &mut SocketContext<'_, '_, P>) {
         for to in &self.to {
-            let socket = desk.connect(*to).expect("room");
-            desk.write(socket, Source::Filler(self.text));
+            let socket = api.connect(*to).expect("room");
+            api.write(socket, Source::Filler(self.text));
         }
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut SocketContext<'_, '_, P>) {}
 }
 
 /// A host that opens connections to others, which complete the handshake and acknowledge no data.
-struct Caught<P: Realm> {
+struct Caught<P: ConnectionKeys> {
     world: World,
     host: Host<P>,
     application: ApplicationId,
 }
 
-impl<P: Realm> Caught<P> {
+impl<P: ConnectionKeys> Caught<P> {
     /// Opens connections to these hosts.
     fn new(to: &[u16]) -> Self {
         let mut caught = Self {
@@ -572,7 +577,7 @@ impl<P: Realm> Caught<P> {
     }
 }
 
-fn check_path_mtu_applies_to_all_connections_to_a_host<P: Realm>() {
+fn check_path_mtu_applies_to_all_connections_to_a_host<P: ConnectionKeys>() {
     let mut caught = Caught::<P>::new(&[5, 5, 6]);
     let first = caught.sent();
     assert_eq!(caught.segments(5), [1_000, 1_000]);
@@ -674,21 +679,21 @@ struct Meddler {
     sockets: Vec<SocketId>,
 }
 
-impl<P: Realm> Application<P> for Meddler {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: ConnectionKeys> Application<P> for Meddler {
+    fn start(&mut self, api: &mut SocketContext<'_, '_, P>) {
         for _ in 0..2 {
             self.sockets
-                .push(desk.connect(self.to).expect("a free port"));
+                .push(api.connect(self.to).expect("a free port"));
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut SocketContext<'_, '_, P>) {
         let other = self.sockets[usize::from(socket == self.sockets[0])];
         let mut buffer = [0; 700];
         if events.has(Events::ESTABLISHED) {
-            desk.write(socket, Source::Filler(100));
-        } else if desk.read_bytes(socket, &mut buffer) > 0 {
-            desk.write(other, Source::Filler(1));
+            api.write(socket, Source::Filler(100));
+        } else if api.read_bytes(socket, &mut buffer) > 0 {
+            api.write(other, Source::Filler(1));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use bentpipe_host::{Application, Desk, Listener, Member, SocketId, Taker};
+use bentpipe_host::{Application, Listener, Member, SocketContext, SocketId, Taker};
 use bentpipe_link::{DropTail, Limit, Settings};
 use bentpipe_sim::{LinkSettings, NetworkBuilder};
 use bentpipe_tcp::{Config, Events, Source};
@@ -34,25 +34,25 @@ struct Peer {
 }
 
 impl Application<Rings> for Peer {
-    fn start(&mut self, desk: &mut Desk<'_, '_, Rings>) {
-        desk.connect(self.opens.expect("somebody to talk to"))
+    fn start(&mut self, api: &mut SocketContext<'_, '_, Rings>) {
+        api.connect(self.opens.expect("somebody to talk to"))
             .expect("there is room");
     }
 
-    fn on_events(&mut self, socket: SocketId, _: Events, desk: &mut Desk<'_, '_, Rings>) {
+    fn on_events(&mut self, socket: SocketId, _: Events, api: &mut SocketContext<'_, '_, Rings>) {
         let mut buffer = [0; 3000];
         loop {
-            let length = desk.read_bytes(socket, &mut buffer);
+            let length = api.read_bytes(socket, &mut buffer);
             if length == 0 {
                 break;
             }
             self.received.lock().unwrap().extend(&buffer[..length]);
         }
-        let state = desk.connection(socket).map(|connection| connection.state());
+        let state = api.connection(socket).map(|connection| connection.state());
         while self.left > 0 && state.is_some_and(|state| state.is_synchronized()) {
             let length = self.left.min(2500) as usize;
             payload::fill(self.sent, &mut buffer[..length]);
-            let taken = desk.write(socket, Source::Bytes(&buffer[..length]));
+            let taken = api.write(socket, Source::Bytes(&buffer[..length]));
             self.sent += taken;
             self.left -= taken;
             if taken < length as u64 {
@@ -60,7 +60,7 @@ impl Application<Rings> for Peer {
             }
         }
         if self.left == 0 {
-            desk.close(socket);
+            api.close(socket);
         }
     }
 }

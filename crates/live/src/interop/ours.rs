@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_host::{Application, Connect, Desk, Remote, SocketId, Standing};
+use bentpipe_host::{Application, ApplicationProgress, Connect, Remote, SocketContext, SocketId};
 use bentpipe_tcp::{Events, Rings, State, Statistics};
 use bentpipe_types::{Span, Time};
 
 use super::data::{CHUNK, Destination, Source, Tally};
 
-type AtDesk<'a, 'c> = Desk<'a, 'c, Rings>;
+type AtDesk<'a, 'c> = SocketContext<'a, 'c, Rings>;
 
 /// Behaviour of an application.
 #[derive(Clone, Copy, Debug)]
@@ -92,64 +92,64 @@ impl OurApplication {
         }
     }
 
-    fn open_next(&mut self, desk: &mut AtDesk<'_, '_>) {
+    fn open_next(&mut self, api: &mut AtDesk<'_, '_>) {
         let Some((remote, left @ 1..)) = &mut self.opens else {
             return;
         };
         *left -= 1;
-        match desk.connect_with(&Connect::to(*remote)) {
+        match api.connect_with(&Connect::to(*remote)) {
             Ok((socket, _)) => self.conversation = Some(Conversation::new(socket, self.plan)),
             // One report will be missing, which fails the cell.
             Err(error) => eprintln!("our end: {error}"),
         }
     }
 
-    fn step(&mut self, desk: &mut AtDesk<'_, '_>) {
+    fn step(&mut self, api: &mut AtDesk<'_, '_>) {
         let Some(conversation) = &mut self.conversation else {
             return;
         };
-        conversation.step(desk);
-        if let Some(report) = conversation.report(desk) {
+        conversation.step(api);
+        if let Some(report) = conversation.report(api) {
             lock(&self.reports).push(report);
-            self.open_next(desk);
+            self.open_next(api);
         }
     }
 }
 
 impl Application<Rings> for OurApplication {
-    fn start(&mut self, desk: &mut AtDesk<'_, '_>) {
-        self.open_next(desk);
+    fn start(&mut self, api: &mut AtDesk<'_, '_>) {
+        self.open_next(api);
     }
 
     fn on_accept(&mut self, socket: SocketId, _: &mut AtDesk<'_, '_>) {
         self.conversation = Some(Conversation::new(socket, self.plan));
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut AtDesk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut AtDesk<'_, '_>) {
         // Events of earlier connections are ignored.
         if let Some(conversation) = &mut self.conversation
             && conversation.socket == socket
         {
             conversation.events |= events;
-            self.step(desk);
+            self.step(api);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut AtDesk<'_, '_>) {
+    fn on_deadline(&mut self, api: &mut AtDesk<'_, '_>) {
         if let Some(conversation) = &mut self.conversation {
             conversation.paused_until = None;
-            let connection = desk.connection(conversation.socket);
+            let connection = api.connection(conversation.socket);
             conversation.window_after_pause =
                 connection.map(|connection| connection.advertised_window());
-            self.step(desk);
+            self.step(api);
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn progress(&self) -> ApplicationProgress {
         let conversation = self.conversation.as_ref();
-        Standing {
+        ApplicationProgress {
             next: conversation.and_then(|conversation| conversation.paused_until),
-            ..Standing::default()
+            ..ApplicationProgress::default()
         }
     }
 }
@@ -171,16 +171,16 @@ impl Conversation {
         }
     }
 
-    fn read(&mut self, desk: &mut AtDesk<'_, '_>) {
+    fn read(&mut self, api: &mut AtDesk<'_, '_>) {
         while self.paused_until.is_none() {
-            let length = desk.read_bytes(self.socket, &mut self.buffer);
+            let length = api.read_bytes(self.socket, &mut self.buffer);
             if length == 0 {
                 return;
             }
             self.destination.put(&self.buffer[..length]);
             let so_far = self.destination.bytes();
             if self.plan.abort_after.is_some_and(|limit| so_far >= limit) {
-                desk.abort(self.socket);
+                api.abort(self.socket);
                 return;
             }
             if let Some((after, pause)) = self.plan.pause
@@ -188,41 +188,41 @@ impl Conversation {
                 && !self.paused_before
             {
                 self.paused_before = true;
-                self.paused_until = Some(desk.now() + pause);
+                self.paused_until = Some(api.now() + pause);
             }
         }
     }
 
-    fn write(&mut self, desk: &mut AtDesk<'_, '_>) {
+    fn write(&mut self, api: &mut AtDesk<'_, '_>) {
         if self.plan.after_peer && !self.events.has(Events::PEER_CLOSED) {
             return;
         }
         while self.source.remaining() > 0 {
             let bytes = self.source.peek();
             let offered = bytes.len();
-            let taken = desk.write(self.socket, bentpipe_tcp::Source::Bytes(bytes)) as usize;
+            let taken = api.write(self.socket, bentpipe_tcp::Source::Bytes(bytes)) as usize;
             self.source.take(taken);
             if taken < offered {
                 return;
             }
         }
-        desk.close(self.socket);
+        api.close(self.socket);
     }
 
-    fn step(&mut self, desk: &mut AtDesk<'_, '_>) {
-        let connection = desk.connection(self.socket);
+    fn step(&mut self, api: &mut AtDesk<'_, '_>) {
+        let connection = api.connection(self.socket);
         if connection.is_some_and(|connection| connection.state().is_synchronized()) {
             self.peer_window_closed |= connection.is_some_and(|c| c.peer_window() == 0);
-            self.read(desk);
+            self.read(api);
         }
         if self.events.has(Events::ESTABLISHED) {
-            self.write(desk);
+            self.write(api);
         }
     }
 
     /// Returns the report of a connection once, when it is over.
-    fn report(&mut self, desk: &AtDesk<'_, '_>) -> Option<Report> {
-        let connection = desk.connection(self.socket)?;
+    fn report(&mut self, api: &AtDesk<'_, '_>) -> Option<Report> {
+        let connection = api.connection(self.socket)?;
         // A duplicated SYN may arrive when its connection is over and start another, which the peer
         // resets (RFC 9293 section 3.10.7.4). It is not reported.
         let happened = Events::ESTABLISHED | Events::RESET | Events::TIMED_OUT;

@@ -1,7 +1,7 @@
 //! Routers.
 
 use bentpipe_sim::NetworkBuilder;
-use bentpipe_types::{Gauge, Served};
+use bentpipe_types::{Gauge, WithProcessor};
 use serde_json::{Value, json};
 
 use crate::fault::Fault;
@@ -69,7 +69,7 @@ impl GatewaySettings for RouterGateway {
 
     fn gauges(&self) -> &'static [Gauge] {
         if self.processing.is_some() {
-            Served::GAUGES
+            WithProcessor::GAUGES
         } else {
             &[]
         }

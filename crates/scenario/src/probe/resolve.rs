@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bentpipe_sim::{FlowQuantity, LinkQuantity};
-use bentpipe_types::{Gauge, Served, Span};
+use bentpipe_types::{Gauge, Span, WithProcessor};
 
 use crate::directory::{Directory, Members, member_name};
 use crate::error::quoted;
@@ -203,7 +203,7 @@ fn node_of<'a>(name: &str, owners: &SeriesOwners<'a>) -> Option<(Members, &'a No
 
 fn gauge_of(name: &str, series: &str, kind: &NodeKind) -> Result<Quantity, String> {
     let gauges = match kind {
-        NodeKind::Host(_) => Served::GAUGES,
+        NodeKind::Host(_) => WithProcessor::GAUGES,
         NodeKind::Gateway(gateway) => gateway.gauges(),
     };
     if let Some(index) = gauges.iter().position(|gauge| gauge.name == series) {

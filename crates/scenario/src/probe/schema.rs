@@ -1,7 +1,7 @@
 //! `[probes]`.
 
 use bentpipe_sim::{FlowQuantity, HOST_GAUGES, LinkQuantity};
-use bentpipe_types::{Gauge, Served, Span};
+use bentpipe_types::{Gauge, WithProcessor, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn quantities() -> Value {
             all[format!("GATEWAY.NAME of a {kind} gateway{of}")] = gauges(probes);
         }
     }
-    all["NODE.NAME of any other node with `processing`"] = gauges(Served::GAUGES);
+    all["NODE.NAME of any other node with `processing`"] = gauges(WithProcessor::GAUGES);
     all
 }
 

@@ -3,7 +3,7 @@
 use bentpipe_host::applications::Side;
 use bentpipe_host::{Host, Ports};
 use bentpipe_tcp::Ranges;
-use bentpipe_types::{Address, Agent, RandomStream, Routes, Served, Time};
+use bentpipe_types::{Address, Agent, RandomStream, Routes, Time, WithProcessor};
 
 use super::channels::ChannelTrees;
 use super::plan::Plan;
@@ -143,7 +143,7 @@ impl NodeDraft {
         };
         if let (Some(processing), Node::Router(router)) = (self.processing, &mut node) {
             let router = std::mem::take(router);
-            node = Node::Custom(Box::new(Served::new(router, processing)));
+            node = Node::Custom(Box::new(WithProcessor::new(router, processing)));
         }
         if let Some(host) = node.host_mut().filter(|_| self.sleeps) {
             host.sleep_when_idle();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bentpipe_host::applications::Ends;
-use bentpipe_host::{Application, ApplicationId, Host, Member, Ports, Realm, World};
+use bentpipe_host::{
+    Application, ApplicationId, ConnectionKeys, Host, Member, Ports, SocketBackend,
+};
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Endpoint, RandomStream, Time};
 
@@ -43,7 +45,7 @@ impl FlowPlan {
 
     /// Creates the applications of both ends.
     #[must_use]
-    pub fn ends<P: World, Q: World>(&self) -> Ends<P, Q> {
+    pub fn ends<P: SocketBackend, Q: SocketBackend>(&self) -> Ends<P, Q> {
         self.traffic.ends(self.server())
     }
 
@@ -78,7 +80,7 @@ impl FlowPlan {
     }
 
     /// Adds the opener to its host.
-    pub fn add_opener<P: Realm>(
+    pub fn add_opener<P: ConnectionKeys>(
         &self,
         host: &mut Host<P>,
         config: impl Into<Arc<Config>>,
@@ -95,7 +97,7 @@ impl FlowPlan {
     }
 
     /// Adds the server to its host.
-    pub fn add_server<P: Realm>(
+    pub fn add_server<P: ConnectionKeys>(
         &self,
         host: &mut Host<P>,
         config: impl Into<Arc<Config>>,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bentpipe_host::{
-    Application, ApplicationId, Connect, ConnectError, Desk, InitialSequences, Limits,
-    Listener as Taking, Member, SocketId, Taker,
+    Application, ApplicationId, Connect, ConnectError, InitialSequences, Limits,
+    Listener as Taking, Member, SocketContext, SocketId, Taker,
 };
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Connection, Events, PassiveFastOpen, Ranges, Source, State,
@@ -73,7 +73,7 @@ enum News {
 }
 
 impl Application<Ranges> for EventRecorder {
-    fn on_accept(&mut self, socket: SocketId, _: &mut Desk<'_, '_, Ranges>) {
+    fn on_accept(&mut self, socket: SocketId, _: &mut SocketContext<'_, '_, Ranges>) {
         let Some(parent) = self.parent else {
             return;
         };
@@ -86,7 +86,12 @@ impl Application<Ranges> for EventRecorder {
         });
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, _: &mut Desk<'_, '_, Ranges>) {
+    fn on_events(
+        &mut self,
+        socket: SocketId,
+        events: Events,
+        _: &mut SocketContext<'_, '_, Ranges>,
+    ) {
         lock(&self.heard).news.push(News::Happened(socket, events));
     }
 }
@@ -150,7 +155,7 @@ impl Host {
         let mut cx = self.world.cx();
         let result = self
             .host
-            .at_desk(application, &mut cx, |desk| desk.act(socket, act));
+            .at_desk(application, &mut cx, |api| api.act(socket, act));
         result.expect("closed connections are kept")
     }
 
@@ -179,7 +184,7 @@ impl Host {
         let mut cx = self.world.cx();
         let opened = self
             .host
-            .at_desk(opener, &mut cx, |desk| desk.connect_with(&connect));
+            .at_desk(opener, &mut cx, |api| api.connect_with(&connect));
         let (socket, taken) = opened?;
         let index = self.add(socket, opener, None);
         self.conversations[index].learns = fast_open.map(|fast| match fast.option {

@@ -7,7 +7,7 @@ use bentpipe_tcp::Events;
 use bentpipe_types::Endpoint;
 
 use super::{ACTIVE_DATA, AGAIN, COMPLETE, CONTROL, GREETING};
-use crate::{Application, SocketId, Standing, Workplace, World};
+use crate::{Application, ApplicationProgress, SocketApi, SocketBackend, SocketId};
 
 /// A client's command, which the server processes once its bytes have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub(in crate::applications) struct FtpServer {
     waiting: Option<(u64, Transfer)>,
     /// The current transfer.
     under_way: Option<Transfer>,
-    standing: Standing,
+    progress: ApplicationProgress,
 }
 
 impl FtpServer {
@@ -93,53 +93,53 @@ impl FtpServer {
             client: None,
             waiting: None,
             under_way: None,
-            standing: Standing::default(),
+            progress: ApplicationProgress::default(),
         }
     }
 
-    fn say<D: Workplace>(&self, bytes: u64, desk: &mut D) {
+    fn say<D: SocketApi>(&self, bytes: u64, api: &mut D) {
         if let Some(control) = self.control {
-            desk.feed(control, bytes, false);
+            api.feed(control, bytes, false);
         }
     }
 
-    fn obey<D: Workplace>(&mut self, what: What, desk: &mut D) {
+    fn obey<D: SocketApi>(&mut self, what: What, api: &mut D) {
         match what {
-            What::Say(reply) => self.say(reply, desk),
+            What::Say(reply) => self.say(reply, api),
             What::Port(reply, port) => {
-                let remote = self.control.and_then(|control| desk.remote(control));
+                let remote = self.control.and_then(|control| api.remote(control));
                 self.client = remote.map(|remote| Endpoint { port, ..remote });
-                self.say(reply, desk);
+                self.say(reply, api);
             }
             What::Retrieve(reply, size) => {
                 self.waiting = Some((reply, Transfer::Send(size)));
-                self.open(desk);
+                self.open(api);
             }
             What::Store(reply) => {
                 self.waiting = Some((reply, Transfer::Take));
-                self.open(desk);
+                self.open(api);
             }
         }
     }
 
     /// Opens the data connection, if that is the server's task.
-    fn open<D: Workplace>(&mut self, desk: &mut D) {
+    fn open<D: SocketApi>(&mut self, api: &mut D) {
         let Some(client) = self.client else {
-            self.begin(desk);
+            self.begin(api);
             return;
         };
-        match desk.connect_from(ACTIVE_DATA, client) {
+        match api.connect_from(ACTIVE_DATA, client) {
             Ok(socket) => {
-                desk.sink(socket);
+                api.sink(socket);
                 self.data = Some(socket);
                 self.data_stands = false;
             }
-            Err(_) => self.standing.next = Some(desk.now() + AGAIN),
+            Err(_) => self.progress.next = Some(api.now() + AGAIN),
         }
     }
 
     /// Begins the waiting transfer, once its connection is established.
-    fn begin<D: Workplace>(&mut self, desk: &mut D) {
+    fn begin<D: SocketApi>(&mut self, api: &mut D) {
         let Some(data) = self.data.filter(|_| self.data_stands) else {
             return;
         };
@@ -147,21 +147,21 @@ impl FtpServer {
             return;
         };
         self.under_way = Some(transfer);
-        self.say(reply, desk);
+        self.say(reply, api);
         if let Transfer::Send(size) = transfer {
-            desk.watch_drained(data);
-            desk.feed(data, size, true);
+            api.watch_drained(data);
+            api.feed(data, size, true);
         }
     }
 
-    fn on_control<D: Workplace>(&mut self, events: Events, desk: &mut D) {
+    fn on_control<D: SocketApi>(&mut self, events: Events, api: &mut D) {
         let Some(control) = self.control else {
             return;
         };
         if events.has(Events::ESTABLISHED) {
-            self.say(GREETING, desk);
+            self.say(GREETING, api);
         }
-        let mut read = desk.read(control, u64::MAX);
+        let mut read = api.read(control, u64::MAX);
         while read > 0 {
             let next = self.reading.or_else(|| {
                 let command = self.commands.take()?;
@@ -175,91 +175,91 @@ impl FtpServer {
             read -= part;
             self.reading = (missing > part).then_some((command, missing - part));
             if self.reading.is_none() {
-                self.obey(command.what, desk);
+                self.obey(command.what, api);
             }
         }
         if events.has(Events::PEER_CLOSED) {
-            desk.close(control);
+            api.close(control);
         }
         if events.has(Events::CLOSED) {
             // A session's data connection ends with the session.
             if let Some(data) = self.data.take() {
-                desk.abort(data);
+                api.abort(data);
             }
             self.control = None;
-            self.standing.next = None;
+            self.progress.next = None;
         }
     }
 
-    fn on_data<D: Workplace>(&mut self, socket: SocketId, events: Events, desk: &mut D) {
+    fn on_data<D: SocketApi>(&mut self, socket: SocketId, events: Events, api: &mut D) {
         if self.data != Some(socket) {
             if events.has(Events::PEER_CLOSED) {
-                desk.close(socket);
+                api.close(socket);
             }
             return;
         }
         if events.has(Events::ESTABLISHED) {
             self.data_stands = true;
-            self.begin(desk);
+            self.begin(api);
         }
         // 226 is sent once everything is acknowledged, as vsftpd does with linger, or has arrived
         // here.
-        let is_all_there = desk.is_drained(socket);
+        let is_all_there = api.is_drained(socket);
         let is_done = match self.under_way {
             Some(Transfer::Send(_)) => events.has(Events::DRAINED) && is_all_there,
             Some(Transfer::Take) => events.has(Events::PEER_CLOSED),
             None => false,
         };
         if events.has(Events::PEER_CLOSED) {
-            desk.close(socket);
+            api.close(socket);
         }
         if is_done {
             self.under_way = None;
             self.data = None;
-            self.say(COMPLETE, desk);
+            self.say(COMPLETE, api);
         } else if events.has(Events::CLOSED) {
             // The rest will not arrive: the session is over, and the connection's failure states
             // the reason.
             self.data = None;
             if let Some(control) = self.control {
-                desk.close(control);
+                api.close(control);
             }
         }
     }
 }
 
-impl<P: World> Application<P> for FtpServer {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
-        let port = desk.local(socket).map(|end| end.port);
+impl<P: SocketBackend> Application<P> for FtpServer {
+    fn on_accept(&mut self, socket: SocketId, api: &mut P::Api<'_, '_>) {
+        let port = api.local(socket).map(|end| end.port);
         if port == Some(CONTROL) {
-            desk.no_delay(socket);
+            api.no_delay(socket);
             self.control = Some(socket);
             // An aborted session may have left some.
             self.commands.clear();
             self.reading = None;
             self.client = None;
         } else {
-            desk.sink(socket);
+            api.sink(socket);
             self.data = Some(socket);
             self.data_stands = false;
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut P::Api<'_, '_>) {
         if self.control == Some(socket) {
-            self.on_control(events, desk);
+            self.on_control(events, api);
         } else {
-            self.on_data(socket, events, desk);
+            self.on_data(socket, events, api);
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.standing.takes_turn(desk.now()) {
-            self.open(desk);
+    fn on_deadline(&mut self, api: &mut P::Api<'_, '_>) {
+        if self.progress.takes_turn(api.now()) {
+            self.open(api);
         }
     }
 
-    fn standing(&self) -> Standing {
-        self.standing
+    fn progress(&self) -> ApplicationProgress {
+        self.progress
     }
 }

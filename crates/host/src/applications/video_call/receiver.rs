@@ -9,8 +9,8 @@ use super::packet_label::{Label, SEQUENCE, extend};
 use crate::Datagram;
 use crate::applications::adaptive_playout::AdaptivePlayout;
 use crate::applications::voice::FIRST_HOLD_BACK;
+use crate::duplicate_detection::DuplicateDetection;
 use crate::nada::{self, Receiver};
-use crate::numbers::Numbers;
 use crate::report::VideoQuality;
 use crate::video_opinion;
 
@@ -30,7 +30,7 @@ pub(super) struct VideoReceiver {
     /// Time at which the other end began to send.
     pub(super) origin: Time,
     nada: Receiver,
-    arrived: Numbers,
+    arrived: DuplicateDetection,
     highest: Option<u64>,
     packets: u64,
     bytes: u64,
@@ -105,7 +105,7 @@ impl VideoReceiver {
             frames,
             origin: Time::ZERO,
             nada: Receiver::default(),
-            arrived: Numbers::default(),
+            arrived: DuplicateDetection::default(),
             highest: None,
             packets: 0,
             bytes: 0,

@@ -15,7 +15,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bentpipe_host::{Application, Deadlines, Member, Ports, World};
+use bentpipe_host::{Application, Deadlines, Member, Ports, SocketBackend};
 use bentpipe_types::{Address, Span, Time};
 use nix::sys::epoll::EpollFlags;
 
@@ -33,8 +33,8 @@ const MAX_WAIT: Span = Span::from_millis(50);
 #[derive(Debug)]
 pub(crate) enum Kernel {}
 
-impl World for Kernel {
-    type Desk<'a, 'c>
+impl SocketBackend for Kernel {
+    type Api<'a, 'c>
         = KernelSocketContext<'a, 'c>
     where
         'c: 'a;
@@ -188,7 +188,7 @@ impl<'h> ApplicationRunner<'h> {
         let results = applications.into_iter().zip(&self.applications);
         results
             .map(|(mut result, application)| {
-                result.report = application.told(now);
+                result.report = application.metrics(now);
                 result.datagram_bytes = application.datagram_bytes();
                 result
             })
@@ -198,7 +198,7 @@ impl<'h> ApplicationRunner<'h> {
     fn is_busy(&self) -> bool {
         // A deadline in the queue may be stale; the application states its own.
         let waits = |me: usize| {
-            self.table.has_not_started(me) || self.applications[me].standing().next.is_some()
+            self.table.has_not_started(me) || self.applications[me].progress().next.is_some()
         };
         self.table.is_busy() || (0..self.applications.len()).any(waits)
     }
@@ -238,7 +238,7 @@ impl<'h> ApplicationRunner<'h> {
         if self.table.take_start(me, now) {
             application.start(&mut KernelSocketContext::new(&mut self.table, me));
         }
-        if application.standing().next.is_some_and(|at| at <= now) {
+        if application.progress().next.is_some_and(|at| at <= now) {
             application.on_deadline(&mut KernelSocketContext::new(&mut self.table, me));
         }
         if let Some(at) = self.table.start_time(me) {
@@ -249,7 +249,7 @@ impl<'h> ApplicationRunner<'h> {
     }
 
     fn arm(&mut self, me: usize) {
-        if let Some(at) = self.applications[me].standing().next {
+        if let Some(at) = self.applications[me].progress().next {
             self.deadlines.arm(me as u32, at);
         }
     }

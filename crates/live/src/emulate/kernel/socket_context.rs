@@ -1,6 +1,6 @@
 //! Application interface to the kernel's sockets.
 
-use bentpipe_host::{ConnectError, Datagram, SocketId, Workplace};
+use bentpipe_host::{ConnectError, Datagram, SocketApi, SocketId};
 use bentpipe_types::{Endpoint, RandomStream, Time};
 
 use super::socket_table::SocketTable;
@@ -18,7 +18,7 @@ impl<'a, 'h> KernelSocketContext<'a, 'h> {
     }
 }
 
-impl Workplace for KernelSocketContext<'_, '_> {
+impl SocketApi for KernelSocketContext<'_, '_> {
     fn now(&self) -> Time {
         self.table.now
     }

@@ -5,11 +5,11 @@ use bentpipe_types::{Address, Ctx, Echo, Endpoint, RandomStream, Time};
 
 use crate::connect::{Connect, ConnectError, Remote};
 use crate::table::Sockets;
-use crate::{ApplicationId, Datagram, Realm, SocketId};
+use crate::{ApplicationId, ConnectionKeys, Datagram, SocketId};
 
 /// Everything an application may access during a call. The host creates one per call.
 #[derive(Debug)]
-pub struct Desk<'a, 'c, P: Realm> {
+pub struct SocketContext<'a, 'c, P: ConnectionKeys> {
     pub(crate) sockets: &'a mut Sockets<P>,
     pub(crate) me: ApplicationId,
     /// The connection whose events are being reported; the host checks it after the call.
@@ -20,7 +20,7 @@ pub struct Desk<'a, 'c, P: Realm> {
 /// No connection.
 pub(crate) const NONE: u32 = u32::MAX;
 
-impl<P: Realm> Desk<'_, '_, P> {
+impl<P: ConnectionKeys> SocketContext<'_, '_, P> {
     /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Time {

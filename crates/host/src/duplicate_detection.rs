@@ -4,16 +4,16 @@
 const WINDOW: u64 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// Records which of the latest numbers have arrived. Numbers older than the window count as
+/// Records which of the latest numbers have arrived. DuplicateDetection older than the window count as
 /// duplicates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct DuplicateDetection {
     /// Highest number plus one.
     next: u64,
     come: [u64; WORDS],
 }
 
-impl Numbers {
+impl DuplicateDetection {
     /// Records a number. Returns whether it is new. The maximum number never is.
     pub(crate) fn note(&mut self, number: u64) -> bool {
         if number == u64::MAX {
@@ -59,7 +59,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_number_is_new_exactly_once(numbers in prop::collection::vec(0_u64..900, 0..400), from in 0_u64..1 << 60) {
-            let (mut seen, mut known) = (Numbers::default(), BTreeSet::new());
+            let (mut seen, mut known) = (DuplicateDetection::default(), BTreeSet::new());
             for number in numbers {
                 prop_assert_eq!(seen.note(from + number), known.insert(number));
             }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn numbers_far_below_the_highest_are_duplicates() {
-        let mut seen = Numbers::default();
+        let mut seen = DuplicateDetection::default();
         assert!(seen.note(0) && seen.note(5_000) && seen.note(3_977));
         assert!(!seen.note(3_976) && !seen.note(0));
         assert!(seen.note(u64::MAX - 1) && !seen.note(u64::MAX - 1) && !seen.note(u64::MAX));

@@ -22,7 +22,7 @@ pub trait Table<K>: Debug + Default + Send {
 }
 
 /// A payload type with its connection keys.
-pub trait Realm: Payload + 'static {
+pub trait ConnectionKeys: Payload + 'static {
     /// Identifies a connection.
     type Key: Copy + Ord + Debug + Send;
     /// Map from keys to places.
@@ -45,7 +45,7 @@ pub trait Realm: Payload + 'static {
     }
 }
 
-impl Realm for Ranges {
+impl ConnectionKeys for Ranges {
     // One word, since it is compared per packet, in the byte order of the packet record.
     type Key = u64;
     type Table = SimulatedTable;
@@ -127,7 +127,7 @@ pub struct RealKey {
     local_port: u16,
 }
 
-impl Realm for Rings {
+impl ConnectionKeys for Rings {
     type Key = RealKey;
     // A tree, since remote hosts choose the keys: it has no hash collisions to exploit.
     type Table = BTreeMap<RealKey, u32>;

@@ -4,13 +4,13 @@
 /// without indirection or bounds check.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub(crate) struct Places<T> {
+pub(crate) struct InlineFirst<T> {
     first: T,
     others: Vec<T>,
     count: u32,
 }
 
-impl<T: Default> Places<T> {
+impl<T: Default> InlineFirst<T> {
     /// Returns the place with this number. The first place exists, empty, before it is created.
     #[inline(always)]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn each_number_has_its_own_slot() {
-        let mut places = Places::<u32>::default();
+        let mut places = InlineFirst::<u32>::default();
         assert_eq!(places.iter().count(), 0);
         for number in 0..4 {
             assert_eq!(places.push(), number);
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn pair_mut_requires_two_distinct_existing_slots() {
-        let mut places = Places::<u32>::default();
+        let mut places = InlineFirst::<u32>::default();
         for number in 0..3 {
             places.push();
             if let Some(place) = places.get_mut(number) {

@@ -5,9 +5,9 @@ use bentpipe_types::{Span, Time};
 
 use super::{Counters, Host};
 use crate::account::Account;
-use crate::{Application, ApplicationId, Listener, Realm, Report, SocketId, Taker};
+use crate::{Application, ApplicationId, ConnectionKeys, Listener, Report, SocketId, Taker};
 
-impl<P: Realm> Host<P> {
+impl<P: ConnectionKeys> Host<P> {
     /// Returns a connection, or `None` if it is closed.
     #[must_use]
     pub fn socket(&self, id: SocketId) -> Option<&Socket<P>> {
@@ -65,7 +65,7 @@ impl<P: Realm> Host<P> {
     #[must_use]
     pub fn latest(&self, application: ApplicationId) -> Option<Span> {
         let application = self.applications.get(application.0 as usize)?;
-        application.as_deref()?.standing().latest
+        application.as_deref()?.progress().latest
     }
 
     /// Iterates over the open connections of an application.
@@ -81,7 +81,7 @@ impl<P: Realm> Host<P> {
     #[must_use]
     pub fn report(&self, application: ApplicationId, now: Time) -> Option<Report> {
         let application = self.applications.get(application.0 as usize)?.as_deref()?;
-        Some(application.told(now))
+        Some(application.metrics(now))
     }
 
     /// Whether the application will do nothing more by itself: it has begun, has no deadline, and
@@ -93,7 +93,7 @@ impl<P: Realm> Host<P> {
         };
         let application = self.applications[id.0 as usize].as_deref();
         account.member.starts.is_none()
-            && application.is_none_or(|application| application.standing().next.is_none())
+            && application.is_none_or(|application| application.progress().next.is_none())
             && account.sockets.iter().all(|place| {
                 self.sockets.at(*place).is_none_or(|slot| {
                     slot.socket.next_deadline().is_none() || slot.socket.state() == State::TimeWait

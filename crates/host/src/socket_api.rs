@@ -4,11 +4,11 @@ use std::fmt::Debug;
 
 use bentpipe_types::{Endpoint, RandomStream, Time};
 
-use crate::{ConnectError, Datagram, Desk, Realm, SocketId};
+use crate::{ConnectError, ConnectionKeys, Datagram, SocketContext, SocketId};
 
 /// Sockets, time and random numbers for an application of a flow, implemented by our host
-/// ([`Desk`]) and by kernel sockets.
-pub trait Workplace {
+/// ([`SocketContext`]) and by kernel sockets.
+pub trait SocketApi {
     /// Returns the current time.
     fn now(&self) -> Time;
 
@@ -91,22 +91,22 @@ pub trait Workplace {
 }
 
 /// An implementation of the socket interface.
-pub trait World: Debug + Send + 'static {
+pub trait SocketBackend: Debug + Send + 'static {
     /// Context of an application's calls.
-    type Desk<'a, 'c>: Workplace
+    type Api<'a, 'c>: SocketApi
     where
         'c: 'a;
 }
 
-impl<P: Realm> World for P {
-    type Desk<'a, 'c>
-        = Desk<'a, 'c, P>
+impl<P: ConnectionKeys> SocketBackend for P {
+    type Api<'a, 'c>
+        = SocketContext<'a, 'c, P>
     where
         'c: 'a;
 }
 
 // Inherent methods of the same names.
-impl<P: Realm> Workplace for Desk<'_, '_, P> {
+impl<P: ConnectionKeys> SocketApi for SocketContext<'_, '_, P> {
     fn now(&self) -> Time {
         self.now()
     }
