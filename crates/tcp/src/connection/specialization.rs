@@ -1,7 +1,7 @@
 //! Preconditions under which the fast paths are compiled.
 //!
-//! The choice of a fast path ([`FastPath`](super::fast::FastPath)) implies most of what the general path
-//! checks. Both paths share the same functions, which are generic over a
+//! The choice of a fast path ([`FastPath`](super::fast::FastPath)) implies most of what the general
+//! path checks. Both paths share the same functions, which are generic over a
 //! [`Specialization`]: its constants remove the implied checks at compile time.
 
 /// Facts known at compile time. Each must hold for as long as the function runs.

@@ -38,7 +38,8 @@
 //! | `prefetch` | loads a connection into the cache before its packet arrives |
 //! | `taken_path` | counts the fast paths taken, for tests |
 //!
-//! The preconditions under which a fast path is compiled are in `specialization`. Whole segments that an acknowledgment covers: `recovery/scoreboard/whole_segments.rs`.
+//! The preconditions under which a fast path is compiled are in `specialization`. Whole segments
+//! that an acknowledgment covers: `recovery/scoreboard/whole_segments.rs`.
 
 mod cache_layout;
 mod header_prediction;
