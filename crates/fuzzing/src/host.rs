@@ -4,7 +4,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use arbitrary::Arbitrary;
-use bentpipe_host::{Application, Desk, Limits, Listener, Member, Remote, Secret, SocketId, Taker};
+use bentpipe_host::{
+    Application, Limits, Listener, Member, Remote, Secret, SocketContext, SocketId, Taker,
+};
 use bentpipe_live::LiveHost;
 use bentpipe_tcp::{Config, Events, Rings, Source};
 use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, World};
@@ -52,7 +54,12 @@ const REMOTE_NODE: Address = Address(2);
 struct Echo;
 
 impl Application<Rings> for Echo {
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, Rings>) {
+    fn on_events(
+        &mut self,
+        socket: SocketId,
+        events: Events,
+        desk: &mut SocketContext<'_, '_, Rings>,
+    ) {
         let mut buffer = [0; 1000];
         for _ in 0..100 {
             let length = desk.read_bytes(socket, &mut buffer);

@@ -8,7 +8,7 @@ use bentpipe_types::{Span, Time};
 
 use super::data::{CHUNK, Destination, Source, Tally};
 
-type AtDesk<'a, 'c> = SocketContext<'a, 'c, Rings>;
+type Context<'a, 'c> = SocketContext<'a, 'c, Rings>;
 
 /// Behaviour of an application.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ impl OurApplication {
         }
     }
 
-    fn open_next(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn open_next(&mut self, api: &mut Context<'_, '_>) {
         let Some((remote, left @ 1..)) = &mut self.opens else {
             return;
         };
@@ -104,7 +104,7 @@ impl OurApplication {
         }
     }
 
-    fn step(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn step(&mut self, api: &mut Context<'_, '_>) {
         let Some(conversation) = &mut self.conversation else {
             return;
         };
@@ -117,15 +117,15 @@ impl OurApplication {
 }
 
 impl Application<Rings> for OurApplication {
-    fn start(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn start(&mut self, api: &mut Context<'_, '_>) {
         self.open_next(api);
     }
 
-    fn on_accept(&mut self, socket: SocketId, _: &mut AtDesk<'_, '_>) {
+    fn on_accept(&mut self, socket: SocketId, _: &mut Context<'_, '_>) {
         self.conversation = Some(Conversation::new(socket, self.plan));
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut AtDesk<'_, '_>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, api: &mut Context<'_, '_>) {
         // Events of earlier connections are ignored.
         if let Some(conversation) = &mut self.conversation
             && conversation.socket == socket
@@ -135,7 +135,7 @@ impl Application<Rings> for OurApplication {
         }
     }
 
-    fn on_deadline(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn on_deadline(&mut self, api: &mut Context<'_, '_>) {
         if let Some(conversation) = &mut self.conversation {
             conversation.paused_until = None;
             let connection = api.connection(conversation.socket);
@@ -171,7 +171,7 @@ impl Conversation {
         }
     }
 
-    fn read(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn read(&mut self, api: &mut Context<'_, '_>) {
         while self.paused_until.is_none() {
             let length = api.read_bytes(self.socket, &mut self.buffer);
             if length == 0 {
@@ -193,7 +193,7 @@ impl Conversation {
         }
     }
 
-    fn write(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn write(&mut self, api: &mut Context<'_, '_>) {
         if self.plan.after_peer && !self.events.has(Events::PEER_CLOSED) {
             return;
         }
@@ -209,7 +209,7 @@ impl Conversation {
         api.close(self.socket);
     }
 
-    fn step(&mut self, api: &mut AtDesk<'_, '_>) {
+    fn step(&mut self, api: &mut Context<'_, '_>) {
         let connection = api.connection(self.socket);
         if connection.is_some_and(|connection| connection.state().is_synchronized()) {
             self.peer_window_closed |= connection.is_some_and(|c| c.peer_window() == 0);
@@ -221,7 +221,7 @@ impl Conversation {
     }
 
     /// Returns the report of a connection once, when it is over.
-    fn report(&mut self, api: &AtDesk<'_, '_>) -> Option<Report> {
+    fn report(&mut self, api: &Context<'_, '_>) -> Option<Report> {
         let connection = api.connection(self.socket)?;
         // A duplicated SYN may arrive when its connection is over and start another, which the peer
         // resets (RFC 9293 section 3.10.7.4). It is not reported.
