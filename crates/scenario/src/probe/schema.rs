@@ -1,7 +1,7 @@
 //! `[probes]`.
 
 use bentpipe_sim::{FlowQuantity, HOST_GAUGES, LinkQuantity};
-use bentpipe_types::{Gauge, WithProcessor, Span};
+use bentpipe_types::{Gauge, Span, WithProcessor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CongestionSettings;
 use super::ack_spacing::PacketPairs;
-use super::built_in::RuleFamily;
 use super::bandwidth::{BandwidthEstimator, RoundTripBandwidth};
+use super::built_in::RuleFamily;
 use super::hybla::HyblaGrowth;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use super::{BandwidthFilter, ChannelCapacity};

@@ -12,8 +12,8 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::built_in::AfterOneLoss;
 use super::bandwidth::{AckBandwidth, BandwidthEstimator, RoundTripBandwidth};
+use super::built_in::AfterOneLoss;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Reno, Window};
 use super::{AvoidanceKind, CongestionSettings};
 use super::{BandwidthFilter, WestwoodAfterLoss};

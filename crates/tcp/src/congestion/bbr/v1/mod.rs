@@ -21,8 +21,8 @@ use super::{
     Bandwidth, Memo, PacingRate, ProbeRttTimer, Rounds, SEND_BUFFER_WINDOWS, bytes_delivered,
     saved_window,
 };
-use crate::congestion::built_in::RuleFamily;
 use crate::congestion::CongestionSettings;
+use crate::congestion::built_in::RuleFamily;
 use crate::congestion::{
     AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
 };
