@@ -1,5 +1,5 @@
-// Builds the page into dist/: index.html with its script, style and simulator, and offline.html, the
-// same as one file.
+// Builds the page into dist/: index.html with its script, style and simulator, and offline.html,
+// the same as one file.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

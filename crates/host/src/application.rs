@@ -10,8 +10,8 @@ use crate::{Datagram, Report, SocketBackend, SocketId};
 /// An application at one end of a flow, on a host with either clock. It is notified of events and
 /// never blocks.
 ///
-/// It accesses its sockets through a [`SocketContext`](SocketBackend::Api). An event is not repeated: unread data
-/// stay readable, and the next event comes when more arrive.
+/// It accesses its sockets through a [`SocketContext`](SocketBackend::Api). An event is not
+/// repeated: unread data stay readable, and the next event comes when more arrive.
 pub trait Application<P: SocketBackend>: Debug + Send {
     /// Called at its start time.
     fn start(&mut self, api: &mut P::Api<'_, '_>) {

@@ -4,7 +4,7 @@
 const WINDOW: u64 = 1024;
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// Records which of the latest numbers have arrived. DuplicateDetection older than the window count as
+/// Records which of the latest numbers have arrived. Numbers older than the window count as
 /// duplicates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DuplicateDetection {

@@ -1,7 +1,8 @@
 //! A host: listeners, a table of connections, their deadlines, and applications.
 //!
 //! [`Host`] is an [`Agent`](bentpipe_types::Agent) with one implementation for both clocks. It is
-//! generic over the payload ([`ConnectionKeys`]): none in a simulation, byte rings for real packets.
+//! generic over the payload ([`ConnectionKeys`]): none in a simulation, byte rings for real
+//! packets.
 //! An [`Application`] is written once and runs on both; it accesses its sockets through a
 //! [`SocketContext`].
 //! [`Traffic`] describes the applications at the two ends of a flow.

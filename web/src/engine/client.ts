@@ -79,7 +79,7 @@ export class EngineClient {
         (error: unknown) => reject(error instanceof Error ? error : new Error(String(error))),
       );
     });
-    // Whoever asks first sees the error.
+    // The first request reports the error.
     this.ready.catch(() => undefined);
   }
 

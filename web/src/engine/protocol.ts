@@ -137,7 +137,7 @@ export interface Samples {
   high: Float64Array;
 }
 
-/** What a worker is asked. */
+/** A request to a worker. */
 export type WorkerRequest =
   | { kind: "ask"; id: number; request: object }
   | { kind: "series"; id: number; request: SeriesRequest }
@@ -153,7 +153,7 @@ export interface SeriesRequest {
   averages?: boolean;
 }
 
-/** What a worker answers. */
+/** A reply of a worker. */
 export type WorkerReply =
   | { kind: "ready" }
   | { kind: "broken"; message: string }

@@ -6,7 +6,7 @@ export interface Example {
   name: string;
   group: string;
   title: string;
-  /** What the example shows, in some sentences; empty for a scenario of the command line. */
+  /** Some sentences about the effect; empty for a scenario of the command line. */
   about: string;
   /** A question to answer by experiment. */
   question: string;

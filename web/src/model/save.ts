@@ -1,4 +1,4 @@
-// What a user takes along: links, pictures, tables, and the page itself.
+// Saving and sharing: links, pictures, tables, and the page itself.
 
 import type { PlotData } from "../plots/plot";
 import { colourOf } from "../plots/colours";

@@ -9,7 +9,7 @@ interface Column<Row> {
   value(row: Row): string;
 }
 
-/** What limited a sender longest. */
+/** The limit that held longest. */
 function longestLimit(flow: FlowSummary): string {
   const [name, seconds] = Object.entries(flow.limited_s).reduce((one, other) => (other[1] > one[1] ? other : one), ["", 0]);
   return seconds > 0 ? `${name.replaceAll("_", " ")} (${show.time(seconds)})` : "–";

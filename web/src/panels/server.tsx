@@ -1,4 +1,5 @@
-// What needs more than a browser: prediction, advice, emulation on this machine, the papers' figures.
+// Functions that need a server: prediction, advice, emulation on this machine, the papers'
+// figures.
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

@@ -4,7 +4,7 @@
 const LIGHT = ["#0072b2", "#d55e00", "#007d5c", "#b5478a", "#8a6d00", "#2d7fb8", "#444444"];
 const DARK = ["#56b4e9", "#e69f00", "#2fc29a", "#e290c3", "#f0e442", "#7fc9f5", "#cccccc"];
 
-/** What limits a sender: the codes of the probe `limited_by`. */
+/** Limits of a sender, in the order of the codes of the probe `limited_by`. */
 export const LIMITS = [
   "nothing to send",
   "slow start",
