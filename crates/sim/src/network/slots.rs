@@ -36,7 +36,7 @@ pub(crate) struct FlowSlot {
 }
 
 /// The direction behind each port of a node, or `u16::MAX` behind a port that only receives.
-/// DuplicateDetection beyond the directions denote multicast branch points.
+/// Numbers beyond the directions denote multicast branch points.
 ///
 /// Most nodes of a large network have one port, which is stored inline instead of behind a pointer.
 pub(super) struct PortDirections {

@@ -56,7 +56,7 @@ impl Label {
 pub(super) const SEQUENCE: u32 = (1 << 24) - 1;
 
 /// Returns the number nearest to `near` with these low bits, as many as `mask` has, as sequence
-/// numbers are extended in RFC 3550 appendix A.1. DuplicateDetection begin with 0.
+/// numbers are extended in RFC 3550 appendix A.1. Numbers begin with 0.
 pub(super) fn extend(low: u64, mask: u64, near: u64) -> u64 {
     let ahead = low.wrapping_sub(near) & mask;
     if ahead <= mask / 2 {
