@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the page of the gallery: each scenario of examples/gallery with what its head says.
 
-    tools/gallery_page.py > docs/gallery.md
+`make references` writes it to docs/gallery.md.
 """
 
 from __future__ import annotations
