@@ -22,8 +22,9 @@ pub fn reduce(series: &RecordedSeries, range_ns: [u64; 2], columns: usize, to: &
     let mut push = |at: u64, low: f64, high: f64| to.extend([at as f64 / 1e9, low, high]);
     let columns = columns.max(1);
     if last - first <= 2 * columns {
-        for index in first..last {
-            push(times[index], series.values[index], series.values[index]);
+        let samples = times.iter().zip(&series.values);
+        for (at, value) in samples.take(last).skip(first) {
+            push(*at, *value, *value);
         }
         return;
     }
