@@ -37,7 +37,7 @@ pub struct RunOptions {
     pub packet_log: Option<usize>,
     /// Whether to record no series at all.
     pub no_series: bool,
-    /// Most samples to keep, or `None` for [`MAX_RECORDS`].
+    /// Most samples to keep, or `None` for [`MAX_RECORDS`](crate::limits::MAX_RECORDS).
     pub most_records: Option<u64>,
     /// Congestion control algorithms that are not built in.
     pub custom_controls: CustomControls,
@@ -54,5 +54,6 @@ pub struct RunOutput {
     pub packets: PacketLog,
 }
 
-/// Number of samples (16 MiB) at which [`Run::advance`] stops early, so that they can be taken.
+/// Number of samples (16 MiB) at which
+/// [`Run::advance`](crate::run::simulation::Run::advance) stops early, so that they can be taken.
 pub const MANY_RECORDS: u64 = 1 << 20;
