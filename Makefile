@@ -136,7 +136,8 @@ references: setup
 	$(BIN)/python tools/api_reference.py > $(REFERENCES)/api.md
 	$(BIN)/python tools/command_line_reference.py > $(REFERENCES)/command-line.md
 	$(BIN)/python tools/errors_reference.py > $(REFERENCES)/errors.md
-	$(BIN)/python tools/gallery_page.py > $(REFERENCES)/gallery.md
+	$(BIN)/python tools/gallery_page.py gallery > $(REFERENCES)/gallery.md
+	$(BIN)/python tools/gallery_page.py tour > $(REFERENCES)/tour.md
 
 pages: setup
 	cargo run --quiet --package bentpipe-live --example gateway_pages -- $(SHARE)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write the page of the gallery: each scenario of examples/gallery with what its head says.
+"""Print a page of scenarios: the gallery, or the tour.
 
-`make references` writes it to docs/gallery.md.
+`make references` writes docs/gallery.md and docs/tour.md with it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-GALLERY = Path(__file__).resolve().parent.parent / "examples" / "gallery"
-HEAD = """\
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+HEADS = {
+    "gallery": """\
 # Gallery
 Twelve small networks to experiment with. Each one shows one effect, and asks a question that its
 values answer. To try one, open it in [the workbench](workbench.md), or run its file:
 `bentpipe run examples/gallery/hystart.toml`.
-"""
+""",
+    "tour": """\
+# A tour in five steps
+The causes that make TCP slow over a satellite, and what helps, one in each step. Open each scenario
+in [the workbench](workbench.md) and move its sliders.
+""",
+}
 
 
 def entry(path: Path) -> str:
@@ -25,14 +32,18 @@ def entry(path: Path) -> str:
     head = " ".join(line.removeprefix("#").strip() for line in lines[:end])
     about, _, question = head.partition("Question:")
     text = "\n".join(lines[end:]).strip()
-    title = path.stem.replace("-", " ").capitalize()
-    asked = f"**Question:** {question.strip()}"
-    return f"\n## {title}\n{about.strip()}\n\n{asked}\n\n```toml\n{text}\n```\n"
+    title = path.stem.lstrip("0123456789-").replace("-", " ").capitalize()
+    if number := path.stem.partition("-")[0] if path.stem[0].isdigit() else "":
+        title = f"{number}. {title}"
+    asked = f"\n\n**Question:** {question.strip()}" if question else ""
+    return f"\n## {title}\n{about.strip()}{asked}\n\n```toml\n{text}\n```\n"
 
 
 def main() -> None:
-    """Print the page."""
-    sys.stdout.write(HEAD + "".join(entry(path) for path in sorted(GALLERY.glob("*.toml"))))
+    """Print the page that the command line names."""
+    page = sys.argv[1]
+    paths = sorted((EXAMPLES / page).glob("*.toml"))
+    sys.stdout.write(HEADS[page] + "".join(entry(path) for path in paths))
 
 
 if __name__ == "__main__":

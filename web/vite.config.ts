@@ -41,7 +41,7 @@ function scenarios(): Plugin {
     resolveId: (source) => (source === id ? `\0${id}` : null),
     load: (loaded) =>
       loaded === `\0${id}`
-        ? `export default ${JSON.stringify([...folder("examples/gallery", "Gallery", true), ...folder("scenarios", "Ready-made", false)])}`
+        ? `export default ${JSON.stringify([...folder("examples/tour", "Tour in five steps", true), ...folder("examples/gallery", "Gallery", true), ...folder("scenarios", "Ready-made", false)])}`
         : null,
   };
 }

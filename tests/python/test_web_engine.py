@@ -55,7 +55,7 @@ def check(texts: dict[str, str]) -> None:
         assert reply == native(texts[name]), name
 
 
-@pytest.mark.parametrize("folder", ["scenarios", "examples/gallery"])
+@pytest.mark.parametrize("folder", ["scenarios", "examples/gallery", "examples/tour"])
 def test_scenarios_have_the_same_summaries(folder: str) -> None:
     check({path.stem: path.read_text("utf-8") for path in sorted((ROOT / folder).glob("*.toml"))})
 
