@@ -78,6 +78,8 @@ def result_of(command: str, said: str, folder: Path) -> object:
             del data[key]
         return data, pq.read_table(folder / "evaluation" / "evaluation.parquet")
     if command == "report":
+        for scenario in data["scenarios"]:
+            del scenario["run"]["wall_s"]
         return {key: data[key] for key in ("scenarios", "simulations", "differences")}
     return [each["claims"] for each in data["studies"]]
 
