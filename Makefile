@@ -115,7 +115,7 @@ web: web/node_modules/.package-lock.json  ## The workbench: the simulator as a p
 
 test-web: setup web  ## The workbench: results equal the native ones; the page in a browser (chromium)
 	$(BIN)/python -m pytest --quiet -m web
-	cd web && node --test --test-concurrency=2 'tests/*.test.mjs'
+	cd web && node --test --test-concurrency=2 tests/*.test.mjs
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-fund --no-audit --loglevel=error
