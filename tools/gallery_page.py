@@ -32,9 +32,9 @@ def entry(path: Path) -> str:
     head = " ".join(line.removeprefix("#").strip() for line in lines[:end])
     about, _, question = head.partition("Question:")
     text = "\n".join(lines[end:]).strip()
-    title = path.stem.lstrip("0123456789-").replace("-", " ").capitalize()
-    if number := path.stem.partition("-")[0] if path.stem[0].isdigit() else "":
-        title = f"{number}. {title}"
+    words = path.stem.split("-")
+    number = f"{words.pop(0)}. " if words[0].isdigit() else ""
+    title = number + " ".join(words).capitalize()
     asked = f"\n\n**Question:** {question.strip()}" if question else ""
     return f"\n## {title}\n{about.strip()}{asked}\n\n```toml\n{text}\n```\n"
 

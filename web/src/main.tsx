@@ -9,7 +9,7 @@ import { App } from "./app";
 import { examples } from "./model/examples";
 import { fromFragment } from "./model/save";
 import { hasServer, openFile } from "./model/server";
-import { fileName, loadSchema, notice, text, watchText } from "./model/state";
+import { fileName, loadSchema, messageOf, notice, text, watchText } from "./model/state";
 
 const FIRST = "geo-consumer";
 
@@ -48,7 +48,7 @@ async function start(): Promise<void> {
 }
 
 start().catch((error: unknown) => {
-  notice.value = error instanceof Error ? error.message : String(error);
+  notice.value = messageOf(error);
 });
 
 addEventListener("hashchange", () => {

@@ -4,9 +4,11 @@
 use std::net::IpAddr;
 
 use arbitrary::Arbitrary;
-use bentpipe_wire::checksum::{Sum, checksum};
+use bentpipe_wire::checksum::checksum;
 use bentpipe_wire::vj::{Compressor, Decompressor, PacketType};
 use bentpipe_wire::{parse, parse_tunnelled};
+
+use crate::correct_tcp_checksum;
 
 /// Sizes of the compressor, and what is done with it.
 #[derive(Arbitrary, Debug)]
@@ -51,13 +53,7 @@ fn correct_checksums(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     let ip = |at: usize| IpAddr::from([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]]);
     let (source, destination) = (ip(12), ip(16));
-    let segment = &mut packet[header..];
-    segment[16..18].fill(0);
-    let sum = Sum::default()
-        .pseudo_header(source, destination, segment.len())
-        .bytes(segment)
-        .finish();
-    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+    correct_tcp_checksum(&mut packet[header..], source, destination);
 }
 
 fn first(port: u8) -> Vec<u8> {

@@ -10,8 +10,10 @@ use bentpipe_host::{
 use bentpipe_live::LiveHost;
 use bentpipe_tcp::{Config, Events, Rings, Source};
 use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, World};
-use bentpipe_wire::checksum::{Sum, checksum};
+use bentpipe_wire::checksum::checksum;
 use bentpipe_wire::{Encoder, NodeAddresses};
+
+use crate::correct_tcp_checksum;
 
 /// Events at the host.
 #[derive(Arbitrary, Debug)]
@@ -153,13 +155,7 @@ fn correct_checksums(packet: &mut [u8]) {
         }
         _ => return,
     };
-    let segment = &mut packet[header..];
-    segment[16..18].fill(0);
-    let sum = Sum::default()
-        .pseudo_header(source, destination, segment.len())
-        .bytes(segment)
-        .finish();
-    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+    correct_tcp_checksum(&mut packet[header..], source, destination);
 }
 
 fn segment(from: u8, port: u8, header: [u8; 16], options: &[u8], payload: &[u8]) -> Vec<u8> {

@@ -12,7 +12,10 @@ pub mod scenario;
 pub mod traces;
 pub mod wire;
 
+use std::net::IpAddr;
+
 use arbitrary::{Arbitrary, Unstructured};
+use bentpipe_wire::checksum::Sum;
 
 /// A fuzz target that runs the bytes of an input file.
 pub struct Target {
@@ -68,4 +71,14 @@ fn with<'a, T: Arbitrary<'a>>(bytes: &'a [u8], run: impl FnOnce(T)) -> bool {
     T::arbitrary_take_rest(Unstructured::new(bytes))
         .map(run)
         .is_ok()
+}
+
+/// Sets the checksum of a TCP segment, which has at least a header.
+fn correct_tcp_checksum(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
+    segment[16..18].fill(0);
+    let sum = Sum::default()
+        .pseudo_header(source, destination, segment.len())
+        .bytes(segment)
+        .finish();
+    segment[16..18].copy_from_slice(&sum.to_be_bytes());
 }

@@ -107,7 +107,7 @@ quantities! {
         PacingRate = "pacing_rate" in "bit/s" => |connection| connection.pacing_rate()?.bits_per_second() as f64,
         /// Window that the receiver last advertised to the sender.
         PeerWindow = "peer_window" in "B" => |connection| connection.peer_window() as f64,
-        /// What keeps the sender from sending more: 0 nothing to send, 1 congestion window in slow
+        /// The limit of the sender: 0 nothing to send, 1 congestion window in slow
         /// start, 2 congestion window, 3 receive window, 4 send buffer, 5 application, 6 pacing, 7
         /// loss recovery.
         LimitedBy = "limited_by" in "code" => |connection| f64::from(connection.statistics().limited.current() as u8),

@@ -332,7 +332,6 @@ impl Engine {
             })
         });
         let reply = json!({
-            "summary": serde_json::to_value(&output.summary).map_err(|error| error.to_string())?,
             "summary_json": serde_json::to_string(&output.summary).map_err(|error| error.to_string())?,
             "series": described.collect::<Vec<_>>(),
         });

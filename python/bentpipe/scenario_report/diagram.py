@@ -5,6 +5,7 @@ Layers are columns on wide pages and rows on narrow ones. Colours are those of t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -61,7 +62,7 @@ def diagrams(topology: Topology, *, first: str) -> str:
     return drawn[0].replace('class="diagram level"', 'class="diagram"', 1)
 
 
-class _Drawing:
+class _Drawing(ABC):
     """A diagram. `along` runs from layer to layer, `across` within a layer."""
 
     def __init__(self, topology: Topology, layout: Layout) -> None:
@@ -89,8 +90,8 @@ class _Drawing:
         lines += dict.fromkeys(extra for way in link.ways for extra in way.extras)
         return _Label(lines=tuple(_short(line) for line in lines))
 
-    def arrow(self, onwards: bool) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def arrow(self, onwards: bool) -> str: ...
 
     def text(self, x: float, y: float, text: str, *, kind: str, anchor: str = "middle") -> None:
         self.parts.append(
@@ -149,8 +150,8 @@ class _Drawing:
         told = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
         self.parts.append(f'<polyline points="{told}" class="{kind}"/>')
 
-    def svg(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def svg(self) -> str: ...
 
 
 class _Level(_Drawing):

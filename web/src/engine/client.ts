@@ -17,8 +17,6 @@ export interface Finished {
   /** Number of the run in its worker. */
   run: number;
   summary: Summary;
-  /** The summary as the simulator wrote it. */
-  summaryJson: string;
   series: SeriesInfo[];
   wallS: number;
 }
@@ -33,6 +31,9 @@ export class RunFailure extends Error {
     super(message);
   }
 }
+
+/** Workers for runs that are independent of each other: one core is left to the page. */
+export const WORKERS = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 
 export interface RunOptions {
   seed?: number | null;
@@ -140,8 +141,8 @@ export class EngineClient {
         pending.resolve(reply.samples as never);
         break;
       case "ended": {
-        const { run, summary, summaryJson, series, wallS } = reply;
-        pending.resolve({ run, summary, summaryJson, series, wallS } as never);
+        const { run, summary, series, wallS } = reply;
+        pending.resolve({ run, summary, series, wallS } as never);
         break;
       }
       case "failed":

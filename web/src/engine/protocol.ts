@@ -160,5 +160,5 @@ export type WorkerReply =
   | { kind: "answer"; id: number; reply: Record<string, unknown> }
   | { kind: "samples"; id: number; samples: Samples[] }
   | { kind: "progress"; id: number; share: number }
-  | { kind: "ended"; id: number; run: number; summary: Summary; summaryJson: string; series: SeriesInfo[]; wallS: number }
+  | { kind: "ended"; id: number; run: number; summary: Summary; series: SeriesInfo[]; wallS: number }
   | { kind: "failed"; id: number; message: string; refusal: Refusal | null; stopped: boolean };

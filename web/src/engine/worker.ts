@@ -73,8 +73,7 @@ async function run(request: Extract<WorkerRequest, { kind: "run" }>): Promise<vo
     kind: "ended",
     id,
     run: number,
-    summary: done["summary"] as Summary,
-    summaryJson: done["summary_json"] as string,
+    summary: JSON.parse(done["summary_json"] as string) as Summary,
     series: done["series"] as SeriesInfo[],
     wallS: (performance.now() - began) / 1e3,
   });

@@ -246,7 +246,8 @@ export function nodePath(name: string): string[] {
   return hasKey(["hosts", host]) ? ["hosts", host] : ["gateways", tableOf("gateways", name)];
 }
 
-function messageOf(error: unknown): string {
+/** Returns the message of an error, in one line. */
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -2,6 +2,7 @@
 
 import type { Checked, Direction, Link } from "../engine/protocol";
 import type { Kind } from "../model/quantity";
+import type { Schema } from "../model/schema";
 import { hasKey, nodePath, tableOf, type Selection } from "../model/state";
 
 export type Control =
@@ -56,6 +57,16 @@ export interface Words {
   rules: string[];
   queues: string[];
   acks: string[];
+}
+
+/** Reads the words from the schema; without it, there are none. */
+export function wordsOf(schema: Schema | null): Words {
+  const words = (path: string[]) => schema?.words(path).map(({ word }) => word) ?? [];
+  return {
+    rules: words(["hosts", "x", "tcp", "congestion_control"]),
+    queues: words(["links", "x", "queue", "kind"]),
+    acks: words(["links", "x", "acks", "kind"]),
+  };
 }
 
 /** Returns the controls of the selected element. */

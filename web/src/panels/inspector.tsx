@@ -3,7 +3,7 @@
 import { useComputed } from "@preact/signals";
 
 import { checked, edit, schema, selection } from "../model/state";
-import { controlsOf, type Control } from "./controls";
+import { controlsOf, wordsOf, type Control } from "./controls";
 import { tomlOf, written, type Slider } from "./values";
 
 const STEPS = 400;
@@ -66,16 +66,10 @@ export function Inspector() {
   const controls = useComputed(() => {
     const selected = selection.value;
     const network = checked.value;
-    const known = schema.value;
     if (selected === null || network === null) {
       return [];
     }
-    const words = (path: string[]) => known?.words(path).map(({ word }) => word) ?? [];
-    return controlsOf(selected, network, {
-      rules: words(["hosts", "x", "tcp", "congestion_control"]),
-      queues: words(["links", "x", "queue", "kind"]),
-      acks: words(["links", "x", "acks", "kind"]),
-    });
+    return controlsOf(selected, network, wordsOf(schema.value));
   });
   const selected = selection.value;
   if (selected === null) {

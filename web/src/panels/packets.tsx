@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 
 import { EngineClient } from "../engine/client";
 import type { PacketPage } from "../engine/protocol";
-import { cursor, fileName, range, result } from "../model/state";
+import { cursor, fileName, messageOf, range, result } from "../model/state";
 
 const MOST = 200;
 
@@ -44,7 +44,7 @@ async function showAt(from: number): Promise<void> {
     page.value = reply as unknown as PacketPage;
     message.value = "";
   } catch (error) {
-    message.value = error instanceof Error ? error.message : String(error);
+    message.value = messageOf(error);
   }
 }
 

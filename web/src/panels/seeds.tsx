@@ -2,12 +2,11 @@
 
 import { signal } from "@preact/signals";
 
-import { EngineClient } from "../engine/client";
+import { EngineClient, WORKERS } from "../engine/client";
 import { show } from "../model/quantity";
-import { checked, fileName, refusal, result, text } from "../model/state";
+import { checked, fileName, messageOf, refusal, result, text } from "../model/state";
 
 const SEEDS = 20;
-const WORKERS = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 
 interface Spread {
   flow: string;
@@ -54,7 +53,7 @@ async function runSeeds(): Promise<void> {
   try {
     await Promise.all(Array.from({ length: WORKERS }, work));
   } catch (error) {
-    progress.value = error instanceof Error ? error.message : String(error);
+    progress.value = messageOf(error);
     return;
   }
   spreads.value = [...goodputs].slice(0, 50).map(([flow, values]) => {

@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 
 import { show } from "../model/quantity";
 import { figures, job, save, savedName, savedText, type Command } from "../model/server";
-import { edit, notice, refusal, result, text } from "../model/state";
+import { edit, messageOf, notice, refusal, result, text } from "../model/state";
 
 interface Outcome {
   command: Command;
@@ -50,7 +50,7 @@ async function start(command: Command): Promise<void> {
     const data = await job(command, scenario, mine.signal);
     outcome.value = { command, text: scenario, data };
   } catch (error) {
-    failure.value = mine.signal.aborted ? "Stopped." : error instanceof Error ? error.message : String(error);
+    failure.value = mine.signal.aborted ? "Stopped." : messageOf(error);
   } finally {
     if (stop === mine) {
       busy.value = null;
@@ -170,7 +170,7 @@ function FileRow() {
   const isSaved = savedText.value === text.value;
   const onSave = () => {
     save().catch((error: unknown) => {
-      notice.value = error instanceof Error ? error.message : String(error);
+      notice.value = messageOf(error);
     });
   };
   return (

@@ -3,12 +3,12 @@
 
 import { signal } from "@preact/signals";
 
-import { EngineClient, RunFailure } from "../engine/client";
+import { EngineClient, RunFailure, WORKERS } from "../engine/client";
 import type { Samples, Summary } from "../engine/protocol";
 import { show } from "../model/quantity";
 import { checked, fileName, result, schema, selection, text } from "../model/state";
 import { colourOf } from "../plots/colours";
-import { controlsOf, type Control } from "./controls";
+import { controlsOf, wordsOf, type Control } from "./controls";
 import { valuesOf, written } from "./values";
 
 interface Cell {
@@ -23,7 +23,6 @@ const title = signal("");
 const chosen = signal<number>(0);
 let stop: AbortController | null = null;
 
-const WORKERS = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 const COLUMNS = 60;
 
 async function simulate(client: EngineClient, setting: [string, string], signal: AbortSignal): Promise<Omit<Cell, "value">> {
@@ -82,17 +81,11 @@ function Small({ samples, greatest, until }: { samples: Samples; greatest: numbe
 }
 
 export function Sweep() {
-  const known = schema.value;
   const network = checked.value;
   if (result.value === null || network === null) {
     return null;
   }
-  const words = (path: string[]) => known?.words(path).map(({ word }) => word) ?? [];
-  const controls = controlsOf(selection.value ?? { kind: "scenario", name: "" }, network, {
-    rules: words(["hosts", "x", "tcp", "congestion_control"]),
-    queues: words(["links", "x", "queue", "kind"]),
-    acks: words(["links", "x", "acks", "kind"]),
-  });
+  const controls = controlsOf(selection.value ?? { kind: "scenario", name: "" }, network, wordsOf(schema.value));
   const control = controls[Math.min(chosen.value, controls.length - 1)];
   const all = cells.value;
   const greatest = Math.max(1, ...all.flatMap((cell) => [...(cell.goodput?.high ?? [])]));

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::CongestionSettings;
 
-/// What a loss leaves of the congestion window.
+/// The part of the congestion window that a loss leaves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum AfterOneLoss {
     /// This share of it.
@@ -17,7 +17,7 @@ pub(crate) enum AfterOneLoss {
 }
 
 words! {
-    /// What window rules of a family have in common.
+    /// Families of window rules, by the property that they share.
     RuleFamily {
         /// A loss reduces the window.
         Losses = "losses",
@@ -60,7 +60,7 @@ pub(super) trait BuiltIn {
     /// Whether the rule must be configured with the rate of the channel.
     const NEEDS_CAPACITY: bool = false;
 
-    /// What a loss leaves of the congestion window.
+    /// The part of the congestion window that a loss leaves.
     const AFTER_LOSS: AfterOneLoss = AfterOneLoss::Other;
 
     /// The rule whose law of the goodput with random losses applies, if there is one.

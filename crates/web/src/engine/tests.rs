@@ -59,9 +59,8 @@ fn a_run_in_steps_has_the_results_of_a_run() {
             .expect("recorded")
     };
     let delivered = named("download.acknowledged");
-    let finish_s = reply["summary"]["flows"][0]["finish_s"]
-        .as_f64()
-        .expect("finished");
+    let summary: Value = serde_json::from_str(&native).expect("JSON");
+    let finish_s = summary["flows"][0]["finish_s"].as_f64().expect("finished");
     let reply = ask(
         &mut engine,
         json!({ "do": "series", "run": run, "indices": [delivered], "range_s": [0.0, finish_s + 1.0], "columns": 50 }),

@@ -40,7 +40,7 @@ enum Action {
     Check(Options),
 }
 
-/// What a gateway is to do.
+/// The gateway, its devices and its output.
 #[derive(Args, Debug)]
 pub(super) struct Options {
     /// A scenario file, or the name of a ready-made scenario; - is standard input.
