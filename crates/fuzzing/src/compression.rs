@@ -8,7 +8,7 @@ use bentpipe_wire::checksum::checksum;
 use bentpipe_wire::vj::{Compressor, Decompressor, PacketType};
 use bentpipe_wire::{parse, parse_tunnelled};
 
-use crate::correct_tcp_checksum;
+use crate::tcp_checksum::correct_tcp_checksum;
 
 /// Sizes of the compressor, and what is done with it.
 #[derive(Arbitrary, Debug)]

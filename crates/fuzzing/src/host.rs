@@ -13,7 +13,7 @@ use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span,
 use bentpipe_wire::checksum::checksum;
 use bentpipe_wire::{Encoder, NodeAddresses};
 
-use crate::correct_tcp_checksum;
+use crate::tcp_checksum::correct_tcp_checksum;
 
 /// Events at the host.
 #[derive(Arbitrary, Debug)]

@@ -9,13 +9,11 @@ pub mod engine;
 pub mod host;
 pub mod packet_script;
 pub mod scenario;
+mod tcp_checksum;
 pub mod traces;
 pub mod wire;
 
-use std::net::IpAddr;
-
 use arbitrary::{Arbitrary, Unstructured};
-use bentpipe_wire::checksum::Sum;
 
 /// A fuzz target that runs the bytes of an input file.
 pub struct Target {
@@ -71,14 +69,4 @@ fn with<'a, T: Arbitrary<'a>>(bytes: &'a [u8], run: impl FnOnce(T)) -> bool {
     T::arbitrary_take_rest(Unstructured::new(bytes))
         .map(run)
         .is_ok()
-}
-
-/// Sets the checksum of a TCP segment, which has at least a header.
-fn correct_tcp_checksum(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
-    segment[16..18].fill(0);
-    let sum = Sum::default()
-        .pseudo_header(source, destination, segment.len())
-        .bytes(segment)
-        .finish();
-    segment[16..18].copy_from_slice(&sum.to_be_bytes());
 }
